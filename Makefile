@@ -1,0 +1,115 @@
+# Sets up, tests and checks the project: `make help`. All that it needs to begin with is Python 3.11 or newer;
+# `make tools` needs Go, and `make train` a Python that TensorFlow supports.
+
+SHELL         := bash
+.SHELLFLAGS   := -eu -o pipefail -c
+MAKEFLAGS     += --no-builtin-rules --no-print-directory
+.DEFAULT_GOAL := help
+
+VENV   := .venv
+PYTHON := $(VENV)/bin/python
+TFGEN  := $(VENV)/bin/tfgen
+PIP    := $(PYTHON) -m pip --quiet --disable-pip-version-check
+# Two processes: what the smallest machine has, and little slower than more on a larger one.
+PYTEST := $(PYTHON) -m pytest --quiet -n 2 --dist worksteal $(PYTEST_ARGS)
+
+# Of the tests in a folder of its own, each is run by the target that provides what it needs.
+PIP_ONLY := not train and not e2e
+
+# Folders that `tfgen render` writes.
+RENDERED := charts overlays .tfgen
+EXAMPLES := $(sort $(wildcard examples/*/job.yaml))
+# What the examples' programs import, at the versions that their images have.
+REQUIREMENTS := $(sort $(wildcard examples/*/requirements.txt))
+
+.PHONY: help
+help: ## Lists the targets
+	@sed -En 's/^([a-z]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r target text; do \
+	  printf '  make %-8s %s\n' "$$target" "$$text"; done
+	@echo "  PYTEST_ARGS='-k chart -x' goes on to pytest."
+
+# -- What people run --------------------------------------------------------------------------------------------
+
+.PHONY: demo
+demo: $(VENV)/.installed ## Renders examples/dist-mnist into demo/
+	@$(TFGEN) render examples/dist-mnist/job.yaml --out demo >/dev/null
+	@find demo -type f | LC_ALL=C sort
+	@printf '\nGo on with one of these:\n\n  %s\n  %s\n\n' \
+	  'helm install dist-mnist demo/charts/dist-mnist' 'kubectl apply -k demo/overlays/dist-mnist/dev'
+
+.PHONY: test
+test: $(VENV)/.with-test ## Runs the tests that need only pip (some are skipped for want of `make tools`)
+	@$(PYTEST) -m '$(PIP_ONLY)'
+
+.PHONY: check
+check: lint test drift ## Runs all that must hold before a commit
+
+.PHONY: lint
+lint: $(VENV)/.with-test $(VENV)/.with-dev ## Checks format, style and types
+	@$(PYTHON) -m ruff format --quiet --check
+	@$(PYTHON) -m ruff check --quiet
+	@$(PYTHON) -m mypy --no-error-summary
+	@$(PYTHON) -m mypy --no-error-summary tests/tools.py tests/conftest.py
+
+.PHONY: drift
+drift: $(VENV)/.installed ## Fails where charts/ and overlays/ are not what the examples render to
+	@fresh=$$(mktemp -d); trap 'rm -rf "$$fresh"' EXIT; \
+	$(TFGEN) render $(EXAMPLES) --out "$$fresh" >/dev/null; \
+	for folder in $(RENDERED); do diff --recursive --unified "$$folder" "$$fresh/$$folder" && continue; \
+	  echo "$$folder/ (---) is not what the examples render to (+++): run 'make render'" >&2; exit 1; done
+
+.PHONY: render
+render: $(VENV)/.installed ## Renders the examples into charts/ and overlays/
+	@$(TFGEN) render $(EXAMPLES)
+
+.PHONY: schema
+schema: $(VENV)/.installed ## Writes the environments' part of the job schema anew
+	@$(PYTHON) -m tfgen.environment_schema
+
+.PHONY: format
+format: $(VENV)/.with-dev ## Formats the code, and mends the style where that is safe
+	@$(PYTHON) -m ruff format --quiet
+	@$(PYTHON) -m ruff check --quiet --fix
+
+.PHONY: tools
+tools: ## Builds Helm, kustomize and kubeconform for the tests, at pinned versions (minutes, once)
+	@tests/e2e/tools/build helm kustomize kubeconform
+
+.PHONY: train
+train: $(VENV)/.with-test $(VENV)/.with-examples ## Trains the examples with TensorFlow, as local processes
+	@$(PYTEST) -n 0 -m train
+
+.PHONY: clean
+clean: ## Removes what these targets made here, the virtual environment too
+	rm -rf $(VENV) demo dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+
+# -- The virtual environment --------------------------------------------------------------------------------------
+
+# The first Python that starts, is new enough and can make environments. A name on PATH alone says little: a
+# version manager puts names there that fail, and distributions leave out ensurepip.
+$(PYTHON):
+	@for python in python3 python3.14 python3.13 python3.12 python3.11; do \
+	  $$python -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || continue; \
+	  echo "Making $(VENV) with $$($$python --version) ..."; \
+	  exec $$python -m venv --clear $(VENV); \
+	done; \
+	echo 'tfgen needs Python 3.11 or newer with its venv module (on Debian and Ubuntu: apt install python3-venv).' \
+	  "Here, python3 --version says: $$(python3 --version 2>&1 | head -1)" >&2; exit 1
+
+# Stamps: pip runs again when what it reads has changed, and not otherwise.
+SOURCES_OF_INSTALL := pyproject.toml gen/tfgen/__init__.py
+
+$(VENV)/.installed: $(SOURCES_OF_INSTALL) | $(PYTHON)
+	@echo 'Installing tfgen ...'
+	@$(PIP) install --editable .
+	@touch $@
+
+$(VENV)/.with-%: $(SOURCES_OF_INSTALL) | $(PYTHON)
+	@echo 'Installing tfgen with what "$*" needs ...'
+	@$(PIP) install --editable '.[$*]'
+	@touch $@
+
+$(VENV)/.with-examples: $(REQUIREMENTS) | $(PYTHON)
+	@echo 'Installing what the examples need ...'
+	@$(PIP) install $(REQUIREMENTS:%=--requirement %)
+	@touch $@

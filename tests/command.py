@@ -1,0 +1,64 @@
+"""A command line as a value, through which tests run every program.
+
+A failure shows what to type to see it again, and all that the program wrote:
+
+    Command(("git", "status", "--porcelain"), cwd=tmp_path).run()
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+class CommandError(AssertionError):
+    """A command ended with another code than 0, or warned where it had to be silent."""
+
+    def __init__(self, command: Command, code: int, stdout: str, stderr: str) -> None:
+        self.command, self.code, self.stdout, self.stderr = command, code, stdout, stderr
+        super().__init__(f"$ {command}\nexit code {code}\n--- stdout\n{stdout}\n--- stderr\n{stderr}")
+
+
+@dataclass(frozen=True)
+class Command:
+    """A program with its arguments; `str` of it is a line for a shell."""
+
+    argv: tuple[str | Path, ...]
+    cwd: Path | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+    """Variables set on top of this process's own."""
+    stdin: str = ""
+
+    def run(self, *, silent: bool = False, timeout: float = 120) -> str:
+        """What the program writes to stdout.
+
+        Args:
+            silent: Take anything on stderr for a failure: Helm and kustomize warn there and end with 0.
+            timeout: Seconds, after which the program is killed.
+
+        Raises:
+            CommandError: On a code other than 0, or on output where silence was asked for.
+            subprocess.TimeoutExpired: When it took too long.
+        """
+        done = subprocess.run(
+            self.argv,
+            cwd=self.cwd,
+            env={**os.environ, **self.env},
+            input=self.stdin,
+            capture_output=True,
+            encoding="utf-8",
+            timeout=timeout,
+            check=False,
+        )
+        if done.returncode or (silent and done.stderr):
+            raise CommandError(self, done.returncode, done.stdout, done.stderr)
+        return done.stdout
+
+    def __str__(self) -> str:
+        variables = "".join(f"{name}={shlex.quote(value)} " for name, value in self.env.items())
+        line = variables + shlex.join(map(str, self.argv))
+        return f"(cd {shlex.quote(str(self.cwd))} && {line})" if self.cwd else line

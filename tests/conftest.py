@@ -1,0 +1,59 @@
+"""What holds for all tests: how hard hypothesis tries, which tier a test is of, and where none may be skipped."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import hypothesis
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+TIERS = ("train", "e2e")
+"""The folders of tests that need more than pip; a test there has the marker of the same name."""
+
+# No deadline: many properties run real programs, whose first start is slow.
+hypothesis.settings.register_profile("dev", deadline=None)
+# The same examples each time, so that a red run is due to its change; developers' runs search on.
+hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--no-skips", action="store_true", help="a test that skips itself fails, unless marked may_skip")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    tests = Path(__file__).parent
+    for item in items:
+        tier = item.path.relative_to(tests).parts[0]
+        if tier in TIERS:
+            item.add_marker(tier)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if not item.get_closest_marker("may_skip"):
+        _refuse_skip(report, item.config)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    _refuse_skip(report, collector.config)
+    return report
+
+
+def _refuse_skip(report: pytest.TestReport | pytest.CollectReport, config: pytest.Config) -> None:
+    """Turns a skip into a failure under --no-skips (an expected failure is a skip to pytest, but none to us)."""
+    if report.skipped and not hasattr(report, "wasxfail") and config.getoption("--no-skips"):
+        _, _, reason = report.longrepr if isinstance(report.longrepr, tuple) else ("", 0, str(report.longrepr))
+        report.outcome = "failed"
+        report.longrepr = f"--no-skips: {reason}"
