@@ -1,0 +1,227 @@
+"""A YAML syntax error in words that say what to do.
+
+    a: b: c        text with ": " in it needs quotes           libyaml: mapping values are not allowed in this context
+    name:foo       a blank is missing after the colon: ...     libyaml: could not find expected ':', a line further on
+
+libyaml says what it could not go on with, which is often not what is wrong, nor where. Each of its messages has a
+function below that looks at the text around; a message without one is passed on.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tfgen.problems import Position, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import yaml
+
+
+@dataclass(frozen=True)
+class _Failure:
+    """Where libyaml stopped (`at`), where the thing begins that it was reading (`since`), and the text."""
+
+    at: Position
+    since: Position
+    lines: list[str]
+
+    @property
+    def line(self) -> str:
+        """The line it stopped on."""
+        return self.lines[self.at.line - 1]
+
+    @property
+    def before(self) -> str:
+        """That line up to where it stopped."""
+        return self.line[: self.at.column - 1]
+
+    @property
+    def character(self) -> str:
+        """What it stopped at; empty at a line's end."""
+        return self.line[self.at.column - 1 : self.at.column]
+
+    @property
+    def opening(self) -> str:
+        """The character that begins what it was reading: a quote, a bracket."""
+        return self.lines[self.since.line - 1][self.since.column - 1 : self.since.column]
+
+    def above(self) -> tuple[int, str]:
+        """Number and text of the last line above that says anything; (0, "") if there is none."""
+        for number in range(self.at.line - 1, 0, -1):
+            line = self.lines[number - 1]
+            if line.strip() and not line.lstrip().startswith("#"):
+                return number, line
+        return 0, ""
+
+
+_Explained = tuple[Position, str]
+
+_NO_BLANK_AFTER_COLON = re.compile(r"\s*(?:- +)*(?P<key>[A-Za-z_][\w./-]*):(?P<value>[^\s:/][^:]*)$")
+"""`name:foo`, but no address (`http://...`)."""
+
+
+def explain(error: yaml.MarkedYAMLError, text: str, file: str) -> Problem:
+    """The problem behind a syntax error, at the place to mend."""
+    lines = text.split("\n")
+    at = min(_position(error.problem_mark), Position(len(lines), len(lines[-1]) + 1))
+    failure = _Failure(at, _position(error.context_mark) if error.context_mark else at, lines)
+    libyaml = str(error.problem)
+    explained = _EXPLANATIONS.get(libyaml)
+    position, message = explained(failure) if explained else (at, libyaml)
+    rule = "yaml-character" if libyaml == _SURROGATE else "yaml-syntax"
+    return Problem(file, position, message, rule)
+
+
+def _position(mark: yaml.Mark | None) -> Position:
+    return Position(mark.line + 1, mark.column + 1) if mark else Position(1, 1)
+
+
+def _character(failure: _Failure) -> _Explained:
+    if failure.character == "\t":
+        return failure.at, "a tab cannot indent YAML; use blanks"
+    return failure.at, f"text that begins with {failure.character} needs quotes"
+
+
+def _tab(failure: _Failure) -> _Explained:
+    return failure.at, "a tab cannot indent YAML; use blanks"
+
+
+def _open_quote(failure: _Failure) -> _Explained:
+    return failure.since, f"the quote {failure.opening} is not closed"
+
+
+def _open_list(failure: _Failure) -> _Explained:
+    return _open_bracket(failure, "list", "]")
+
+
+def _open_mapping(failure: _Failure) -> _Explained:
+    return _open_bracket(failure, "mapping", "}")
+
+
+def _open_bracket(failure: _Failure, kind: str, closing: str) -> _Explained:
+    if failure.at.line > failure.since.line:
+        return failure.since, f"the {kind} is not closed: , or {closing} is missing before line {failure.at.line}"
+    return failure.at, f"expected , or {closing} here, in the {kind} that begins at column {failure.since.column}"
+
+
+def _no_value_here(failure: _Failure) -> _Explained:
+    """A colon where no key can be."""
+    if re.search(r":\s", failure.before) or failure.before.lstrip().startswith("---"):
+        return failure.at, 'text with ": " in it needs quotes; a mapping begins on a line of its own'
+    number, above = failure.above()
+    found = _NO_BLANK_AFTER_COLON.match(above)
+    if found:
+        return _blank_missing(number, found)
+    if ":" in above or above.lstrip().startswith("- "):
+        start = len(failure.line) - len(failure.line.lstrip()) + 1
+        message = f"a key cannot stand here: line {number} is less indented and has its value already"
+        return Position(failure.at.line, start), message
+    return Position(number, len(above.rstrip()) + 1), f"a colon is missing after {above.strip()}"
+
+
+def _no_colon(failure: _Failure) -> _Explained:
+    """A line in a mapping that is no key: libyaml stops behind it, and remembers where it began."""
+    number = failure.since.line
+    line = failure.lines[number - 1]
+    found = _NO_BLANK_AFTER_COLON.match(line)
+    if found:
+        return _blank_missing(number, found)
+    return Position(number, len(line.rstrip()) + 1), f"a colon is missing after {line.strip()}"
+
+
+def _blank_missing(number: int, found: re.Match[str]) -> _Explained:
+    message = f"a blank is missing after the colon: {found['key']}: {found['value'].strip()}"
+    return Position(number, found.end("key") + 2), message
+
+
+def _no_key(failure: _Failure) -> _Explained:
+    quote = failure.before.rstrip()[-1:]
+    if quote in {"'", '"'}:
+        inside = "''" if quote == "'" else '\\"'
+        return failure.at, f"text after a closing quote; inside such quotes, {quote} is written {inside}"
+    if failure.character == "-" and failure.at.column <= failure.since.column:
+        return failure.at, f"a list item cannot stand here, in the mapping that begins at line {failure.since.line}"
+    if failure.character == ":":
+        return failure.at, "a key is missing before the colon"
+    if failure.before.strip(" -"):
+        return failure.at, "a line has one value: text with this in it needs quotes"
+    return _indentation(failure, "mapping")
+
+
+def _no_item(failure: _Failure) -> _Explained:
+    if failure.at.column == failure.since.column:
+        return failure.at, f'expected "- " here, as in the list that begins at line {failure.since.line}'
+    return _indentation(failure, "list")
+
+
+def _indentation(failure: _Failure, kind: str) -> _Explained:
+    own, other = failure.at.column - 1, failure.since.column - 1
+    beside = f"the {kind} that begins at line {failure.since.line} by {other}"
+    return failure.at, f"this line is indented by {own}, which fits no line above; {beside}"
+
+
+def _no_document(failure: _Failure) -> _Explained:
+    if failure.character in {"}", "]"}:
+        return failure.at, f"{failure.character} closes nothing"
+    return failure.at, "the document above has ended: indent this line as its first one, or write --- before it"
+
+
+def _no_list_here(failure: _Failure) -> _Explained:
+    return failure.at, 'a list begins on a line of its own, below its key; text that begins with "- " needs quotes'
+
+
+def _no_content(failure: _Failure) -> _Explained:
+    if failure.character:
+        return failure.at, f"a value is missing before {failure.character}; text that begins with it needs quotes"
+    return failure.at, "a value is missing here, or a [ or { above is not closed"
+
+
+def _no_name(failure: _Failure) -> _Explained:
+    return failure.since, f"text that begins with {failure.opening} needs quotes"
+
+
+def _no_escape(failure: _Failure) -> _Explained:
+    escape = failure.line[failure.at.column - 1 : failure.at.column + 1]
+    return failure.at, f"{escape} is no escape; write \\{escape}, or use single quotes"
+
+
+def _no_hexadecimal(failure: _Failure) -> _Explained:
+    return failure.at, r"the escape is not complete; write \\ for a backslash, or use single quotes"
+
+
+def _surrogate(failure: _Failure) -> _Explained:
+    return failure.at, "the escape makes no character; write the character itself"
+
+
+def _block_header(failure: _Failure) -> _Explained:
+    return failure.since, f"the text begins on the line below {failure.opening}; text that begins with it needs quotes"
+
+
+_SURROGATE = "found invalid Unicode character escape code"
+
+_EXPLANATIONS: dict[str, Callable[[_Failure], _Explained]] = {
+    "found character that cannot start any token": _character,
+    "found a tab character that violates indentation": _tab,
+    "found a tab character where an indentation space is expected": _tab,
+    "found unexpected end of stream": _open_quote,
+    "found unexpected document indicator": _open_quote,
+    "did not find expected ',' or ']'": _open_list,
+    "did not find expected ',' or '}'": _open_mapping,
+    "mapping values are not allowed in this context": _no_value_here,
+    "could not find expected ':'": _no_colon,
+    "did not find expected key": _no_key,
+    "did not find expected '-' indicator": _no_item,
+    "did not find expected <document start>": _no_document,
+    "block sequence entries are not allowed in this context": _no_list_here,
+    "did not find expected node content": _no_content,
+    "did not find expected alphabetic or numeric character": _no_name,
+    "found unknown escape character": _no_escape,
+    "did not find expected hexdecimal number": _no_hexadecimal,
+    "did not find expected comment or line break": _block_header,
+    _SURROGATE: _surrogate,
+}
+"""By libyaml's own words, slips of the pen and all."""

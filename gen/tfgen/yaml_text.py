@@ -1,0 +1,171 @@
+r"""Data as YAML text: the one serialiser, for whole objects and for single scalars inside a chart's templates.
+
+    >>> print(dump({"kind": "Job", "args": ["--rate", "1e-3"], "script": "cd /app\npython train.py\n"}), end="")
+    kind: Job
+    args:
+    - --rate
+    - "1e-3"
+    script: |
+      cd /app
+      python train.py
+
+Readers of YAML disagree: `y` is true to Helm and text to kustomize, `0o17` is 15 to both and text to PyYAML, and
+`1234e56`, a short commit id, is a number to Helm and text to PyYAML. So a string goes without quotes only where no
+reader of YAML 1.1 or 1.2 can take it for anything else; tests/equal/test_yaml_readers.py asks them.
+
+The layout is kubectl's: keys in the given order, lists at the indentation of their key, no anchors. No line is
+folded, and an emoji stays an emoji, where libyaml's emitter writes an escape. No YAML library is needed, and it takes
+half the time of PyYAML's emitter in C, which first wants a tree of Python nodes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+Plain = Any
+"""What JSON can say: None, bool, int, float, str, and lists and dicts (keys of str) of these."""
+
+LONGEST_KEY = 1000
+"""Characters of a key, quotes included. Readers give up a key when no colon comes within 1,024."""
+
+UNCARRIED = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff\ufdd0-\ufdef"
+    + "".join(chr(plane << 16 | low) for plane in range(17) for low in (0xFFFE, 0xFFFF))
+    + "]"
+)
+"""A character that some reader refuses or changes, however it is quoted: kustomize turns U+0085 into a blank and
+fails on U+007F and U+FFFE. With them go the other controls but tab and newline, the line separators, the byte order
+mark, the non-characters and the surrogates: no name, argument or script needs one."""
+
+_QUOTED = re.compile(
+    r"""
+      \A [?:,\[\]{}\#&*!|>'"%@`\ ]                 # begins as YAML's own syntax does
+    | \A (?: - | --- | \.\.\. ) (?: \  | \Z )      # a list item, a document marker
+    | : (?: \  | \Z )                              # a key
+    | \ (?: \# | \Z )                              # a comment, a blank that nobody sees
+    | [\t\n]
+    | \A [-+]? [0-9._] [0-9a-fotxz_.,:+\-\ ]* \Z   # spelled as numbers, dates and times are, in any base
+    | \A [-+]? \. (?: inf | nan ) \Z
+    | \A (?: ~ | null | true | false | yes | no | on | off | y | n | = | << )? \Z
+    """,
+    re.VERBOSE | re.IGNORECASE | re.ASCII,
+)
+"""Text that some reader of a plain scalar would not give back; wider than any one reader's rules."""
+
+_BLANK_AT_LINE_END = re.compile(r"[ \t](?:\n|\Z)")
+
+
+def dump(data: Plain) -> str:
+    """One YAML document in block style, with a final newline.
+
+    Raises:
+        TypeError: for what JSON cannot say.
+        ValueError: for text with a character of `UNCARRIED`, a key `<<` or over `LONGEST_KEY`, an infinity or a NaN.
+    """
+    return "".join(_block(data, "", ""))
+
+
+def documents(objects: Iterable[Plain]) -> str:
+    """One stream of documents, `---` between them. Raises as `dump` does."""
+    return "---\n".join(dump(data) for data in objects)
+
+
+def scalar(value: str | float | bool | None) -> str:
+    """A key or value of a block, in one line: `"1e-3"`, `--rate`, `4`. Raises as `dump` does."""
+    match value:
+        case str():
+            return _string(value)
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(value)
+        case float() if math.isfinite(value):
+            return _float(value)
+        case float():
+            raise ValueError(f"{value} is no number of JSON")
+        case _:
+            raise TypeError(f"{type(value).__name__} is no scalar of JSON: {value!r}")
+
+
+def _block(data: Plain, first: str, rest: str) -> Iterator[str]:
+    """The lines of a value: `first` is what stands before its first line, `rest` the blanks before the others."""
+    if data and isinstance(data, dict):
+        for key, value in data.items():
+            head = f"{first}{_key(key)}:"
+            if value and isinstance(value, dict | list):
+                yield f"{head}\n"
+                inner = rest if isinstance(value, list) else f"{rest}  "
+                yield from _block(value, inner, inner)
+            else:
+                yield f"{head} {_leaf(value, rest)}\n"
+            first = rest
+    elif data and isinstance(data, list):
+        for item in data:
+            if item and isinstance(item, dict | list):
+                yield from _block(item, f"{first}- ", f"{rest}  ")
+            else:
+                yield f"{first}- {_leaf(item, rest)}\n"
+            first = rest
+    else:
+        yield f"{first}{_leaf(data, rest)}\n"
+
+
+def _leaf(value: Plain, indent: str) -> str:
+    """A scalar or an empty collection, without the last newline; `indent` is that of the line it begins on."""
+    if isinstance(value, str) and _is_literal(value):
+        body = _carried(value).removesuffix("\n").replace("\n", f"\n{indent}  ")
+        header = "|" if value.endswith("\n") else "|-"
+        return f"{header}\n{indent}  {body}".replace(f"\n{indent}  \n", "\n\n")
+    if isinstance(value, dict) and not value:
+        return "{}"
+    if isinstance(value, list) and not value:
+        return "[]"
+    return scalar(value)
+
+
+def _is_literal(text: str) -> bool:
+    """Whether text of several lines can stand as a literal block that survives its readers, and people.
+
+    Not with a blank first, which takes an indentation indicator; not with a blank at a line's end, which editors and
+    commit hooks strip unseen; not with empty lines at the end, which Helm strips from the end of a file.
+    """
+    return "\n" in text and not text[0].isspace() and not text.endswith("\n\n") and not _BLANK_AT_LINE_END.search(text)
+
+
+def _key(key: str) -> str:
+    if not isinstance(key, str):
+        raise TypeError(f"a key of JSON is a string, not {key!r}")
+    if key == "<<":
+        raise ValueError("kustomize loses a key <<, even one in quotes")
+    text = _string(key)
+    if len(text) > LONGEST_KEY:
+        raise ValueError(f"a key of {len(text)} characters; readers of YAML take {LONGEST_KEY}")
+    return text
+
+
+def _string(text: str) -> str:
+    """Plain, 'single-quoted' where that saves escapes, or "double-quoted", as JSON writes it."""
+    if not _QUOTED.search(_carried(text)):
+        return text
+    if "'" not in text and ('"' in text or "\\" in text) and "\n" not in text and "\t" not in text:
+        return f"'{text}'"
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _carried(text: str) -> str:
+    found = UNCARRIED.search(text)
+    if found:
+        raise ValueError(f"U+{ord(found[0]):04X} at {found.start()} is carried by no reader of YAML")
+    return text
+
+
+def _float(value: float) -> str:
+    """The shortest decimal, with a point: without one YAML 1.1 takes `1e-05` for text."""
+    text = repr(value)
+    return text if "." in text else text.replace("e", ".0e")

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import json
+
+from tfgen.problems import Position, Problem, as_json, as_text, has_errors, in_order, shown
+
+LATE = Problem("b.yaml", Position(1, 1), "late", "rule-b")
+DEEP = Problem("a.yaml", Position(10, 2), "deep", "rule-a")
+EARLY = Problem("a.yaml", Position(9, 30), "early", "rule-z", "warning")
+
+
+def test_problems_stand_by_file_and_place_once_each() -> None:
+    assert in_order([LATE, DEEP, EARLY, DEEP]) == (EARLY, DEEP, LATE)
+
+
+def test_problems_at_one_place_stand_by_their_text() -> None:
+    first, second = (Problem("a.yaml", Position(1, 1), "same", rule) for rule in ("rule-a", "rule-b"))
+    assert in_order([second, first]) == (first, second)
+
+
+def test_text_is_one_line_a_problem() -> None:
+    assert as_text([LATE, DEEP, EARLY]) == (
+        "a.yaml:9:30: warning: early [rule-z]\na.yaml:10:2: deep [rule-a]\nb.yaml:1:1: late [rule-b]\n"
+    )
+
+
+def test_text_of_nothing_is_nothing() -> None:
+    assert as_text([]) == ""
+
+
+def test_text_shows_what_a_terminal_would_obey() -> None:
+    problem = Problem("a\n.yaml", Position(1, 1), "é 😀 \x1b[2J \u202e \ud800", "rule")
+    assert str(problem) == r"a\n.yaml:1:1: é 😀 \x1b[2J \u202e \ud800 [rule]"
+
+
+def test_json_has_a_row_a_problem() -> None:
+    assert json.loads(as_json([EARLY])) == [
+        {"file": "a.yaml", "line": 9, "column": 30, "message": "early", "rule": "rule-z", "severity": "warning"}
+    ]
+    assert json.loads(as_json([])) == []
+
+
+def test_only_errors_stop_the_work() -> None:
+    assert has_errors([EARLY, DEEP])
+    assert not has_errors([EARLY])
+
+
+def test_values_are_shown_as_json_in_one_line() -> None:
+    assert [shown(value) for value in ("it's\n", 'a"b', 1.5, None, ["é", {"a": True}], "\x85")] == [
+        r'"it' + r"'s\n" + '"',
+        r'"a\"b"',
+        "1.5",
+        "null",
+        '["é", {"a": true}]',
+        r'"\x85"',
+    ]
+
+
+def test_long_values_are_cut() -> None:
+    assert shown("x" * 100, longest=10) == '"xxxxxx...'
+    assert shown("x" * 8, longest=10) == '"xxxxxxxx"'
