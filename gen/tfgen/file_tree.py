@@ -1,0 +1,112 @@
+r"""A tree of text files as a value: what tfgen renders, before any disk is touched.
+
+    FileTree({"charts/dist-mnist/Chart.yaml": "apiVersion: v2\n"})
+
+A tree that exists is one that can be written on every file system that git serves: its paths are relative, stay
+inside, and none is another's folder or differs from it only in case.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from tfgen.errors import TfgenError
+
+RESERVED_PREFIX = ".tfgen"
+"""No rendered file or folder begins so: ledgers live in `.tfgen/`, temporary files are `.tfgen-*.tmp`."""
+
+_LONGEST_NAME = 255
+"""Bytes; NAME_MAX of Linux's and macOS' file systems."""
+
+
+class FileTreeError(TfgenError):
+    """A tree that cannot be written; the message has a line for each fault."""
+
+
+@dataclass(frozen=True)
+class FileTree:
+    """Relative POSIX path -> text, by path. Raises FileTreeError for the faults of all paths and texts at once."""
+
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        in_order = dict(sorted(self.files.items()))
+        object.__setattr__(self, "files", MappingProxyType(in_order))
+        faults = [
+            *(fault for path, text in in_order.items() for fault in (path_fault(path), _text_fault(path, text))),
+            *_clashes(in_order),
+        ]
+        if found := [fault for fault in faults if fault]:
+            raise FileTreeError("\n".join(found))
+
+    @classmethod
+    def combine(cls, parts: Mapping[str, FileTree]) -> FileTree:
+        """The files of all parts. Raises FileTreeError if a path is in two, naming both by their keys."""
+        origin: dict[str, str] = {}
+        twice: list[str] = []
+        for name, part in parts.items():
+            for path in part.files:
+                first = origin.setdefault(path, name)
+                if first != name:
+                    twice.append(f"{path}: written by both {first} and {name}")
+        if twice:
+            raise FileTreeError("\n".join(twice))
+        return cls({path: text for part in parts.values() for path, text in part.files.items()})
+
+
+def path_fault(path: str) -> str | None:
+    """Why `path` may not be written below an output folder, or None."""
+    segments = path.split("/")
+    if "\\" in path:
+        return f"{path!r}: a path has / between its folders, no backslash"
+    if path.startswith("/"):
+        return f"{path!r}: absolute; paths are relative to the output folder"
+    if not path.isprintable():
+        return f"{path!r}: has a character that cannot be printed"
+    for segment in segments:
+        if segment in ("", ".", ".."):
+            return f"{path!r}: the segment {segment!r} is not a name"
+        if len(segment.encode()) > _LONGEST_NAME:
+            return f"{path!r}: a name has more than {_LONGEST_NAME} bytes"
+        name = segment.casefold()
+        if name == ".git" or name.startswith(RESERVED_PREFIX):
+            return f"{path!r}: the name {segment!r} is reserved"
+    return None
+
+
+def ancestors(path: str) -> Iterator[str]:
+    """The folders above `path`, nearest last: `a/b/c` gives `a` and `a/b`."""
+    end = path.find("/")
+    while end != -1:
+        yield path[:end]
+        end = path.find("/", end + 1)
+
+
+def digest_of(text: str) -> str:
+    """SHA-256 of the text as written (UTF-8), in lower-case hex."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _text_fault(path: str, text: str) -> str | None:
+    if "\r" in text:
+        return f"{path!r}: its text has a carriage return; lines end in LF alone"
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        return f"{path!r}: its text has U+{ord(text[error.start]):04X}, which UTF-8 cannot hold"
+    return None
+
+
+def _clashes(paths: Iterable[str]) -> Iterator[str]:
+    """Pairs that a disk which ignores case takes for one, and files that are also folders."""
+    seen: dict[str, tuple[str, bool, str]] = {}
+    for path in paths:
+        for entry, is_file in (*((folder, False) for folder in ancestors(path)), (path, True)):
+            spelling, was_file, other = seen.setdefault(entry.casefold(), (entry, is_file, path))
+            if spelling != entry:
+                yield f"{other!r} and {path!r} differ only in the case of {spelling!r} and {entry!r}"
+            elif was_file != is_file:
+                yield f"{other!r} and {path!r}: {entry!r} cannot be both a file and a folder"

@@ -1,0 +1,150 @@
+"""FileTree and the ledger's text: pure values, no disk."""
+
+from __future__ import annotations
+
+import pytest
+
+from tfgen.errors import TfgenError
+from tfgen.file_tree import FileTree, FileTreeError, digest_of
+from tfgen.ledger import Ledger, parse_ledger
+
+# printf 'a\n' | sha256sum, printf 'b\n' | sha256sum
+SHA_A = "87428fc522803d31065e7bce3cf03fe475096631e5e07bbd7a0fde60c4cf25c7"
+SHA_B = "0263829989b6fd954f72baaf2fc64bc2e2f01d692d4de72986ea808f6e99813f"
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("", "the segment '' is not a name"),
+        ("/etc/passwd", "absolute"),
+        ("a//b", "the segment '' is not a name"),
+        ("a/", "the segment '' is not a name"),
+        ("./a", "the segment '.' is not a name"),
+        ("a/../../b", "the segment '..' is not a name"),
+        ("a\\b", "no backslash"),
+        ("a\0b", "cannot be printed"),
+        ("a\nb", "cannot be printed"),
+        ("a\ud800", "cannot be printed"),
+        (".git/hooks/pre-commit", "'.git' is reserved"),
+        ("sub/.GIT/config", "'.GIT' is reserved"),
+        (".tfgen/dist-mnist.json", "'.tfgen' is reserved"),
+        ("a/" + "é" * 128, "more than 255 bytes"),
+        ("charts/.tfgen-0123456789abcdef.tmp", "is reserved"),
+    ],
+)
+def test_a_path_that_may_not_be_written_is_refused(path: str, said: str) -> None:
+    with pytest.raises(FileTreeError, match=said):
+        FileTree({path: "text\n"})
+
+
+@pytest.mark.parametrize(
+    "path", [".gitignore", ".github/workflows/ci.yaml", "..a/b..c", "charts/été.yaml", "a/" + "y" * 255]
+)
+def test_a_path_that_only_looks_odd_is_taken(path: str) -> None:
+    assert dict(FileTree({path: "text\n"}).files) == {path: "text\n"}
+
+
+@pytest.mark.parametrize(
+    ("paths", "said"),
+    [
+        (["a/b", "a/B"], "'a/B' and 'a/b' differ only in the case of 'a/B' and 'a/b'"),
+        (["a/b", "A/c"], "'A/c' and 'a/b' differ only in the case of 'A' and 'a'"),
+        (["a/b", "a"], "'a' and 'a/b': 'a' cannot be both a file and a folder"),
+        (["a/b/c/d", "a/b"], "'a/b' and 'a/b/c/d': 'a/b' cannot be both a file and a folder"),
+    ],
+)
+def test_paths_that_no_disk_or_not_every_disk_can_hold_are_refused(paths: list[str], said: str) -> None:
+    with pytest.raises(FileTreeError) as error:
+        FileTree(dict.fromkeys(paths, ""))
+    assert str(error.value) == said
+
+
+def test_text_that_would_not_be_the_same_bytes_everywhere_is_refused() -> None:
+    with pytest.raises(FileTreeError, match="carriage return"):
+        FileTree({"a": "x\r\n"})
+    with pytest.raises(FileTreeError, match=r"U\+D800"):
+        FileTree({"a": "\ud800"})
+
+
+def test_all_faults_of_a_tree_are_told_at_once() -> None:
+    with pytest.raises(FileTreeError) as error:
+        FileTree({"/a": "", "b": "\r", "c/..": ""})
+    assert str(error.value).count("\n") == 2
+
+
+def test_a_tree_is_in_order_and_cannot_be_changed() -> None:
+    source = {"b": "2\n", "a": "1\n"}
+    tree = FileTree(source)
+    source["c"] = "3\n"
+    assert list(tree.files) == ["a", "b"]
+    with pytest.raises(TypeError):
+        tree.files["c"] = "3\n"  # type: ignore[index]
+
+
+def test_combining_names_both_sides_of_a_path_that_is_in_two() -> None:
+    chart, overlay = FileTree({"a": "1", "b": "1"}), FileTree({"b": "1", "c": "1"})
+    with pytest.raises(FileTreeError, match="b: written by both chart and overlay"):
+        FileTree.combine({"chart": chart, "overlay": overlay})
+    assert FileTree.combine({"x": FileTree({"a": "1"}), "y": FileTree({"c": "2"})}) == FileTree({"a": "1", "c": "2"})
+
+
+def test_combining_holds_the_whole_to_the_same_rules() -> None:
+    with pytest.raises(FileTreeError, match="cannot be both"):
+        FileTree.combine({"x": FileTree({"a": ""}), "y": FileTree({"a/b": ""})})
+
+
+LEDGER = Ledger("0.1.0", "9b74", {"b/é.yaml": SHA_B, "a.yaml": SHA_A})
+LEDGER_TEXT = f"""\
+{{
+  "files": {{
+    "a.yaml": "{SHA_A}",
+    "b/é.yaml": "{SHA_B}"
+  }},
+  "input": "9b74",
+  "tool": "0.1.0",
+  "version": 1
+}}
+"""
+
+
+def test_digest_is_sha_256_of_the_bytes() -> None:
+    assert digest_of("a\n") == SHA_A
+
+
+def test_the_text_of_a_ledger_and_back() -> None:
+    assert LEDGER.to_text() == LEDGER_TEXT
+    assert parse_ledger("x", LEDGER_TEXT) == LEDGER
+
+
+def test_an_unfinished_ledger_and_back() -> None:
+    unfinished = Ledger("0.1.0", "", {"a.yaml": SHA_A}, {"a.yaml": SHA_B, "old.yaml": SHA_B})
+    assert parse_ledger("x", unfinished.to_text()) == unfinished
+    assert unfinished.paths() == {"a.yaml", "old.yaml"}
+    assert unfinished.wrote("a.yaml", SHA_A)
+    assert unfinished.wrote("a.yaml", SHA_B)
+    assert not unfinished.wrote("old.yaml", SHA_A)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "not JSON"),
+        ("<<<<<<< HEAD\n" + LEDGER_TEXT, "not JSON"),
+        ("[" * 100_000, "not JSON"),
+        ("[]", "not a ledger of version 1"),
+        (LEDGER_TEXT.replace('"version": 1', '"version": 2'), "not a ledger of version 1"),
+        (LEDGER_TEXT.replace('"tool"', '"tools"'), "its keys are files, input, tools, version"),
+        (LEDGER_TEXT.replace('"0.1.0"', "1"), "input and tool are not both text"),
+        (LEDGER_TEXT.replace("a.yaml", "../a.yaml"), "the segment '..' is not a name"),
+        (LEDGER_TEXT.replace("a.yaml", ".git/config"), "'.git' is reserved"),
+        (LEDGER_TEXT.replace(SHA_A, SHA_A.upper()), "no SHA-256 for 'a.yaml'"),
+        (LEDGER_TEXT.replace('"version"', '"unfinished": [],\n"version"'), "unfinished does not map"),
+    ],
+)
+def test_what_is_no_ledger_is_refused_with_its_path_and_the_way_out(text: str, said: str) -> None:
+    with pytest.raises(TfgenError) as error:
+        parse_ledger(".tfgen/dist-mnist.json", text)
+    assert str(error.value).startswith(".tfgen/dist-mnist.json: ")
+    assert said in str(error.value)
+    assert "restore it from git, or remove it" in str(error.value)
