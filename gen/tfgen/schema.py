@@ -1,0 +1,121 @@
+"""The check of a document against the job schema, in our own words.
+
+    >>> check(parse("{apiVersion: tfgen/v1alpha1, kind: TrainingJob, metadata: {name: a}}", "job.yaml").documents[0])
+    (Problem(file='job.yaml', position=Position(line=1, column=1), message='missing key "spec" in the document: ...
+
+A fast validator says what is wrong where; `schema_messages` says it to a human. An environment is checked twice: as
+it is written, and merged over the job, since a volume may have one source in each and two together.
+"""
+
+from __future__ import annotations
+
+import functools
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from tfgen import schema_messages, tunables
+from tfgen.problems import Problem, in_order
+from tfgen.schema_file import load, text
+from tfgen.schema_messages import Finding, View
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from jsonschema_rs import Draft7Validator, ValidationError
+
+    from tfgen.document import Document, Path
+
+# More than are ever said, since some are left unsaid; so a file of nothing but mistakes takes no time.
+_MOST_ERRORS = 4 * schema_messages.MOST
+
+__all__ = ["check", "findings", "load", "text"]
+
+
+def check(document: Document) -> tuple[Problem, ...]:
+    """What is wrong with a document, in order; nothing for a valid job.
+
+    Environments are merged only over a job without problems: everything else would be said twice.
+    """
+    data = document.data
+    problems = list(schema_messages.translate(View(document, data), findings(data)))
+    if not problems:
+        for name in data["spec"].get("environments", {}):
+            problems += _environment(document, name)
+    return in_order(problems)
+
+
+def _environment(document: Document, name: str) -> Iterator[Problem]:
+    data = document.data
+    spec = {key: value for key, value in data["spec"].items() if key != "environments"}
+    environment = data["spec"]["environments"][name]
+    merged = {**data, "spec": tunables.merge(spec, environment)}
+    missing = tunables.missing_sections(spec, environment)
+    for section in missing:
+        yield schema_messages.missing_section(document, name, section)
+    if not missing:
+        yield from schema_messages.translate(View(document, merged, environment=name), findings(merged))
+
+
+def findings(data: Any) -> tuple[Finding, ...]:
+    """What the validator finds, with the nodes of the schema that are broken."""
+    checkable = _checkable(data)
+    errors = islice(_validator().iter_errors(checkable), _MOST_ERRORS)
+    return tuple(finding for error in errors for finding in _findings(error, checkable))
+
+
+@functools.cache
+def _validator() -> Draft7Validator:
+    import jsonschema_rs  # 20 ms, which commands without a job need not pay
+
+    return jsonschema_rs.Draft7Validator(dict(load()))
+
+
+def _checkable(value: Any) -> Any:
+    """The data with each fraction, 2.0 too, as one that draft-07 does not take for an integer.
+
+    Draft-07 lets 2.0 pass for an integer, but it would be printed as 2.0, which Kubernetes refuses.
+    """
+    if isinstance(value, dict):
+        return {key: _checkable(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_checkable(inner) for inner in value]
+    return 0.5 if isinstance(value, float) else value
+
+
+def _findings(error: ValidationError, data: Any) -> Iterator[Finding]:
+    *place, keyword = error.schema_path
+    if keyword in ("minimum", "maximum") and isinstance(error.instance, float):
+        return  # of the fraction that stands in; its type is said
+    found: Any = load()
+    for step in place:
+        found = found[step]
+    details = error.kind.as_dict()
+    of_key = "error" in details  # propertyNames: the error inside is the key's
+    if of_key:
+        names = [details["error"].instance]
+    else:
+        names = details.get("unexpected") or [details[key] for key in ("property",) if key in details]
+    for path in _paths(data, error.instance_path, error.instance):
+        yield Finding(path, str(keyword), found, tuple(names[: schema_messages.MOST]), of_key)
+
+
+def _paths(data: Any, pointer: Sequence[str | int], instance: Any) -> Iterator[Path]:
+    """The paths that the validator's pointer to an instance may mean.
+
+    It gives a key such as "08" as the number 8. So a number in a mapping means each key of that value that leads to
+    the instance; they have one schema, since the names that the schema knows have letters.
+    """
+    if not pointer:
+        if data == instance:
+            yield ()
+        return
+    first, *rest = pointer
+    steps = [first] if isinstance(data, list) or isinstance(first, str) else [k for k in data if _reads_as(k, first)]
+    for step in steps:
+        for path in _paths(data[step], rest, instance):
+            yield (step, *path)
+
+
+def _reads_as(key: str, number: int) -> bool:
+    digits = key.removeprefix("+")
+    return digits.isdecimal() and digits.lstrip("0") == str(number).lstrip("0")

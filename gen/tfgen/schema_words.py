@@ -1,0 +1,107 @@
+"""Words for what the schema allows, shared by its messages and its explanations.
+
+>>> expected({"type": "integer", "minimum": 1, "maximum": 65535})
+'an integer from 1 to 65535'
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from tfgen.problems import shown
+from tfgen.schema_file import load, resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tfgen.document import Path
+    from tfgen.schema_file import Schema
+
+_TYPE_NAMES = {
+    "string": "text",
+    "boolean": "true or false",
+    "object": "a mapping",
+    "array": "a list",
+    "null": "null",
+}
+_LARGEST = 2**53 - 1
+_SHORT_LIST = 12
+"""Names; a longer list of what is allowed hides what was wrong."""
+
+
+def expected(node: Schema) -> str:
+    """What a value must be: its type, its range or its choices."""
+    if "enum" in node:
+        return f"one of {either(choice for choice in node['enum'] if choice is not None)}"
+    if node.get("x-kind") == "quantity":
+        return str(node["x-pattern-says"])
+    return either(integers(node) if kind == "integer" else _TYPE_NAMES[kind] for kind in json_types(node))
+
+
+def json_types(node: Schema) -> list[str]:
+    """The JSON types of a node; those of its constant if it has no other."""
+    kind = node.get("type", ["string"])
+    return [kind] if isinstance(kind, str) else list(kind)
+
+
+def integers(node: Schema) -> str:
+    """The range of an integer, where it is narrower than what JSON carries."""
+    if node["maximum"] == _LARGEST:
+        return "an integer"
+    return f"an integer from {node['minimum']} to {node['maximum']}"
+
+
+def either(names: Iterable[str], last: str = "or") -> str:
+    """`a, b or c`; an empty name is shown as two quotes."""
+    *most, end = [name or '""' for name in names]
+    return f"{', '.join(most)} {last} {end}" if most else end
+
+
+def choices(node: Schema) -> list[str]:
+    """The keys of which a mapping needs exactly one."""
+    return [key for choice in node["oneOf"] for key in choice["required"]]
+
+
+def hint_for_key(key: str, owner: Schema) -> str:
+    """What was probably meant by a key that a mapping does not have, and what is allowed where that is short."""
+    known = owner["properties"] if "properties" in owner else owner["propertyNames"]["enum"]
+    listed = f" (allowed: {', '.join(sorted(known))})" if len(known) <= _SHORT_LIST else ""
+    return meant(nearest(key, known) or _nested(key, owner)) + listed
+
+
+def _nested(key: str, owner: Schema) -> str | None:
+    """`resources.gpu` for a `gpu` that stands where resources do."""
+    for name, written in owner.get("properties", {}).items():
+        if key in resolve(load(), written).get("properties", {}):
+            return f"{name}.{key}"
+    return None
+
+
+def meant(name: str | None) -> str:
+    """A question for the nearest known name."""
+    return f"; did you mean {shown(name)}?" if name else ""
+
+
+def nearest(name: Any, known: Iterable[str]) -> str | None:
+    """The known name that was probably meant. Case is what people get wrong first, so it does not count."""
+    from difflib import get_close_matches  # 5 ms, which a valid job need not pay
+
+    by_lower = {choice.lower(): choice for choice in known if choice}
+    found = get_close_matches(str(name).lower(), by_lower, n=1)
+    return by_lower[found[0]] if found else None
+
+
+def path_name(path: Path) -> str:
+    """A path as messages show it.
+
+    >>> path_name(("spec", "labels", "example.com/team")), path_name(("spec", "args", 0)), path_name(())
+    ('spec.labels["example.com/team"]', 'spec.args[0]', 'the document')
+    """
+    name = ""
+    for step in path:
+        if isinstance(step, int):
+            name += f"[{step}]"
+        else:
+            name += f".{step}" if re.fullmatch(r"[A-Za-z0-9_-]+", step) else f"[{shown(step)}]"
+    return name.removeprefix(".") or "the document"

@@ -1,0 +1,414 @@
+"""Documents with one mistake: exactly one problem, of the right rule, at the right place.
+
+Each mutant is a valid document in which one constraint of the schema is broken. `jsonschema`, the reference
+implementation, says whether it is a mistake at all, and must find what the fast validator finds.
+
+Not asserted, with the reason:
+- `pattern` of free text: only characters that the document reader has already refused can break it.
+- bounds of 2**53 - 1: the document reader refuses such integers.
+- of a value that breaks two constraints, the second: it is meant to be unsaid.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import jsonschema
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.generated import document, jobs
+from tfgen import schema
+from tfgen.schema_file import entry, load, resolve
+from tfgen.schema_messages import SAID
+from tfgen.schema_words import choices, json_types, path_name
+from tfgen.yaml_text import UNCARRIED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tfgen.document import Path
+    from tfgen.schema_file import Schema
+
+EVERYTHING = {
+    "apiVersion": "tfgen/v1alpha1",
+    "kind": "TrainingJob",
+    "metadata": {"name": "dist-mnist", "namespace": "ml"},
+    "spec": {
+        "strategy": "ParameterServer",
+        "run": "2",
+        "image": "registry.example.com/ml/dist-mnist:1.4.0",
+        "imagePullPolicy": "Always",
+        "imagePullSecrets": [{"name": "registry"}],
+        "command": ["python", "/opt/train.py"],
+        "args": ["--steps=1000"],
+        "workingDir": "/opt",
+        "env": {
+            "DATA_DIR": "/data",
+            "TOKEN": {"secretKeyRef": {"name": "hub", "key": "token", "optional": True}},
+            "BATCH": {"configMapKeyRef": {"name": "settings", "key": "batch"}},
+            "POD_IP": {"fieldRef": {"fieldPath": "status.podIP"}},
+            "CPUS": {"resourceFieldRef": {"resource": "limits.cpu", "divisor": 1}},
+        },
+        "envFrom": [
+            {"prefix": "HUB_", "secretRef": {"name": "hub"}},
+            {"configMapRef": {"name": "a", "optional": True}},
+        ],
+        "nodeSelector": {"kubernetes.io/arch": "amd64", "08": "x", "8": "y"},
+        "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 9}],
+        "affinity": {"nodeAffinity": {"required": {"terms": [{"values": ["eu-1a", 7, True]}]}}},
+        "placement": "spread",
+        "topologySpreadConstraints": [
+            {
+                "maxSkew": 1,
+                "minDomains": 2,
+                "topologyKey": "topology.kubernetes.io/zone",
+                "whenUnsatisfiable": "DoNotSchedule",
+                "labelSelector": {"matchLabels": {"a": "b"}},
+                "matchLabelKeys": ["example.com/team"],
+                "nodeAffinityPolicy": "Honor",
+                "nodeTaintsPolicy": "Ignore",
+            }
+        ],
+        "priorityClassName": "training",
+        "serviceAccountName": "trainer",
+        "runtimeClassName": "nvidia",
+        "labels": {"example.com/team": "vision"},
+        "annotations": {"example.com/owner": "vision@example.com, grüße"},
+        "shm": "2Gi",
+        "storage": {
+            "data": {"mountPath": "/data", "subPath": "a/b", "claim": {"name": "mnist"}, "for": ["chief", "worker"]},
+            "model": {"mountPath": "/m", "claim": {"size": 1, "storageClass": "nfs", "accessMode": "ReadWriteMany"}},
+            "own": {"mountPath": "/own", "claim": {"size": "1Gi", "volumeName": "pv"}},
+            "nfs": {"mountPath": "/nfs", "nfs": {"server": "nfs.example.com", "path": "/x", "readOnly": True}},
+            "disk": {"mountPath": "/disk", "readOnly": True, "hostPath": {"path": "/mnt", "type": "Directory"}},
+            "names": {"mountPath": "/n", "configMap": {"name": "n", "items": [{"key": "k", "path": "p", "mode": 256}]}},
+            "keys": {"mountPath": "/k", "secret": {"secretName": "s", "defaultMode": 288, "optional": False}},
+            "share": {"mountPath": "/a", "azureFile": {"secretName": "s", "shareName": "a", "readOnly": True}},
+            "bucket": {
+                "mountPath": "/b",
+                "subPathExpr": "$(TASK_INDEX)",
+                "csi": {
+                    "driver": "gcsfuse.csi.storage.gke.io",
+                    "volumeAttributes": {"bucketName": "b"},
+                    "nodePublishSecretRef": {"name": "s"},
+                    "fsType": "ext4",
+                    "readOnly": True,
+                },
+            },
+            "nas": {
+                "mountPath": "/nas",
+                "flexVolume": {
+                    "driver": "a/nas",
+                    "options": {"vers": "3"},
+                    "secretRef": {"name": "s"},
+                    "fsType": "nfs",
+                },
+            },
+            "all": {"mountPath": "/all", "projected": {"sources": [{"secret": {"name": "s"}}], "defaultMode": 288}},
+            "scratch": {"mountPath": "/s", "emptyDir": {"medium": "Memory", "sizeLimit": "1Gi"}},
+        },
+        "code": {
+            "mountPath": "/code",
+            "git": {
+                "repository": "git@git.example.com:ml/train.git",
+                "revision": "v1.4.0",
+                "folder": "training",
+                "secretName": "git",
+                "image": "registry.example.com/git-sync:v4.4.0",
+            },
+        },
+        "retries": 3,
+        "port": 3333,
+        "legacyFlags": True,
+        "completion": {"by": "Chief", "release": "Keep", "onFailure": "Keep", "evaluatorGrace": 9, "image": "x:1"},
+        "deadline": 86400,
+        "startDeadline": 3600,
+        "workload": {"kind": "Job"},
+        "initContainers": [{"name": "fetch", "image": "x", "resources": {"limits": {"cpu": "500m"}}}],
+        "sidecars": [{"name": "metrics"}],
+        "podTemplate": {"metadata": {"annotations": {"a": "b"}}, "spec": {"hostAliases": None}},
+        "roles": {
+            "chief": {"resources": {"cpu": 2, "memory": "4Gi"}, "terminationGracePeriodSeconds": 30},
+            "ps": {"replicas": 2, "placement": "pack", "env": {"ROLE": "ps"}},
+            "worker": {
+                "replicas": 4,
+                "runs": "ToCompletion",
+                "resources": {
+                    "requests": {"cpu": "1.5"},
+                    "limits": {"ephemeral-storage": "1e3"},
+                    "gpu": {"count": 1, "product": "NVIDIA-T4", "productLabel": "a/b", "resource": "nvidia.com/gpu"},
+                },
+                "ports": [{"name": "metrics", "containerPort": 9100, "protocol": "TCP"}],
+                "podTemplate": {"spec": {"hostAliases": [{"ip": "10.0.0.7"}]}},
+            },
+            "evaluator": {"image": "x:1", "shm": 64},
+        },
+        "gang": {"scheduler": "volcano", "enabled": True, "queue": "q", "priorityClassName": "", "minAvailable": 0},
+        "network": {"policy": "Isolated"},
+        "security": {
+            "profile": "baseline",
+            "runAsUser": 1,
+            "runAsGroup": 2,
+            "fsGroup": 3,
+            "readOnlyRootFilesystem": False,
+        },
+        "environments": {
+            "dev": {
+                "run": "3",
+                "roles": {"worker": {"replicas": 1, "resources": {"gpu": {"count": 0}, "requests": {"cpu": None}}}},
+                "gang": {"enabled": False},
+                "env": {"TOKEN": None, "CPUS": {"resourceFieldRef": None, "fieldRef": {"fieldPath": "spec.nodeName"}}},
+                "affinity": {"nodeAffinity": {"required": None}},
+                "storage": {"data": {"claim": None, "emptyDir": {}}, "nfs": None, "model": {"claim": {"size": "9Gi"}}},
+                "labels": {"example.com/team": "research"},
+                "network": {"policy": "Off"},
+            },
+            "prod": {},
+        },
+    },
+}
+SMALLEST = {
+    "apiVersion": "tfgen/v1alpha1",
+    "kind": "TrainingJob",
+    "metadata": {"name": "a"},
+    "spec": {"roles": {"chief": {}}},
+}
+
+
+class Mutant(NamedTuple):
+    """A document with one mistake, and the problem that it should have."""
+
+    name: str
+    data: Any
+    rule: str
+    path: Path
+    at_key: bool
+
+
+def mutants(data: Any) -> Iterator[Mutant]:
+    """Every way that we know to break one constraint of the document."""
+    for path, value, node in walk(data, (), load()):
+        for name, broken, rule, below, at_key in breaks(path, value, node):
+            mutant = replaced(around(data, path), path, broken)
+            yield Mutant(f"{path_name(path)} {name}", mutant, rule, (*path, *below), at_key)
+
+
+def around(data: Any, path: Path) -> Any:
+    """The document without the keys of the spec that a mistake at the path has nothing to do with: it is checked
+    sooner. An environment needs the whole job.
+    """
+    if len(path) < 2 or path[0] != "spec" or path[1] == "environments":
+        return data
+    return {**data, "spec": {"roles": {"chief": {}}, path[1]: data["spec"][path[1]]}}
+
+
+def walk(value: Any, path: Path, node: Schema) -> Iterator[tuple[Path, Any, Schema]]:
+    """Each value of a document with its resolved node."""
+    yield path, value, node
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in inner:
+        found = entry(load(), node, key)
+        if found is not None:
+            yield from walk(item, (*path, key), found)
+
+
+def replaced(data: Any, path: Path, value: Any) -> Any:
+    if not path:
+        return value
+    changed = copy.copy(data)
+    changed[path[0]] = replaced(data[path[0]], path[1:], value)
+    return changed
+
+
+Break = tuple[str, Any, str, "Path", bool]
+"""What is broken, the broken value, the rule, where below the value it is said, and whether at the key."""
+
+
+def breaks(path: Path, value: Any, node: Schema) -> Iterator[Break]:
+    if "const" in node:
+        yield "const", "TrainingJobs", "wrong-kind", (), False
+    elif "type" in node:
+        yield from wrong_types(node)
+    if "enum" in node:
+        yield "enum", "no-such-choice", "not-allowed", (), False
+    if isinstance(value, str) and "pattern" in node:
+        yield from wrong_texts(node)
+    if "minimum" in node and abs(node["maximum"]) < 2**53 - 1:
+        yield "minimum", node["minimum"] - 1, "out-of-range", (), False
+        yield "maximum", node["maximum"] + 1, "out-of-range", (), False
+    if isinstance(value, list):
+        yield from wrong_lists(value, node)
+    if isinstance(value, dict):
+        yield from wrong_keys(path, value, node)
+        yield from wrong_names(value, node)
+
+
+def wrong_types(node: Schema) -> Iterator[Break]:
+    kinds = {"null": None, "boolean": True, "integer": 7, "fraction": 2.0, "string": "text", "array": [], "object": {}}
+    for kind, other in kinds.items():
+        if kind not in json_types(node):
+            yield f"type {kind}", other, "wrong-type", (), False
+
+
+def wrong_texts(node: Schema) -> Iterator[Break]:
+    rule = "quantity" if node.get("x-kind") == "quantity" else "wrong-format"
+    is_free = node["pattern"] == load()["definitions"]["text"]["pattern"]
+    if not is_free:
+        yield "pattern", next(text for text in ("- ? -", "/: x") if not matches(node, text)), rule, (), False
+    if "maxLength" in node:
+        starts = ("a", "/", "1", "metadata.labels['")
+        long = (start + "1" * node["maxLength"] for start in starts)
+        yield from (("maxLength", text, "too-long", (), False) for text in long if matches(node, text))
+    if "enum" in node.get("not", {}):
+        yield "not", node["not"]["enum"][0], "reserved-name", (), False
+    elif "not" in node:
+        yield "not", "a/../b", "wrong-format", (), False
+
+
+def matches(node: Schema, text: str) -> bool:
+    return re.search(node["pattern"].replace("$", r"\Z"), text) is not None
+
+
+def wrong_lists(value: list[Any], node: Schema) -> Iterator[Break]:
+    if "minItems" in node:
+        yield "minItems", [], "too-few", (), False
+    if node.get("uniqueItems") and value:
+        yield "uniqueItems", [*value, value[0]], "duplicate-item", (len(value),), False
+
+
+def wrong_keys(path: Path, value: dict[str, Any], node: Schema) -> Iterator[Break]:
+    for key in node.get("required", ()):
+        yield f"required {key}", without(value, key), "missing-key", (), True
+    if node.get("additionalProperties") is False:
+        yield "unknown", {**value, "noSuchKey": {}}, "unknown-key", ("noSuchKey",), True
+        for key in value:
+            # A misspelt key is one mistake, although its real name is missing now.
+            yield f"misspelt {key}", {**without(value, key), f"{key}x": value[key]}, "unknown-key", (f"{key}x",), True
+    if path[:2] == ("spec", "environments") and len(path) == 3:
+        yield "not tunable", {**value, "port": 1}, "not-tunable", ("port",), True
+    if "oneOf" in node or node.get("maxProperties") == 1:
+        keys = choices(node) if "oneOf" in node else list(node["properties"])
+        yield "none of", without(value, *keys), "exactly-one-of", (), True
+        for key in keys:
+            example = resolve(load(), node["properties"][key])["examples"][0]
+            if key not in value:
+                yield f"also {key}", {**value, key: example}, "exactly-one-of", (), True
+    elif "minProperties" in node:
+        yield "minProperties", {}, "too-few", (), False
+    for key, needed in node.get("dependencies", {}).items():
+        if needed[0] not in value:
+            example = resolve(load(), node["properties"][key])["examples"][0]
+            yield f"lonely {key}", {**value, key: example}, "missing-key", (key,), True
+
+
+def without(value: dict[str, Any], *keys: str) -> dict[str, Any]:
+    return {key: inner for key, inner in value.items() if key not in keys}
+
+
+def wrong_names(value: dict[str, Any], node: Schema) -> Iterator[Break]:
+    """Keys of a map by name. The value is one that another entry has."""
+    if "propertyNames" not in node or not value:
+        return
+    names, (other, *_) = resolve(load(), node["propertyNames"]), value.values()
+    if "enum" in names:
+        yield "key enum", {**value, "noSuchKey": other}, "unknown-key", ("noSuchKey",), True
+        return
+    for what, key, rule, _, _ in wrong_texts(names):
+        if "not" not in what:
+            yield f"key {what}", {**value, key: other}, rule, (key,), True
+    if "not" in names:
+        key = names["not"]["enum"][0] if "enum" in names["not"] else "tfgen/x"
+        yield "key not", {**value, key: other}, "reserved-name", (key,), True
+
+
+def reference() -> jsonschema.Draft7Validator:
+    """jsonschema, made to read the schema as Go, Rust and our check do.
+
+    Python's `$` also matches before a final line end, and draft-07 takes 2.0 for an integer, which would be printed
+    as 2.0.
+    """
+
+    def anchored(found: Any) -> Any:
+        if isinstance(found, list):
+            return [anchored(item) for item in found]
+        if not isinstance(found, dict):
+            return found
+        return {
+            key: value.replace("$", r"\Z") if key == "pattern" and isinstance(value, str) else anchored(value)
+            for key, value in found.items()
+        }
+
+    checker = jsonschema.Draft7Validator.TYPE_CHECKER.redefine(
+        "integer", lambda _, value: isinstance(value, int) and not isinstance(value, bool)
+    )
+    strict = jsonschema.validators.extend(jsonschema.Draft7Validator, type_checker=checker)
+    return strict(anchored(load()))
+
+
+REFERENCE = reference()
+ONCE_BROKEN = list(mutants(EVERYTHING))
+
+
+def found_by_reference(data: Any) -> set[tuple[Path, str]]:
+    return {(tuple(error.absolute_path), error.validator) for error in REFERENCE.iter_errors(data)}
+
+
+def found(data: Any) -> set[tuple[Path, str]]:
+    return {(finding.path, finding.keyword) for finding in schema.findings(data)}
+
+
+def check_mutant(mutant: Mutant) -> bool:
+    """Whether it is a mistake at all; if so, it has been reported as it should."""
+    expected = found_by_reference(mutant.data)
+    assert found(mutant.data) == expected, mutant.name
+    if expected:
+        checked = document(mutant.data)
+        position = (checked.key if mutant.at_key else checked.value)(mutant.path)
+        problems = [(problem.rule, problem.position) for problem in schema.check(checked)]
+        assert problems == [(mutant.rule, position)], (mutant.name, schema.check(checked))
+    return bool(expected)
+
+
+def test_each_mistake_is_one_problem_in_a_job_with_everything():
+    assert schema.check(document(EVERYTHING)) == ()
+    kept = [mutant.name for mutant in mutants(EVERYTHING) if check_mutant(mutant)]
+    # Each keyword that the messages know has been broken; some by another name.
+    told = {word for name in kept for word in name.split()}
+    renamed = {"oneOf": "none", "maxProperties": "also", "additionalProperties": "unknown", "dependencies": "lonely"}
+    assert [keyword for keyword in SAID if renamed.get(keyword, keyword) not in told] == []
+
+
+def test_each_mistake_is_one_problem_in_the_smallest_job():
+    assert schema.check(document(SMALLEST)) == ()
+    assert len([mutant for mutant in mutants(SMALLEST) if check_mutant(mutant)]) > 50
+
+
+@given(jobs())
+def test_a_job_from_the_schema_has_no_problem(data):
+    assert found_by_reference(data) == set()
+    assert schema.check(document(data)) == ()
+
+
+@given(st.data())
+def test_each_mistake_in_a_job_from_the_schema_is_one_problem(data):
+    candidates = list(mutants(data.draw(jobs())))
+    check_mutant(data.draw(st.sampled_from(candidates)))
+
+
+@given(st.data())
+def test_any_two_mistakes_are_the_same_to_both_validators(data):
+    """Verdict, paths and keywords, where messages may be fewer."""
+    first = data.draw(st.sampled_from(ONCE_BROKEN))
+    second = data.draw(st.sampled_from(list(mutants(first.data))))
+    assert found(second.data) == found_by_reference(second.data)
+
+
+def test_free_text_is_what_the_reader_lets_through():
+    """Each character that text may have is one that the document reader takes, and the other way round."""
+    pattern = re.compile(load()["definitions"]["text"]["pattern"].replace("$", r"\Z"))
+    surrogates = range(0xD800, 0xE000)  # not in the pattern: Go cannot name them
+    everything = [chr(code) for code in range(0x110000) if code not in surrogates]
+    assert [c for c in everything if not pattern.match(c)] == [c for c in everything if UNCARRIED.match(c)]
