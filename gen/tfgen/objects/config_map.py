@@ -1,0 +1,32 @@
+"""The run's ConfigMap: the cluster, once, from which every task's TF_CONFIG is made."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tfgen import cluster_spec
+from tfgen.holes import Node
+from tfgen.job import Structure
+from tfgen.objects import labels, names
+
+CLUSTER: Final = "cluster"
+EVALUATOR_CLUSTER: Final = "evaluatorCluster"
+PS_HOSTS: Final = "psHosts"
+WORKER_HOSTS: Final = "workerHosts"
+
+
+def config_map(structure: Structure) -> Node:
+    """The ConfigMap. It cannot be changed: a task that is started again must see the cluster that its peers saw."""
+    data: dict[str, Node] = {CLUSTER: cluster_spec.cluster(structure)}
+    if structure.role("evaluator"):
+        data[EVALUATOR_CLUSTER] = cluster_spec.evaluator_cluster(structure)
+    if structure.legacy_flags:
+        data[PS_HOSTS] = cluster_spec.host_list(structure, "ps")
+        data[WORKER_HOSTS] = cluster_spec.host_list(structure, "worker")
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": labels.metadata(names.RUN, annotations=labels.BEFORE_PODS),
+        "immutable": True,
+        "data": data,
+    }

@@ -1,0 +1,106 @@
+"""Every label and annotation key that a rendered object has, and the maps made of them.
+
+Selectors use tfgen's own keys only: Argo CD's label tracking overwrites ``app.kubernetes.io/instance``
+(https://argo-cd.readthedocs.io/en/stable/user-guide/resource_tracking/), and a chart's version must never be in one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from tfgen.holes import Bound, ChartOnly, Merged, Named, Node, Splice
+from tfgen.job import RoleName
+from tfgen.objects import names
+from tfgen.objects.values import own, value
+
+# Whose pod it is: the job, the run of it, and the role.
+JOB: Final = "tfgen/job"
+RUN: Final = "tfgen/run"
+ROLE: Final = "tfgen/role"
+
+# Recommended by Kubernetes: https://kubernetes.io/docs/concepts/overview/working-with-objects/common-labels/
+NAME: Final = "app.kubernetes.io/name"
+INSTANCE: Final = "app.kubernetes.io/instance"
+COMPONENT: Final = "app.kubernetes.io/component"
+MANAGED_BY: Final = "app.kubernetes.io/managed-by"
+CHART: Final = "helm.sh/chart"  # on metadata only: in a pod template it would make each chart version a new pod
+
+# The index of a pod, given to it by its controller (both stable since Kubernetes 1.32, on by default since 1.28).
+STATEFUL_SET_INDEX: Final = "apps.kubernetes.io/pod-index"
+JOB_INDEX: Final = "batch.kubernetes.io/job-completion-index"
+
+# Mesh sidecars never end, so a Job with one never completes: https://github.com/istio/istio/issues/6324
+ISTIO_INJECT: Final = "sidecar.istio.io/inject"
+LINKERD_INJECT: Final = "linkerd.io/inject"
+
+# A training task that is moved loses its work: the two autoscalers' words for "leave it".
+CLUSTER_AUTOSCALER_EVICT: Final = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+KARPENTER_KEEP: Final = "karpenter.sh/do-not-disrupt"
+
+# A claim outlives its run, its release and its place in git: Argo CD, Flux and Helm each have their own word.
+KEEP: Final[Mapping[str, str]] = {
+    "argocd.argoproj.io/sync-options": "Prune=false,Delete=false",
+    "kustomize.toolkit.fluxcd.io/prune": "disabled",
+    "helm.sh/resource-policy": "keep",
+}
+
+# Argo CD applies these before the pods, which look for them at their start: a PodGroup that comes after its pods, as
+# custom kinds do within a wave, leaves them to be scheduled one by one. Never a part of the gang or of its claims: a
+# wave waits for the health of the one before it. https://argo-cd.readthedocs.io/en/stable/user-guide/sync-waves/
+BEFORE_PODS: Final[Mapping[str, str]] = {"argocd.argoproj.io/sync-wave": "-1"}
+
+_COMMON = Named(
+    "labels",
+    "The labels of every object.",
+    {
+        NAME: names.CHART,
+        INSTANCE: names.RELEASE,
+        MANAGED_BY: ChartOnly("{{ .Release.Service }}", filled="tfgen"),
+        CHART: ChartOnly(
+            '{{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}'
+        ),
+        Splice("labels"): value("labels"),
+    },
+)
+
+_RUN_SELECTOR = Named(
+    "selector",
+    "What selects the pods of one run.",
+    {JOB: names.JOB, RUN: value("run")},
+)
+
+
+def metadata(name: Node, role: str | None = None, annotations: Mapping[str, Any] | None = None) -> Node:
+    """An object's metadata: a role's objects also say the role."""
+    users = value("annotations")
+    return {
+        "name": name,
+        "labels": {Splice("labels"): _COMMON, COMPONENT: role} if role else _COMMON,
+        "annotations": {**annotations, Splice("annotations"): users} if annotations else users,
+    }
+
+
+def run_selector() -> Node:
+    """What selects every pod of a run."""
+    return _RUN_SELECTOR
+
+
+def role_selector(role: str) -> Node:
+    """What selects the pods of one role of a run."""
+    return {Splice("selector"): _RUN_SELECTOR, ROLE: role}
+
+
+def pod_labels(role: RoleName) -> Merged:
+    """What `POD_LABELS` is bound to: what tfgen sets unless the user does, under the job's labels and the role's."""
+    return Merged(({ISTIO_INJECT: "false"}, value("labels"), own(role, "labels")))
+
+
+def pod_annotations(role: RoleName) -> Merged:
+    """What `POD_ANNOTATIONS` is bound to, in the same way."""
+    kept: Node = {CLUSTER_AUTOSCALER_EVICT: "false", KARPENTER_KEEP: "true", LINKERD_INJECT: "disabled"}
+    return Merged((kept, value("annotations"), own(role, "annotations")))
+
+
+POD_LABELS: Final = Bound("labels", "map")
+POD_ANNOTATIONS: Final = Bound("annotations", "map")

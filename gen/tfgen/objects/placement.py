@@ -1,0 +1,55 @@
+"""Where a pod may run: node selector, tolerations with the one word `spot`, affinity with the one word `placement`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tfgen.holes import AnyOf, Bound, Equal, Hole, Items, Merged, Node, NotEmpty, When
+from tfgen.job import RoleName
+from tfgen.objects import labels
+from tfgen.objects.values import own, own_or_job, value
+
+NODE_SELECTOR: Final = Bound("nodeSelector", "map")
+
+# The taints of the clouds' spot nodes. Nodes of AWS, of Karpenter and of Alibaba have labels only.
+_SPOT_TAINTS: Final = (
+    "cloud.google.com/gke-spot",  # https://cloud.google.com/kubernetes-engine/docs/concepts/spot-vms
+    "kubernetes.azure.com/scalesetpriority",  # https://learn.microsoft.com/azure/aks/spot-node-pool
+    # https://docs.oracle.com/iaas/Content/ContEng/Tasks/contengusingpreemptiblecapacity.htm
+    "oci.oraclecloud.com/oke-is-preemptible",
+)
+
+
+def node_selector(role: RoleName) -> Merged:
+    """What `NODE_SELECTOR` is bound to: the label of the wanted GPU product, under the job's and the role's own."""
+    product = {own(role, "resources.gpu.productLabel"): own(role, "resources.gpu.product")}
+    return Merged((product, value("nodeSelector"), own(role, "nodeSelector")))
+
+
+def tolerations(role: RoleName) -> Node:
+    """The tolerations of a role's pods, inside its document."""
+    return _tolerations(AnyOf((own(role, "spot"), value("spot"))), own_or_job(role, "tolerations"))
+
+
+def job_tolerations() -> Node:
+    """The tolerations of a pod that has no role."""
+    return _tolerations(value("spot"), value("tolerations"))
+
+
+def _tolerations(spot: Hole, users: Hole) -> Node:
+    clouds: list[Node] = [{"key": key, "operator": "Exists", "effect": "NoSchedule"} for key in _SPOT_TAINTS]
+    return When(spot, [*clouds, Items(users)], users)
+
+
+def affinity(role: RoleName) -> Node:
+    """The user's affinity where there is one; else ``spread`` parts a role's tasks, ``pack`` joins the run's."""
+    mine, word = own_or_job(role, "affinity"), own_or_job(role, "placement")
+    apart = {"podAntiAffinity": _prefer(labels.role_selector(role))}
+    together = {"podAffinity": _prefer(labels.run_selector())}
+    return When(mine, NotEmpty(mine), When(Equal(word, "spread"), apart, When(Equal(word, "pack"), together)))
+
+
+def _prefer(selector: Node) -> Node:
+    """By preference, not by demand: a node too few must not stop a gang."""
+    term: Node = {"labelSelector": {"matchLabels": selector}, "topologyKey": "kubernetes.io/hostname"}
+    return {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "podAffinityTerm": term}]}

@@ -1,0 +1,52 @@
+"""What keeps two runs from writing to one folder at once: a container that holds a lock beside the task that saves.
+
+A run that follows another starts while the earlier one's pods still have their grace period. The lock is a file lock
+on the volume itself; the container starts before the task, as Kubernetes' sidecars do, and ends after it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tfgen import programs
+from tfgen.holes import AllOf, AnyOf, Bound, Each, Filtered, Has, Node, Not, Text, given
+from tfgen.job import Profile, RoleName
+from tfgen.objects import environment, labels, security, storage
+from tfgen.objects.values import own_or_job, value
+
+LOCKED: Final = Bound("locked", "map")
+
+_NAME: Final = Bound("name")
+_FOLDER: Final = "/volume"
+_PROGRAM: Final = programs.text("run_lock")
+_DAYS: Final = 1_000_000  # tries, one a second: an earlier run may take as long as it likes
+
+
+def locked(role: RoleName) -> Filtered:
+    """What `LOCKED` is bound to: the role's volumes to which one run at a time writes."""
+    roles = Bound("storage", "list", "for")
+    return Filtered(value("storage"), AllOf((storage.RUNS, AnyOf((Not(roles), Has(roles, role))))), item="storage")
+
+
+def containers(role: RoleName, profile: Profile) -> Each:
+    """A container for each of them."""
+    held = Text(("/tmp/.tfgen-lock-", _NAME))  # noqa: S108 - the pod's own emptyDir
+    container: Node = {
+        "name": Text(("lock-", _NAME)),
+        "image": own_or_job(role, "image"),
+        "imagePullPolicy": given(own_or_job(role, "imagePullPolicy")),
+        "restartPolicy": "Always",
+        "command": ["python3", "-I", "-c", _PROGRAM, _FOLDER, held],
+        "env": [
+            {"name": "TASK_INDEX", "valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{labels.JOB_INDEX}']"}}},
+            *environment.run(),
+        ],
+        "resources": {"requests": {"cpu": "10m", "memory": "32Mi"}, "limits": {"memory": "32Mi"}},
+        "startupProbe": {"exec": {"command": ["test", "-e", held]}, "periodSeconds": 1, "failureThreshold": _DAYS},
+        "securityContext": security.of_container(profile),
+        "volumeMounts": [
+            {"name": storage.TMP, "mountPath": "/tmp"},  # noqa: S108 - a path in the pod
+            {"name": _NAME, "mountPath": _FOLDER, **storage.sub_path()},
+        ],
+    }
+    return Each(LOCKED, container, item="storage")

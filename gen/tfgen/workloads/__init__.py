@@ -1,0 +1,1 @@
+"""The kinds that run a role: one module each."""

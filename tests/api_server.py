@@ -1,0 +1,325 @@
+"""A small Kubernetes API server, for what a program says to it: Jobs, and the scale of what has one.
+
+    with ApiServer() as server:
+        server.put("jobs/mnist-chief", {"status": {"active": 1}})
+        ...                                # a program with server.account and server.environment
+        server.put("jobs/mnist-chief", {"status": ended("Complete")})
+    server.requests                        -> ["get jobs/mnist-chief", "watch jobs/mnist-chief", ...]
+
+It holds objects, and streams their changes to those who watch, as the real one does: https://kubernetes.io/docs/
+reference/using-api/api-concepts/. Before it looks at them it goes by a script of faults: answers that it gives once
+each to a request, in their order.
+"""
+
+from __future__ import annotations
+
+import json
+import ssl
+import tempfile
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+Object = Mapping[str, Any]
+
+NAMESPACE = "ml"
+GROUPS = {"jobs": "batch", "statefulsets": "apps", "deployments": "apps"}
+PATIENCE = 30  # seconds that a test waits for what must come
+
+
+@dataclass(frozen=True)
+class Fault:
+    """An answer that does not come from the objects.
+
+    Attributes:
+        body: an object, or text as it stands.
+        cut: whether the connection breaks where more was announced.
+        hangs: whether nothing is answered at all.
+    """
+
+    status: int = 200
+    body: Object | str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    cut: bool = False
+    hangs: bool = False
+
+
+def status(code: int, reason: str, message: str = "", **details: str) -> Object:
+    """What the API server says in place of an object."""
+    return {"kind": "Status", "code": code, "reason": reason, "message": message, "details": details}
+
+
+def timestamp(seconds_ago: float = 0) -> str:
+    """A moment of the past as Kubernetes writes it."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - seconds_ago))
+
+
+def ended(*conditions: str, seconds_ago: float = 0) -> Object:
+    """The status of a Job with these conditions."""
+    at = timestamp(seconds_ago)
+    return {"conditions": [{"type": type_, "status": "True", "lastTransitionTime": at} for type_ in conditions]}
+
+
+class ApiServer:
+    """The server, on a port of its own, from entering it on.
+
+    Attributes:
+        account: a service account's folder: the token, the namespace and the server's authority.
+        token: the one that the server takes.
+        requests: each as "VERB RESOURCE/NAME", with the patch behind it where there is one.
+        faults: by request, without the patch.
+        allows: who may do what, by verb, resource and name; everything unless a test says otherwise.
+    """
+
+    def __init__(self) -> None:
+        self.requests: list[str] = []
+        self.token = "first"
+        self.faults: dict[str, list[Fault]] = defaultdict(list)
+        self.allows: Callable[[str, str, str], bool] = lambda *_: True
+        self._objects: dict[str, dict[str, Any]] = {}
+        self._changes: list[tuple[str, str, str]] = []  # the type, the object's name, the object as JSON
+        self._changed = threading.Condition()
+        self._open = True
+        self._folder = tempfile.TemporaryDirectory()
+        self.account = Path(self._folder.name)
+        (self.account / "token").write_text(self.token)
+        (self.account / "namespace").write_text(NAMESPACE)
+        (self.account / "ca.crt").write_text(_AUTHORITY)
+        self._server = _Server(self)
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """What Kubernetes tells a pod of the server."""
+        host, port = self._server.server_address[:2]
+        return {"KUBERNETES_SERVICE_HOST": str(host), "KUBERNETES_SERVICE_PORT": str(port)}
+
+    def __enter__(self) -> ApiServer:
+        self.listen()
+        return self
+
+    def listen(self) -> None:
+        """Takes requests. Until then it has a port, and refuses connections."""
+        self._server.server_activate()
+        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}).start()
+
+    def __exit__(self, *_: object) -> None:
+        with self._changed:
+            self._open = False
+            self._changed.notify_all()
+        self._server.shutdown()
+        self._server.server_close()
+        self._folder.cleanup()
+
+    # -- for the test ----------------------------------------------------------------------------------------------
+
+    def put(self, path: str, content: Object) -> None:
+        """Makes an object, such as "jobs/mnist-chief", or writes it anew."""
+        with self._changed:
+            before = self._objects.get(path)
+            metadata = {"name": path.split("/")[1], "creationTimestamp": timestamp(), **content.get("metadata", {})}
+            self._store("MODIFIED" if before else "ADDED", path, {**content, "metadata": metadata})
+
+    def delete(self, path: str) -> None:
+        """Deletes an object."""
+        with self._changed:
+            self._store("DELETED", path, self._objects[path])
+            del self._objects[path]
+
+    def get(self, path: str) -> Object:
+        """An object as it is now."""
+        return self._objects[path]
+
+    def wait_for(self, request: str, times: int = 1) -> None:
+        """Waits until a request has come so many times."""
+        with self._changed:
+            came = self._changed.wait_for(lambda: self.requests.count(request) >= times, PATIENCE)
+        assert came, f"{request!r} did not come {times} times in {PATIENCE} s: {self.requests}"
+
+    # -- for the handler -------------------------------------------------------------------------------------------
+
+    def _store(self, change: str, path: str, content: dict[str, Any]) -> None:
+        content["metadata"] = {**content["metadata"], "resourceVersion": str(len(self._changes) + 1)}
+        self._objects[path] = content
+        self._changes.append((change, path, json.dumps({"type": change, "object": content})))
+        self._changed.notify_all()
+
+    def note(self, request: str, patch: str) -> Fault | None:
+        """Notes a request; the fault that is due for it, if one is."""
+        with self._changed:
+            self.requests.append(f"{request} {patch}".strip())
+            self._changed.notify_all()
+            return self.faults[request].pop(0) if self.faults[request] else None
+
+    def read(self, path: str) -> Object | None:
+        """An object, or None."""
+        with self._changed:
+            return self._objects.get(path)
+
+    def patch(self, path: str, patch: Object) -> Object | None:
+        """An object after a JSON merge patch, or None."""
+        with self._changed:
+            if path not in self._objects:
+                return None
+            self._store("MODIFIED", path, _merged(self._objects[path], patch))
+            return self._objects[path]
+
+    def changes(self, path: str, version: int) -> Iterable[str]:
+        """The changes of an object from a version on, as they come, until the server closes."""
+        while True:
+            with self._changed:
+                if not self._open:
+                    return
+                new = self._changes[version:]
+                if not new:
+                    self._changed.wait()
+            version += len(new)
+            yield from (text for _, changed, text in new if changed == path)
+
+    def hang(self) -> None:
+        """Waits until the server closes."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._open)
+
+
+def _merged(under: Any, over: Any) -> Any:
+    """RFC 7396, but for null."""
+    if not isinstance(under, dict) or not isinstance(over, dict):
+        return over
+    return {**under, **{key: _merged(under.get(key), value) for key, value in over.items()}}
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = False  # so that closing waits for the answers under way
+
+    def __init__(self, api: ApiServer) -> None:
+        self.api = api
+        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        pem = api.account / "server.pem"
+        pem.write_text(_KEY + _CERTIFICATE)
+        self._context.load_cert_chain(pem)
+        super().__init__(("127.0.0.1", 0), _Handler, bind_and_activate=False)
+        self.server_bind()
+
+    def get_request(self) -> tuple[Any, Any]:
+        socket, address = super().get_request()
+        return self._context.wrap_socket(socket, server_side=True, do_handshake_on_connect=False), address
+
+    def handle_error(self, *_: object) -> None:
+        """A client that refuses the certificate, or is killed, is no error."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Server
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def do_GET(self) -> None:
+        query = {key: values[0] for key, values in parse_qs(urlsplit(self.path).query).items()}
+        if "watch" in query:
+            field_, _, name = query["fieldSelector"].partition("=")
+            assert field_ == "metadata.name"
+            assert 0 < int(query["timeoutSeconds"]) <= 300
+            self._serve("watch", f"/{name}", lambda path: self._stream(path, int(query["resourceVersion"])))
+        else:
+            self._serve("get", "", lambda path: self._answer(path, self.server.api.read(path)))
+
+    def do_PATCH(self) -> None:
+        text = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        if self.headers["Content-Type"] != "application/merge-patch+json":
+            return self._json(415, status(415, "UnsupportedMediaType"))
+        api, patch = self.server.api, json.loads(text)
+        return self._serve("patch", "", lambda path: self._answer(path, api.patch(path, patch)), text)
+
+    def _serve(self, verb: str, name: str, then: Callable[[str], None], patch: str = "") -> None:
+        """The checks that come before the object, in the real server's order: who it is, what it may, the path."""
+        path = urlsplit(self.path).path + name
+        api, (*base, kind, name), sub = self.server.api, path.removesuffix("/scale").split("/"), "/scale" in path
+        fault = api.note(f"{verb} {kind}/{name}{'/scale' if sub else ''}", patch)
+        if fault:
+            return self._fault(fault)
+        if self.headers["Authorization"] != f"Bearer {api.token}":
+            return self._json(401, status(401, "Unauthorized", "Unauthorized"))
+        if not api.allows(verb, kind + ("/scale" if sub else ""), name):
+            return self._json(403, status(403, "Forbidden", "forbidden by the Role"))
+        if base != ["", "apis", GROUPS[kind], "v1", "namespaces", NAMESPACE]:
+            return self._json(404, status(404, "NotFound", "no such resource"))
+        return then(f"{kind}/{name}")
+
+    def _answer(self, path: str, found: Object | None) -> None:
+        if found is None:
+            return self._json(404, status(404, "NotFound", f"{path} not found", name=path.split("/")[1]))
+        return self._json(200, found)
+
+    def _json(self, code: int, body: Object) -> None:
+        self._fault(Fault(code, body, {"Content-Type": "application/json"}))
+
+    def _fault(self, fault: Fault) -> None:
+        if fault.hangs:
+            self.server.api.hang()
+            return
+        body = (fault.body if isinstance(fault.body, str) else json.dumps(fault.body)).encode()
+        self.send_response(fault.status)
+        for key, value in {**fault.headers, "Content-Length": str(len(body) + fault.cut)}.items():
+            self.send_header(key, value)
+        self.end_headers()
+        self.wfile.write(body)
+        self.close_connection = True
+
+    def _stream(self, path: str, version: int) -> None:
+        self.send_response(200)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for text in self.server.api.changes(path, version):
+            line = text.encode() + b"\n"
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(line), line))
+        self.wfile.write(b"0\r\n\r\n")
+        self.close_connection = True
+
+
+def _pem(label: str, body: str) -> str:
+    return f"-----BEGIN {label}-----\n{body}-----END {label}-----\n"
+
+
+# An authority, and its certificate for 127.0.0.1 in the years 2020 to 2119, known to these tests alone. As in many a
+# cluster, nothing says which key of the authority it is signed by: https://github.com/canonical/microk8s/issues/4864.
+_AUTHORITY = _pem(
+    "CERTIFICATE",
+    """\
+MIIBTDCB86ADAgECAgEDMAoGCCqGSM49BAMCMBUxEzARBgNVBAMMCmt1YmVybmV0
+ZXMwIBcNMjAwMTAxMDAwMDAwWhgPMjEyMDAxMDEwMDAwMDBaMBUxEzARBgNVBAMM
+Cmt1YmVybmV0ZXMwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAATLF94stFbpum/1
+y0oJ4BXRsvm5SsOmkI0TwjhgM5SzWrWaNVWDE7AwTDuKxba73My9iln+ucB4KBHS
+AUXBbQnUozIwMDAPBgNVHRMBAf8EBTADAQH/MB0GA1UdDgQWBBQoWu7uBhAwHe8t
+Mip7LMqVnlPaeTAKBggqhkjOPQQDAgNIADBFAiBqAeo5mIRjYWXdBVpO7A6bct6N
+dGRsb6jYHpohY8zP+QIhAK5v8HhI4gIN9bHst+/Wh1KwFwt5dVbanWjiEbNwZDKl
+""",
+)
+_CERTIFICATE = _pem(
+    "CERTIFICATE",
+    """\
+MIIBcTCCARigAwIBAgIBBDAKBggqhkjOPQQDAjAVMRMwEQYDVQQDDAprdWJlcm5l
+dGVzMCAXDTIwMDEwMTAwMDAwMFoYDzIxMjAwMTAxMDAwMDAwWjAZMRcwFQYDVQQD
+DA5rdWJlLWFwaXNlcnZlcjBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABKyETb9K
+gvnRpi8ASmdhyzvZHnJ6sJt1vduo1Ooy3pMCVl5D7x7QNX9DCF6oHwSBMM96Rjsb
+IxN0sMIicmFUM/+jUzBRMA8GA1UdEQQIMAaHBH8AAAEwHQYDVR0OBBYEFNOROfgU
+70c/ot/b7hOx3hbTtXWLMB8GA1UdIwQYMBaAFCha7u4GEDAd7y0yKnssypWeU9p5
+MAoGCCqGSM49BAMCA0cAMEQCIB5sFVGVpts+N0WG44MW5NgZxrTqUcYUv27nlNed
+3qTKAiBB+Bem90e+GZUPvCU8+ekbrs+bQYQyzGIPd0iv1YY72A==
+""",
+)
+_KEY = _pem(
+    "PRIVATE KEY",
+    """\
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg3FJvrmYNbMT8tQbq
+UM7dmBaJ6yAi1oa164I6fJxcgayhRANCAASshE2/SoL50aYvAEpnYcs72R5yerCb
+db3bqNTqMt6TAlZeQ+8e0DV/QwheqB8EgTDPekY7GyMTdLDCInJhVDP/
+""",
+)

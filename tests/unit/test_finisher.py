@@ -1,0 +1,607 @@
+"""The finisher, as a process of its own against a small API server: what it asks, and what it logs."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.api_server import PATIENCE, ApiServer, Fault, ended, status, timestamp
+from tfgen import programs, yaml_text
+
+PROGRAM = Path(programs.__file__).with_name("finisher.py")
+
+CHIEF, EVALUATOR = "jobs/mnist-chief", "jobs/mnist-evaluator"
+PS, WORKER = "statefulsets/mnist-ps", "statefulsets/mnist-worker"
+ENDS = "--ends=mnist-chief"
+SCALE = (f"--scale={PS}", f"--scale={WORKER}")
+SUSPEND = "--suspend=mnist-evaluator"
+GRACE = "--grace-for=mnist-evaluator={}"
+
+RUNNING = {"status": {"active": 1, "ready": 1}}
+COMPLETE = {"status": ended("SuccessCriteriaMet", "Complete")}
+FAILED = {"status": ended("FailureTarget", "Failed")}
+
+RELEASE_PS = f'patch {PS}/scale {{"spec": {{"replicas": 0}}}}'
+RELEASE_WORKER = f'patch {WORKER}/scale {{"spec": {{"replicas": 0}}}}'
+SUSPEND_EVALUATOR = f'patch {EVALUATOR} {{"spec": {{"suspend": true}}}}'
+NOTE_START = f'patch {CHIEF} {{"metadata": {{"annotations": {{"tfgen/started": "true"}}}}}}'
+
+WAITING = f"{CHIEF}: waiting for its end"
+DONE = "finisher: everything is released"
+
+
+# Runs the program with other constants, and with a clock that is as many times faster as the first argument says. Its
+# connections know nothing of that. They are as strict as Python 3.13's.
+LAUNCH = """\
+import importlib.util, json, pathlib, ssl, sys, time, types
+
+faster, constants, path, *arguments = float(sys.argv[1]), *sys.argv[2:]
+began = time.time()
+spec = importlib.util.spec_from_file_location("finisher", path)
+program = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(program)
+for name, value in json.loads(constants).items():
+    setattr(program, name, type(getattr(program, name))(value))
+program.time = types.SimpleNamespace(**vars(time))
+program.time.sleep = lambda seconds: time.sleep(seconds / faster)
+program.time.monotonic = lambda: time.monotonic() * faster
+program.time.time = lambda: began + (time.time() - began) * faster
+lax = ssl.create_default_context
+def strict(**options):
+    context = lax(**options)
+    context.verify_flags |= ssl.VERIFY_X509_STRICT
+    return context
+ssl.create_default_context = strict
+sys.argv = [path, *arguments]
+program.main()
+"""
+
+
+class Finisher:
+    """The program as a process."""
+
+    def __init__(self, server: ApiServer, log: Path, *args: str, faster: int = 50, **constants: int) -> None:
+        self._log = log
+        launch = ["-c", LAUNCH, str(faster), json.dumps({"ACCOUNT": str(server.account), **constants})]
+        # The cluster's own server is never asked for by a proxy.
+        environment = {**server.environment, "HTTPS_PROXY": "http://127.0.0.1:9", "PATH": os.environ["PATH"]}
+        with log.open("wb") as file:
+            command = [sys.executable, "-I", "-u", *launch, PROGRAM, *args]
+            self._process = subprocess.Popen(command, env=environment, stdout=file, stderr=subprocess.STDOUT)
+
+    def __enter__(self) -> Finisher:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.wait()
+
+    def end(self) -> int:
+        """Waits for its end; the exit code."""
+        return self._process.wait(PATIENCE)
+
+    def terminate(self) -> None:
+        """Ends it as Kubernetes does."""
+        self._process.send_signal(signal.SIGTERM)
+
+    @property
+    def log(self) -> Sequence[str]:
+        """The lines of its log without their times, and without the length of a pause, which is random."""
+        lines = self._log.read_text().splitlines()
+        times = [line[:20] for line in lines]
+        assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", at) for at in times), lines
+        return [re.sub(r"again in [0-9.]+ s$", "again", line[21:]) for line in lines]
+
+    def wait_for_log(self, text: str) -> None:
+        """Waits until the log has a text."""
+        deadline = time.monotonic() + PATIENCE
+        while text not in self._log.read_text():
+            assert time.monotonic() < deadline, f"{text!r} is not in the log:\n{self._log.read_text()}"
+            time.sleep(0.01)
+
+
+@pytest.fixture
+def server() -> Iterator[ApiServer]:
+    """A server with a running chief, two StatefulSets and a running evaluator."""
+    with ApiServer() as server:
+        fill(server)
+        yield server
+
+
+def fill(server: ApiServer) -> None:
+    server.put(PS, {"spec": {"replicas": 2}})
+    server.put(WORKER, {"spec": {"replicas": 4}})
+    server.put(EVALUATOR, RUNNING)
+    server.put(CHIEF, RUNNING)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return tmp_path / "log"
+
+
+def run(server: ApiServer, log: Path, *args: str, faster: int = 50, **constants: int) -> Sequence[str]:
+    """The log of a finisher that ends well."""
+    with Finisher(server, log, ENDS, *args, faster=faster, **constants) as finisher:
+        assert finisher.end() == 0, log.read_text()
+        return finisher.log
+
+
+def replicas(server: ApiServer) -> Mapping[str, int]:
+    return {path: server.get(path)["spec"]["replicas"] for path in (PS, WORKER)}
+
+
+# -- the end -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("end", "how"), [(COMPLETE, "Complete"), (FAILED, "Failed")])
+def test_the_rest_is_released_when_the_chief_has_ended(server, log, end, how):
+    with Finisher(server, log, ENDS, *SCALE) as finisher:
+        server.wait_for(f"watch {CHIEF}")
+        server.put(CHIEF, end)
+        assert finisher.end() == 0
+
+        assert server.requests == [f"get {CHIEF}", f"watch {CHIEF}", RELEASE_PS, RELEASE_WORKER]
+        assert replicas(server) == {PS: 0, WORKER: 0}
+        assert finisher.log == [
+            WAITING,
+            f"{CHIEF}: is {how}",
+            f"{PS}: scaled to 0",
+            f"{WORKER}: scaled to 0",
+            DONE,
+        ]
+
+
+def test_an_end_before_the_start_is_seen_and_a_second_finisher_finds_nothing_wrong(server, log):
+    server.put(CHIEF, COMPLETE)
+    first = run(server, log, *SCALE, SUSPEND)
+    requests = [f"get {CHIEF}", RELEASE_PS, RELEASE_WORKER, f"get {EVALUATOR}", SUSPEND_EVALUATOR]
+    assert server.requests == requests
+
+    assert run(server, log, *SCALE, SUSPEND) == first
+    assert server.requests == requests * 2
+
+
+@pytest.mark.parametrize(
+    "conditions",
+    [
+        ended("SuccessCriteriaMet"),
+        ended("FailureTarget"),
+        ended("Suspended"),
+        {"conditions": [{"type": "Complete", "status": "False", "lastTransitionTime": timestamp()}]},
+    ],
+)
+def test_a_job_whose_pods_still_end_has_not_ended(server, log, conditions):
+    with Finisher(server, log, ENDS, *SCALE) as finisher:
+        server.wait_for(f"watch {CHIEF}")
+        server.put(CHIEF, {"status": conditions})
+        time.sleep(0.2)
+        assert finisher.log == [WAITING]
+        server.put(CHIEF, COMPLETE)
+        assert finisher.end() == 0
+    assert server.requests == [f"get {CHIEF}", f"watch {CHIEF}", RELEASE_PS, RELEASE_WORKER]
+
+
+def test_a_failed_job_keeps_what_it_has_where_asked(server, log):
+    server.put(CHIEF, FAILED)
+    assert run(server, log, *SCALE, SUSPEND, "--on-failure=Keep") == [
+        WAITING,
+        f"{CHIEF}: is Failed",
+        "finisher: nothing is released, since a failed job keeps what it has (--on-failure Keep)",
+    ]
+    assert server.requests == [f"get {CHIEF}"]
+
+
+def test_success_is_released_also_where_failure_is_kept(server, log):
+    server.put(CHIEF, COMPLETE)
+    run(server, log, *SCALE, "--on-failure=Keep")
+    assert replicas(server) == {PS: 0, WORKER: 0}
+
+
+def test_a_deployment_is_scaled_and_what_is_not_there_is_released(server, log):
+    server.put(CHIEF, COMPLETE)
+    server.put("deployments/mnist-tensorboard", {"spec": {"replicas": 1}})
+    args = ["--scale=deployments/mnist-tensorboard", "--scale=statefulsets/other", "--suspend=other"]
+    assert run(server, log, *args) == [
+        WAITING,
+        f"{CHIEF}: is Complete",
+        "deployments/mnist-tensorboard: scaled to 0",
+        "statefulsets/other: is not there",
+        "jobs/other: is not there",
+        DONE,
+    ]
+    assert server.get("deployments/mnist-tensorboard")["spec"]["replicas"] == 0
+
+
+# -- a Job that is gone ------------------------------------------------------------------------------------------
+
+
+def test_a_deleted_job_is_gone_when_it_stays_so(server, log):
+    with Finisher(server, log, ENDS, *SCALE, "--on-failure=Keep") as finisher:
+        server.wait_for(f"watch {CHIEF}")
+        server.delete(CHIEF)
+        assert finisher.end() == 0
+        assert finisher.log == [
+            WAITING,
+            f"{CHIEF}: is not there; after 30 s it is taken for gone",
+            f"{CHIEF}: is gone",
+            f"{PS}: scaled to 0",
+            f"{WORKER}: scaled to 0",
+            DONE,
+        ]
+    gets = server.requests.count(f"get {CHIEF}")
+    assert 2 <= gets < 10, "it looks again, every 5 of the 30 s"
+
+
+def test_a_deleted_job_that_is_put_back_is_waited_for(server, log):
+    with Finisher(server, log, ENDS, *SCALE, GONE=3600) as finisher:
+        server.wait_for(f"watch {CHIEF}")
+        server.delete(CHIEF)
+        server.wait_for(f"get {CHIEF}", times=2)
+        server.put(CHIEF, RUNNING)
+        server.wait_for(f"watch {CHIEF}", times=2)
+        assert replicas(server) == {PS: 2, WORKER: 4}
+        server.put(CHIEF, FAILED)
+        assert finisher.end() == 0
+        assert finisher.log[1:4] == [
+            f"{CHIEF}: is not there; after 3600 s it is taken for gone",
+            f"{CHIEF}: is there",
+            f"{CHIEF}: is Failed",
+        ]
+
+
+def test_a_job_that_is_not_made_yet_is_waited_for(server, log):
+    server.delete(CHIEF)
+    with Finisher(server, log, ENDS, *SCALE) as finisher:
+        server.wait_for(f"get {CHIEF}", times=10)  # after 45 s, more than the 30 of a deleted one
+        server.put(CHIEF, COMPLETE)
+        assert finisher.end() == 0
+        assert finisher.log[:4] == [
+            WAITING,
+            f"{CHIEF}: is not there; after 600 s it is taken for gone",
+            f"{CHIEF}: is there",
+            f"{CHIEF}: is Complete",
+        ]
+
+
+def test_a_job_that_is_never_made_is_gone_in_the_end(server, log):
+    server.delete(CHIEF)
+    assert run(server, log, *SCALE, faster=1000)[-4:] == [
+        f"{CHIEF}: is gone",
+        f"{PS}: scaled to 0",
+        f"{WORKER}: scaled to 0",
+        DONE,
+    ]
+
+
+def test_a_404_that_does_not_speak_of_the_job_is_no_end(server, log):
+    server.faults[f"get {CHIEF}"] = [
+        Fault(404, status(404, "NotFound", "no such resource")),
+        Fault(404, "<h1>Not found</h1>"),
+        Fault(404, "[]"),
+    ]
+    server.put(CHIEF, COMPLETE)
+    assert run(server, log)[1:4] == [
+        f"{CHIEF}: 404 Not Found: no such resource; ApiError, trying again",
+        f"{CHIEF}: 404 Not Found: <h1>Not found</h1>; ApiError, trying again",
+        f"{CHIEF}: 404 Not Found: []; ApiError, trying again",
+    ]
+
+
+# -- an API server in trouble ------------------------------------------------------------------------------------
+
+BROKEN_WATCHES = {
+    "500": Fault(500, status(500, "InternalError", "etcd")),
+    "410": Fault(410, status(410, "Expired", "too old resource version")),
+    "403": Fault(403, status(403, "Forbidden", "no")),
+    "410 in the stream": Fault(body='{"type": "ERROR", "object": {"code": 410, "message": "too old"}}\n'),
+    "no JSON": Fault(body='{"type": "MODIFIED", "obj\n'),
+    "no text": Fault(body='{"type": "\ud83d"}\n'.encode("utf-16", "surrogatepass").decode("latin-1")),
+    "cut in a line": Fault(body='{"type": "MODIFIED", "object"', cut=True),
+    "cut": Fault(cut=True),
+    "ended": Fault(),
+}
+
+
+@pytest.mark.parametrize("fault", BROKEN_WATCHES.values(), ids=BROKEN_WATCHES)
+def test_a_broken_watch_is_begun_anew_after_a_look(server, log, fault):
+    server.faults[f"watch {CHIEF}"] = [fault, fault]
+    with Finisher(server, log, ENDS, *SCALE) as finisher:
+        server.wait_for(f"watch {CHIEF}", times=3)
+        server.put(CHIEF, COMPLETE)
+        assert finisher.end() == 0
+    assert server.requests == [f"get {CHIEF}", f"watch {CHIEF}"] * 3 + [RELEASE_PS, RELEASE_WORKER]
+
+
+def test_an_end_during_a_broken_watch_is_seen(server, log):
+    server.faults[f"watch {CHIEF}"] = [Fault(hangs=True)]
+    with Finisher(server, log, ENDS, *SCALE, WATCH=1, ANSWER=2) as finisher:
+        server.wait_for(f"watch {CHIEF}")
+        server.put(CHIEF, COMPLETE)
+        assert finisher.end() == 0
+        assert finisher.log[1].endswith("timed out; TimeoutError, trying again")
+    assert server.requests == [f"get {CHIEF}", f"watch {CHIEF}", f"get {CHIEF}", RELEASE_PS, RELEASE_WORKER]
+
+
+def test_a_storm_of_errors_is_waited_out(server, log):
+    server.put(CHIEF, COMPLETE)
+    server.faults[f"get {CHIEF}"] = [Fault(503, "no backend"), Fault(500), Fault(200, "<html>"), Fault(cut=True)]
+    server.faults[f"patch {PS}/scale"] = [Fault(504), Fault(409, status(409, "Conflict", "changed"))]
+    assert run(server, log, *SCALE) == [
+        WAITING,
+        f"{CHIEF}: 503 Service Unavailable: no backend; ApiError, trying again",
+        f"{CHIEF}: 500 Internal Server Error: ; ApiError, trying again",
+        f"{CHIEF}: Expecting value: line 1 column 1 (char 0); JSONDecodeError, trying again",
+        f"{CHIEF}: IncompleteRead(0 bytes read, 1 more expected); IncompleteRead, trying again",
+        f"{CHIEF}: is Complete",
+        f"{WORKER}: scaled to 0",  # it waits for no other
+        f"{PS}: 504 Gateway Timeout: ; ApiError, trying again",
+        f"{PS}: 409 Conflict: changed; ApiError, trying again",
+        f"{PS}: scaled to 0",
+        DONE,
+    ]
+
+
+def pauses(log: Path) -> Sequence[float]:
+    """The pauses between tries, in the program's own seconds."""
+    return [float(pause) for pause in re.findall(r"again in ([0-9.]+) s$", log.read_text(), re.MULTILINE)]
+
+
+def test_the_pauses_grow_to_half_a_minute_and_differ(server, log):
+    server.put(CHIEF, COMPLETE)
+    server.faults[f"get {CHIEF}"] = [Fault(503)] * 8
+    run(server, log, faster=200)
+    longest = [1, 2, 4, 8, 16, 30, 30, 30]
+    assert all(most / 2 - 0.05 <= pause <= most + 0.05 for pause, most in zip(pauses(log), longest, strict=True))
+    assert pauses(log) != longest
+
+
+@pytest.mark.parametrize(("asked", "pause"), [("7", 7), ("86400", 120), ("Wed, 21 Oct 2015 07:28:00 GMT", None)])
+def test_a_server_that_asks_for_a_pause_gets_it(server, log, asked, pause):
+    server.put(CHIEF, COMPLETE)
+    server.faults[f"get {CHIEF}"] = [Fault(429, status(429, "TooManyRequests", "busy"), {"Retry-After": asked})]
+    run(server, log, faster=200)
+    assert pauses(log) == [pause] if pause else pauses(log)[0] <= 1
+
+
+def test_a_new_token_is_read(server, log):
+    with Finisher(server, log, ENDS, *SCALE) as finisher:
+        server.wait_for(f"watch {CHIEF}")
+        server.token = "second"
+        server.put(CHIEF, COMPLETE)
+        finisher.wait_for_log(f"{WORKER}: 401 Unauthorized: Unauthorized; ApiError, trying again")
+        assert replicas(server) == {PS: 2, WORKER: 4}
+        (server.account / "token").write_text("second\n")
+        assert finisher.end() == 0
+    assert replicas(server) == {PS: 0, WORKER: 0}
+
+
+def test_what_the_role_lacks_is_named_and_holds_up_nothing_else(server, log):
+    server.put(CHIEF, COMPLETE)
+    server.faults[f"patch {PS}/scale"] = [Fault(403, status(403, "Forbidden", "forbidden: caf\u00e9"))]
+    assert run(server, log, *SCALE)[1:] == [
+        f"{CHIEF}: is Complete",
+        f"{WORKER}: scaled to 0",
+        f"{PS}: 403 Forbidden: forbidden: caf\\xe9; the finisher's Role must allow 'patch' on 'statefulsets/scale' "
+        "named 'mnist-ps'; ApiError, trying again",
+        f"{PS}: scaled to 0",
+        DONE,
+    ]
+    assert pauses(log) == [30]
+
+
+def test_a_server_that_does_not_answer_holds_up_no_other(server, log):
+    server.put(CHIEF, COMPLETE)
+    server.faults[f"patch {PS}/scale"] = [Fault(hangs=True)]
+    assert run(server, log, *SCALE, ANSWER=2)[2:5] == [
+        f"{WORKER}: scaled to 0",
+        f"{PS}: The read operation timed out; TimeoutError, trying again",
+        f"{PS}: scaled to 0",
+    ]
+
+
+def test_a_server_that_cannot_be_reached_or_believed_is_waited_for(log):
+    server = ApiServer()
+    fill(server)
+    server.put(CHIEF, COMPLETE)
+    token, authority = server.account / "token", server.account / "ca.crt"
+    certificate = authority.read_text()
+    with Finisher(server, log, ENDS, *SCALE) as finisher:
+        finisher.wait_for_log("Connection refused; ConnectionRefusedError, trying again")
+        authority.write_text(ANOTHER_AUTHORITY)
+        with server:
+            finisher.wait_for_log("certificate verify failed")
+            assert server.requests == [], "no token is shown to a server that is not believed"
+            authority.write_text(certificate)
+            token.rename(server.account / "elsewhere")
+            finisher.wait_for_log("FileNotFoundError")
+            (server.account / "elsewhere").rename(token)
+            assert finisher.end() == 0
+            assert replicas(server) == {PS: 0, WORKER: 0}
+
+
+ANOTHER_AUTHORITY = """\
+-----BEGIN CERTIFICATE-----
+MIIBXjCCAQSgAwIBAgIBAjAKBggqhkjOPQQDAjAVMRMwEQYDVQQDDAprdWJlcm5l
+dGVzMCAXDTIwMDEwMTAwMDAwMFoYDzIxMjAwMTAxMDAwMDAwWjAVMRMwEQYDVQQD
+DAprdWJlcm5ldGVzMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE/cP/700NzlyO
+77JkI4kT5uNSvPJNhLlBgj0QlVFG2NASUuc2UPqIqAANL0e9oC5dCEFViO9GEuSK
+vGjr0YfTwaNDMEEwDwYDVR0TAQH/BAUwAwEB/zAPBgNVHREECDAGhwR/AAABMB0G
+A1UdDgQWBBSwsn3LDb4S1QFJ7zoOfh+agcgPaDAKBggqhkjOPQQDAgNIADBFAiEA
+sfSh47FW833TmuKHKMBJ8iH61ZMuKUc+nxnZc//b5UgCIGiFNDoRHjxGl3QvKHKy
+TtfNLe8zr2U698BU3okB5SOI
+-----END CERTIFICATE-----
+"""
+
+# -- the evaluator -----------------------------------------------------------------------------------------------
+
+
+def test_the_evaluator_is_suspended_after_its_grace_and_nothing_waits_for_it(server, log):
+    server.put(CHIEF, {"status": ended("Complete", seconds_ago=50)})  # from when on the grace counts
+    before = time.monotonic()
+    *others, has_time, ps, worker, suspended, _ = run(server, log, *SCALE, SUSPEND, GRACE.format(150))
+    assert others == [WAITING, f"{CHIEF}: is Complete"]
+    assert has_time in [f"{EVALUATOR}: has {seconds} s to end by itself" for seconds in range(80, 101)]
+    assert [ps, worker, suspended] == [f"{PS}: scaled to 0", f"{WORKER}: scaled to 0", f"{EVALUATOR}: suspended"]
+    assert time.monotonic() - before > 80 / 50
+    assert server.get(EVALUATOR)["spec"]["suspend"] is True
+
+
+@pytest.mark.parametrize("end", [COMPLETE, FAILED])
+def test_an_evaluator_that_ends_in_its_grace_is_left_alone(server, log, end):
+    with Finisher(server, log, ENDS, *SCALE, SUSPEND, GRACE.format(3600)) as finisher:
+        server.wait_for(f"watch {CHIEF}")
+        server.put(CHIEF, COMPLETE)
+        server.wait_for(f"get {EVALUATOR}", times=2)
+        server.put(EVALUATOR, end)
+        assert finisher.end() == 0
+        how = end["status"]["conditions"][-1]["type"]
+        assert finisher.log[-2:] == [f"{EVALUATOR}: is {how}", DONE]
+    assert SUSPEND_EVALUATOR not in server.requests
+
+
+def test_an_evaluator_that_vanishes_in_its_grace_is_not_waited_for(server, log):
+    server.put(CHIEF, COMPLETE)
+    with Finisher(server, log, ENDS, SUSPEND, GRACE.format(3600)) as finisher:
+        server.wait_for(f"get {EVALUATOR}")
+        server.delete(EVALUATOR)
+        assert finisher.end() == 0
+        assert finisher.log[-2:] == [f"{EVALUATOR}: is not there", DONE]
+
+
+def test_a_suspension_that_is_refused_because_the_job_has_ended_is_no_trouble(server, log):
+    server.put(CHIEF, COMPLETE)
+    server.faults[f"patch {EVALUATOR}"] = [Fault(422, status(422, "Invalid", "finished"), {"Retry-After": "1"})]
+    with Finisher(server, log, ENDS, SUSPEND) as finisher:
+        finisher.wait_for_log("422")
+        server.put(EVALUATOR, COMPLETE)
+        assert finisher.end() == 0
+    assert server.requests[1:] in (
+        [f"get {EVALUATOR}", SUSPEND_EVALUATOR, f"get {EVALUATOR}"],
+        [f"get {EVALUATOR}", SUSPEND_EVALUATOR] * 2,
+    )
+
+
+# -- the start ---------------------------------------------------------------------------------------------------
+
+PENDING = {"status": {"active": 1, "ready": 0}, "metadata": {"creationTimestamp": timestamp(3600)}}
+
+
+@pytest.mark.parametrize("failure", ["Release", "Keep"])
+def test_a_job_that_has_not_started_in_time_is_released_whole(server, log, failure):
+    server.put(CHIEF, PENDING)
+    args = [*SCALE, SUSPEND, GRACE.format(3600), "--start-deadline=600", f"--on-failure={failure}"]
+    assert run(server, log, *args) == [
+        WAITING,
+        f"{CHIEF}: has not started within 600 s",
+        f"{PS}: scaled to 0",
+        f"{WORKER}: scaled to 0",
+        f"{EVALUATOR}: suspended",
+        f"{CHIEF}: suspended",
+        DONE,
+    ]
+    assert server.get(CHIEF)["spec"]["suspend"] is True
+
+
+def test_the_start_deadline_passes_while_it_waits(server, log):
+    server.put(CHIEF, {**PENDING, "metadata": {"creationTimestamp": timestamp(50)}})
+    server.faults[f"watch {CHIEF}"] = [Fault()] * 1000  # each watch ends in time, and the Job is looked at again
+    before = time.monotonic()
+    assert run(server, log, "--start-deadline=150")[1] == f"{CHIEF}: has not started within 150 s"
+    assert time.monotonic() - before > 80 / 50
+
+
+@pytest.mark.parametrize("started", [{"ready": 1}, {"failed": 1, "active": 1}, {"succeeded": 1}])
+def test_a_job_that_has_started_is_noted_once_and_left_alone(server, log, started):
+    server.put(CHIEF, {**PENDING, "status": started})
+    with Finisher(server, log, ENDS, *SCALE, "--start-deadline=600") as finisher:
+        finisher.wait_for_log("has started")
+        server.put(CHIEF, {**server.get(CHIEF), **PENDING})  # its pod was evicted, and waits for a node
+        server.put(CHIEF, {**server.get(CHIEF), **FAILED})
+        assert finisher.end() == 0
+        assert finisher.log[:3] == [WAITING, f"{CHIEF}: has started", f"{CHIEF}: is Failed"]
+    assert server.requests == [f"get {CHIEF}", NOTE_START, f"watch {CHIEF}", RELEASE_PS, RELEASE_WORKER]
+
+
+def test_a_new_finisher_knows_from_the_note_that_the_job_has_started(server, log):
+    metadata = {"creationTimestamp": timestamp(3600), "annotations": {"tfgen/started": "true"}}
+    server.put(CHIEF, {**PENDING, "metadata": metadata})
+    with Finisher(server, log, ENDS, *SCALE, "--start-deadline=600") as finisher:
+        server.wait_for(f"watch {CHIEF}")
+        assert finisher.log == [WAITING]
+    assert server.requests == [f"get {CHIEF}", f"watch {CHIEF}"]
+
+
+def test_a_start_that_cannot_be_noted_is_noted_later_and_not_forgotten(server, log):
+    server.put(CHIEF, {**PENDING, "status": {"ready": 1}})
+    server.faults[f"patch {CHIEF}"] = [Fault(500, "no")]
+    with Finisher(server, log, ENDS, "--start-deadline=600") as finisher:
+        server.wait_for(f"watch {CHIEF}")
+        server.put(CHIEF, PENDING)
+        finisher.wait_for_log("has started\n")
+        assert finisher.log == [
+            WAITING,
+            f"{CHIEF}: has started, which could not be noted: 500 Internal Server Error: no",
+            f"{CHIEF}: has started",
+        ]
+    assert server.get(CHIEF)["metadata"]["annotations"] == {"tfgen/started": "true"}
+
+
+@pytest.mark.parametrize("deadline", [[], ["--start-deadline=0"]])
+def test_without_a_deadline_a_job_may_wait(server, log, deadline):
+    server.put(CHIEF, PENDING)
+    with Finisher(server, log, ENDS, *SCALE, *deadline) as finisher:
+        server.wait_for(f"watch {CHIEF}")
+        server.put(CHIEF, COMPLETE)
+        assert finisher.end() == 0
+    assert server.requests == [f"get {CHIEF}", f"watch {CHIEF}", RELEASE_PS, RELEASE_WORKER]
+
+
+# -- the process -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("when", ["watching", "pausing", "in its grace"])
+def test_sigterm_ends_it_at_once(server, log, when):
+    if when == "pausing":
+        server.faults[f"get {CHIEF}"] = [Fault(429, headers={"Retry-After": "300"})]
+    if when == "in its grace":
+        server.put(CHIEF, COMPLETE)
+    args = [ENDS, SUSPEND, GRACE.format(3600)]
+    with Finisher(server, log, *args, faster=1) as finisher:
+        server.wait_for({"watching": f"watch {CHIEF}", "pausing": f"get {CHIEF}"}.get(when, f"get {EVALUATOR}"))
+        began = time.monotonic()
+        finisher.terminate()
+        assert finisher.end() == 143
+        assert time.monotonic() - began < 5
+        assert finisher.log[-1] == "finisher: ended by SIGTERM"
+
+
+def test_wrong_arguments_are_told():
+    ran = subprocess.run([sys.executable, "-I", PROGRAM], capture_output=True, text=True, check=False)
+    assert ran.returncode == 2
+    assert "the following arguments are required: --ends" in ran.stderr
+
+
+def test_it_is_python_3_6_and_standard_library_alone():
+    tree = ast.parse(programs.text("finisher"), feature_version=(3, 6))
+    imported = {
+        alias.name.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names
+    }
+    assert not [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    assert imported <= sys.stdlib_module_names
+
+
+def test_it_is_the_file_and_a_literal_block_in_yaml():
+    text = programs.text("finisher")
+    assert text == PROGRAM.read_text(encoding="utf-8")
+    assert yaml_text.dump({"finisher.py": text}).startswith("finisher.py: |\n  r")

@@ -1,0 +1,94 @@
+"""Where pods may run: spot nodes, one node, and a gang that may start without all of its tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+import yaml
+
+from tfgen.render import plain_objects
+
+JOB = """\
+metadata: {name: mnist}
+spec:
+  image: registry.example.com/ml/mnist:1
+  tolerations: [{key: nvidia.com/gpu, operator: Exists}]
+  roles: {chief: {}, ps: {replicas: 2}, worker: {replicas: 4}, evaluator: {}}
+"""
+GPU = {"key": "nvidia.com/gpu", "operator": "Exists"}
+
+# Google's, Microsoft's and Oracle's documents give these taints to spot nodes.
+SPOT = [
+    {"key": key, "operator": "Exists", "effect": "NoSchedule"}
+    for key in (
+        "cloud.google.com/gke-spot",
+        "kubernetes.azure.com/scalesetpriority",
+        "oci.oraclecloud.com/oke-is-preemptible",
+    )
+]
+
+
+def rendered(spec: str) -> list[Any]:
+    document = yaml.safe_load(JOB)
+    document["spec"] |= yaml.safe_load(spec) or {}
+    return list(plain_objects(document))
+
+
+def pods(spec: str) -> Mapping[str, Any]:
+    """The pods' specs by role."""
+    return {
+        made["metadata"]["labels"]["app.kubernetes.io/component"]: made["spec"]["template"]["spec"]
+        for made in rendered(spec)
+        if made["kind"] in ("StatefulSet", "Job", "Deployment")
+        and "app.kubernetes.io/component" in made["metadata"]["labels"]
+    }
+
+
+def test_no_pod_runs_on_spot_nodes_unless_it_is_said():
+    made = pods("")
+    assert made.keys() == {"chief", "ps", "worker", "evaluator"}
+    assert all(pod["tolerations"] == [GPU] for pod in made.values())
+
+
+def test_a_job_that_may_run_on_spot_nodes():
+    made = pods("spot: true\nroles: {chief: {}, worker: {tolerations: [{key: a}]}, ps: {spot: false}}")
+    assert made["chief"]["tolerations"] == [*SPOT, GPU]
+    assert made["worker"]["tolerations"] == [*SPOT, {"key": "a"}]
+    assert made["ps"]["tolerations"] == [*SPOT, GPU]
+
+
+def test_a_role_that_may_run_on_spot_nodes():
+    made = pods("tolerations: []\nroles: {chief: {}, ps: {}, worker: {spot: true}}")
+    assert made["worker"]["tolerations"] == SPOT
+    assert "tolerations" not in made["chief"]
+
+
+def test_the_node_of_a_role():
+    made = pods("roles: {chief: {nodeName: node-1}, ps: {}, worker: {}}")
+    assert {role: pod.get("nodeName") for role, pod in made.items()} == {"chief": "node-1", "ps": None, "worker": None}
+
+
+@pytest.mark.parametrize(
+    ("gang", "more", "expected"),
+    [
+        ("scheduler: volcano", "", {"minMember": 7}),
+        ("scheduler: volcano, minAvailable: 7", "", {"minMember": 7}),
+        ("scheduler: volcano, minAvailable: 5", "", {"minMember": 5, "minTaskMember": {"chief": 1, "ps": 2}}),
+        ("scheduler: kube-batch, minAvailable: 5", "", {"minMember": 5}),
+        (
+            "scheduler: volcano, minAvailable: 4",
+            "completion: {by: Worker0}\nroles: {ps: {replicas: 3}, worker: {replicas: 3}}",
+            {"minMember": 4, "minTaskMember": {"ps": 3}},
+        ),
+        (
+            "scheduler: volcano, minResources: {cpu: 4, nvidia.com/gpu: 2}",
+            "",
+            {"minMember": 7, "minResources": {"cpu": 4, "nvidia.com/gpu": 2}},
+        ),
+    ],
+)
+def test_the_gang_asks_for(gang, more, expected):
+    (group,) = (made for made in rendered(f"gang: {{{gang}}}\n{more}") if made["kind"] == "PodGroup")
+    assert group["spec"] == {**expected, "queue": "default"}

@@ -1,0 +1,74 @@
+"""The priority classes that a job makes."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import yaml
+
+from tfgen.check import check
+from tfgen.problems import as_text
+from tfgen.render import plain_objects
+
+JOB = """\
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {name: mnist}
+spec:
+  run: r1
+  image: registry.example.com/ml/mnist:1
+  roles: {chief: {}, ps: {}, worker: {priorityClassName: low}}
+  priorityClasses:
+    low: {value: -10, preemptionPolicy: Never}
+    high: {value: 1000000000, description: Training that may preempt}
+  environments:
+    shared: {priorityClasses: {low: null, high: null}}
+"""
+
+
+def test_each_has_the_name_that_it_is_given():
+    expected = """\
+        apiVersion: scheduling.k8s.io/v1
+        kind: PriorityClass
+        metadata:
+          name: high
+          labels:
+            app.kubernetes.io/name: mnist
+            app.kubernetes.io/instance: mnist
+            app.kubernetes.io/managed-by: tfgen
+          annotations: {argocd.argoproj.io/sync-wave: "-1"}
+        value: 1000000000
+        description: Training that may preempt
+        preemptionPolicy: PreemptLowerPriority
+        globalDefault: false
+        ---
+        apiVersion: scheduling.k8s.io/v1
+        kind: PriorityClass
+        metadata:
+          name: low
+          labels:
+            app.kubernetes.io/name: mnist
+            app.kubernetes.io/instance: mnist
+            app.kubernetes.io/managed-by: tfgen
+          annotations: {argocd.argoproj.io/sync-wave: "-1"}
+        value: -10
+        preemptionPolicy: Never
+        globalDefault: false
+        """
+    made = [each for each in plain_objects(yaml.safe_load(JOB)) if each["kind"] == "PriorityClass"]
+    assert made == list(yaml.safe_load_all(dedent(expected)))
+
+
+def test_an_environment_may_leave_them_to_another():
+    made = plain_objects(yaml.safe_load(JOB), "shared")
+    assert [each for each in made if each["kind"] == "PriorityClass"] == []
+
+
+def test_what_kubernetes_keeps_for_itself_is_refused():
+    job = JOB.replace("low: {value: -10", "system-low: {value: 1000000001")
+    assert as_text(check(job, "job.yaml").problems) == (
+        'job.yaml:9:5: spec.priorityClasses: found the key "system-low", expected another name: Kubernetes keeps those '
+        "that begin with system- for itself [reserved-name]\n"
+        "job.yaml:9:25: spec.priorityClasses.system-low.value: found 1000000001, expected an integer from -2147483648 "
+        "to 1000000000 [out-of-range]\n"
+    )

@@ -1,0 +1,82 @@
+"""The lock that lets one run at a time write to a volume: real processes on a real file."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tfgen import programs
+
+Start = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Starts the program as its container does; each that is left is ended in the end."""
+    started: list[subprocess.Popen[str]] = []
+
+    def one(run: str, index: int = 0) -> subprocess.Popen[str]:
+        command = [sys.executable, "-I", "-c", programs.text("run_lock"), str(tmp_path), str(tmp_path / f"held-{run}")]
+        environment = {**os.environ, "TFGEN_RUN": run, "TASK_INDEX": str(index)}
+        started.append(subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True))
+        return started[-1]
+
+    yield one
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def wait_for(path: Path, seconds: float = 20) -> None:
+    end = time.monotonic() + seconds
+    while not path.exists():
+        assert time.monotonic() < end, f"{path.name} did not come"
+        time.sleep(0.05)
+
+
+def line(process: subprocess.Popen[str]) -> str:
+    assert process.stdout
+    return process.stdout.readline().partition(" ")[2].strip()
+
+
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
+def test_the_next_run_waits_for_the_last_ones_end(start: Start, tmp_path: Path, end: signal.Signals) -> None:
+    first = start("1")
+    wait_for(tmp_path / "held-1")
+    second = start("2")
+    assert line(second) == "waiting for run 1, which writes to this volume"
+    assert not (tmp_path / "held-2").exists()
+    first.send_signal(end)
+    assert first.wait(20) == (0 if end == signal.SIGTERM else -signal.SIGKILL)
+    wait_for(tmp_path / "held-2")
+    assert line(second) == "locked"
+    assert (tmp_path / ".tfgen-run-lock").read_text(encoding="utf-8") == "run 2"
+
+
+def test_a_task_that_saves_nothing_waits_for_nobody(start: Start, tmp_path: Path) -> None:
+    start("1")
+    wait_for(tmp_path / "held-1")
+    start("other", index=1)
+    wait_for(tmp_path / "held-other")
+
+
+def test_a_volume_without_locks_ends_with_the_way_out(tmp_path: Path) -> None:
+    program = programs.text("run_lock").replace(
+        "import fcntl", "import fcntl\n\ndef no(*_):\n    raise OSError(95, 'Not supported')\nfcntl.flock = no\n", 1
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path), str(tmp_path / "held")],
+        capture_output=True,
+        text=True,
+        timeout=20,
+    )
+    assert done.returncode == 1
+    assert "this volume knows no locks" in done.stderr
+    assert not (tmp_path / "held").exists()
