@@ -1,0 +1,61 @@
+"""Code that cannot be put into the pods, or that may be another for a task that is started again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from tfgen.job import FileCode, GitCode
+from tfgen.problems import shown
+from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.view import View
+
+_SIZE_MAX: Final = 1_048_576
+"""Bytes of all values of a ConfigMap: MaxSecretSize of Kubernetes' pkg/apis/core/types.go, which is for both."""
+
+_COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_SHORTENED: Final = re.compile(r"(?=.*[0-9])[0-9a-f]{7,63}")
+# A name with a version in it, such as v2, 1.4.0 or train/v1.4.0-rc.1, is a tag, which nobody moves.
+_TAG: Final = re.compile(r"v[0-9]+(\.[0-9]+)?|(.*[-_/@])?v?[0-9]+\.[0-9]+\.[0-9]+([-.+].*)?")
+
+
+def _check_revision(view: View) -> Iterator[Finding]:
+    if not isinstance(view.job.structure.code, GitCode):
+        return
+    revision = view.values["code"]["git"]["revision"]
+    if _COMMIT.fullmatch(revision) or _TAG.fullmatch(revision):
+        return
+    if _SHORTENED.fullmatch(revision):
+        message = f"code.git.revision is {shown(revision)}, a shortened hash, which no git server knows; write it out"
+    else:
+        message = (
+            f"code.git.revision is {shown(revision)}, which may move: a task that is started again would run other "
+            "code than its peers; name a commit or a version's tag"
+        )
+    yield Finding(("code", "git", "revision"), message)
+
+
+def _check_secret(view: View) -> Iterator[Finding]:
+    git = view.job.structure.code
+    if isinstance(git, GitCode) and git.is_ssh and not git.secret:
+        message = (
+            "the repository has an ssh address, but no key; set code.git.secretName to a Secret with ssh-privatekey "
+            "and known_hosts, or use its https address"
+        )
+        yield Finding(("code", "git", "repository"), message)
+
+
+def _check_size(view: View) -> Iterator[Finding]:
+    code = view.job.structure.code
+    size = sum(len(text.encode()) for text in code.files.values()) if isinstance(code, FileCode) else 0
+    if size > _SIZE_MAX:
+        message = f"the files have {size} bytes, more than the {_SIZE_MAX} of a ConfigMap; use code.git, or an image"
+        yield Finding(("code", "configMap", "files"), message)
+
+
+RULES: Final = (
+    Rule("code-size", "error", "The files of code are too large for a ConfigMap.", _check_size),
+    Rule("git-secret", "error", "A repository is read by ssh, without a key.", _check_secret),
+    Rule("moving-revision", "warning", "A revision of code may mean another commit tomorrow.", _check_revision),
+)

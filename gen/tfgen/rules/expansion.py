@@ -1,0 +1,101 @@
+"""References `$(X)` in environment variables that Kubernetes would leave as they stand.
+
+It expands only what is set before, by envFrom or earlier in the list, and says nothing of the rest
+(https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/); `$$(X)` is
+the text `$(X)`. What comes out of envFrom is not known here, so with it every name may be one that is set.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
+
+from tfgen.document import Path
+from tfgen.job import RoleName
+from tfgen.rules import pod_parts
+from tfgen.rules.pod_parts import Part
+from tfgen.rules.rule import Finding, Rule, did_you_mean
+from tfgen.rules.view import View
+
+_REFERENCE: Final = re.compile(r"\$\$|\$\(([^)]*)\)")
+
+
+class _Reference(NamedTuple):
+    """A reference in a user's variable.
+
+    Attributes:
+        path: of the variable.
+        name: of the variable.
+        to: the name that it refers to.
+        order: the place of each variable in the list.
+        from_elsewhere: whether envFrom brings names that are not known here.
+    """
+
+    path: Path
+    name: str
+    to: str
+    order: Mapping[str, int]
+    from_elsewhere: bool
+
+
+def references(text: str) -> list[str]:
+    """The names that a text refers to, each once.
+
+    Example:
+        >>> references("$(A)/$$(B)/$(A)")
+        ['A']
+    """
+    return [name for name in dict.fromkeys(_REFERENCE.findall(text)) if name]
+
+
+def _check_order(view: View) -> Iterator[Finding]:
+    for found in _references(view):
+        if found.to == found.name and not found.from_elsewhere:
+            yield Finding(found.path, f"the variable {found.name} refers to itself, which is not set before it")
+        elif found.order.get(found.to, -1) > found.order[found.name]:
+            message = (
+                f"the variable {found.name} refers to $({found.to}), which is set after it (those with a reference "
+                f"come last, by name); write out what {found.to} says"
+            )
+            yield Finding(found.path, message)
+
+
+def _check_names(view: View) -> Iterator[Finding]:
+    for found in _references(view):
+        if found.to not in found.order and not found.from_elsewhere:
+            message = (
+                f"the variable {found.name} refers to $({found.to}), which is not set and would stay as it is "
+                f"(write $$({found.to}) if that is meant){did_you_mean(found.to, found.order)}"
+            )
+            yield Finding(found.path, message)
+
+
+def _references(view: View) -> Iterator[_Reference]:
+    for role in view.roles:
+        referring = {name: value for name, value in view.env(role.name).items() if "$(" in value}
+        if not referring:
+            continue
+        printed = view.variables(role.name)
+        added = (pod_parts.name(item) for part in pod_parts.main_container(view, role.name) for item in _env(part))
+        names = [*(variable["name"] for variable in printed), *added]
+        order = {name: index for index, name in reversed(list(enumerate(names)))}
+        from_elsewhere = bool(view.effective(role.name, "envFrom")[1])
+        for name, value in referring.items():
+            for to in references(value):
+                yield _Reference(_path(view, role.name, name), name, to, order, from_elsewhere)
+
+
+def _env(container: Part) -> Iterator[Part]:
+    return pod_parts.items(container, "env")
+
+
+def _path(view: View, role: RoleName, name: str) -> Path:
+    own: Path = ("roles", role, "env", name)
+    return own if name in view.values["roles"][role]["env"] else ("env", name)
+
+
+RULES: Final = (
+    Rule("expansion-order", "error", "A variable refers to one that is set after it.", _check_order),
+    Rule("unknown-variable", "warning", "A variable refers to one that is not set.", _check_names),
+)

@@ -1,0 +1,28 @@
+"""A gang that starts before all of its tasks can."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from tfgen.holes import evaluate
+from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.view import View
+from tfgen.schedulers.gang import members
+
+
+def _check(view: View) -> Iterator[Finding]:
+    gang = view.values.get("gang")
+    # Where every worker is needed, it is an error: the guard gang-all-workers.
+    if gang is None or not gang["enabled"] or view.job.structure.strategy == "MultiWorkerMirrored":
+        return
+    wanted, all_ = gang["minAvailable"], evaluate(members(view.job.structure), view.scope)
+    if 0 < wanted < all_:
+        message = (
+            f"gang.minAvailable is {wanted}, but TensorFlow waits for all {all_} tasks: the first would hold their "
+            "GPUs, and wait for the rest; 0 means all of them"
+        )
+        yield Finding(("gang", "minAvailable"), message)
+
+
+RULES: Final = (Rule("gang-partial", "warning", "A gang starts before all of its tasks can.", _check),)

@@ -1,0 +1,61 @@
+"""What a chart refuses when it is installed: the guards of `objects.guards`, said here for the job's own values."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Final
+
+from tfgen.document import Path
+from tfgen.holes import Guard, Scope, evaluate
+from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.view import View
+
+SUMMARIES: Final[Mapping[str, str]] = {
+    "gang-all-workers": "A gang starts before all workers that train as one can.",
+    "gang-min-available": "A gang waits for more tasks than there are.",
+    "gang-min-resources": "A gang asks for resources of a scheduler that cannot promise any.",
+    "host-name": "A task's host name is longer than a DNS label.",
+    "no-image": "A role has no image.",
+    "node-name-and-gang": "A task of a gang is bound to a node past its scheduler.",
+    "root-user": "The programs run as root, which Pod Security restricted refuses.",
+    "service-name": "The name of the run's Service is no DNS label.",
+    "statefulset-name": "A StatefulSet's name is too long to make pods.",
+    "tensorboard-name": "TensorBoard's name is too long, or a run has it.",
+    "tf-config-size": "TF_CONFIG is longer than one environment variable may be.",
+}
+
+
+def _check(rule: str, view: View) -> Iterator[Finding]:
+    worst: dict[Path, str] = {}
+    for guard in view.guards:
+        if guard.rule == rule and evaluate(guard.test, view.scope):
+            path = tuple(guard.path.split("."))
+            message = f"{evaluate(guard.message, view.scope)}{_ADVICE.get(rule, _no_advice)(guard, view)}"
+            # One run name makes every role's hosts too long: the longest one, and so its message, speaks for all.
+            worst[path] = max(message, worst.get(path, ""), key=len)
+    yield from map(Finding, worst.keys(), worst.values())
+
+
+def _no_advice(_guard: Guard, _view: View) -> str:
+    return ""
+
+
+def _workers_that_fit(guard: Guard, view: View) -> str:
+    """How many workers the job could have, all else as it is: by search, since only the guard itself counts bytes."""
+    roles = view.values["roles"]
+
+    def too_many(workers: int) -> bool:
+        values = {**view.values, "roles": {**roles, "worker": {**roles["worker"], "replicas": workers}}}
+        return bool(evaluate(guard.test, Scope(values, release=view.job.name, chart=view.job.name)))
+
+    if "worker" not in roles or too_many(1):
+        return ""
+    fit = bisect_left(range(roles["worker"]["replicas"]), True, lo=1, key=too_many) - 1
+    return f"; {fit} workers fit"
+
+
+_ADVICE: Final[Mapping[str, Callable[[Guard, View], str]]] = {"tf-config-size": _workers_that_fit}
+
+RULES: Final = tuple(Rule(id_, "error", summary, partial(_check, id_)) for id_, summary in SUMMARIES.items())

@@ -1,0 +1,52 @@
+"""Requests that are above their limits, which Kubernetes refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, TypeAlias
+
+from tfgen import quantity
+from tfgen.document import Path
+from tfgen.holes import evaluate
+from tfgen.objects import tensorboard
+from tfgen.objects.resources import LIMITS, REQUESTS
+from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.view import View
+
+Amounts: TypeAlias = Mapping[str, str | int]
+
+
+def _check(view: View) -> Iterator[Finding]:
+    for role in view.roles:
+        bound = view.role_scope(role.name).bound
+        said: Path = ("roles", role.name, "resources")
+        yield from _below(view, f"role {role.name}", said, bound[REQUESTS.name], bound[LIMITS.name])
+    if view.has_tensorboard:
+        requests, limits = evaluate(tensorboard.requests(), view.scope), evaluate(tensorboard.limits(), view.scope)
+        yield from _below(view, "TensorBoard", ("tensorboard", "resources"), requests, limits)
+
+
+def _below(view: View, who: str, said: Path, requests: Amounts, limits: Amounts) -> Iterator[Finding]:
+    for name in requests:
+        if name in limits and quantity.parse(requests[name]) > quantity.parse(limits[name]):
+            paths = [_path(view, said, map_, name) for map_ in ("requests", "limits")]
+            message = (
+                f"{who} requests {requests[name]} of {name}, "
+                f"more than its limit of {limits[name]}; raise the limit, or request less"
+            )
+            yield Finding(view.blamed(*paths), message)
+
+
+def _path(view: View, said: Path, map_: str, name: str) -> Path:
+    """Where the amount is said: in the map itself, or by the short word for both."""
+    resources: Any = view.values
+    for key in said:
+        resources = resources[key]
+    if name in resources[map_]:
+        return (*said, map_, name)
+    if name in resources:
+        return (*said, name)
+    return (*said, "gpu", "count")
+
+
+RULES: Final = (Rule("limits-below-requests", "error", "A role requests more than its limit allows.", _check),)

@@ -1,0 +1,56 @@
+"""Two volumes in one place."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator
+from typing import Final
+
+from tfgen.document import Path
+from tfgen.job import RoleName
+from tfgen.objects import tensorboard
+from tfgen.rules import pod_parts
+from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.view import View
+from tfgen.schema_words import path_name
+
+_OF_EVERY_POD: Final = {"/tmp": "the temporary folder of every pod"}  # noqa: S108 - a path in the pod
+
+
+def _check(view: View) -> Iterator[Finding]:
+    for role in view.roles:
+        taken = dict(_OF_EVERY_POD)
+        if view.effective(role.name, "shm")[1]:
+            taken["/dev/shm"] = "shm"  # noqa: S108 - a path in the pod
+        yield from _twice(view, taken, _mounts(view, role.name))
+    if view.has_tensorboard:
+        yield from _twice(view, dict(_OF_EVERY_POD), _of_storage(view, tensorboard.ROLE))
+
+
+def _twice(view: View, taken: dict[str, str], mounts: Iterator[tuple[Path, str]]) -> Iterator[Finding]:
+    for path, mount in sorted(mounts, key=lambda found: view.position(found[0])):
+        place = posixpath.normpath("/" + mount.lstrip("/"))  # POSIX lets two slashes be something else
+        name = path_name(path[:-1])
+        if place in taken:
+            yield Finding(path, f"{name} is mounted at {place}, and so is {taken[place]}; choose another mountPath")
+        taken.setdefault(place, name)
+
+
+def _mounts(view: View, role: RoleName) -> Iterator[tuple[Path, str]]:
+    if view.job.structure.code:
+        yield ("code", "mountPath"), view.values["code"]["mountPath"]
+    yield from _of_storage(view, role)
+    for container in pod_parts.main_container(view, role):
+        for mount in pod_parts.items(container, "volumeMounts"):
+            # podTemplate may say more of tfgen's own mount of /tmp: the two are merged by their paths.
+            place = mount.data.get("mountPath")
+            if isinstance(place, str) and place != "/tmp":  # noqa: S108 - a path in the pod
+                yield (*mount.path, "mountPath"), place
+
+
+def _of_storage(view: View, role: str) -> Iterator[tuple[Path, str]]:
+    for name, volume in view.volumes(role).items():
+        yield ("storage", name, "mountPath"), volume["mountPath"]
+
+
+RULES: Final = (Rule("duplicate-mount-path", "error", "Two volumes of a role are mounted in one place.", _check),)

@@ -1,0 +1,52 @@
+"""One name for two parts of a pod."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
+
+from tfgen.job import RoleName, Structure
+from tfgen.objects import code
+from tfgen.objects.pod import CONTAINER, PORT_NAME
+from tfgen.objects.storage import SHM
+from tfgen.problems import shown
+from tfgen.rules import pod_parts
+from tfgen.rules.pod_parts import Part
+from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.view import View
+
+
+def _check(view: View) -> Iterator[Finding]:
+    for role in view.roles:
+        containers = {CONTAINER: "the main container", **_of_code(view, code.init_containers)}
+        yield from _twice("container", containers, pod_parts.beside(view, role.name))
+        yield from _twice("port", {PORT_NAME: "TensorFlow's port"}, _ports(view, role.name))
+        storage = {name: f"storage.{name}" for name in view.volumes(role.name)}
+        yield from _twice("volume", {SHM: "shm", **storage, **_of_code(view, code.volumes)}, _volumes(view, role.name))
+
+
+def _of_code(view: View, parts: Callable[[Structure], Iterable[Any]]) -> dict[str, str]:
+    return {part["name"]: f"the {part['name']} of code" for part in parts(view.job.structure)}
+
+
+def _twice(kind: str, taken: dict[str, str], parts: Iterable[Part]) -> Iterator[Finding]:
+    for part in parts:
+        name = pod_parts.name(part)
+        if name in taken:
+            message = f"the {kind} {shown(name)} has the name of {taken[name]}; choose another"
+            yield Finding((*part.path, "name"), message)
+        elif name:
+            taken[name] = f"another {kind}"
+
+
+def _ports(view: View, role: RoleName) -> Iterator[Part]:
+    return pod_parts.items(Part(("roles", role), view.spec["roles"][role]), "ports")
+
+
+def _volumes(view: View, role: RoleName) -> Iterator[Part]:
+    """Those of podTemplate: the job's and the role's of one name are merged, and so is tfgen's own tmp."""
+    merged = {pod_parts.name(part): part for part in pod_parts.patched(view, role, "volumes")}
+    yield from merged.values()
+
+
+RULES: Final = (Rule("duplicate-name", "error", "Two parts of a pod have one name.", _check),)

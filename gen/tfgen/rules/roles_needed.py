@@ -1,0 +1,78 @@
+"""The roles that a strategy needs, those that it has no use for, and what must end the job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from tfgen.job import RoleName, Strategy
+from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.view import View
+from tfgen.schema_words import either
+
+_NEEDED: Final[Mapping[Strategy, Mapping[RoleName, str]]] = {
+    # tf.distribute.ParameterServerStrategy wants one of each.
+    "ParameterServer": {"ps": "whose tasks hold the variables", "worker": "whose tasks compute"},
+    "MultiWorkerMirrored": {"worker": "whose tasks compute, each with all variables"},
+    "Single": {"chief": "which is its one task"},
+}
+_USED: Final[Mapping[Strategy, tuple[RoleName, ...]]] = {
+    "ParameterServer": ("chief", "ps", "worker", "evaluator"),
+    "MultiWorkerMirrored": ("worker", "evaluator"),
+    "Single": ("chief",),
+}
+
+
+def _check_needed(view: View) -> Iterator[Finding]:
+    strategy = view.job.structure.strategy
+    for role, what in _NEEDED[strategy].items():
+        if role not in view.values["roles"]:
+            yield Finding(("roles",), f"strategy {strategy} needs the role {role}, {what}; add roles.{role}: {{}}")
+
+
+def _check_used(view: View) -> Iterator[Finding]:
+    strategy = view.job.structure.strategy
+    for role in view.roles:
+        if role.name not in _USED[strategy]:
+            used = either(_USED[strategy], "and")
+            yield Finding(
+                ("roles", role.name), f"strategy {strategy} has no use for the role {role.name}, only for {used}"
+            )
+
+
+def _check_end(view: View) -> Iterator[Finding]:
+    structure = view.job.structure
+    by, chief = structure.completion, structure.role("chief")
+    if structure.strategy == "ParameterServer" and by == "Chief" and not chief:
+        yield Finding(
+            ("roles",), "nothing ends this job: add roles.chief: {}, or set completion.by to Worker0 or AllWorkers"
+        )
+    if structure.strategy == "ParameterServer" and by != "Chief" and chief:
+        yield Finding(
+            ("completion", "by"), f"completion.by is {by}, but this job has a chief, whose end would end nothing"
+        )
+    if structure.strategy == "MultiWorkerMirrored" and by == "Chief":
+        yield Finding(
+            ("completion", "by"),
+            "completion.by is Chief, but MultiWorkerMirrored has none; it is Worker0 or AllWorkers",
+        )
+    if structure.strategy == "Single" and by != "Chief":
+        yield Finding(
+            ("completion", "by"), f"completion.by is {by}, but strategy Single has no workers, only its chief"
+        )
+
+
+def _check_flags(view: View) -> Iterator[Finding]:
+    strategy = view.job.structure.strategy
+    if view.job.structure.legacy_flags and strategy != "ParameterServer":
+        yield Finding(
+            ("legacyFlags",), f"legacyFlags name ps and workers, which only ParameterServer has, not {strategy}"
+        )
+
+
+RULES: Final = (
+    Rule("nothing-ends-the-job", "error", "No task of the job ends it.", _check_end),
+    Rule("missing-role", "error", "The strategy needs a role that the job does not have.", _check_needed),
+    Rule("unused-role", "error", "The strategy has no use for a role that the job has.", _check_used),
+    Rule("legacy-flags", "error", "TensorFlow 1's flags with a strategy that has no parameter servers.", _check_flags),
+)

@@ -1,0 +1,46 @@
+"""Runs and the folders that they write to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.view import View
+
+WRITABLE: Final = ("claim", "nfs", "hostPath", "azureFile", "csi", "flexVolume")
+
+
+def _check_resume(view: View) -> Iterator[Finding]:
+    separate = any(volume.get("runs") == "Separate" for volume in view.values["storage"].values())
+    if view.values["resumeFrom"] and not separate:
+        message = "resumeFrom names a run's folder, but no volume has one for each run; set runs: Separate in storage"
+        yield Finding(("resumeFrom",), message)
+
+
+def _check_runs(view: View) -> Iterator[Finding]:
+    ends = view.job.structure.ends
+    for name, volume in view.values["storage"].items():
+        if "runs" not in volume:
+            continue
+        if volume.get("readOnly") or not any(source in volume for source in WRITABLE):
+            yield Finding(
+                ("storage", name, "runs"),
+                f"storage.{name} has runs, but is none that a task writes to and a later run reads",
+            )
+        elif ends not in volume.get("for", [ends]):
+            yield Finding(
+                ("storage", name, "runs"),
+                f"storage.{name} has runs, but is not for {ends}, which holds the lock on it; add {ends}",
+            )
+
+
+RULES: Final = (
+    Rule(
+        "resume-from",
+        "error",
+        "A run is to go on in another's folder, and there are no folders of runs.",
+        _check_resume,
+    ),
+    Rule("volume-runs", "error", "Runs take turns on a volume on which they cannot.", _check_runs),
+)

@@ -1,0 +1,23 @@
+"""Roles that are named and that the job does not have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from tfgen.objects import tensorboard
+from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.view import View
+from tfgen.schema_words import either
+
+
+def _check(view: View) -> Iterator[Finding]:
+    roles = [*(role.name for role in view.roles), *([tensorboard.ROLE] if "tensorboard" in view.values else [])]
+    for name, volume in view.values["storage"].items():
+        for index, role in enumerate(volume.get("for", ())):
+            if role not in roles:
+                message = f"storage.{name} is for the role {role}, which the job lacks; it has {either(roles, 'and')}"
+                yield Finding(("storage", name, "for", index), message)
+
+
+RULES: Final = (Rule("unknown-role", "error", "A volume is for a role that the job does not have.", _check),)

@@ -1,0 +1,128 @@
+"""What a rule sees: a job, as it is or as one of its environments makes it, and where each part of it is written.
+
+    view.values["roles"]["worker"]["replicas"]             -> 8, in prod
+    view.position(("roles", "worker", "replicas"))         -> the line of prod that says so, or else the job's
+
+A path here is one of the values: the spec's without `spec`, keys and indexes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tfgen.document import Document, Path
+from tfgen.holes import Guard, Scope, evaluate, fill
+from tfgen.job import Role, RoleName, TrainingJob
+from tfgen.objects import environment, resources
+from tfgen.objects.guards import guards
+from tfgen.objects.values import ROLE
+from tfgen.problems import Position
+
+
+@dataclass(frozen=True)
+class View:
+    """One of the forms in which a job runs.
+
+    Attributes:
+        document: what the schema accepts.
+        job: what it says.
+        environment: the environment's name; None for the job itself.
+        values: the complete values.
+        guards: what must not be, whatever the values.
+    """
+
+    document: Document
+    job: TrainingJob
+    environment: str | None
+    values: Mapping[str, Any]
+    guards: tuple[Guard, ...]
+
+    @property
+    def spec(self) -> Mapping[str, Any]:
+        """The spec as it is written."""
+        spec: Mapping[str, Any] = self.document.data["spec"]
+        return spec
+
+    @property
+    def roles(self) -> tuple[Role, ...]:
+        """The job's roles."""
+        return self.job.structure.roles
+
+    @property
+    def scope(self) -> Scope:
+        """What fills the holes, as Helm sees a release that has the job's own name."""
+        return Scope(self.values, release=self.job.name, chart=self.job.name)
+
+    def role_scope(self, role: RoleName) -> Scope:
+        """The same inside a role's document, where its resources are bound."""
+        scope = self.scope.binding({ROLE: self.values["roles"][role]})
+        bound = {resources.REQUESTS.name: resources.requests(role), resources.LIMITS.name: resources.limits(role)}
+        return scope.binding({name: evaluate(node, scope) for name, node in bound.items()})
+
+    def env(self, role: RoleName) -> Mapping[str, Any]:
+        """The variables of a role by name: the user's, and those that tfgen sets unless the user does."""
+        env: Mapping[str, Any] = evaluate(environment.env(role), self.role_scope(role))
+        return env
+
+    def variables(self, role: RoleName) -> tuple[Mapping[str, Any], ...]:
+        """The environment of a role's main container as it is printed, in its order."""
+        scope = self.role_scope(role).binding({environment.ENV.name: self.env(role)})
+        return tuple(fill(environment.variables(self.job.structure, role, index_label=""), scope))
+
+    def effective(self, role: RoleName, field: str) -> tuple[Path, Any]:
+        """A field that a role may say for itself: the path that counts, and its value."""
+        own = self.values["roles"][role][field]
+        return (("roles", role, field), own) if own else ((field,), self.values[field])
+
+    @property
+    def has_tensorboard(self) -> bool:
+        """Whether TensorBoard runs."""
+        return bool(self.values.get("tensorboard", {}).get("enabled"))
+
+    def volumes(self, role: str) -> Mapping[str, Any]:
+        """What a role, or TensorBoard, has of the storage, by name."""
+        storage = self.values["storage"]
+        return {name: volume for name, volume in storage.items() if role in volume.get("for", [role])}
+
+    def says(self, path: Path) -> bool:
+        """Whether the environment itself says what the values have at the path, and does not only add to it."""
+        if self.environment is None:
+            return False
+        found = self.spec["environments"][self.environment]
+        for step in path:
+            if not isinstance(found, Mapping):
+                return True  # a list or a scalar takes the place of all that the job has there
+            if step not in found:
+                return False
+            found = found[step]
+        return not isinstance(found, Mapping) or not _has(self.spec, path)
+
+    def blamed(self, *paths: Path) -> Path:
+        """Of the paths that contradict each other, the first that the environment says, or else the first."""
+        return next((path for path in paths if self.says(path)), paths[0])
+
+    def position(self, path: Path) -> Position:
+        """Where the value at the path is said: in the environment, else in the job, else the nearest key around."""
+        base: Path = ("spec", "environments", self.environment or "") if self.says(path) else ("spec",)
+        place = (*base, *path)
+        is_scalar = self.document.text(place) is not None
+        return self.document.value(place) if is_scalar else self.document.key(place)
+
+
+def views(document: Document) -> Iterator[View]:
+    """The job of a document that the schema accepts, then each of its environments."""
+    job = TrainingJob.from_document(document.data)
+    shared = guards(job.structure)
+    yield View(document, job, None, job.values, shared)
+    for each in job.environments:
+        yield View(document, job, each.name, each.values, shared)
+
+
+def _has(found: Any, path: Path) -> bool:
+    for step in path:
+        if not isinstance(found, Mapping) or step not in found:
+            return False
+        found = found[step]
+    return True

@@ -1,0 +1,126 @@
+"""docs/rules.md: complete both ways, and each of its examples does what the page says."""
+
+from __future__ import annotations
+
+import ast
+import re
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import tfgen
+from tfgen import new_run, schema_messages
+from tfgen.check import check
+from tfgen.problems import Problem, as_text
+from tfgen.rules import ACROSS, RULES
+
+PAGE = (Path(__file__).parents[2] / "docs" / "rules.md").read_text(encoding="utf-8")
+
+# What no example on a page can show: bytes that are no text, a file or code of a mebibyte, a release's name.
+WITHOUT_EXAMPLE = {"yaml-encoding", "yaml-size", "code-size", "service-name"}
+
+# A name that leaves no room for a host's role and index leaves none for a StatefulSet either.
+COMES_WITH = {"host-name": {"statefulset-name"}}
+
+
+class Section(NamedTuple):
+    id: str
+    text: str
+    examples: list[str]
+
+
+def sections() -> list[Section]:
+    found = []
+    for part in re.split(r"^### ", PAGE, flags=re.MULTILINE)[1:]:
+        heading, _, body = part.partition("\n\n")
+        body = re.split(r"^## ", body, flags=re.MULTILINE)[0]
+        found.append(Section(heading.strip("`"), body.split("```")[0].strip(), blocks(body)))
+    return found
+
+
+def blocks(text: str) -> list[str]:
+    return re.findall(r"^```yaml\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+
+
+SECTIONS = sections()
+BASE = blocks(PAGE)[0]
+SUMMARIES = {**schema_messages.RULES, **new_run.RULES, **{rule.id: rule.summary for rule in (*RULES, *ACROSS)}}
+WARNINGS = {rule.id for rule in RULES if rule.severity == "warning"}
+
+
+def ids_of_the_reader() -> set[str]:
+    """The parser has no table: its ids are the literals in its two modules."""
+    found = set()
+    for name in ("document.py", "yaml_syntax.py"):
+        tree = ast.parse((Path(tfgen.__file__).parent / name).read_text(encoding="utf-8"))
+        literals = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
+        found |= {text for text in literals if re.fullmatch(r"yaml-[a-z]+|duplicate-key", str(text))}
+    return found
+
+
+def laid_over(example: str) -> str:
+    """The page's job with the example's keys in place of its own; an example that has all of them as it is."""
+    ours, base = keys(example, ""), keys(BASE, "")
+    if "apiVersion" in ours or not ours:
+        return example
+    kept = [text for key, text in base.items() if key not in ours]
+    if "spec" in ours:
+        inner = keys(base["spec"], "  ")
+        kept += ["spec:\n", *(text for key, text in inner.items() if key not in keys(ours["spec"], "  "))]
+        ours["spec"] = ours["spec"].removeprefix("spec:\n")
+    # The spec comes last: what is kept of it ends in what the example adds.
+    return "".join(chain((text for key, text in ours.items() if key != "spec"), kept, [ours.get("spec", "")]))
+
+
+def keys(text: str, indent: str) -> dict[str, str]:
+    """The text of each key at an indentation; of a key that stands twice, both."""
+    found: dict[str, str] = {}
+    for part in re.split(rf"^(?={indent}\w)", text, flags=re.MULTILINE):
+        match = re.match(rf"{indent}(\w+):", part)
+        if match:
+            found[match[1]] = found.get(match[1], "") + part
+    return found
+
+
+def test_the_page_has_every_rule_and_no_other() -> None:
+    assert sorted(section.id for section in SECTIONS) == sorted({*ids_of_the_reader(), *SUMMARIES})
+
+
+def test_rules_stand_in_order() -> None:
+    for part in re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:]:
+        ids = re.findall(r"^### `(.*)`$", part, flags=re.MULTILINE)
+        assert ids == sorted(ids)
+
+
+def test_the_job_of_the_page_has_no_problem() -> None:
+    assert check(BASE, "job.yaml").problems == ()
+
+
+@pytest.mark.parametrize("section", [section for section in SECTIONS if section.id in SUMMARIES], ids=lambda s: s.id)
+def test_a_section_begins_with_the_summary_of_its_rule(section: Section) -> None:
+    assert " ".join(section.text.split()).startswith(SUMMARIES[section.id])
+    assert ("(A warning.)" in section.text) == (section.id in WARNINGS)
+
+
+@pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.id)
+def test_the_example_has_the_problem_and_the_mended_one_none(section: Section) -> None:
+    if section.id in WITHOUT_EXAMPLE:
+        assert section.examples == []
+        return
+    *committed, wrong, mended = section.examples
+    assert not committed or section.id in new_run.RULES
+    expected = {section.id, *COMES_WITH.get(section.id, ())}
+    before = committed[0] if committed else BASE
+    assert {problem.rule for problem in problems(section, before, wrong)} == expected
+    assert as_text(problems(section, before, mended)) == ""
+
+
+def problems(section: Section, before: str, example: str) -> list[Problem]:
+    """What is wrong with an example; by the rules of what is committed, also as a change of that."""
+    checked = check(laid_over(example), "job.yaml")
+    if section.id not in new_run.RULES:
+        return list(checked.problems)
+    ((was,), (now,)) = check(laid_over(before), "job.yaml").documents, checked.documents
+    return [*checked.problems, *new_run.new_runs(was, now)]

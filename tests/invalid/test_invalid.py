@@ -1,0 +1,51 @@
+"""Every mistake, and its neighbour that is none: NAME.yaml has the problems of NAME.out, and ok/NAME.yaml has none."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tfgen.check import check
+from tfgen.problems import as_text
+from tfgen.rules import ACROSS, RULES
+
+FOLDER = Path(__file__).parent
+CASES = sorted({path.with_suffix("") for path in FOLDER.iterdir() if path.suffix in (".yaml", ".out")})
+NEIGHBOURS = sorted((FOLDER / "ok").iterdir())
+
+# No job of tfgen's can have such a name, since a job's begins with a letter: only a release can, in Helm.
+OF_RELEASES = {"service-name"}
+
+
+def problems(path: Path) -> str:
+    return as_text(check(path.read_bytes(), path.name).problems)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda path: path.name)
+def test_mistake(case: Path) -> None:
+    expected = case.with_suffix(".out").read_text(encoding="utf-8")
+    assert expected
+    assert problems(case.with_suffix(".yaml")) == expected
+
+
+@pytest.mark.parametrize("path", NEIGHBOURS, ids=lambda path: path.stem)
+def test_neighbour(path: Path) -> None:
+    assert problems(path) == ""
+
+
+@pytest.mark.parametrize("rule", sorted({rule.id for rule in (*RULES, *ACROSS)} - OF_RELEASES))
+def test_every_rule_has_a_case_and_a_neighbour(rule: str) -> None:
+    assert f"[{rule}]" in (FOLDER / f"{rule}.out").read_text(encoding="utf-8")
+    assert (FOLDER / "ok" / f"{rule}.yaml").exists()
+
+
+def test_every_message_is_one_short_sentence_without_its_full_stop() -> None:
+    for case in CASES:
+        for line in case.with_suffix(".out").read_text(encoding="utf-8").splitlines():
+            message = re.fullmatch(r"[^:]+:\d+:\d+: (?:warning: )?(.*) \[[a-z-]+\]", line)
+            assert message, line
+            assert not message[1].endswith("."), line
+            assert message[1][0].islower() or message[1].startswith("TF_CONFIG"), line
+            assert len(message[1]) <= 240, line

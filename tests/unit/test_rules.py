@@ -1,0 +1,199 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import tfgen.rules
+from tfgen.document import parse
+from tfgen.holes import Scope, evaluate
+from tfgen.job import TrainingJob
+from tfgen.objects.guards import guards
+from tfgen.rules import ACROSS, RULES, guarded
+from tfgen.rules.plaintext_secret import RULES as PLAINTEXT_SECRET
+from tfgen.rules.view import View, views
+
+JOB = """\
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {name: mnist}
+spec:
+  image: registry.example.com/ml/mnist:1.4.0
+  roles:
+    chief: {}
+    ps: {replicas: 2}
+    worker:
+      env: {LEVEL: info}
+      resources: {limits: {cpu: 2}}
+    evaluator: {}
+  storage:
+    data: {mountPath: /data, claim: {name: data}, for: [chief, ps]}
+  gang: {scheduler: volcano}
+  environments:
+    dev:
+      image: registry.example.com/ml/mnist:dev
+      roles:
+        worker:
+          env: {LEVEL: debug, EXTRA: x}
+          resources: {limits: {memory: 1Gi}}
+      storage:
+        data: {for: [worker]}
+        model: {mountPath: /model, emptyDir: {}}
+"""
+
+# What the other cannot have: other strategies have other guards.
+MIRRORED = """\
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {name: mirrored}
+spec:
+  strategy: MultiWorkerMirrored
+  image: registry.example.com/ml/mnist:1.4.0
+  roles: {worker: {replicas: 4}}
+  gang: {scheduler: kube-batch}
+  tensorboard: {logDir: /logs}
+"""
+
+
+def both() -> tuple[View, View]:
+    job, dev = views(parse(JOB, "job.yaml").documents[0])
+    return job, dev
+
+
+def test_ids_are_unique() -> None:
+    ids = [rule.id for rule in (*RULES, *ACROSS)]
+    assert sorted(set(ids)) == sorted(ids)
+
+
+def test_every_module_is_in_the_table() -> None:
+    helpers = {"__init__", "pod_parts", "rule", "view"}
+    folder = Path(tfgen.rules.__file__).parent
+    modules = {path.stem for path in folder.glob("*.py")} - helpers
+    listed = {name for name, module in vars(tfgen.rules).items() if name in modules and hasattr(module, "RULES")}
+    assert listed == modules
+
+
+@pytest.mark.parametrize("profile", ["restricted", "privileged"])
+def test_every_guard_is_a_rule(profile: str) -> None:
+    document = parse(f"{JOB}  security: {{profile: {profile}}}\n", "job.yaml").documents[0]
+    assert {guard.rule for guard in guards(TrainingJob.from_document(document.data).structure)} <= {*guarded.SUMMARIES}
+
+
+def test_every_summary_has_its_guard() -> None:
+    document = parse(MIRRORED, "job.yaml").documents[0]
+    guards_of_both = (*both()[0].guards, *guards(TrainingJob.from_document(document.data).structure))
+    assert {guard.rule for guard in guards_of_both} == {*guarded.SUMMARIES}
+
+
+def test_a_release_may_have_a_name_that_no_job_has() -> None:
+    job, _ = both()
+    (guard,) = (guard for guard in job.guards if guard.rule == "service-name")
+    named = {name: evaluate(guard.test, Scope(job.values, release=name, chart="mnist")) for name in ("1st", "first")}
+    assert named == {"1st": True, "first": False}
+
+
+@pytest.mark.parametrize(
+    ("path", "in_job", "in_dev"),
+    [
+        (("image",), (5, 10), (18, 14)),
+        (("roles", "worker", "env", "LEVEL"), (10, 20), (21, 24)),
+        (("roles", "worker", "env", "EXTRA"), (10, 7), (21, 38)),
+        # A map that the environment only adds to is still the job's, one that it brings is its own.
+        (("roles", "worker"), (9, 5), (9, 5)),
+        (("roles", "worker", "resources", "limits"), (11, 19), (11, 19)),
+        (("storage", "model"), (13, 3), (25, 9)),
+        (("storage", "model", "emptyDir"), (13, 3), (25, 36)),
+        # A list is replaced as a whole.
+        (("storage", "data", "for", 0), (14, 57), (24, 22)),
+        (("storage", "data", "for", 1), (14, 64), (24, 16)),
+        # What nobody says stands at the nearest key around it.
+        (("roles", "ps", "resources", "gpu"), (8, 5), (8, 5)),
+        (("gang", "minAvailable"), (15, 3), (15, 3)),
+        (("run",), (4, 1), (4, 1)),
+    ],
+)
+def test_position(path: tuple[str | int, ...], in_job: tuple[int, int], in_dev: tuple[int, int]) -> None:
+    job, dev = both()
+    assert (job.position(path), dev.position(path)) == (in_job, in_dev)
+
+
+def test_blame_goes_to_what_the_environment_says() -> None:
+    job, dev = both()
+    paths = ("roles", "ps", "replicas"), ("roles", "worker", "env", "LEVEL")
+    assert [view.blamed(*paths) for view in (job, dev)] == [paths[0], paths[1]]
+
+
+def test_what_a_role_sees() -> None:
+    job, dev = both()
+    assert job.effective("ps", "image") == (("image",), "registry.example.com/ml/mnist:1.4.0")
+    assert [set(view.volumes("ps")) for view in (job, dev)] == [{"data"}, {"model"}]
+    assert [v["name"] for v in job.variables("worker")] == [
+        "TASK_INDEX",
+        "TF_CLUSTER",
+        "TF_CONFIG",
+        "TFGEN_RUN",
+        "TFGEN_RUN_FOLDER",
+        "HOME",
+        "LEVEL",
+        "NVIDIA_VISIBLE_DEVICES",
+        "OMP_NUM_THREADS",
+        "TF_NUM_INTEROP_THREADS",
+        "TF_NUM_INTRAOP_THREADS",
+    ]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "AKIAIOSFODNN7EXAMPLE",
+        "ghp_" + "a1B2" * 9,
+        "hf_" + "aB" * 15,
+        "glpat-" + "x" * 20,
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.abcdefghijk",
+        "-----BEGIN RSA PRIVATE KEY-----\nMIIE",
+        "postgres://user:hunter2@db/mnist",
+    ],
+)
+def test_secrets_are_known_by_their_form(value: str) -> None:
+    assert _warns("SETTING", value)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["PASSWORD", "db-password", "HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "WANDB_API_KEY", "my.apikey", "CREDENTIALS"],
+)
+def test_secrets_are_known_by_their_name(name: str) -> None:
+    assert _warns(name, "a value")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("TOKENS", "512"),
+        ("TOKEN_LIMIT", "512"),
+        ("PASSWORD_FILE", "x"),
+        ("BYPASS", "x"),
+        ("MONKEY", "x"),
+        ("SORT_KEY", "x"),
+        ("PAD_TOKEN", "[PAD]"),
+        ("EOS_TOKEN", "</s>"),
+        ("API_KEY", ""),
+        ("API_KEY", "/run/secrets/key"),
+        ("API_KEY", "$(OTHER)"),
+        ("USE_TOKEN", "true"),
+        ("URL", "https://example.com:443/a@b"),
+        ("URL", "https://user:$(PASSWORD)@example.com"),
+        ("ID", "task-AKIA"),
+    ],
+)
+def test_harmless_variables(name: str, value: str) -> None:
+    assert not _warns(name, value)
+
+
+def _warns(name: str, value: str) -> bool:
+    job, _ = both()
+    (rule,) = PLAINTEXT_SECRET
+    seen = View(job.document, job.job, None, {**job.values, "env": {name: value}}, job.guards)
+    findings = list(rule.check(seen))
+    assert all(value not in finding.message for finding in findings if value)
+    return bool(findings)
