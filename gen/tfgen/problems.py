@@ -72,6 +72,19 @@ def rows(problems: Iterable[Problem]) -> list[dict[str, str | int]]:
     ]
 
 
+def as_github(problems: Iterable[Problem]) -> str:
+    """A line a problem, from which GitHub Actions makes an annotation in the file.
+
+    The escapes are those of https://github.com/actions/toolkit/blob/main/packages/core/src/command.ts.
+    """
+    lines = []
+    for problem in in_order(problems):
+        line, column = problem.position
+        place = f"file={_property(problem.file)},line={line},col={column},title={_property(problem.rule)}"
+        lines.append(_printable(f"::{problem.severity} {place}::{_data(problem.message)}") + "\n")
+    return "".join(lines)
+
+
 def as_json(problems: Iterable[Problem]) -> str:
     """A JSON list of `rows`."""
     return json.dumps(rows(problems), indent=2) + "\n"
@@ -85,6 +98,14 @@ def shown(value: object, longest: int = 60) -> str:
     """
     text = _printable(json.dumps(value, ensure_ascii=False))
     return text if len(text) <= longest else f"{text[: longest - 3]}..."
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
 def _printable(text: str) -> str:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 
-from tfgen.problems import Position, Problem, as_json, as_text, has_errors, in_order, shown
+from tfgen.problems import Position, Problem, as_github, as_json, as_text, has_errors, in_order, shown
 
 LATE = Problem("b.yaml", Position(1, 1), "late", "rule-b")
 DEEP = Problem("a.yaml", Position(10, 2), "deep", "rule-a")
@@ -31,6 +31,15 @@ def test_text_of_nothing_is_nothing() -> None:
 def test_text_shows_what_a_terminal_would_obey() -> None:
     problem = Problem("a\n.yaml", Position(1, 1), "é 😀 \x1b[2J \u202e \ud800", "rule")
     assert str(problem) == r"a\n.yaml:1:1: é 😀 \x1b[2J \u202e \ud800 [rule]"
+
+
+def test_github_gets_an_annotation_a_problem() -> None:
+    """The escapes are those of actions/toolkit: a property ends at a comma, a command at a line's end."""
+    odd = Problem("a,b:c%.yaml", Position(1, 2), "100%: a, b\r\n::error::x \x1b[2J", "rule")
+    assert as_github([odd, EARLY]) == (
+        "::error file=a%2Cb%3Ac%25.yaml,line=1,col=2,title=rule::100%25: a, b%0D%0A::error::x \\x1b[2J\n"
+        "::warning file=a.yaml,line=9,col=30,title=rule-z::early\n"
+    )
 
 
 def test_json_has_a_row_a_problem() -> None:

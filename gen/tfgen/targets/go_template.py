@@ -402,12 +402,12 @@ class Printer:
         match node:
             case str() | int() | None:
                 return _escape(yaml_text.scalar(node))
-            case Text(parts) if not any(isinstance(p, (Value, Bound)) and kind_of(p) != "integer" for p in parts):
-                sample = yaml_text.scalar("".join(p if isinstance(p, str) else "x" for p in parts))
-                quote = "" if sample[0] not in "'\"" else "'"
-                if quote and any(isinstance(p, str) and "'" in p for p in parts):
-                    raise TypeError(f"a text of names must not hold a single quote: {node!r}")
-                return f"{quote}{self.text(node)}{quote}"
+            case Text(parts) if all(_is_safe(part) for part in parts):
+                literal = "".join(part for part in parts if isinstance(part, str))
+                if yaml_text.scalar("".join(_sample(part) for part in parts))[0] not in "'\"":
+                    return self.text(node)
+                if "'" not in literal and "\n" not in literal:
+                    return f"'{self.text(node)}'"
             case ChartOnly(template):
                 return template
         if isinstance(node, Hole) and kind_of(node) in ("string", "quantity"):
@@ -422,11 +422,8 @@ def presence(node: Node) -> Node:
             inner, other = presence(then), presence(otherwise)
             if inner is True and other is True:
                 return True
-            if other is False:
-                return test if inner is True else AllOf((test, inner))
-            if inner is False:
-                return Not(test) if other is True else AllOf((Not(test), other))
-            return AnyOf((AllOf((test, inner)), AllOf((Not(test), other))))
+            ways = [_both(*way) for way in ((test, inner), (Not(test), other)) if way[1] is not False]
+            return AnyOf(tuple(ways)) if len(ways) > 1 else ways[0] if ways else False
         case Absent():
             return False
         case Items(items):
@@ -449,6 +446,10 @@ def presence(node: Node) -> Node:
             return _presence_of_any(node)
 
 
+def _both(test: Node, presence: Node) -> Node:
+    return test if presence is True else AllOf((test, presence))
+
+
 def _presence_of_any(children: Sequence[Node]) -> Node:
     if not children:
         return True
@@ -462,6 +463,16 @@ def _presence_of_any(children: Sequence[Node]) -> Node:
         if test is not False and test not in tests:
             tests.append(test)
     return tests[0] if len(tests) == 1 else AnyOf(tuple(tests))
+
+
+def _is_safe(part: Node) -> bool:
+    """Whether a part of a text is no text of a user's, but ours, a name or a number."""
+    return isinstance(part, (str, Release, Named)) or kind_of(part) == "integer"
+
+
+def _sample(part: Node) -> str:
+    """What a part of a text may look like."""
+    return part if isinstance(part, str) else "0" if kind_of(part) == "integer" else "x"
 
 
 def _flat(parts: Sequence[Node]) -> Iterator[Node]:
