@@ -1,0 +1,25 @@
+"""Any job changed into any other: each change finds its line, and a new run everywhere answers all that a run can."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+
+from tests.equal.jobs import jobs
+from tests.generated import document
+from tfgen.new_run import new_runs
+
+
+@settings(max_examples=20, suppress_health_check=list(HealthCheck))
+@given(jobs(), jobs())
+def test_a_new_run_is_always_the_way_out(before: Any, after: Any) -> None:
+    after = {**after, "metadata": before["metadata"]}
+    old = document(before)
+    assert list(new_runs(old, old)) == []
+    assert {problem.rule for problem in new_runs(old, document(after))} <= {"new-run", "claim-change"}
+    raised = copy.deepcopy(after)
+    for said in (raised["spec"], *raised["spec"]["environments"].values()):
+        said["run"] = "never-drawn"
+    assert "new-run" not in {problem.rule for problem in new_runs(old, document(raised))}

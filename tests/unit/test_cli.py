@@ -1,0 +1,158 @@
+"""The command line: what is printed where, exit codes, and that nothing ever prints a traceback."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tfgen import cli
+
+JOB = """\
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {name: mnist}
+spec:
+  image: registry.example.com/ml/mnist:1.4.0
+  roles: {chief: {}, ps: {}, worker: {replicas: 2}}
+  environments: {prod: {roles: {worker: {replicas: 4}}}}
+"""
+
+
+@pytest.fixture
+def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A job file in an empty folder, which is the current one."""
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "job.yaml"
+    path.write_text(JOB, encoding="utf-8")
+    return path
+
+
+def test_render_writes_the_tree_and_says_so_once(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["render", "job.yaml"]) == 0
+    out = capsys.readouterr().out.splitlines()
+    created = [line.removeprefix("created  ") for line in out if line.startswith("created  ")]
+    on_disk = sorted(str(p) for top in ("charts", "overlays") for p in Path(top).rglob("*") if p.is_file())
+    assert created == on_disk
+    assert out[-1] == f"1 job, {len(created)} created, 0 changed, 0 removed, 0 unchanged"
+    assert cli.run(["render", "job.yaml"]) == 0
+    assert capsys.readouterr().out == f"1 job, 0 created, 0 changed, 0 removed, {len(created)} unchanged\n"
+
+
+def test_problems_go_to_standard_error_and_nothing_is_written(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    job.write_text(JOB.replace("replicas: 2", "replica: 2"), encoding="utf-8")
+    assert cli.run(["render", "job.yaml"]) == 1
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith('job.yaml:6:39: unknown key "replica" in spec.roles.worker; did you mean "replicas"?')
+    assert [path.name for path in job.parent.iterdir()] == ["job.yaml"]
+
+
+def test_json_is_one_object_on_standard_output(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["render", "job.yaml", "--format", "json"]) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["removed"] == []
+    assert printed.err == ""
+    job.write_text(JOB.replace("replicas: 2", "replicas: two"), encoding="utf-8")
+    assert cli.run(["render", "job.yaml", "--format", "json"]) == 1
+    (problem,) = json.loads(capsys.readouterr().out)["problems"]
+    assert (problem["line"], problem["column"], problem["rule"]) == (6, 49, "wrong-type")
+
+
+def test_stdout_prints_the_objects_of_an_environment(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["render", "job.yaml", "--stdout", "--env", "prod", "--format", "json"]) == 0
+    objects = json.loads(capsys.readouterr().out)
+    (worker,) = [o for o in objects if o["metadata"]["name"] == "mnist-worker"]
+    assert worker["spec"]["replicas"] == 4
+    assert not (job.parent / "charts").exists()
+
+
+def test_an_edited_file_stops_the_render_until_it_is_forced(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cli.run(["render", "job.yaml"])
+    service = Path("overlays/mnist/base/service-mnist.yaml")
+    service.write_text("# mine\n", encoding="utf-8")
+    capsys.readouterr()
+    assert cli.run(["render", "job.yaml"]) == 1
+    assert "overlays/mnist/base/service-mnist.yaml" in capsys.readouterr().err
+    assert service.read_text(encoding="utf-8") == "# mine\n"
+    assert cli.run(["render", "job.yaml", "--force"]) == 0
+    printed = capsys.readouterr()
+    assert printed.out.startswith("changed  overlays/mnist/base/service-mnist.yaml\n")
+    assert "lost: overlays/mnist/base/service-mnist.yaml" in printed.err
+
+
+def test_a_folder_gives_the_jobs_below_it_and_no_other_yaml(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (job.parent / "jobs" / "two").mkdir(parents=True)
+    (job.parent / "jobs" / "two" / "job.yml").write_text(JOB.replace("mnist}", "other}"), encoding="utf-8")
+    (job.parent / "jobs" / "values.yaml").write_text("not: ours\n", encoding="utf-8")
+    assert cli.run(["render", "jobs", "--out", "out"]) == 0
+    assert sorted(path.name for path in Path("out/charts").iterdir()) == ["other"]
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "says"),
+    [
+        (["render", "none.yaml"], 2, "none.yaml: No such file or directory"),
+        (["render", "empty"], 2, "empty: no file below it holds a document"),
+        (["render", "job.yaml", "--stdout", "--env", "nowhere"], 2, "no environment 'nowhere'; it has prod"),
+        (["rerun", "job.yaml", "--env", "nowhere"], 2, "no environment 'nowhere'; it has prod"),
+        (["explain", "spec.roles.worker.replica"], 2, "replicas"),
+        (["init", "Not-A-Name"], 2, "'Not-A-Name' is no job name: lower-case letters"),
+    ],
+)
+def test_wrong_usage(job: Path, capsys: pytest.CaptureFixture[str], argv: list[str], code: int, says: str) -> None:
+    (job.parent / "empty").mkdir()
+    assert cli.run(argv) == code
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert says in printed.err
+    assert "Traceback" not in printed.err
+
+
+def test_argparse_exits_with_the_same_code(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        cli.main(["render"])
+    assert exit_.value.code == cli.USAGE
+    assert "JOB" in capsys.readouterr().err
+
+
+def test_a_defect_of_our_own_prints_no_traceback(
+    job: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(data: object) -> None:
+        raise KeyError("boom")
+
+    monkeypatch.setattr("tfgen.render.render", broken)
+    assert cli.run(["render", "job.yaml"]) == cli.FAILED
+    assert "internal error: KeyError: 'boom'" in capsys.readouterr().err
+    with pytest.raises(KeyError):
+        cli.run(["render", "job.yaml", "--debug"])
+
+
+def test_init_writes_a_job_that_renders_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.run(["init", "mnist"]) == 0
+    assert "# yaml-language-server: $schema=./job.schema.json" in Path("mnist/job.yaml").read_text(encoding="utf-8")
+    assert cli.run(["render", "mnist"]) == 0
+    assert capsys.readouterr().err == ""
+    assert cli.run(["init", "mnist"]) == cli.USAGE
+    assert "there already" in capsys.readouterr().err
+
+
+def test_explain_and_schema(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["explain", "spec.roles.worker.resources.gpu"]) == 0
+    assert "count" in capsys.readouterr().out
+    assert cli.run(["schema"]) == 0
+    assert json.loads(capsys.readouterr().out)["title"] == "TrainingJob"
+
+
+def test_rerun_changes_one_line_and_renders(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["rerun", "job.yaml", "--env", "prod"]) == 0
+    assert capsys.readouterr().out.startswith("job.yaml: run (none) -> 2 in prod\n")
+    assert job.read_text(encoding="utf-8") == JOB.replace("{prod: {roles", '{prod: {run: "2", roles')
+    assert cli.run(["render", "job.yaml"]) == 0
+    assert Path("overlays/mnist/prod/statefulset-mnist-2-worker.yaml").exists()

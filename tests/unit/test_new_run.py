@@ -1,0 +1,239 @@
+"""One change of a committed job, and what is said of it: the whole text, or nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from tfgen import new_run
+from tfgen.check import check
+from tfgen.document import Document
+from tfgen.new_run import new_runs
+from tfgen.problems import as_text
+
+JOB = """\
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {name: mnist}
+spec:
+  image: mnist:1
+  args: [--steps=600]
+  env: {DATA: /data}
+  roles:
+    chief: {}
+    ps: {replicas: 2}
+    worker: {replicas: 4}
+  storage:
+    model: {mountPath: /model, claim: {size: 20Gi, storageClass: nfs}}
+  gang: {scheduler: volcano, queue: research}
+  environments:
+    dev: {roles: {worker: {replicas: 1}}}
+    prod: {run: b}
+"""
+
+CHIEF = "Kubernetes refuses another template for the Job mnist-chief"
+CHIEF_B = "Kubernetes refuses another template for the Job mnist-b-chief"
+CLUSTER = "the tasks of a run keep their TF_CONFIG"
+
+
+def document(text: str) -> Document:
+    checked = check(text, "job.yaml")
+    assert as_text(checked.problems) == ""
+    (found,) = checked.documents
+    return found
+
+
+def said(before: str, after: str) -> str:
+    return as_text(new_runs(document(before), document(after)))
+
+
+def added(line: str) -> tuple[str, str]:
+    """An edit: one more line, the fifth."""
+    return "  image: mnist:1\n", f"  {line}\n  image: mnist:1\n"
+
+
+def runs(place: str, change: str, why: str, *options: str) -> str:
+    command = " ".join(("tfgen rerun job.yaml", *options))
+    return f"job.yaml:{place}: {change}: {why}; for a new run: {command} [new-run]\n"
+
+
+def everywhere(place: str, change: str, why: str = CHIEF) -> str:
+    """The job with dev, which has its run, and prod, which has its own."""
+    of_prod = why.replace("mnist-", "mnist-b-")
+    return runs(place, change, why) + runs(place, change, of_prod, "--env prod")
+
+
+STAYS = "the pods of the StatefulSet mnist-ps would stay as they are"
+
+CASES = {
+    "nothing": ("mnist:1", "mnist:1", ""),
+    "a comment, and other words for the same": (*added("strategy: ParameterServer # as before"), ""),
+    "replicas": ("s: 4", "s: 8", everywhere("11:24", "roles.worker.replicas was 4 and is 8", CLUSTER)),
+    "replicas of ps": ("s: 2", "s: 3", everywhere("10:20", "roles.ps.replicas was 2 and is 3", CLUSTER)),
+    "replicas as they are, said by an environment": ("b}", "b, roles: {worker: {replicas: 4}}}", ""),
+    "image": ("mnist:1", "mnist:2", everywhere("5:10", 'image was "mnist:1" and is "mnist:2"')),
+    "image of a role": (
+        "ps: {replicas: 2}",
+        "ps: {image: ps:1, replicas: 2}",
+        everywhere("10:17", 'roles.ps.image was "" and is "ps:1"', STAYS),
+    ),
+    "env": ("/data", "/d", everywhere("7:15", 'env.DATA was "/data" and is "/d"')),
+    "env, one more": ("/data}", "/data, X: x}", everywhere("7:25", "env.X is new")),
+    "env, one less": ("{DATA: /data}", "{}", everywhere("7:3", "env.DATA is gone")),
+    "args": ("--steps=600", "--steps=700", everywhere("6:3", "args changed")),
+    "labels": (*added("labels: {team: a}"), everywhere("5:18", "labels.team is new")),
+    "resources": (
+        "chief: {}",
+        "chief: {resources: {cpu: 2}}",
+        everywhere("9:30", 'roles.chief.resources.cpu was "" and is 2'),
+    ),
+    "podTemplate": (
+        "ps: {replicas: 2}",
+        "ps: {replicas: 2, podTemplate: {spec: {hostNetwork: false}}}",
+        everywhere("10:57", "roles.ps.podTemplate.spec.hostNetwork is new", STAYS),
+    ),
+    "gang's queue": ("research", "production", ""),
+    "gang off": (
+        "queue: research",
+        "queue: research, enabled: false",
+        everywhere("14:56", "gang.enabled was true and is false"),
+    ),
+    "gang removed": (
+        "  gang: {scheduler: volcano, queue: research}\n",
+        "",
+        everywhere("4:1", "gang is gone"),
+    ),
+    "network policy": (*added("network: {policy: 'Off'}"), ""),
+    "disruption budget": (*added("podDisruptionBudget: {}"), ""),
+    "TensorBoard": (*added("tensorboard: {logDir: /model}"), ""),
+    "retries, which of the chief are its backoffLimit": (*added("retries: 3"), ""),
+    "deadline": (*added("deadline: 3600"), everywhere("5:13", "deadline was 0 and is 3600")),
+    "startDeadline, which the finisher keeps": (
+        *added("startDeadline: 60"),
+        everywhere(
+            "5:18",
+            "startDeadline was 0 and is 60",
+            "Kubernetes refuses another template for the Job mnist-finisher",
+        ),
+    ),
+    "no finisher": (*added("completion: {release: Keep}"), ""),
+    "role added": ("chief: {}", "chief: {}\n    evaluator: {}", everywhere("10:5", "roles.evaluator is new", CLUSTER)),
+    "workers of another kind": (
+        "s: 4",
+        "s: 4, runs: ToCompletion",
+        everywhere(
+            "11:33",
+            "roles.worker.runs is new",
+            "the StatefulSet mnist-worker would go while its run lasts",
+        ),
+    ),
+    "run raised": (*added("run: '2'"), ""),
+    "run raised, and all else": (
+        "  image: mnist:1\n  args: [--steps=600]\n",
+        "  run: '2'\n  image: mnist:2\n",
+        runs("6:10", 'image was "mnist:1" and is "mnist:2"', CHIEF_B, "--env prod")
+        + runs("4:1", "args changed", CHIEF_B, "--env prod"),
+    ),
+    "environment only": (
+        "s: 1",
+        "s: 2",
+        runs("16:38", "roles.worker.replicas was 1 and is 2", CLUSTER, "--env dev"),
+    ),
+    "environment with a run of its own": (
+        "{run: b}",
+        "{run: b, image: m:2}",
+        runs("17:27", 'image was "mnist:1" and is "m:2"', CHIEF_B, "--env prod"),
+    ),
+    "environment with its run raised": ("{run: b}", "{run: c, image: m:2}", ""),
+    "environment no longer says it": (
+        "{roles: {worker: {replicas: 1}}}",
+        "{}",
+        runs("16:5", "roles.worker.replicas was 1 and is 4", CLUSTER, "--env dev"),
+    ),
+    "environment that is new": ("b}", "b}\n    test: {image: m:2}", ""),
+    "environment that is gone": ("    prod: {run: b}\n", "", ""),
+    "the first of two changes is fine": (
+        "research}\n  environments:\n    dev: {roles: {worker: {replicas: 1",
+        "other}\n  environments:\n    dev: {roles: {worker: {replicas: 2",
+        runs("16:38", "roles.worker.replicas was 1 and is 2", CLUSTER, "--env dev"),
+    ),
+    "storage grown": ("20Gi", "1Ti", ""),
+    "storage in other words": ("20Gi", "20480Mi", ""),
+    "storage shrunk": (
+        "20Gi",
+        "10Gi",
+        'job.yaml:13:46: storage.model.claim.size was "20Gi" and is "10Gi": the claim mnist-model can only grow; '
+        "for another one, give the volume another name [claim-change]\n",
+    ),
+    "storage of another class": (
+        "nfs",
+        "efs",
+        'job.yaml:13:66: storage.model.claim.storageClass was "nfs" and is "efs": the claim mnist-model can only grow; '
+        "for another one, give the volume another name [claim-change]\n",
+    ),
+    "storage shrunk in a new run": (
+        "  args: [--steps=600]\n  env: {DATA: /data}\n  roles:\n    chief: {}\n    ps: {replicas: 2}\n"
+        "    worker: {replicas: 4}\n  storage:\n    model: {mountPath: /model, claim: {size: 20Gi",
+        "  run: x\n  args: [--steps=700]\n  roles:\n    chief: {}\n    ps: {replicas: 2}\n"
+        "    worker: {replicas: 4}\n  storage:\n    model: {mountPath: /model, claim: {size: 10Gi",
+        runs("4:1", "env.DATA is gone", CHIEF_B, "--env prod")
+        + runs("7:3", "args changed", CHIEF_B, "--env prod")
+        + 'job.yaml:13:46: storage.model.claim.size was "20Gi" and is "10Gi": the claim mnist-model can only grow; '
+        "for another one, give the volume another name [claim-change]\n",
+    ),
+    "storage of another kind, of which no half is a change": (
+        "claim: {size: 20Gi, storageClass: nfs}",
+        "emptyDir: {}",
+        everywhere("13:5", "storage.model changed"),
+    ),
+    "storage under another name": (
+        "model: {",
+        "other: {",
+        everywhere("13:5", "storage.other is new") + everywhere("12:3", "storage.model is gone"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("old", "new", "expected"), CASES.values(), ids=CASES)
+def test_a_change(old: str, new: str, expected: str) -> None:
+    assert JOB.count(old) == 1 or old == new
+    assert said(JOB, JOB.replace(old, new)) == "".join(sorted(expected.splitlines(keepends=True), key=position))
+
+
+def position(line: str) -> tuple[int, int, str]:
+    _, row, column, message = line.split(":", 3)
+    return int(row), int(column), message.rpartition(" [")[0]
+
+
+MIRRORED = """\
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {name: mnist}
+spec:
+  strategy: MultiWorkerMirrored
+  image: mnist:1
+  retries: 5
+  roles: {worker: {replicas: 4}}
+"""
+
+
+def test_retries_by_index_cannot_change() -> None:
+    assert said(MIRRORED, MIRRORED.replace("5", "6")) == runs(
+        "7:12", "retries was 5 and is 6", "Kubernetes refuses another backoffLimitPerIndex for the Job mnist-worker"
+    )
+
+
+def test_the_size_of_a_cluster_of_jobs_cannot_change() -> None:
+    assert said(MIRRORED, MIRRORED.replace("4", "5")) == runs("8:30", "roles.worker.replicas was 4 and is 5", CLUSTER)
+
+
+def test_the_command_is_one_for_a_shell() -> None:
+    before, after = (check(MIRRORED.replace("4", size), "my job.yaml").documents[0] for size in "45")
+    assert "tfgen rerun 'my job.yaml' [new-run]" in as_text(new_runs(before, after))
+
+
+def test_more_changes_than_are_tried_are_still_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(new_run, "MOST", 1)
+    before = MIRRORED.replace("  strategy", "  network: {policy: 'Off'}\n  strategy")
+    assert said(before, MIRRORED.replace("mnist:1", "mnist:2")) == runs(
+        "4:1", "spec changed", "Kubernetes refuses another template for the Job mnist-worker"
+    )
