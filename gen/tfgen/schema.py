@@ -103,17 +103,31 @@ def _paths(data: Any, pointer: Sequence[str | int], instance: Any) -> Iterator[P
     """The paths that the validator's pointer to an instance may mean.
 
     It gives a key such as "08" as the number 8. So a number in a mapping means each key of that value that leads to
-    the instance; they have one schema, since the names that the schema knows have letters.
+    the instance; they have one schema, since the names that the schema knows have letters. And it leaves out empty
+    keys, so one may stand wherever the pointer leads nowhere.
     """
-    if not pointer:
-        if data == instance:
-            yield ()
+    if not pointer and data == instance:
+        yield ()
         return
-    first, *rest = pointer
-    steps = [first] if isinstance(data, list) or isinstance(first, str) else [k for k in data if _reads_as(k, first)]
-    for step in steps:
-        for path in _paths(data[step], rest, instance):
+    found = False
+    for step in _steps(data, pointer[0]) if pointer else ():
+        for path in _paths(data[step], pointer[1:], instance):
+            found = True
             yield (step, *path)
+    if not found and isinstance(data, dict) and "" in data:
+        for path in _paths(data[""], pointer, instance):
+            yield ("", *path)
+
+
+def _steps(data: Any, first: str | int) -> list[str | int]:
+    """The keys or the index that the pointer's next part may mean here."""
+    if isinstance(data, list):
+        return [first] if isinstance(first, int) and first < len(data) else []
+    if not isinstance(data, dict):
+        return []
+    if isinstance(first, str):
+        return [first] if first in data else []
+    return [key for key in data if _reads_as(key, first)]
 
 
 def _reads_as(key: str, number: int) -> bool:
