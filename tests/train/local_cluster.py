@@ -1,0 +1,162 @@
+"""A TensorFlow cluster as local processes: one a task, each with its own TF_CONFIG.
+
+    with LocalCluster({"chief": ["a-0.a:2222"], "ps": ["b-0.a:2222"]}, ["python", "train.py"], folder) as cluster:
+        assert cluster.wait("chief", timeout=60) == 0
+
+The hosts become 127.0.0.1 with free ports; roles and numbers of tasks stay as they are.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeVar
+
+Cluster = Mapping[str, Sequence[str]]
+"""Role to the tasks' addresses (host:port), in the order of their index: the cluster part of TF_CONFIG."""
+
+T = TypeVar("T")
+
+EVALUATOR = "evaluator"
+POLL_SECONDS = 0.1
+
+
+def tf_config(cluster: Cluster, role: str, index: int) -> str:
+    """Return a task's TF_CONFIG. The evaluator is no part of the cluster that the others see."""
+    seen = {other: list(hosts) for other, hosts in cluster.items() if other != EVALUATOR or role == EVALUATOR}
+    return json.dumps({"cluster": seen, "task": {"type": role, "index": index}})
+
+
+def reserve_port() -> socket.socket:
+    """Return a socket that holds a free port of 127.0.0.1 for as long as it is open.
+
+    It never listens, so it takes no connections, and a server that sets SO_REUSEPORT too can listen on
+    the port meanwhile: gRPC in TensorFlow does so under TF_GRPC_REUSE_PORT.
+    """
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    held.bind(("127.0.0.1", 0))
+    return held
+
+
+class LocalCluster:
+    """The processes of one cluster. Entering starts all; leaving ends what is left by SIGTERM."""
+
+    def __init__(
+        self, cluster: Cluster, command: Sequence[str], folder: Path, env: Mapping[str, str] | None = None
+    ) -> None:
+        """Args: `folder` gets one log a task, ROLE-INDEX.log, and their temporary files; `env` is added to theirs."""
+        self._command = list(command)
+        self._folder = folder
+        temporary = folder / "tmp"
+        temporary.mkdir(exist_ok=True)
+        own = {"TF_GRPC_REUSE_PORT": "true", "CUDA_VISIBLE_DEVICES": "", "TMPDIR": str(temporary)}
+        self._env = {**os.environ, **own, **(env or {})}
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._ports = ExitStack()
+        self.cluster = {
+            role: ["{}:{}".format(*self._ports.enter_context(reserve_port()).getsockname()) for _ in hosts]
+            for role, hosts in cluster.items()
+        }
+
+    def __enter__(self) -> Self:
+        for role, hosts in self.cluster.items():
+            for index in range(len(hosts)):
+                self.start(role, index)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+        self._ports.close()
+        if error is not None:
+            error.add_note(self.logs())
+
+    def start(self, role: str, index: int = 0) -> None:
+        """Start a task, or start it again after its end; its log goes on where it was."""
+        env = {**self._env, "TF_CONFIG": tf_config(self.cluster, role, index)}
+        with self._log_file(role, index).open("ab") as log:
+            self._processes[f"{role}-{index}"] = subprocess.Popen(
+                self._command, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
+            )
+
+    def kill(self, role: str, index: int = 0) -> None:
+        """End a task as a lost node does: at once, with no chance to say goodbye."""
+        self._processes[f"{role}-{index}"].kill()
+        self._processes[f"{role}-{index}"].wait()
+
+    def wait(self, role: str, index: int = 0, *, timeout: float) -> int:
+        """Return a task's exit code. Raises as `_until` does."""
+        return self._until(self._processes[f"{role}-{index}"].poll, f"{role}-{index} has ended", timeout)
+
+    def wait_for_all(self, *, timeout: float) -> dict[str, int]:
+        """Return every task's exit code once all have ended, however they did.
+
+        Raises: TimeoutError after `timeout` seconds.
+        """
+        deadline = time.monotonic() + timeout
+        while any(process.poll() is None for process in self._processes.values()):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{timeout} s passed before all tasks had ended")
+            time.sleep(POLL_SECONDS)
+        return {name: process.wait() for name, process in self._processes.items()}
+
+    def wait_for_line(self, pattern: str, role: str, index: int = 0, *, timeout: float) -> re.Match[str]:
+        """Return the first match in a task's log. Raises as `_until` does."""
+        what = f"{role}-{index} has written {pattern!r}"
+        return self._until(lambda: re.search(pattern, self.log(role, index)), what, timeout)
+
+    def _until(self, poll: Callable[[], T | None], what: str, timeout: float) -> T:
+        """Return what `poll` gives once it is not None.
+
+        Raises: TimeoutError after `timeout` seconds; RuntimeError as soon as a task that was not killed fails.
+        """
+        deadline = time.monotonic() + timeout
+        while True:
+            # Before the poll: the task that is waited for may fail, its exit code being the result.
+            codes = {name: process.poll() for name, process in self._processes.items()}
+            if (result := poll()) is not None:
+                return result
+            if failed := [name for name, code in codes.items() if code not in (None, 0, -signal.SIGKILL)]:
+                raise RuntimeError(f"{', '.join(failed)} failed before {what}")
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{timeout} s passed before {what}")
+            time.sleep(POLL_SECONDS)
+
+    def stop(self, timeout: float = 10) -> dict[str, int]:
+        """End by SIGTERM, and after `timeout` seconds by SIGKILL, what still runs; return those tasks' exit codes."""
+        running = {name: process for name, process in self._processes.items() if process.poll() is None}
+        for process in running.values():
+            process.send_signal(signal.SIGTERM)
+        deadline = time.monotonic() + timeout
+        for process in running.values():
+            try:
+                process.wait(max(0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+        return {name: process.wait() for name, process in running.items()}
+
+    def log(self, role: str, index: int = 0) -> str:
+        """Return what a task has written so far, over all its starts."""
+        return self._log_file(role, index).read_text(errors="replace")
+
+    def logs(self) -> str:
+        """Return the end of every task's log, with each task's name and exit code."""
+        parts = []
+        for name, process in self._processes.items():
+            tail = (self._folder / f"{name}.log").read_text(errors="replace").splitlines()[-40:]
+            parts.append("\n".join([f"--- {name} (exit code {process.poll()})", *tail]))
+        return "\n".join(parts)
+
+    def _log_file(self, role: str, index: int) -> Path:
+        return self._folder / f"{role}-{index}.log"

@@ -1,0 +1,176 @@
+"""examples/dist-mnist trains for real: chief, parameter servers and workers as local processes."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import shutil
+import signal
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import yaml
+
+from tests.train.local_cluster import Cluster, LocalCluster, tf_config
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = ROOT / "examples" / "dist-mnist" / "train.py"
+STEPS = 600
+GOOD = 0.9
+"""Accuracy that a trained model exceeds (0.98 is usual); chance is 0.1."""
+TIMEOUT = 300
+"""Seconds. Nothing here takes 30 on an idle machine; on a busy one, a start and its training took 85."""
+
+
+def rendered_cluster() -> Cluster:
+    """Return the cluster of the example's dev environment."""
+    patch = ROOT / "overlays" / "dist-mnist" / "dev" / "configmap-dist-mnist.patch.yaml"
+    return json.loads(yaml.safe_load(patch.read_text(encoding="utf-8"))["data"]["cluster"])
+
+
+def local_cluster(folder: Path, model_dir: Path, steps: int = STEPS, cluster: Cluster | None = None) -> LocalCluster:
+    """Return the example's cluster, not started yet; its logs go to `folder`."""
+    command = [sys.executable, str(PROGRAM), "--steps", str(steps), "--checkpoint-every", "100"]
+    env = {"MODEL_DIR": str(model_dir), "TF_CPP_MIN_LOG_LEVEL": "2"}
+    return LocalCluster(cluster or rendered_cluster(), command, folder, env)
+
+
+def final_accuracy(log: str) -> float:
+    """Return the accuracy in the chief's last line."""
+    return float(re.search(r"done: step \d+, accuracy ([\d.]+), model in \S+\n", log)[1])
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What an undisturbed training left behind."""
+
+    model_dir: Path
+    chief_log: str
+    exit_codes: dict[str, int]
+    """Of the tasks that the chief's end left running, by SIGTERM."""
+    stop_seconds: float
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    folder = tmp_path_factory.mktemp("trained")
+    with local_cluster(folder, folder / "model") as cluster:
+        assert cluster.wait("chief", timeout=TIMEOUT) == 0
+        start = time.monotonic()
+        exit_codes = cluster.stop()
+        return Trained(folder / "model", cluster.log("chief"), exit_codes, time.monotonic() - start)
+
+
+@pytest.fixture(scope="module")
+def program() -> ModuleType:
+    """Import train.py, which blocks SIGTERM, and take that back."""
+    spec = importlib.util.spec_from_file_location("dist_mnist_train", PROGRAM)
+    module = importlib.util.module_from_spec(spec)
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    return module
+
+
+def scalars(tf: ModuleType, folder: Path, tag: str) -> dict[int, float]:
+    """Return step -> value of a TensorBoard scalar."""
+    records = tf.data.TFRecordDataset([str(path) for path in folder.glob("events.out.tfevents.*")])
+    events = [tf.compat.v1.Event.FromString(record.numpy()) for record in records]
+    return {
+        event.step: float(tf.make_ndarray(value.tensor))
+        for event in events
+        for value in event.summary.value
+        if value.tag == tag
+    }
+
+
+def test_resolver_reads_every_task(tf: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    training = rendered_cluster()
+    whole = {**training, "evaluator": ["dist-mnist-evaluator-0.dist-mnist:2222"]}
+    for role, hosts in whole.items():
+        for index in range(len(hosts)):
+            monkeypatch.setenv("TF_CONFIG", tf_config(whole, role, index))
+            resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+            assert (resolver.task_type, resolver.task_id) == (role, index)
+            assert resolver.cluster_spec().as_dict() == (whole if role == "evaluator" else training)
+
+
+def test_digits_are_the_same_every_time(tf: ModuleType, program: ModuleType) -> None:
+    first, again, other = (
+        [(image.numpy().tobytes(), int(label)) for image, label in program.digits(tf.data.Dataset.range(20), split)]
+        for split in (program.TEST_SPLIT, program.TEST_SPLIT, program.TRAINING_SPLIT)
+    )
+    assert first == again
+    assert [label for _, label in first] == [*range(10)] * 2
+    assert not {image for image, _ in first} & {image for image, _ in other}
+
+
+def test_trains(tf: ModuleType, trained: Trained) -> None:
+    loss = scalars(tf, trained.model_dir / "logs" / "train", "loss")
+    assert list(loss) == [100, 200, 300, 400, 500, 600]
+    assert loss[600] < loss[100] / 3
+    assert final_accuracy(trained.chief_log) > GOOD
+
+
+def test_exports_a_model_as_good(tf: ModuleType, program: ModuleType, trained: Trained) -> None:
+    predict = tf.saved_model.load(str(trained.model_dir / "export" / str(STEPS))).signatures["serving_default"]
+    assert program.accuracy(lambda images: predict(images=images)["probabilities"]) == pytest.approx(
+        final_accuracy(trained.chief_log), abs=0.001
+    )
+
+
+def test_keeps_the_last_checkpoints(tf: ModuleType, trained: Trained) -> None:
+    folder = trained.model_dir / "checkpoints"
+    assert tf.train.latest_checkpoint(str(folder)) == str(folder / "ckpt-600")
+    assert sorted(path.name for path in folder.glob("*.index")) == [f"ckpt-{n}.index" for n in range(200, 601, 100)]
+
+
+def test_servers_end_at_sigterm(trained: Trained) -> None:
+    assert trained.exit_codes == {"ps-0": 0, "worker-0": 0, "worker-1": 0}
+    assert trained.stop_seconds < 5
+
+
+def test_second_start_resumes_and_the_evaluator_follows(tf: ModuleType, trained: Trained, tmp_path: Path) -> None:
+    """The second start has one more ps: a checkpoint does not depend on how variables are partitioned."""
+    shutil.copytree(trained.model_dir, tmp_path / "model")
+    grown = {**rendered_cluster(), "ps": ["a:2222", "b:2222"], "worker": ["c:2222"], "evaluator": ["d:2222"]}
+    with local_cluster(tmp_path, tmp_path / "model", STEPS + 100, grown) as cluster:
+        assert cluster.wait("chief", timeout=TIMEOUT) == 0
+        log = cluster.log("chief")
+        assert re.search(r"resumed from \S+/ckpt-600 at step 600\n", log)
+        assert re.findall(r"INFO step (\d+):", log) == ["700"]
+        assert re.search(r"variable dense1/part_1\S* .* on /job:ps/replica:0/task:[01]/", log)
+        assert final_accuracy(log) > GOOD
+        cluster.wait_for_line(r"step 700: accuracy", "evaluator", timeout=TIMEOUT)
+        assert cluster.stop()["evaluator-0"] == 0
+    assert scalars(tf, tmp_path / "model" / "logs" / "eval", "accuracy")[700] > GOOD
+
+
+def test_lost_worker_is_survived(tmp_path: Path) -> None:
+    with local_cluster(tmp_path, tmp_path / "model") as cluster:
+        cluster.wait_for_line(r"INFO step 200:", "chief", timeout=TIMEOUT)
+        cluster.kill("worker", 1)
+        assert cluster.wait("chief", timeout=TIMEOUT) == 0
+        assert "resumed from" not in cluster.log("chief")
+        assert final_accuracy(cluster.log("chief")) > GOOD
+
+
+def test_lost_parameter_server_ends_the_chief_and_its_next_start_resumes(tmp_path: Path) -> None:
+    with local_cluster(tmp_path, tmp_path / "model") as cluster:
+        cluster.wait_for_line(r"INFO step 200:", "chief", timeout=TIMEOUT)
+        cluster.kill("ps")
+        assert cluster.wait("chief", timeout=TIMEOUT) == 1
+        assert "lost a parameter server" in cluster.log("chief")
+        cluster.start("ps")
+        cluster.start("chief")
+        assert cluster.wait("chief", timeout=TIMEOUT) == 0
+        resumed = int(re.search(r"resumed from \S+ at step (\d+)\n", cluster.log("chief"))[1])
+        assert 200 <= resumed < STEPS
+        assert final_accuracy(cluster.log("chief")) > GOOD

@@ -1,0 +1,56 @@
+"""examples/single-gpu trains for real, is stopped in the middle, and goes on where it was."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.tools import ROOT
+
+PROGRAM = ROOT / "examples" / "single-gpu" / "train.py"
+STEPS = 1500
+GOOD = 0.9
+"""Accuracy that a trained model exceeds (it reaches 1.0); chance is 0.5."""
+
+
+def start(model_dir: Path) -> subprocess.Popen[str]:
+    """The program as its container starts it, without a cluster; what it says comes on standard error."""
+    command = [sys.executable, PROGRAM, "--model-dir", model_dir, f"--steps={STEPS}", "--checkpoint-every=100"]
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
+    environment.pop("TF_CONFIG", None)
+    return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+
+
+def test_a_job_that_is_stopped_loses_no_step(tmp_path: Path) -> None:
+    first = start(tmp_path)
+    try:
+        assert first.stderr
+        said = ""
+        while "step 200:" not in said:
+            line = first.stderr.readline()
+            assert line, said
+            said += line
+        first.send_signal(signal.SIGTERM)
+        said += first.communicate(timeout=120)[1]
+    finally:
+        first.kill()
+    assert first.returncode == 128 + signal.SIGTERM, said
+    assert "training on the CPU: there is no GPU" in said
+    saved = re.search(r"SIGTERM: saved \S+-(\d+)\n", said)
+    assert saved, said
+
+    second = start(tmp_path)
+    try:
+        said = second.communicate(timeout=120)[1]
+    finally:
+        second.kill()
+    assert second.returncode == 0, said
+    assert f"at step {saved[1]}\n" in said
+    done = re.search(rf"done: step {STEPS}, accuracy ([\d.]+)\n", said)
+    assert done, said
+    assert float(done[1]) > GOOD
+    assert list((tmp_path / "logs").glob("events.*"))
