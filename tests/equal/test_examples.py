@@ -1,0 +1,52 @@
+"""The invariant for every example and every environment: Helm, kustomize and tfgen give the same objects."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.equal.rendered import Rendered
+from tests.helm import HelmLibrary
+from tests.tools import ROOT
+from tfgen.document import parse
+
+CASES = [
+    (path, environment)
+    for path in sorted(ROOT.glob("examples/*/job.yaml"))
+    for environment in (
+        None,
+        *parse(path.read_text(encoding="utf-8"), str(path)).documents[0].data["spec"]["environments"],
+    )
+]
+each_environment = pytest.mark.parametrize(
+    ("job", "environment"), CASES, ids=[f"{path.parent.name}-{environment or 'base'}" for path, environment in CASES]
+)
+
+
+@pytest.fixture
+def rendered(job: Path, tmp_path: Path) -> Rendered:
+    return Rendered.write(parse(job.read_text(encoding="utf-8"), str(job)).documents[0].data, tmp_path)
+
+
+@each_environment
+def test_helm_kustomize_and_tfgen_agree(rendered, environment):
+    rendered.assert_equal(environment)
+
+
+@each_environment
+def test_helm_in_this_process_agrees_too(rendered, environment):
+    """The other tests of this folder use it, for its speed."""
+    rendered.assert_equal(environment, helm=HelmLibrary())
+
+
+@each_environment
+def test_an_environment_changes_something(rendered, environment):
+    """Or the cases of this file would be fewer than they seem."""
+    if environment:
+        assert rendered.by_tfgen(environment) != rendered.by_tfgen(None)
+
+
+def test_there_are_examples():
+    assert len({path for path, _ in CASES}) >= 1
+    assert len([environment for _, environment in CASES if environment]) >= 3

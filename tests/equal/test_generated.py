@@ -1,0 +1,37 @@
+"""The invariant for jobs drawn from the schema, each with its environments: 8 times 25 jobs, 600 comparisons."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import assume, given
+
+from tests.equal.jobs import drawn, jobs
+from tests.equal.rendered import Rendered
+from tests.helm import HelmLibrary
+from tests.tools import helm_lint
+
+
+@pytest.mark.parametrize("share", range(8))
+@drawn(25)
+@given(document=jobs())
+def test_helm_kustomize_and_tfgen_agree(share, document):
+    with tempfile.TemporaryDirectory() as folder:
+        rendered = Rendered.write(document, Path(folder))
+        for environment in (None, *rendered.environments):
+            rendered.assert_equal(environment, helm=HelmLibrary())
+
+
+@drawn(8)
+@given(document=jobs(environments=1))
+def test_kubernetes_knows_every_field(document):
+    # What is open in the job schema is drawn at random, and is no affinity that Kubernetes knows.
+    text = json.dumps(document)
+    assume(not any(kind in text for kind in ("nodeAffinity", "podAffinity", "podAntiAffinity")))
+    with tempfile.TemporaryDirectory() as folder:
+        rendered = Rendered.write(document, Path(folder))
+        rendered.kubeconform(rendered.environments[0])
+        helm_lint(rendered.chart, "--strict", *rendered.values_args(rendered.environments[0]))

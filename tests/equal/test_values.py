@@ -1,0 +1,147 @@
+"""Away from the job's own values: Helm with other values gives what tfgen gives for a job that says them.
+
+A values path is the spec's path, so a user's values and a change of the spec are one and the same mapping.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from tests.equal import normal
+from tests.equal.jobs import Document, accepted, drawn, jobs, saying
+from tests.equal.rendered import Rendered
+from tests.helm import HelmLibrary
+from tfgen.render import plain_objects
+
+JOB: Document = {
+    "apiVersion": "tfgen/v1alpha1",
+    "kind": "TrainingJob",
+    "metadata": {"name": "mnist"},
+    "spec": {
+        "image": "registry.example.com/ml/mnist:1",
+        "command": ["python", "/opt/train.py"],
+        "env": {"DATA": "/data", "TOKEN": {"secretKeyRef": {"name": "hub", "key": "token"}}},
+        "labels": {"example.com/team": "vision"},
+        "storage": {"data": {"mountPath": "/data", "claim": {"size": "1Gi"}}},
+        "gang": {"scheduler": "volcano", "queue": "research"},
+        "roles": {
+            "chief": {},
+            "ps": {"replicas": 2, "resources": {"cpu": 1, "memory": "2Gi"}},
+            "worker": {"replicas": 4, "resources": {"cpu": 2, "gpu": {"count": 1, "product": "NVIDIA-T4"}}},
+            "evaluator": {},
+        },
+    },
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """Values that a chart's user sets: as a values file or, where they are given, by these arguments."""
+
+    name: str
+    values: Mapping[str, Any]
+    args: tuple[str, ...] = ()
+
+
+HOSTILE_WORDS = [
+    'it\'s "quoted"',
+    "two\nlines\n",
+    "{{ .Values.image }}",
+    "}}{{",
+    "$(TASK_INDEX) $$(ESCAPED)",
+    "${HOME}",
+    "back\\slash",
+    "Größe 世界 🚀",
+    "y",
+    "1e3",
+    "08",
+    "- item",
+    "trailing ",
+    "\ttab",
+]
+
+CASES = [
+    Case("ps", {"roles": {"ps": {"replicas": 7}}}, ("--set", "roles.ps.replicas=7")),
+    Case("worker", {"roles": {"worker": {"replicas": 12}}}, ("--set-json", "roles.worker.replicas=12")),
+    Case("one worker", {"roles": {"worker": {"replicas": 1}}}),
+    Case("image", {"image": "other:2"}, ("--set", "image=other:2")),
+    Case("a role's image", {"roles": {"worker": {"image": "gpu:2"}}}, ("--set", "roles.worker.image=gpu:2")),
+    Case("images of roles alone", {"image": "", "roles": {r: {"image": "a"} for r in JOB["spec"]["roles"]}}),
+    Case("gpu to 0", {"roles": {"worker": {"resources": {"gpu": {"count": 0}}}}}),
+    Case("gpu from 0", {"roles": {"ps": {"resources": {"gpu": {"count": 2, "product": "NVIDIA-L4"}}}}}),
+    Case("gpu of another vendor", {"roles": {"worker": {"resources": {"gpu": {"resource": "amd.com/gpu"}}}}}),
+    Case("gang off", {"gang": {"enabled": False}}, ("--set", "gang.enabled=false")),
+    Case("queue", {"gang": {"queue": "prod"}}, ("--set", "gang.queue=prod")),
+    Case("a gang's least", {"gang": {"minAvailable": 5}}, ("--set", "gang.minAvailable=5")),
+    Case("a gang's priority", {"gang": {"priorityClassName": "high"}}),
+    Case("env", {"env": {"DATA": None, "A": "$(DATA2)", "DATA2": "", "TOKEN": {"secretKeyRef": {"key": "1e3"}}}}),
+    Case("env of a role", {"roles": {"worker": {"env": {"DATA": "/mine", "OMP_NUM_THREADS": "1", "HOME": "/h"}}}}),
+    Case("a literal for a reference", {"env": {"TOKEN": None, "PLAIN": "y"}}),
+    Case("command", {"command": HOSTILE_WORDS}),
+    Case("command of a role", {"roles": {"chief": {"command": HOSTILE_WORDS, "args": HOSTILE_WORDS}}}),
+    Case("no command", {"command": []}, ("--set-json", "command=[]")),
+    Case("storage by another source", {"storage": {"data": {"claim": None, "emptyDir": {}}}}),
+    Case("storage by a claim's name", {"storage": {"data": {"claim": {"size": None, "name": "mine"}}}}),
+    Case("storage of one role", {"storage": {"data": {"for": ["chief"], "readOnly": True, "subPath": "a/{{b}}"}}}),
+    Case("no storage", {"storage": {"data": None}}, ("--set", "storage.data=null")),
+    Case("more storage", {"storage": {"1e3": {"mountPath": "/x", "configMap": {"name": "y", "items": []}}}}),
+    Case("run", {"run": "2"}, ("--set-string", "run=2")),
+    Case("a run that reads as a number", {"run": "1e3"}, ("--set-string", "run=1e3")),
+    Case("network policy off", {"network": {"policy": "Off"}}, ("--set-string", "network.policy=Off")),
+    Case("resources", {"roles": {"chief": {"resources": {"cpu": "500m", "memory": 1000000000 // 1001}}}}),
+    Case("resources by name", {"roles": {"ps": {"resources": {"limits": {"cpu": 3}, "requests": {"a.b/c": 1}}}}}),
+    Case("label without a value", {"labels": {"example.com/team": ""}}),
+    Case(
+        "labels of a role", {"roles": {"ps": {"labels": {"example.com/team": "on", "sidecar.istio.io/inject": "true"}}}}
+    ),
+    Case("annotations", {"annotations": {"example.com/a": HOSTILE_WORDS[1], "y": "{{"}}),
+    Case("shm", {"shm": "2Gi"}, ("--set", "shm=2Gi")),
+    Case("shm of a role", {"roles": {"worker": {"shm": 1024}}}),
+    Case("pack", {"placement": "pack"}, ("--set", "placement=pack")),
+    Case("affinity over placement", {"placement": "none", "affinity": {"nodeAffinity": {}}}),
+    Case("user", {"security": {"runAsUser": 2**31 - 1, "fsGroup": 0, "readOnlyRootFilesystem": False}}),
+    Case("retries", {"retries": 0}, ("--set", "retries=0")),
+    Case("grace", {"roles": {"ps": {"terminationGracePeriodSeconds": 60}}}),
+    Case("pull secrets", {"imagePullSecrets": [{"name": "a"}, {"name": "1e3"}]}),
+]
+
+
+@pytest.fixture(scope="module")
+def chart(tmp_path_factory) -> Rendered:
+    return Rendered.write(JOB, tmp_path_factory.mktemp("values"))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_helm_gives_what_a_job_that_says_so_gives(case, chart, tmp_path):
+    args = case.args or ("--values", _file(case.values, tmp_path))
+    job = saying(JOB, case.values)
+    assert accepted(job)
+    assert normal.by_identity(plain_objects(job)) != chart.by_tfgen(None), "the case changes nothing"
+    normal.assert_equal({"helm": chart.by_helm(*args), "tfgen": normal.by_identity(plain_objects(job))})
+
+
+@pytest.mark.parametrize("share", range(8))
+@drawn(25)
+@given(document=jobs(environments=1))
+def test_helm_gives_what_a_job_that_says_so_gives_for_any_values(share, document):
+    spec = dict(document["spec"])
+    (values,) = spec.pop("environments").values()
+    with tempfile.TemporaryDirectory() as folder:
+        rendered = Rendered.write({**document, "spec": spec}, Path(folder))
+        by_helm = rendered.by_helm("--values", _file(values, Path(folder)), helm=HelmLibrary())
+        by_tfgen = normal.by_identity(plain_objects(saying(rendered.document, values)))
+        normal.assert_equal({"helm": by_helm, "tfgen": by_tfgen})
+
+
+def _file(values: Mapping[str, Any], folder: Path) -> str:
+    path = folder / "values-of-the-test.json"
+    path.write_text(json.dumps(values, ensure_ascii=False), encoding="utf-8")
+    return str(path)

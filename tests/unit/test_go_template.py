@@ -1,0 +1,334 @@
+"""The printed text of each node, with the templates that Helm's documents would have one write by hand.
+
+That Helm reads them as `fill` does is tests/equal's part.
+"""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from tfgen.holes import (
+    ABSENT,
+    AllOf,
+    AnyOf,
+    Bound,
+    ChartOnly,
+    Contains,
+    Default,
+    Each,
+    Equal,
+    Greater,
+    Guard,
+    Has,
+    HasKey,
+    IsMap,
+    Items,
+    Length,
+    Let,
+    Matches,
+    Merged,
+    Named,
+    Not,
+    NotEmpty,
+    Release,
+    Repeat,
+    Splice,
+    Sum,
+    Text,
+    Value,
+    When,
+    given,
+)
+from tfgen.targets.go_template import Printer
+
+IMAGE = Value("image", "string")
+REPLICAS = Value("roles.worker.replicas", "integer")
+ENABLED = Value("gang.enabled", "boolean")
+LABELS = Value("labels", "map")
+ARGS = Value("args", "list")
+CPU = Value("resources.cpu", "quantity")
+NAME, ITEM = Bound("name"), Bound("value")
+
+EXPRESSIONS = {
+    ".Values.roles.worker.replicas": REPLICAS,
+    '(index .Values "a-b" "c")': Value("a-b.c", "string"),
+    "$role.image": Bound("role", "string", "image"),
+    ".Release.Name": Release("Release.Name"),
+    ".Values.image | default $.x": Default(IMAGE, Bound("", "string", "x")),
+    'printf "%v-%d%%" .Values.image (int64 .Values.roles.worker.replicas)': Text((IMAGE, "-", REPLICAS, "%")),
+    '"plain"': Text(("pl", "ain")),
+    "add 1 .Values.roles.worker.replicas": Sum((1, REPLICAS)),
+    "len .Values.image": Length(IMAGE),
+    "not .Values.image": Not(IMAGE),
+    'and .Values.gang.enabled (eq .Values.image "a")': AllOf((ENABLED, Equal(IMAGE, "a"))),
+    "or .Values.gang.enabled (not .Values.image)": AnyOf((ENABLED, Not(IMAGE))),
+    "gt (int64 .Values.roles.worker.replicas) (int64 3)": Greater(REPLICAS, 3),
+    'has "a" .Values.args': Has(ARGS, "a"),
+    'hasKey .Values.labels "a"': HasKey(LABELS, "a"),
+    'contains "$(" .Values.image': Contains(IMAGE, "$("),
+    'kindIs "map" $value': IsMap(ITEM),
+    'regexMatch "^a\\\\.b$" .Values.image': Matches(IMAGE, r"^a\.b$"),
+    'ternary "a" "b" .Values.gang.enabled': When(ENABLED, "a", "b"),
+    'ternary "a" "b" (not (empty .Values.image))': When(IMAGE, "a", "b"),
+}
+
+
+@pytest.mark.parametrize("expected", EXPRESSIONS)
+def test_expression(expected):
+    assert Printer("mnist").expression(EXPRESSIONS[expected]) == expected
+
+
+TEMPLATES = {
+    "scalars": (
+        {"a": IMAGE, "b": REPLICAS, "c": ENABLED, "d": CPU, "e": "1e3", "f": 1, "g": None, "h": True},
+        """\
+        a: {{ .Values.image | quote }}
+        b: {{ .Values.roles.worker.replicas | int64 }}
+        c: {{ .Values.gang.enabled }}
+        d: {{ .Values.resources.cpu | quote }}
+        e: "1e3"
+        f: 1
+        g: null
+        h: true
+        """,
+    ),
+    "text of names alone is safe as it stands, and a user's is quoted by Go": (
+        {
+            "a": Text((Release("Release.Name"), "-ps")),
+            "b": Text(("1e", Sum((1, REPLICAS)))),
+            "c": Text((IMAGE, "-x")),
+            "d": Text((Default(IMAGE, "x"), "-x")),
+            "e": Text(("it's: ", Release("Release.Name"))),
+        },
+        """\
+        a: {{ .Release.Name }}-ps
+        b: '1e{{ add 1 .Values.roles.worker.replicas }}'
+        c: {{ printf "%v-x" .Values.image | quote }}
+        d: {{ printf "%v-x" (.Values.image | default "x") | quote }}
+        e: {{ printf "it's: %v" .Release.Name | quote }}
+        """,
+    ),
+    "braces of the user's are text": (
+        {"a": "{{ x }}", "b": ["{{", "}}"], "c": {"k{{": "v"}},
+        """\
+        a: "{{ "{{" }} x }}"
+        b:
+        - "{{ "{{" }}"
+        - "}}"
+        c:
+          k{{ "{{" }}: v
+        """,
+    ),
+    "neighbours under one condition share it": (
+        {"a": When(ENABLED, "x"), "b": When(ENABLED, {"c": IMAGE}), "d": given(IMAGE)},
+        """\
+        {{- if .Values.gang.enabled }}
+        a: x
+        b:
+          c: {{ .Values.image | quote }}
+        {{- end }}
+        {{- if .Values.image }}
+        d: {{ .Values.image | quote }}
+        {{- end }}
+        """,
+    ),
+    "else": (
+        {"a": When(ENABLED, "x", When(IMAGE, "v", "z")), "b": When(IMAGE, ABSENT, "w")},
+        """\
+        {{- if .Values.gang.enabled }}
+        a: x
+        {{- else if .Values.image }}
+        a: v
+        {{- else }}
+        a: z
+        {{- end }}
+        {{- if not .Values.image }}
+        b: w
+        {{- end }}
+        """,
+    ),
+    "maps and lists": (
+        {"labels": LABELS, "args": ARGS, "spec": {"labels": LABELS}},
+        """\
+        {{- with .Values.labels }}
+        labels:
+          {{- mustToYaml . | nindent 2 }}
+        {{- end }}
+        {{- with .Values.args }}
+        args:
+        {{- mustToYaml . | nindent 0 }}
+        {{- end }}
+        {{- if .Values.labels }}
+        spec:
+          {{- with .Values.labels }}
+          labels:
+            {{- mustToYaml . | nindent 4 }}
+          {{- end }}
+        {{- end }}
+        """,
+    ),
+    "a map that is there": (
+        {"a": When(LABELS, NotEmpty(LABELS), "none")},
+        """\
+        {{- if .Values.labels }}
+        a:
+          {{- mustToYaml .Values.labels | nindent 2 }}
+        {{- else }}
+        a: none
+        {{- end }}
+        """,
+    ),
+    "splice": (
+        {"a": 1, Splice("labels"): LABELS},
+        """\
+        a: 1
+        {{- with .Values.labels }}
+        {{- mustToYaml . | nindent 0 }}
+        {{- end }}
+        """,
+    ),
+    "each": (
+        {"env": [{"name": "A", "value": IMAGE}, Each(LABELS, {"name": NAME, "value": Text((ITEM, IMAGE))})]},
+        """\
+        env:
+        - name: A
+          value: {{ .Values.image | quote }}
+        {{- range $name, $value := .Values.labels }}
+        - name: {{ $name | quote }}
+          value: {{ printf "%v%v" $value $.Values.image | quote }}
+        {{- end }}
+        """,
+    ),
+    "let and merged": (
+        Let("role", Value("roles.ps", "map"), Let("all", Merged(({"a": "b"}, LABELS)), {"l": Bound("all", "map")})),
+        """\
+        {{- $role := .Values.roles.ps }}
+        {{- $all := mergeOverwrite (dict "a" "b") .Values.labels }}
+        {{- with $all }}
+        l:
+          {{- mustToYaml . | nindent 2 }}
+        {{- end }}
+        """,
+    ),
+    "merged with what may come to nothing": (
+        Let("limits", Merged(({"cpu": CPU, "x": When(ENABLED, "y")}, LABELS)), {"a": 1, "l": Bound("limits", "map")}),
+        """\
+        {{- $limits := dict }}
+        {{- if .Values.resources.cpu }}
+        {{- $_ := set $limits "cpu" (toString .Values.resources.cpu) }}
+        {{- end }}
+        {{- if .Values.gang.enabled }}
+        {{- $_ := set $limits "x" "y" }}
+        {{- end }}
+        {{- $limits = mergeOverwrite $limits .Values.labels }}
+        a: 1
+        {{- with $limits }}
+        l:
+          {{- mustToYaml . | nindent 2 }}
+        {{- end }}
+        """,
+    ),
+    "entries of several kinds are set one by one, or Go would merge a map with a text": (
+        Let("env", Merged((LABELS, Value("env", "map")), flat=False), {"e": Bound("env", "map")}),
+        """\
+        {{- $env := deepCopy .Values.labels }}
+        {{- range $key, $value := .Values.env }}
+        {{- $_ := set $env $key $value }}
+        {{- end }}
+        {{- with $env }}
+        e:
+          {{- mustToYaml . | nindent 2 }}
+        {{- end }}
+        """,
+    ),
+    "what a chart alone says": (
+        {"a": ChartOnly("{{ .Release.Service }}", filled="tfgen")},
+        """\
+        a: {{ .Release.Service }}
+        """,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_template(name):
+    node, expected = TEMPLATES[name]
+    assert Printer("mnist").template((node,)).splitlines() == dedent(expected).splitlines()
+
+
+def test_an_object_under_a_condition_is_whole_or_not_there():
+    assert Printer("mnist").template((When(ENABLED, {"kind": "A"}), {"kind": "B"})).splitlines() == [
+        "{{- if .Values.gang.enabled }}",
+        "---",
+        "kind: A",
+        "{{- end }}",
+        "---",
+        "kind: B",
+    ]
+
+
+def test_a_named_part_is_a_documented_helper_that_others_call():
+    hosts = Named("hosts", "The hosts.", Repeat(REPLICAS, Text(("h", Bound("i", "integer"), '{"'))))
+    labels = Named("labels", "The labels.", {"a": hosts, Splice("l"): LABELS})
+    printer = Printer("mnist")
+    assert printer.template(({"metadata": {"labels": labels}, "spec": {"a": hosts}},)).splitlines() == [
+        "metadata:",
+        "  labels:",
+        '    {{- include "mnist.labels" . | nindent 4 }}',
+        "spec:",
+        '  a: {{ include "mnist.hosts" . | quote }}',
+    ]
+    assert printer.helpers_file("What is in here.").splitlines() == [
+        "{{/*",
+        "What is in here.",
+        "",
+        "  mnist.labels",
+        "  mnist.hosts",
+        "*/}}",
+        "{{/* The labels. */}}",
+        '{{- define "mnist.labels" -}}',
+        'a: {{ include "mnist.hosts" . | quote }}',
+        "{{- with .Values.labels }}",
+        "{{- mustToYaml . | nindent 0 }}",
+        "{{- end }}",
+        "{{- end }}",
+        "",
+        "{{/* The hosts. */}}",
+        '{{- define "mnist.hosts" -}}',
+        '{{- range $i := until (int .Values.roles.worker.replicas) }}{{ if $i }},{{ end }}h{{ $i | int64 }}{"{{ end }}',
+        "{{- end }}",
+    ]
+
+
+def test_items_of_a_list_join_the_others():
+    assert Printer("mnist").template(({"a": [{"name": "x"}, Items(ARGS)]},)).splitlines() == [
+        "a:",
+        "- name: x",
+        "{{- with .Values.args }}",
+        "{{- mustToYaml . | nindent 0 }}",
+        "{{- end }}",
+    ]
+
+
+def test_a_guard_fails_with_its_message():
+    guard = Guard(Greater(REPLICAS, 3), "roles", Text(("there are ", REPLICAS, ' "workers"')), "too-many")
+    assert Printer("mnist").guard(guard) == (
+        "{{- if gt (int64 .Values.roles.worker.replicas) (int64 3) }}\n"
+        '{{- fail (printf "there are %d \\"workers\\"" (int64 .Values.roles.worker.replicas)) }}\n'
+        "{{- end }}\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("node", "says"),
+    [
+        ({"a": [{"b": given(IMAGE)}]}, "a list item must begin with an entry that is always there"),
+        ({"a": {"b": [Each(LABELS, When(ITEM, NAME))]}}, "whether anything is left of these items cannot be said"),
+        ("text", "not a mapping or sequence"),
+    ],
+)
+def test_what_cannot_be_printed_is_refused(node, says):
+    with pytest.raises(TypeError, match=says):
+        Printer("mnist").template((node,))

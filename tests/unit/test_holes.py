@@ -1,0 +1,193 @@
+"""What each node is filled with, and what a hole refuses."""
+
+from __future__ import annotations
+
+import pytest
+
+from tfgen.holes import (
+    ABSENT,
+    AllOf,
+    AnyOf,
+    Bound,
+    ChartOnly,
+    Contains,
+    Default,
+    Each,
+    Equal,
+    Greater,
+    Has,
+    HasKey,
+    Hole,
+    IsMap,
+    Items,
+    Length,
+    Let,
+    Matches,
+    Merged,
+    Named,
+    Not,
+    NotEmpty,
+    Release,
+    Repeat,
+    Scope,
+    Splice,
+    Sum,
+    Text,
+    Value,
+    When,
+    evaluate,
+    fill,
+    given,
+)
+
+VALUES = {
+    "empty": "",
+    "word": "Größe",
+    "zero": 0,
+    "four": 4,
+    "off": False,
+    "on": True,
+    "none": {},
+    "map": {"b": "2", "a": "1"},
+    "nothing": [],
+    "list": ["x", "y"],
+    "cpu": 2,
+    "role": {"image": "a:1"},
+}
+SCOPE = Scope(VALUES, release="prod", chart="mnist")
+KINDS = {"cpu": "quantity", "zero": "integer", "four": "integer", "off": "boolean", "on": "boolean"} | {
+    "none": "map",
+    "map": "map",
+    "nothing": "list",
+    "list": "list",
+}
+
+
+def v(path: str) -> Value:
+    return Value(path, KINDS.get(path, "string"))
+
+
+NAME, ITEM = Bound("name"), Bound("value")
+
+FILLED = {
+    "a value": (v("word"), "Größe"),
+    "an empty text stays": (v("empty"), ""),
+    "zero stays": (v("zero"), 0),
+    "false stays": (v("off"), False),
+    "a map": (v("map"), {"a": "1", "b": "2"}),
+    "an empty map is absent": (v("none"), ABSENT),
+    "an empty list is absent": (v("nothing"), ABSENT),
+    "a quantity is a string": (v("cpu"), "2"),
+    "release": (Release("Release.Name"), "prod"),
+    "chart": (Release("Chart.Name"), "mnist"),
+    "what a chart alone says": ({"a": 1, "b": ChartOnly("{{ .Chart.Version }}")}, {"a": 1}),
+    "what tfgen says in its place": (ChartOnly("{{ .Release.Service }}", filled="tfgen"), "tfgen"),
+    "text": (Text(("a", v("four"), "-", v("word"))), "a4-Größe"),
+    "sum": (Sum((1, v("four"), v("zero"))), 5),
+    "bytes": (Length(v("word")), 7),
+    "repeat": (Repeat(v("four"), Text(("h", Bound("i", "integer")))), "h0,h1,h2,h3"),
+    "repeat none": (Repeat(v("zero"), "h"), ""),
+    "default not needed": (Default(v("word"), "else"), "Größe"),
+    "default for an empty text": (Default(v("empty"), "else"), "else"),
+    "default for zero": (Default(v("zero"), v("four")), 4),
+    "merged": (Merged(({"b": "under", "c": v("empty"), "d": "d"}, v("map"))), {"b": "2", "a": "1", "d": "d"}),
+    "named is transparent": (Named("n", "A name.", {"a": v("four")}), {"a": 4}),
+    "when": (When(v("on"), "then", "else"), "then"),
+    "when not": (When(v("off"), "then", "else"), "else"),
+    "given": ({"a": given(v("word")), "b": given(v("empty"))}, {"a": "Größe"}),
+    "an empty map is false": (When(v("none"), 1, 2), 2),
+    "an empty list is false": (When(v("nothing"), 1, 2), 2),
+    "a literal map stays": ({"emptyDir": {}}, {"emptyDir": {}}),
+    "a literal list stays": ({"drop": []}, {"drop": []}),
+    "null stays": ({"a": None}, {"a": None}),
+    "a map of which nothing is left is absent": ({"a": 1, "b": {"c": given(v("empty"))}}, {"a": 1}),
+    "a list of which nothing is left is absent": ({"a": 1, "b": [given(v("empty")), ABSENT]}, {"a": 1}),
+    "nothing at all": ({"b": {"c": v("none")}}, ABSENT),
+    "each by key": ([Each(v("map"), {"n": NAME, "v": ITEM})], [{"n": "a", "v": "1"}, {"n": "b", "v": "2"}]),
+    "each of some": ([Each(v("map"), When(Equal(ITEM, "2"), NAME))], ["b"]),
+    "each of none": ({"a": 1, "env": [Each(v("none"), NAME)]}, {"a": 1}),
+    "items": (["z", Items(v("list"))], ["z", "x", "y"]),
+    "no items": (["z", Items(v("nothing"))], ["z"]),
+    "splice": ({"c": "3", Splice("s"): v("map")}, {"c": "3", "b": "2", "a": "1"}),
+    "splice of nothing": ({"c": "3", Splice("s"): v("none")}, {"c": "3"}),
+    "a key with a hole": ({v("word"): 1}, {"Größe": 1}),
+    "let": (Let("role", Value("role", "map"), {"image": Bound("role", "string", "image")}), {"image": "a:1"}),
+    "a field that is missing": (When(Bound("role", "string", "image.tag.x"), 1, 2), 2),
+    "not empty": (NotEmpty(v("map")), {"a": "1", "b": "2"}),
+}
+
+TESTS = {
+    "not": (Not(v("zero")), True),
+    "all": (AllOf((v("on"), v("four"), v("map"))), True),
+    "all but one": (AllOf((v("on"), v("empty"))), False),
+    "any": (AnyOf((v("empty"), v("word"))), True),
+    "none of any": (AnyOf((v("empty"), v("zero"))), False),
+    "equal": (Equal(v("word"), "Größe"), True),
+    "greater": (Greater(v("four"), 3), True),
+    "not greater": (Greater(v("four"), 4), False),
+    "has": (Has(v("list"), "x"), True),
+    "has not": (Has(v("list"), "z"), False),
+    "null has nothing": (Has(Bound("role", "list", "for"), "z"), False),
+    "has key": (HasKey(v("map"), "a"), True),
+    "has no key": (HasKey(v("map"), v("word")), False),
+    "contains": (Contains(v("word"), "öß"), True),
+    "a map": (IsMap(v("map")), True),
+    "no map": (IsMap(v("word")), False),
+    "matches": (Matches(v("word"), "^G.*e$"), True),
+}
+
+
+@pytest.mark.parametrize("name", FILLED)
+def test_fill(name):
+    node, expected = FILLED[name]
+    scope = SCOPE.binding({"role": {"image": None}}) if name == "a field that is missing" else SCOPE
+    assert fill(node, scope) == expected
+    assert type(fill(node, scope)) is type(expected)
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_a_test_is_a_boolean(name):
+    node, expected = TESTS[name]
+    assert evaluate(node, SCOPE.binding({"role": {}})) is expected
+
+
+def test_filling_changes_neither_graph_nor_values():
+    node = {"a": [Each(v("map"), {"name": NAME})], Splice("s"): v("map")}
+    fill(node, SCOPE)["new"] = 1
+    assert node == {"a": [Each(v("map"), {"name": NAME})], Splice("s"): v("map")}
+    assert VALUES["map"] == {"b": "2", "a": "1"}
+
+
+REFUSED = {
+    "truth": (bool, "When(hole, ...)"),
+    "length": (len, "Length(hole)"),
+    "items": (list, "Each(hole, ...)"),
+    "items in": (lambda hole: "x" in hole, "Has(hole, item), HasKey(hole, key) or Contains(hole, text)"),
+    "str": (str, "Text((..., hole, ...))"),
+    "format": (lambda hole: f"{hole}", "Text((..., hole, ...))"),
+    "percent": (lambda hole: "%s" % hole, "Text((..., hole, ...))"),  # noqa: UP031
+    "plus": (lambda hole: hole + 1, "Sum((hole, ...)) or Text((hole, ...))"),
+    "plus from the left": (lambda hole: "name-" + hole, "Sum((hole, ...)) or Text((hole, ...))"),
+    "if": (lambda hole: 1 if hole else 2, "When(hole, ...)"),
+    "or": (lambda hole: hole or "else", "When(hole, ...)"),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_a_hole_refuses_to_be_looked_at_and_names_the_node_for_it(what):
+    look, instead = REFUSED[what]
+    with pytest.raises(TypeError) as refusal:
+        look(v("word"))
+    assert f"use {instead}, not Value(path='word', kind='string')" in str(refusal.value)
+
+
+def test_every_node_is_a_hole_that_refuses():
+    nodes = {type(node) for node, _ in (*FILLED.values(), *TESTS.values()) if isinstance(node, Hole)}
+    assert len(nodes) > 15
+    assert all(node.__bool__ is Hole.__bool__ and node.__str__ is Hole.__str__ for node in Hole.__subclasses__())
+
+
+@pytest.mark.parametrize("count", [range, lambda hole: [0] * hole, lambda hole: hole < 3, lambda hole: hole[0]])
+def test_python_itself_refuses_the_rest(count):
+    with pytest.raises(TypeError):
+        count(v("four"))

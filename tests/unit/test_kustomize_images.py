@@ -1,0 +1,84 @@
+"""When a change of image can be said by kustomize's `images`, and how."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tfgen.targets.kustomize_images import Image, image_changes, with_images
+
+DIGEST = "sha256:" + "0" * 64
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("a", ("a", "", "")),
+        ("a:1", ("a", "1", "")),
+        ("localhost:5000/a", ("localhost:5000/a", "", "")),
+        ("localhost:5000/ml/a:1.2-x", ("localhost:5000/ml/a", "1.2-x", "")),
+        (f"r.example.com/a@{DIGEST}", ("r.example.com/a", "", DIGEST)),
+        (f"r.example.com:80/a:1@{DIGEST}", ("r.example.com:80/a", "1", DIGEST)),
+    ],
+)
+def test_the_parts_of_an_image(text, parts):
+    assert Image.parse(text) == Image(*parts)
+
+
+def pod(*images: str, first: str | None = None) -> dict[str, Any]:
+    """An object with containers of these images, and one init container."""
+    spec: dict[str, Any] = {"containers": [{"name": f"c{i}", "image": image} for i, image in enumerate(images)]}
+    if first:
+        spec["initContainers"] = [{"name": "first", "image": first}]
+    return {"spec": {"template": {"spec": spec}}}
+
+
+SAID = {
+    "another tag": ([pod("r/a:1")], [pod("r/a:2")], [{"name": "r/a", "newTag": "2"}]),
+    "another name": ([pod("a:1")], [pod("b:1")], [{"name": "a", "newName": "b"}]),
+    "another name and tag": ([pod("a:1")], [pod("b:2")], [{"name": "a", "newName": "b", "newTag": "2"}]),
+    "a first tag": ([pod("a")], [pod("a:1")], [{"name": "a", "newTag": "1"}]),
+    "a digest for a tag": ([pod("a:1")], [pod(f"a@{DIGEST}")], [{"name": "a", "digest": DIGEST}]),
+    "in every object": (
+        [pod("a:1"), pod("x:1", first="a:1")],
+        [pod("a:2"), pod("x:1", first="a:2")],
+        [{"name": "a", "newTag": "2"}],
+    ),
+    "two of them": (
+        [pod("b:1", "a:1")],
+        [pod("b:2", "a:2")],
+        [{"name": "a", "newTag": "2"}, {"name": "b", "newTag": "2"}],
+    ),
+}
+LEFT_TO_PATCHES = {
+    "nothing changes": ([pod("a:1")], [pod("a:1")]),
+    "a tag lost": ([pod("a:1")], [pod("a")]),
+    "a digest lost": ([pod(f"a@{DIGEST}")], [pod("a:1")]),
+    "a tag and a digest": ([pod("a:1")], [pod(f"a:1@{DIGEST}")]),
+    "two of one name part ways": ([pod("a:1"), pod("a:1")], [pod("a:2"), pod("a:1")]),
+    "two of one name and two tags meet": ([pod("a:1"), pod("a:2")], [pod("a:3"), pod("a:3")]),
+    "another comes to have the old name": ([pod("a:1", "b:1")], [pod("c:1", "a:1")]),
+    "kustomize takes a dot for any character": ([pod("r.io/a:1", "r-io/a:1")], [pod("r.io/a:2", "r-io/a:1")]),
+}
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_said_by_images(name):
+    before, after, expected = SAID[name]
+    changes = image_changes(before, after, after)
+    assert [change.to_kustomize() for change in changes] == expected
+    assert [with_images(item, changes) for item in before] == after
+
+
+@pytest.mark.parametrize("name", LEFT_TO_PATCHES)
+def test_left_to_patches(name):
+    before, after = LEFT_TO_PATCHES[name]
+    named = [entry for change in image_changes(before, after, after) if (entry := change.to_kustomize())["name"] != "b"]
+    assert named == []
+
+
+def test_a_new_object_with_the_old_image_leaves_it_to_patches():
+    before, after = [pod("a:1")], [pod("a:2")]
+    assert image_changes(before, after, [*after, pod("a:1")]) == ()
+    assert image_changes(before, after, [*after, pod("a:2")]) != ()

@@ -1,0 +1,89 @@
+"""The patches between two objects: what a reviewer reads, and kustomize makes the wanted object of."""
+
+from __future__ import annotations
+
+import pytest
+
+from tfgen.targets.patch import merge_patch, strategic_merge_patch
+
+ENV = [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]
+SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
+
+SAME = {"spec": {"replicas": 4, "containers": [{"name": "a", "env": ENV}]}}
+BOTH = {
+    "nothing": (SAME, SAME, {}),
+    "a field": ({"spec": {"a": 1, "b": 2}}, {"spec": {"a": 1, "b": 3}}, {"spec": {"b": 3}}),
+    "a field more": ({"a": 1}, {"a": 1, "b": {"c": 2}}, {"b": {"c": 2}}),
+    "a field gone": ({"spec": {"a": 1, "b": {"c": 2}}}, {"spec": {"a": 1}}, {"spec": {"b": None}}),
+    "another type": ({"a": {"b": 1}}, {"a": [1]}, {"a": [1]}),
+    "a list without keys": ({"command": ["a", "b"]}, {"command": ["a"]}, {"command": ["a"]}),
+    "a union switched": (
+        {"volume": {"name": "a", "nfs": {"path": "/a"}}},
+        {"volume": {"name": "a", "emptyDir": {}}},
+        {"volume": {"emptyDir": {}, "nfs": None}},
+    ),
+}
+STRATEGIC = {
+    "an item changed: all are named, in order": (
+        {"env": ENV},
+        {"env": [ENV[0], {"name": "B", "value": "3"}]},
+        {"env": [{"name": "A"}, {"name": "B", "value": "3"}]},
+    ),
+    "an item more, in its place": (
+        {"env": ENV},
+        {"env": [ENV[0], {"name": "AA", "value": "x"}, ENV[1]]},
+        {"env": [{"name": "A"}, {"name": "AA", "value": "x"}, {"name": "B"}]},
+    ),
+    "an item gone": ({"env": ENV}, {"env": [ENV[1]]}, {"env": [{"name": "B"}, {"$patch": "delete", "name": "A"}]}),
+    "a value for a reference": (
+        {"env": [{"name": "A", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}]},
+        {"env": [{"name": "A", "value": "1"}]},
+        {"env": [{"name": "A", "value": "1", "valueFrom": None}]},
+    ),
+    "a list gone": ({"a": 1, "env": ENV}, {"a": 1}, {"env": None}),
+    "a list within an item": (
+        {"containers": [{"name": "a", "image": "i", "env": ENV}]},
+        {"containers": [{"name": "a", "image": "i", "env": ENV[:1]}]},
+        {"containers": [{"name": "a", "env": [{"name": "A"}, {"$patch": "delete", "name": "B"}]}]},
+    ),
+    "items by two keys": (
+        {"topologySpreadConstraints": [SPREAD]},
+        {"topologySpreadConstraints": [{**SPREAD, "whenUnsatisfiable": "ScheduleAnyway"}]},
+        {
+            "topologySpreadConstraints": [
+                {**SPREAD, "whenUnsatisfiable": "ScheduleAnyway"},
+                {"$patch": "delete", "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"},
+            ]
+        },
+    ),
+    "mounts by their path": (
+        {"volumeMounts": [{"name": "a", "mountPath": "/a"}]},
+        {"volumeMounts": [{"name": "b", "mountPath": "/a"}]},
+        {"volumeMounts": [{"mountPath": "/a", "name": "b"}]},
+    ),
+}
+
+
+@pytest.mark.parametrize("make", [merge_patch, strategic_merge_patch])
+@pytest.mark.parametrize("name", BOTH)
+def test_a_patch(name, make):
+    before, after, expected = BOTH[name]
+    assert make(before, after) == expected
+
+
+@pytest.mark.parametrize("name", STRATEGIC)
+def test_a_strategic_merge_patch(name):
+    before, after, expected = STRATEGIC[name]
+    assert strategic_merge_patch(before, after) == expected
+
+
+@pytest.mark.parametrize("name", STRATEGIC)
+def test_a_merge_patch_has_its_lists_whole(name):
+    before, after, _ = STRATEGIC[name]
+    lists = {key: after.get(key) for key, value in before.items() if isinstance(value, list)}
+    assert merge_patch(before, after) == lists
+
+
+def test_keys_of_a_patch_stand_as_in_the_object():
+    patch = strategic_merge_patch({"b": 1, "a": 1, "z": 1}, {"b": 2, "a": 2})
+    assert list(patch) == ["b", "a", "z"]
