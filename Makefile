@@ -79,6 +79,10 @@ tools: ## Builds Helm, kustomize and kubeconform for the tests, at pinned versio
 train: $(VENV)/.with-test $(VENV)/.with-examples ## Trains the examples with TensorFlow, as local processes
 	@$(PYTEST) -n 0 -m train
 
+.PHONY: bench
+bench: $(VENV)/.installed ## Times tfgen beside Helm (needs `make tools`), and 1,000 jobs
+	@$(PYTHON) tests/bench/render.py --many
+
 .PHONY: clean
 clean: ## Removes what these targets made here, the virtual environment too
 	rm -rf $(VENV) demo dist .hypothesis .mypy_cache .pytest_cache .ruff_cache

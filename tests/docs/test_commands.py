@@ -1,0 +1,94 @@
+"""Every command that a document shows is run.
+
+A block marked ``console`` is a session: its commands run in order in an empty folder, and print what stands below
+them (a line ``...`` stands for any lines). Commands elsewhere stand in a line of their own, indented by four; each is
+matched by `RUN`, which says how it is run, or where.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.command import Command
+from tests.tools import ROOT, helm_template, kustomize_build
+from tfgen import cli
+
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/*/README.md")])
+SESSION = re.compile(r"```console\n(.*?)```", re.DOTALL)
+TOOLS = ("bash", "docker", "git", "helm", "kubectl", "kustomize", "make", "pip", "pytest", "python", "python3", "tfgen")
+INDENTED = re.compile(rf"^    (?:\$ )?((?:{'|'.join(TOOLS)}) .*)$", re.MULTILINE)
+
+CI = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+
+
+def sessions() -> list[object]:
+    texts = {path.relative_to(ROOT): path.read_text(encoding="utf-8") for path in DOCUMENTS}
+    return [
+        pytest.param(session, id=f"{path}-{number}")
+        for path, text in texts.items()
+        for number, session in enumerate(SESSION.findall(text), start=1)
+    ]
+
+
+def commands() -> list[object]:
+    found = [
+        (path, command.partition("  #")[0].strip())
+        for path in DOCUMENTS
+        for command in INDENTED.findall(path.read_text(encoding="utf-8"))
+    ]
+    return [pytest.param(*pair, id=f"{pair[0].relative_to(ROOT)}: {pair[1]}") for pair in dict.fromkeys(found)]
+
+
+@pytest.mark.parametrize("session", sessions())
+def test_a_session_prints_what_the_document_shows(session: str, tmp_path: Path) -> None:
+    environment = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    for step in re.split(r"^\$ ", session, flags=re.MULTILINE)[1:]:
+        command, _, shown = step.partition("\n")
+        printed = Command(("bash", "-c", f"{command} 2>&1 || true"), cwd=tmp_path, env=environment).run()
+        pattern = "".join(
+            r"(?:.*\n)*" if line == "...\n" else re.escape(line) for line in shown.splitlines(keepends=True)
+        )
+        assert re.fullmatch(pattern, printed), f"$ {command}\n{printed}"
+
+
+@pytest.mark.parametrize(("document", "command"), commands())
+def test_a_command_of_a_document_is_run(document: Path, command: str, tmp_path: Path) -> None:
+    words = shlex.split(command.replace("NAME", "dist-mnist").replace("ENV", "dev"))
+    match words:
+        case ["make", target, *_]:
+            assert f"make {target}" in CI or f"\n{target}:" in MAKEFILE
+        case ["helm", "template" | "install" | "upgrade", release, chart, *options]:
+            known = [option for option in options if option not in ("--reuse-values", "--skip-tests")]
+            assert "kind:" in helm_template(rendered(chart), release, "--skip-tests", *known)
+        case ["tfgen", "render", path]:
+            assert cli.run(["render", str(ROOT / path), "--out", str(tmp_path)]) == cli.OK
+        case ["tfgen", "rerun", "job.yaml", *_]:
+            job = tmp_path / "job.yaml"
+            job.write_bytes((ROOT / "examples" / "dist-mnist" / "job.yaml").read_bytes())
+            assert cli.run([str(job) if word == "job.yaml" else word for word in words[1:]]) == cli.OK
+        case ["kubectl", "apply", "-k", overlay]:
+            assert "kind:" in kustomize_build(rendered(overlay))
+        case ["docker", "build", *_, "."]:
+            # No engine runs where the tests do: what the build copies is there, and is all that it copies.
+            copied = re.findall(r"^COPY (.*) \S+$", (document.parent / "Dockerfile").read_text(encoding="utf-8"), re.M)
+            assert copied
+            assert all((document.parent / name).is_file() for names in copied for name in names.split())
+        case ["pip", "install", "-r", requirements]:
+            assert (document.parent / requirements).is_file()
+        case ["python" | "python3", program, *_]:
+            # tests/train runs the examples' programs.
+            assert (ROOT / program).is_file() or (document.parent / program).is_file()
+        case _:
+            raise AssertionError(f"{document.name}: nothing here runs {command!r}")
+
+
+def rendered(path: str) -> Path:
+    """What a document names, in this repository; `make demo` renders the same below demo/."""
+    return ROOT / path.removeprefix("demo/")
