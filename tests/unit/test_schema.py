@@ -131,8 +131,8 @@ def said_of_spec(spec: str) -> str:
             "env: {TF_CONFIG: x, 1ST: x}\nstorage: {tmp: {mountPath: /t, emptyDir: {}}}\nroles: {chief: {}}",
             '5:9: spec.env: found the key "TF_CONFIG", expected another name: tfgen sets TF_CONFIG, TF_CLUSTER,'
             " TASK_INDEX and TFGEN_RUN itself [reserved-name]\n"
-            '5:23: spec.env: found the key "1ST", expected letters, digits, "_", "-" and ".", not beginning with a'
-            ' digit or ".." [wrong-format]\n'
+            '5:23: spec.env: found the key "1ST", expected letters, digits, "_", "-" and ".", beginning with a letter'
+            ' or "_" [wrong-format]\n'
             '6:13: spec.storage: found the key "tmp", expected another name: tfgen makes the volumes tmp, shm,'
             " tfgen-code and tfgen-git-secret itself [reserved-name]\n",
         ),
