@@ -16,7 +16,7 @@ CASES = [
     for path in sorted(ROOT.glob("examples/*/job.yaml"))
     for environment in (
         None,
-        *parse(path.read_text(encoding="utf-8"), str(path)).documents[0].data["spec"]["environments"],
+        *parse(path.read_text(encoding="utf-8"), str(path)).documents[0].data["spec"].get("environments", {}),
     )
 ]
 each_environment = pytest.mark.parametrize(
