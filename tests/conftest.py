@@ -12,7 +12,8 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-TIERS = ("train", "e2e")
+E2E = "e2e"
+TIERS = ("train", E2E)
 """The folders of tests that need more than pip; a test there has the marker of the same name."""
 
 # No deadline: many properties run real programs, whose first start is slow.
@@ -24,6 +25,19 @@ hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--no-skips", action="store_true", help="a test that skips itself fails, unless marked may_skip")
+    parser.addoption("--golden-update", action="store_true", help="write what is expected instead of comparing with it")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # A run that is for the tests on real servers is for all of them.
+    if os.environ.get("CI") and config.option.markexpr == E2E:
+        config.option.no_skips = True
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    # What tests/e2e imports is there only where `make e2e` is for it.
+    leaves_out = f"not {E2E}" in config.option.markexpr
+    return True if leaves_out and collection_path == Path(__file__).parent / E2E else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

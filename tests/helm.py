@@ -67,7 +67,7 @@ class HelmLibrary:
             # What `helm template` is in Helm, too: an install that stops before the cluster.
             with helm_python.Config(storage_driver="memory", namespace=options.namespace) as config:
                 installed = config.install(chart, release, values, namespace=options.namespace, dry_run="client")
-                return str(installed["manifest"])
+                return str(installed.get("manifest", ""))  # left out where a chart makes nothing
         except helm_python.HelmError as error:
             raise CommandError(command, 1, "", f"Error: {error}") from error
 

@@ -94,6 +94,14 @@ def helm() -> Helm:
     return HelmLibrary()
 
 
+def helm_program() -> Path:
+    """The `helm` program itself, for what Helm does to a cluster."""
+    program = _program("helm", majors=range(4, 5))
+    if not program:
+        pytest.skip("needs helm 4: see `make tools`")
+    return program
+
+
 @functools.cache
 def _kustomize() -> tuple[str | Path, ...]:
     """The words that a folder's name follows."""

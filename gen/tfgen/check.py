@@ -10,77 +10,116 @@ accepts. Whether to render is the caller's to say: `problems.has_errors`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
-from tfgen import schema
-from tfgen.document import Document, decode, parse
+from tfgen import defaults, schema
+from tfgen.document import Document, Parsed, decode, parse
 from tfgen.problems import Position, Problem, in_order
+from tfgen.record import Record
 from tfgen.rules import ACROSS, RULES
 from tfgen.rules.rule import Rule
 from tfgen.rules.view import View, views
 from tfgen.schema_words import either
+from tfgen.sources import Source
 
 MOST: Final = 100
 """Findings of one rule in one document: more help nobody, and a file may be made to have a million."""
 
 
-@dataclass(frozen=True)
-class Checked:
-    """The documents of all files, in their order, and all that is wrong with them, in order."""
+class Checked(Record):
+    """The documents of all files, in their order, all that is wrong with them, in order, and the files."""
 
     documents: tuple[Document, ...]
     problems: tuple[Problem, ...]
+    sources: tuple[Source, ...] = ()
+
+    @property
+    def whole(self) -> tuple[Document, ...]:
+        """The documents of the files that have no errors, nor have the defaults under them: those that are jobs."""
+        broken = {problem.file for problem in self.problems if problem.severity == "error"}
+        broken |= {source.file for source in self.sources if source.defaults and source.defaults.file in broken}
+        return tuple(document for document in self.documents if document.file not in broken)
 
 
-def check(content: str | bytes, file: str) -> Checked:
-    """Check one file. `content` is its text, or its bytes as they stand on disk."""
-    return check_all([(content, file)])
+def check(content: str | bytes, file: str, under: Source | None = None) -> Checked:
+    """Check one file. `content` is its text, or its bytes as they stand on disk; `under` a team's defaults."""
+    return check_all([Source(file, content, under)])
 
 
-def check_all(sources: Iterable[tuple[str | bytes, str]]) -> Checked:
-    """Check several files together: each a content and the name that its problems carry."""
+def check_all(sources: Iterable[Source]) -> Checked:
+    """Check several files together, each with the defaults under it.
+
+    Where a team's defaults have errors, they alone are reported: what the jobs would be is not known.
+    """
     documents: list[Document] = []
     accepted: list[Document] = []
     problems: list[Problem] = []
-    for content, file in sources:
-        text = content if isinstance(content, str) else decode(content, file)
-        if isinstance(text, Problem):
-            problems.append(text)
-            continue
-        parsed = parse(text, file)
+    teams: dict[str, _Team] = {}
+    sources = tuple(sources)
+    for source in sources:
+        team = _Team()
+        if source.defaults:
+            team = teams.get(source.defaults.file) or _team(source.defaults)
+            teams[source.defaults.file] = team
+        parsed = _parsed(source)
         problems += parsed.problems
         # What the parser refused reads as something else: what the schema says of that is no news.
-        refused = {problem.position for problem in parsed.problems}
-        for document in parsed.documents:
+        refused = {(problem.file, problem.position) for problem in parsed.problems}
+        for read in parsed.documents:
+            document = defaults.under(read, team.defaults) if team.defaults else read
             documents.append(document)
-            found = schema.check(document)
-            problems += (problem for problem in found if problem.position not in refused)
-            if not found:
+            found = () if team.problems else schema.check(document)
+            problems += (problem for problem in found if (problem.file, problem.position) not in refused)
+            if not found and not team.problems:
                 accepted.append(document)
                 problems += _rule_problems(document)
     problems += _across_problems(accepted)
-    return Checked(tuple(documents), in_order(problems))
+    problems += (problem for team in teams.values() for problem in team.problems)
+    return Checked(tuple(documents), in_order(problems), sources)
+
+
+class _Team(Record):
+    """A team's defaults, or what is wrong with them."""
+
+    defaults: Document | None = None
+    problems: tuple[Problem, ...] = ()
+
+
+def _team(source: Source) -> _Team:
+    parsed = _parsed(source)
+    problems = list(parsed.problems)
+    for document in parsed.documents[1:]:
+        message = "the defaults are one document; put what this one says into the first"
+        problems.append(Problem(document.file, document.value(()), message, "wrong-kind"))
+    refused = {problem.position for problem in problems}
+    for document in parsed.documents[:1]:
+        problems += (problem for problem in schema.check_defaults(document) if problem.position not in refused)
+    return _Team(problems=tuple(problems)) if problems else _Team(parsed.documents[0])
+
+
+def _parsed(source: Source) -> Parsed:
+    text = source.content if isinstance(source.content, str) else decode(source.content, source.file)
+    return Parsed((), (text,)) if isinstance(text, Problem) else parse(text, source.file)
 
 
 def _rule_problems(document: Document) -> Iterator[Problem]:
     """What the rules find in a job and in its environments: what both say at one place is said once."""
     forms = tuple(views(document))
     for rule in RULES:
-        for (position, message), environments in _found(rule, forms).items():
-            yield Problem(document.file, position, message + _where(environments), rule.id, rule.severity)
+        for (file, position, message), environments in _found(rule, forms).items():
+            yield Problem(file, position, message + _where(environments), rule.id, rule.severity)
 
 
-def _found(rule: Rule, forms: Iterable[View]) -> dict[tuple[Position, str], list[str | None]]:
-    """The first `MOST` places and messages, with the environments that they hold in.
+def _found(rule: Rule, forms: Iterable[View]) -> dict[tuple[str, Position, str], list[str | None]]:
+    """The first `MOST` files, places and messages, with the environments that they hold in.
 
     An environment is None where the place itself says which: for the job, and for an environment's own lines.
     """
-    found: dict[tuple[Position, str], list[str | None]] = {}
+    found: dict[tuple[str, Position, str], list[str | None]] = {}
     for view in forms:
         for path, message in rule.check(view):
             environment = None if view.says(path) else view.environment
-            found.setdefault((view.position(path), message), []).append(environment)
+            found.setdefault((view.source(path), view.position(path), message), []).append(environment)
             if len(found) == MOST:
                 return found
     return found
@@ -96,4 +135,4 @@ def _where(environments: list[str | None]) -> str:
 def _across_problems(documents: list[Document]) -> Iterator[Problem]:
     for rule in ACROSS:
         for document, path, message in rule.check(documents):
-            yield Problem(document.file, document.value(path), message, rule.id, rule.severity)
+            yield Problem(document.source(path), document.value(path), message, rule.id, rule.severity)

@@ -26,15 +26,14 @@ from __future__ import annotations
 import copy
 import math
 import re
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import yaml
 
 from tfgen.problems import Position, Problem, in_order, shown
-from tfgen.yaml_syntax import explain
-from tfgen.yaml_text import UNCARRIED
+from tfgen.record import Record
+from tfgen.yaml_text import UNCARRIED, uncarried
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -92,38 +91,61 @@ class Place(NamedTuple):
     """Levels in it: 1 for a scalar."""
 
 
-@dataclass(frozen=True)
-class Document:
-    """One YAML document: plain data, and the place of each part of it."""
+class Document(Record):
+    """One YAML document: plain data, and the place of each part of it.
+
+    Attributes:
+        file: the name that its problems carry.
+        data: what it says, over what the document under it says.
+        root: the place of what it says itself.
+        under: a document that says what this one does not, at the same paths: a team's defaults under a job.
+        own: what it says itself, where something is under it.
+    """
 
     file: str
     data: Any
-    root: Place = field(repr=False)
+    root: Place
+    under: Document | None = None
+    own: Any = None
+
+    def alone(self) -> Document:
+        """The document without what is under it."""
+        return self if self.under is None else Document(self.file, self.own, self.root)
+
+    def source(self, path: Path) -> str:
+        """The file in which the path, or its nearest ancestor, is said."""
+        return self._layer(path).file
 
     def key(self, path: Path) -> Position:
         """Where the key (or the list item) at the path stands; for what is not there, its nearest ancestor's."""
-        return self._nearest(path)[0]
+        return self._layer(path)._nearest(path)[0]
 
     def value(self, path: Path) -> Position:
         """Where the value at the path begins; for what is not there, its nearest ancestor's."""
-        return self._nearest(path)[1].position
+        return self._layer(path)._nearest(path)[1].position
 
     def text(self, path: Path) -> str | None:
         """The scalar at the path as it was written (`1.10`, where the data says 1.1); None where there is none."""
-        _, place, found = self._nearest(path)
-        return place.text if found else None
+        _, place, found = self._layer(path)._nearest(path)
+        return place.text if found == len(path) else None
 
-    def _nearest(self, path: Path) -> tuple[Position, Place, bool]:
+    def _layer(self, path: Path) -> Document:
+        """The one that says more of the path: this document or the one under it."""
+        if self.under is None or self._nearest(path)[2] >= self.under._nearest(path)[2]:
+            return self
+        return self.under
+
+    def _nearest(self, path: Path) -> tuple[Position, Place, int]:
+        """The last key and value on the way that this document says itself, and how many steps of it there are."""
         key, place = self.root.position, self.root
-        for step in path:
+        for taken, step in enumerate(path):
             if step not in place.children:
-                return key, place, False
+                return key, place, taken
             key, place = place.children[step]
-        return key, place, True
+        return key, place, len(path)
 
 
-@dataclass(frozen=True)
-class Parsed:
+class Parsed(Record):
     """The documents of a text, in order, and what is wrong with it.
 
     Where there are problems, a refused number or key reads as its text, a refused alias as null, and what stands
@@ -158,9 +180,9 @@ def parse(text: str, file: str) -> Parsed:
     """
     text = text.replace("\r\n", "\n")
     problems: list[Problem] = []
-    if UNCARRIED.search(text):
+    if uncarried(text):
         problems += islice(_uncarried(text, file), MAX_PROBLEMS)
-        text = UNCARRIED.sub("\N{REPLACEMENT CHARACTER}", text)
+        text = re.sub(UNCARRIED, "\N{REPLACEMENT CHARACTER}", text)
     if _TAG_DIRECTIVE.search(text):
         problems += islice(_tag_directives(text, file), MAX_PROBLEMS)
         text = _TAG_DIRECTIVE.sub("#", text)
@@ -175,7 +197,7 @@ def parse(text: str, file: str) -> Parsed:
 def _uncarried(text: str, file: str) -> Iterator[Problem]:
     """The first bad character of each line as it is written; what an escape makes shows in its scalar."""
     for number, line in enumerate(text.split("\n"), 1):
-        found = UNCARRIED.search(line)
+        found = uncarried(line)
         if found:
             yield Problem(file, Position(number, found.start() + 1), _uncarried_message(found[0]), "yaml-character")
 
@@ -224,6 +246,8 @@ class _Builder:
                     if place.text != "" or data is not None:
                         documents.append(Document(self._file, data, place))
         except yaml.MarkedYAMLError as error:
+            from tfgen.yaml_syntax import explain  # which a file without such an error does not need
+
             self.problems.append(explain(error, self._text, self._file))
         except _Stopped:
             pass
@@ -375,7 +399,7 @@ class _Builder:
 
     def _refuse_characters(self, event: yaml.ScalarEvent) -> None:
         """Only escapes can make any: the text has none (see `parse`)."""
-        found = UNCARRIED.search(event.value) if event.style == '"' else None
+        found = uncarried(event.value) if event.style == '"' else None
         if found:
             self._report(event, _uncarried_message(found[0]), "yaml-character")
 

@@ -2,7 +2,7 @@
 
     raise TfgenError("charts/dist-mnist/Chart.yaml: No space left on device")
 
-The message is for a human and is all that they see; `cli.py` alone catches the class, prints and exits.
+The message is for a human and is all that they see; `cli` alone catches the class, prints and exits.
 """
 
 from __future__ import annotations

@@ -11,13 +11,15 @@
     <BLANKLINE>
       replicas: 4
 
-A path is said as in the file, with or without `spec.` in front. Any name does for an entry of a map by name
-(`spec.storage.NAME.claim`), and the keys of a list's items follow its name (`spec.tolerations.effect`).
+A path is said as in the file, with or without `spec.` in front, or as in a problem (`spec.tolerations[0].effect`,
+`spec.labels["example.com/team"]`). Any name does for an entry of a map by name (`spec.storage.NAME.claim`), and any
+number, or none, for a list's item (`spec.tolerations.effect`).
 """
 
 from __future__ import annotations
 
 import json
+import re
 import textwrap
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -25,7 +27,7 @@ from tfgen import schema_file
 from tfgen.errors import UsageError
 from tfgen.problems import shown
 from tfgen.schema_file import entry, first_sentence, is_record
-from tfgen.schema_words import choices, either, expected, hint_for_key, json_types
+from tfgen.schema_words import choices, either, expected, hint_for_key, json_types, path_name
 from tfgen.yaml_text import dump
 
 if TYPE_CHECKING:
@@ -60,17 +62,32 @@ def explain(path: str) -> str:
     return "\n\n".join(paragraphs) + "\n"
 
 
-def _steps(schema: Schema, path: str) -> tuple[str, ...]:
-    steps = tuple(path.split(".")) if path else ()
+_STEP = re.compile(r"""\.?(?P<key>[^.\[\]"]+)|\[(?P<written>[0-9]+|"(?:[^"\\]|\\["\\])+")\]""")
+"""A part of a path, as `schema_words.path_name` writes it."""
+
+
+def _steps(schema: Schema, path: str) -> tuple[str | int, ...]:
+    found: list[str | int] = []
+    end = 0
+    while match := _STEP.match(path, end):
+        end = match.end()
+        found.append(match["key"] or json.loads(match["written"]))
+    if end != len(path) or path.startswith("."):
+        raise UsageError(f"{shown(path)} is no path; one is written as spec.tolerations[0].key")
+    steps = tuple(found)
     spec = schema["properties"]["spec"]["properties"]
     return ("spec", *steps) if steps and steps[0] in spec else steps
 
 
-def _inside(schema: Schema, found: _Found, step: str) -> _Found:
+def _inside(schema: Schema, found: _Found, step: str | int) -> _Found:
+    if isinstance(step, int):
+        if "items" not in found.node:
+            raise UsageError(f"{_name(found.path)} is no list, which {shown(step)} could be an item of")
+        return found
     owner = _items(schema, found.node)
     node = entry(schema, owner, step)
     if node is None:
-        hint = hint_for_key(step, owner) if is_record(owner) else ", which has no keys"
+        hint = hint_for_key(step, owner, schema) if is_record(owner) else ", which has no keys"
         raise UsageError(f"unknown key {shown(step)} in {_name(found.path)}{hint}")
     return _Found((*found.path, step), node, node.get("x-tunable", found.tunable))
 
@@ -83,7 +100,7 @@ def _items(schema: Schema, node: Schema) -> Schema:
 
 
 def _name(path: tuple[str, ...]) -> str:
-    return ".".join(path) or "job.yaml"
+    return path_name(path) if path else "job.yaml"
 
 
 def _facts(found: _Found) -> Iterator[str]:

@@ -9,11 +9,11 @@ inside, and none is another's folder or differs from it only in case.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 
 from tfgen.errors import TfgenError
+from tfgen.record import Record
 
 RESERVED_PREFIX = ".tfgen"
 """No rendered file or folder begins so: ledgers live in `.tfgen/`, temporary files are `.tfgen-*.tmp`."""
@@ -26,15 +26,14 @@ class FileTreeError(TfgenError):
     """A tree that cannot be written; the message has a line for each fault."""
 
 
-@dataclass(frozen=True)
-class FileTree:
+class FileTree(Record):
     """Relative POSIX path -> text, by path. Raises FileTreeError for the faults of all paths and texts at once."""
 
-    files: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str]
 
-    def __post_init__(self) -> None:
-        in_order = dict(sorted(self.files.items()))
-        object.__setattr__(self, "files", MappingProxyType(in_order))
+    def __init__(self, files: Mapping[str, str] = MappingProxyType({})) -> None:
+        in_order = dict(sorted(files.items()))
+        super().__init__(MappingProxyType(in_order))
         faults = [
             *(fault for path, text in in_order.items() for fault in (path_fault(path), _text_fault(path, text))),
             *_clashes(in_order),
@@ -42,15 +41,22 @@ class FileTree:
         if found := [fault for fault in faults if fault]:
             raise FileTreeError("\n".join(found))
 
+    def __reduce__(self) -> tuple[type[FileTree], tuple[dict[str, str]]]:
+        """A worker process hands its tree over; a read-only mapping cannot be pickled."""
+        return FileTree, (dict(self.files),)
+
     @classmethod
-    def combine(cls, parts: Mapping[str, FileTree]) -> FileTree:
-        """The files of all parts. Raises FileTreeError if a path is in two, naming both by their keys."""
+    def combine(cls, parts: Mapping[str, FileTree], shared: Collection[str] = ()) -> FileTree:
+        """The files of all parts. Raises FileTreeError if a path is in two, naming both by their keys.
+
+        A shared path may be in several, as long as they say the same of it.
+        """
         origin: dict[str, str] = {}
         twice: list[str] = []
         for name, part in parts.items():
             for path in part.files:
                 first = origin.setdefault(path, name)
-                if first != name:
+                if first != name and (path not in shared or parts[first].files[path] != part.files[path]):
                     twice.append(f"{path}: written by both {first} and {name}")
         if twice:
             raise FileTreeError("\n".join(twice))

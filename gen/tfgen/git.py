@@ -2,6 +2,8 @@
 
 committed(Path("jobs/mnist/job.yaml"))            -> the bytes that the last commit has
 committed(Path("jobs/mnist/job.yaml"), "v1.4")    -> those of a tag, a branch or a commit
+
+A git command takes some milliseconds, so what asks of many files asks once: `committed_files`, `committed_below`.
 """
 
 from __future__ import annotations
@@ -10,11 +12,12 @@ import os
 import shlex
 import shutil
 import subprocess
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
 from tfgen.errors import TfgenError, UsageError
+from tfgen.record import Record
 
 HEAD: Final = "HEAD"
 
@@ -24,8 +27,7 @@ _OF_A_HOOK: Final = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GI
 _ENVIRONMENT: Final = {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}
 
 
-@dataclass(frozen=True)
-class Done:
+class Done(Record):
     """What a git command came to."""
 
     code: int
@@ -33,25 +35,39 @@ class Done:
     stderr: str
 
 
-@dataclass(frozen=True)
-class Git:
-    """A git command in a folder; `str` of it is a line for a shell. No argument is a pattern."""
+class Git(Record):
+    """A git command in a folder; `str` of it is a line for a shell.
+
+    Attributes:
+        stdin: what it reads.
+        runs_hooks: whether it runs the user's hooks, which are to find the user's own settings. Else no argument is a
+            pattern, and messages are in English.
+    """
 
     folder: Path
     arguments: tuple[str, ...]
+    stdin: bytes = b""
+    runs_hooks: bool = False
 
     @property
     def argv(self) -> tuple[str, ...]:
         """The whole command."""
-        return ("git", "-C", str(self.folder), "--literal-pathspecs", *self.arguments)
+        options = () if self.runs_hooks else ("--literal-pathspecs",)
+        return ("git", "-C", str(self.folder), *options, *self.arguments)
 
     def done(self) -> Done:
         """The command's end, whatever its code."""
         environment = {name: value for name, value in os.environ.items() if name not in _OF_A_HOOK}
-        ended = subprocess.run(  # noqa: S603 - no shell, and no argument that could be an option
-            self.argv, env={**environment, **_ENVIRONMENT}, stdin=subprocess.DEVNULL, capture_output=True, check=False
-        )
-        return Done(ended.returncode, ended.stdout, ended.stderr.decode("utf-8", errors="replace"))
+        environment |= {} if self.runs_hooks else _ENVIRONMENT
+        with subprocess.Popen(  # noqa: S603 - no shell, and no argument that could be an option
+            self.argv, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        ) as process:
+            try:
+                stdout, stderr = process.communicate(self.stdin)
+            except BaseException:
+                _end(process)
+                raise
+        return Done(process.returncode, stdout, stderr.decode("utf-8", errors="replace"))
 
     def output(self) -> bytes:
         """What the command prints.
@@ -72,6 +88,18 @@ class Git:
         return shlex.join(self.argv)
 
 
+_PATIENCE_S: Final = 10.0
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a git that is at work: asked to, it removes its locks, which would refuse the next one."""
+    process.terminate()
+    try:
+        process.wait(_PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+
+
 def is_installed() -> bool:
     """Whether there is a git to run."""
     return shutil.which("git") is not None
@@ -87,18 +115,110 @@ def committed(path: Path, revision: str = HEAD) -> bytes | None:
         UsageError: there is no such revision.
         TfgenError: git fails.
     """
-    file = path.resolve()
-    commit = _commit(file.parent, revision) if is_installed() else None
+    return committed_files([path], revision).get(path)
+
+
+def committed_files(paths: Iterable[Path], revision: str = HEAD) -> dict[Path, bytes]:
+    """What `committed` says of each file, without those of which it says nothing. Raises as it does."""
+    found: dict[Path, bytes] = {}
+    for root, names in _by_repository(paths).items():
+        commit = _commit_or_none(root, revision, next(iter(names)))
+        contents = _files(root, commit, [*dict.fromkeys(names.values())]) if commit else {}
+        found |= {path: contents[name] for path, name in names.items() if name in contents}
+    return found
+
+
+def committed_below(folder: Path, revision: str = HEAD) -> dict[str, bytes]:
+    """All files that a commit has below a folder, which may be gone, by their paths from it. Raises as `committed`."""
+    ((root, names),) = _by_repository([folder]).items()
+    commit = _commit_or_none(root, revision, folder)
+    contents = _files(root, commit, [names[folder]], "-r") if commit else {}
+    return {os.path.relpath(name, names[folder]): content for name, content in contents.items()}
+
+
+def changed(folder: Path, revision: str = HEAD, *, is_removed: bool = False) -> set[str]:
+    """The files below a folder, as paths from it, that a commit has otherwise than the disk; new ones are not known.
+
+    Args:
+        folder: where it is not there, nothing differs; nor where there is no repository or commit.
+        revision: the commit.
+        is_removed: only those that are gone.
+
+    Raises:
+        TfgenError: git fails.
+    """
+    commit = _commit(folder, revision) if is_installed() and folder.is_dir() else None
     if commit is None:
-        if revision == HEAD:
-            return None
+        return set()
+    only = ("--diff-filter=D",) if is_removed else ()
+    arguments = ("diff", "--name-only", *only, "--no-renames", "--relative", "-z", commit, "--", ".")
+    return {os.fsdecode(name) for name in Git(folder, arguments).output().split(b"\0") if name}
+
+
+def resolved(folder: Path, revision: str = HEAD) -> str:
+    """The id of a revision's commit.
+
+    Raises:
+        UsageError: there is no such revision.
+    """
+    commit = _commit(folder, revision)
+    if commit is None:
+        raise UsageError(f"{folder}: git has no revision {revision!r} there")
+    return commit
+
+
+def _by_repository(paths: Iterable[Path]) -> dict[Path, dict[Path, str]]:
+    """By the folder to ask git in: each path, and its name from there. It need not be there any more."""
+    found: dict[Path, dict[Path, str]] = {}
+    roots: dict[Path, Path] = {}
+    for path in paths:
+        whole = path.resolve()
+        parent = whole.parent
+        if parent not in roots:
+            around = next((each for each in (parent, *parent.parents) if (each / ".git").exists()), None)
+            roots[parent] = around or next(each for each in (parent, *parent.parents) if each.is_dir())
+        found.setdefault(roots[parent], {})[path] = str(whole.relative_to(roots[parent]))
+    return found
+
+
+def _commit_or_none(folder: Path, revision: str, path: Path) -> str | None:
+    """The id of a revision's commit; None where the last one was asked for and there is none."""
+    commit = _commit(folder, revision) if is_installed() else None
+    if commit is None and revision != HEAD:
         reason = f"git has no revision {revision!r} where it is" if is_installed() else "there is no git on the PATH"
         raise UsageError(f"{path}: {reason}")
-    entry = Git(file.parent, ("ls-tree", "-z", "--", commit, file.name)).output().partition(b"\t")[0].split()
-    # Mode, type and id; a link's content is a path, and a folder has none.
-    if not entry or not entry[0].startswith(b"100"):
-        return None
-    return Git(file.parent, ("cat-file", "blob", entry[2].decode())).output()
+    return commit
+
+
+_CHUNK: Final = 500
+"""Paths on one command line."""
+
+
+def _files(root: Path, commit: str, names: Sequence[str], *options: str) -> dict[str, bytes]:
+    """The files of a commit by their names below a folder; a link's content is a path, so that it is none."""
+    ids: dict[str, bytes] = {}
+    for start in range(0, len(names), _CHUNK):
+        command = Git(root, ("ls-tree", "-z", *options, "--", commit, *names[start : start + _CHUNK]))
+        for entry in command.output().split(b"\0"):
+            head, _, name = entry.partition(b"\t")  # mode, type and id
+            if head.startswith(b"100"):
+                ids[os.fsdecode(name)] = head.split()[2]
+    contents = _blobs(root, dict.fromkeys(ids.values())) if ids else {}
+    return {name: contents[each] for name, each in ids.items()}
+
+
+def _blobs(root: Path, ids: Iterable[bytes]) -> dict[bytes, bytes]:
+    printed = Git(root, ("cat-file", "--batch"), b"".join(each + b"\n" for each in ids)).output()
+    found: dict[bytes, bytes] = {}
+    at = 0
+    while at < len(printed):  # "ID blob SIZE", a newline, the content, a newline
+        end = printed.index(b"\n", at)
+        each, kind, *size = printed[at:end].split()
+        if kind != b"blob":
+            raise TfgenError(f"{root}: git has no content of {each.decode()}: {kind.decode()}")
+        at = end + 2 + int(size[0])
+        found[each] = printed[end + 1 : at - 1]
+    return found
 
 
 def _commit(folder: Path, revision: str) -> str | None:

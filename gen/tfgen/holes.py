@@ -21,9 +21,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final, Literal, NoReturn, TypeAlias
+
+from tfgen.record import EMPTY, Record
 
 Kind: TypeAlias = Literal["string", "integer", "boolean", "quantity", "map", "list"]
 TREES: Final = ("map", "list")
@@ -41,7 +42,7 @@ class Absent(Enum):
 ABSENT: Final = Absent.ABSENT
 
 
-class Hole:
+class Hole(Record):
     """What stands in a graph for a value that is not known yet."""
 
     def __bool__(self) -> NoReturn:
@@ -77,7 +78,6 @@ Node: TypeAlias = "Hole | Absent | str | int | bool | Mapping[Any, Node] | Seque
 # -- values ------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class Value(Hole):
     """A tunable: its path in the chart's values (the spec's path without ``spec``), dots between the names."""
 
@@ -85,7 +85,6 @@ class Value(Hole):
     kind: Kind
 
 
-@dataclass(frozen=True)
 class Bound(Hole):
     """What an `Each`, `Repeat` or `Let` around it binds to `name`, or a field of that; a missing field is null."""
 
@@ -94,14 +93,12 @@ class Bound(Hole):
     path: str = ""
 
 
-@dataclass(frozen=True)
 class Release(Hole):
     """A fact of the installation: the release's or chart's name."""
 
     fact: Literal["Release.Name", "Chart.Name"]
 
 
-@dataclass(frozen=True)
 class ChartOnly(Hole):
     """What only a chart says: Go template text there, `filled` in the plain objects."""
 
@@ -112,28 +109,30 @@ class ChartOnly(Hole):
 # -- expressions -------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class Text(Hole):
     """The parts joined to one string."""
 
     parts: tuple[Node, ...]
 
 
-@dataclass(frozen=True)
 class Sum(Hole):
     """The sum of integers."""
 
     terms: tuple[Node, ...]
 
 
-@dataclass(frozen=True)
+class Join(Hole):
+    """The items of a tunable list of strings as one text, with commas between them."""
+
+    list: Hole
+
+
 class Length(Hole):
     """The number of bytes of a text in UTF-8."""
 
     text: Node
 
 
-@dataclass(frozen=True)
 class Repeat(Hole):
     """`count` copies of a text with commas between them; `index` is bound to 0, 1, 2 ..."""
 
@@ -142,7 +141,16 @@ class Repeat(Hole):
     index: str = "i"
 
 
-@dataclass(frozen=True)
+class JoinEach(Hole):
+    """A text for each entry of a map, by sorted key, with a separator between them; `key` and `item` are bound."""
+
+    over: Hole
+    separator: str
+    body: Node
+    key: str = "name"
+    item: str = "value"
+
+
 class Default(Hole):
     """The first that is true: a role's image, or else the job's."""
 
@@ -150,7 +158,6 @@ class Default(Hole):
     fallback: Node
 
 
-@dataclass(frozen=True)
 class Merged(Hole):
     """Maps laid one over the other, key by key at the top only; to be bound by a `Let`.
 
@@ -163,7 +170,6 @@ class Merged(Hole):
     flat: bool = True
 
 
-@dataclass(frozen=True)
 class Filtered(Hole):
     """The entries of a map for which a test holds; `key` and `item` are bound in it. To be bound by a `Let`."""
 
@@ -173,43 +179,45 @@ class Filtered(Hole):
     item: str = "value"
 
 
-@dataclass(frozen=True)
 class Named(Hole):
     """A part with a name and a sentence on what it is: a ``define`` in the chart, nothing of its own elsewhere.
 
-    Its node may hold no `Bound` of a scope around it.
+    Its node may hold no `Bound` of a scope around it; a `Let` at its top is its own.
+
+    Attributes:
+        name: the define's, without the chart's before it.
+        doc: the sentence.
+        node: what it stands for.
+        file: the chart's file that it is defined in, ``templates/_FILE.tpl``.
     """
 
     name: str
     doc: str
     node: Node
+    file: str = "helpers"
 
 
 # -- tests -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class Not(Hole):
     """True when the node is not."""
 
     node: Node
 
 
-@dataclass(frozen=True)
 class AllOf(Hole):
     """True when every node is."""
 
     nodes: tuple[Node, ...]
 
 
-@dataclass(frozen=True)
 class AnyOf(Hole):
     """True when one node is."""
 
     nodes: tuple[Node, ...]
 
 
-@dataclass(frozen=True)
 class Equal(Hole):
     """True when two strings are the same."""
 
@@ -217,7 +225,6 @@ class Equal(Hole):
     other: Node
 
 
-@dataclass(frozen=True)
 class Greater(Hole):
     """True when the first integer is above the second."""
 
@@ -225,7 +232,6 @@ class Greater(Hole):
     other: Node
 
 
-@dataclass(frozen=True)
 class Has(Hole):
     """True when a list of strings (null is an empty one) has the item."""
 
@@ -233,7 +239,6 @@ class Has(Hole):
     item: str
 
 
-@dataclass(frozen=True)
 class HasKey(Hole):
     """True when a map has the key."""
 
@@ -241,7 +246,6 @@ class HasKey(Hole):
     key: Node
 
 
-@dataclass(frozen=True)
 class Contains(Hole):
     """True when a text contains another."""
 
@@ -249,14 +253,12 @@ class Contains(Hole):
     part: Node
 
 
-@dataclass(frozen=True)
 class IsMap(Hole):
     """True for a map."""
 
     node: Hole
 
 
-@dataclass(frozen=True)
 class Matches(Hole):
     """True when a regular expression, in the subset that RE2 and Python share, is found in a text."""
 
@@ -267,7 +269,6 @@ class Matches(Hole):
 # -- structure ---------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class When(Hole):
     """`then` where the test is true, else `otherwise`."""
 
@@ -276,7 +277,6 @@ class When(Hole):
     otherwise: Node = ABSENT
 
 
-@dataclass(frozen=True)
 class Each(Hole):
     """In a sequence: an item for each entry of a map, by sorted key; `key` and `item` are bound."""
 
@@ -286,38 +286,33 @@ class Each(Hole):
     item: str = "value"
 
 
-@dataclass(frozen=True)
 class Items(Hole):
     """In a sequence: the items of a tunable list."""
 
     list: Hole
 
 
-@dataclass(frozen=True)
 class NotEmpty(Hole):
     """A map or list that a test around it says is not empty."""
 
     tree: Hole
 
 
-@dataclass(frozen=True)
 class Let(Hole):
-    """A name for an expression, known in `body`: at the top of a document only."""
+    """A name for an expression, known in `body`: at the top of a document, or of a `Named` part, only."""
 
     name: str
     expression: Hole
     body: Node
 
 
-@dataclass(frozen=True)
-class Splice:
+class Splice(Record):
     """As a mapping's key: the entries of the mapping under it join the mapping around it. The name tells two apart."""
 
     name: str
 
 
-@dataclass(frozen=True)
-class Guard:
+class Guard(Record):
     """What must not be: printed as Helm's ``fail``, and reported by the rules at the job's own `path`.
 
     Attributes:
@@ -343,9 +338,16 @@ def kind_of(node: Node) -> Kind:
     match node:
         case Value(kind=kind) | Bound(kind=kind):
             return kind
-        case Default(first=inner) | Named(node=inner) | When(then=inner) | NotEmpty(tree=inner) | Items(list=inner):
+        case (
+            Default(first=inner)
+            | Named(node=inner)
+            | Let(body=inner)
+            | When(then=inner)
+            | NotEmpty(tree=inner)
+            | Items(list=inner)
+        ):
             return kind_of(inner)
-        case Merged() | Filtered() | Mapping():
+        case Merged() | Filtered() | dict():
             return "map"
         case Sum() | Length():
             return "integer"
@@ -355,9 +357,9 @@ def kind_of(node: Node) -> Kind:
             return "boolean"
         case int():
             return "integer"
-        case str() | Text() | Release() | ChartOnly() | Repeat():
+        case str() | Text() | Release() | ChartOnly() | Repeat() | Join() | JoinEach():
             return "string"
-        case Sequence():
+        case list() | tuple():
             return "list"
     raise TypeError(f"no kind: {node!r}")
 
@@ -365,14 +367,13 @@ def kind_of(node: Node) -> Kind:
 # -- filling -----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Scope:
+class Scope(Record):
     """What the holes are filled from: a chart's complete values, the release's and the chart's name."""
 
     values: Mapping[str, Any]
     release: str
     chart: str
-    bound: Mapping[str, Any] = field(default_factory=dict)
+    bound: Mapping[str, Any] = EMPTY
 
     def binding(self, names: Mapping[str, Any]) -> Scope:
         """The scope with more names bound."""
@@ -382,13 +383,11 @@ class Scope:
 def fill(node: Node, scope: Scope) -> Any:
     """Plain data: the graph with its holes filled, or `ABSENT`."""
     match node:
-        case str() | int() | None | Absent():
+        case str() | int() | None:
             return node
-        case Splice():
-            raise TypeError(f"{node!r} is a key, not a node")
-        case Mapping():
+        case dict():
             return _fill_mapping(node, scope)
-        case Sequence():
+        case list() | tuple():
             return _fill_sequence(node, scope)
         case When(test, then, otherwise):
             return fill(then if evaluate(test, scope) else otherwise, scope)
@@ -398,6 +397,10 @@ def fill(node: Node, scope: Scope) -> Any:
             return fill(body, scope.binding({name: evaluate(expression, scope)}))
         case Each():
             return _fill_each(node, scope)
+        case Absent():
+            return node
+        case Splice():
+            raise TypeError(f"{node!r} is a key, not a node")
     value, kind = evaluate(node, scope), kind_of(node)
     if kind == "quantity":
         return str(value)
@@ -440,7 +443,7 @@ def evaluate(node: Node, scope: Scope) -> Any:
     """What an expression comes to: a scalar, a map or list (perhaps empty), or null for what is missing."""
     if isinstance(node, Hole):
         return _EVALUATE[type(node)](node, scope)
-    if isinstance(node, Mapping):
+    if isinstance(node, dict):
         filled = ((evaluate(key, scope), fill(child, scope)) for key, child in node.items() if evaluate(child, scope))
         return {key: item for key, item in filled if item is not ABSENT}
     return node
@@ -469,6 +472,13 @@ def _evaluate_repeat(node: Repeat, scope: Scope) -> str:
     return ",".join(evaluate(node.body, scope.binding({node.index: i})) for i in range(count))
 
 
+def _evaluate_joined(node: JoinEach, scope: Scope) -> str:
+    over = evaluate(node.over, scope) or {}
+    return node.separator.join(
+        str(evaluate(node.body, scope.binding({node.key: key, node.item: over[key]}))) for key in sorted(over)
+    )
+
+
 def _evaluate_filtered(node: Filtered, scope: Scope) -> dict[str, Any]:
     over = evaluate(node.over, scope) or {}
     return {
@@ -483,8 +493,10 @@ _EVALUATE: Final[dict[type[Hole], Callable[[Any, Scope], Any]]] = {
     ChartOnly: lambda n, _: n.filled,
     Text: _evaluate_text,
     Sum: lambda n, s: sum(int(evaluate(t, s)) for t in n.terms),
+    Join: lambda n, s: ",".join(evaluate(n.list, s) or ()),
     Length: lambda n, s: len(evaluate(n.text, s).encode()),
     Repeat: _evaluate_repeat,
+    JoinEach: _evaluate_joined,
     Default: lambda n, s: evaluate(n.first, s) or evaluate(n.fallback, s),
     Merged: lambda n, s: {key: item for layer in n.layers for key, item in (evaluate(layer, s) or {}).items()},
     Filtered: _evaluate_filtered,
@@ -500,6 +512,6 @@ _EVALUATE: Final[dict[type[Hole], Callable[[Any, Scope], Any]]] = {
     Has: lambda n, s: n.item in (evaluate(n.list, s) or ()),
     HasKey: lambda n, s: evaluate(n.key, s) in (evaluate(n.map, s) or {}),
     Contains: lambda n, s: evaluate(n.part, s) in evaluate(n.text, s),
-    IsMap: lambda n, s: isinstance(evaluate(n.node, s), Mapping),
+    IsMap: lambda n, s: isinstance(evaluate(n.node, s), dict),
     Matches: lambda n, s: re.search(n.pattern, evaluate(n.text, s)) is not None,
 }

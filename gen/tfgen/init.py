@@ -1,4 +1,4 @@
-"""``tfgen init``: a commented job.yaml that renders as it is."""
+"""``tfgen init``: a commented job.yaml that renders as it is, alone or in a repository laid out for GitOps."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from tfgen import schema_file
+from tfgen import __version__, defaults, schema_file
 from tfgen.errors import TfgenError, UsageError
 
 SCHEMA_FILE: Final = "job.schema.json"
 """Beside job.yaml, so that editors check and complete it offline, by the schema of this very tfgen."""
 
 _TEMPLATE: Final = """\
-# yaml-language-server: $schema=./{schema}
+# yaml-language-server: $schema={schema}
 #
 # A distributed TensorFlow job. `tfgen render` makes charts/{name} and overlays/{name} of it.
 # What a key means: tfgen explain spec.roles.worker.resources.gpu
@@ -27,7 +27,7 @@ spec:
   strategy: ParameterServer
 
   # Your program and its image. Every task runs it, and finds its role in TF_CONFIG.
-  image: registry.example.com/ml/{name}:1.0.0
+  image: {image}
   command: [python, /opt/train.py]
 
   roles:
@@ -55,8 +55,8 @@ spec:
       claim: {{size: 10Gi, accessMode: ReadWriteMany}}
     # data: {{mountPath: /data, readOnly: true, claim: {{name: datasets}}, for: [chief, worker]}}
 
-  # All pods or none, by a scheduler that can: volcano or kube-batch.
-  # gang: {{scheduler: volcano, queue: default}}
+  # All pods or none, by a scheduler that can: volcano, kube-batch, coscheduling, kueue or kubernetes.
+  # gang: {{scheduler: volcano, queue: research}}
 
   # What is different where. Each becomes overlays/{name}/ENV and charts/{name}/values-ENV.yaml.
   environments:
@@ -66,6 +66,80 @@ spec:
       roles: {{worker: {{replicas: 4}}}}
 """
 
+_DEFAULTS: Final = """\
+# yaml-language-server: $schema=./schemas/tfgen.schema.json
+#
+# What the jobs of this repository have in common. A job that says otherwise has its own way.
+# Where the values of a job are said: tfgen explain jobs/{name}/job.yaml --origin
+apiVersion: tfgen/v1alpha1
+kind: Defaults
+
+# Registry of every image that names none, but for those in a podTemplate.
+registry: registry.example.com/ml
+
+spec:
+  # Where the clusters find this repository, and what applies it there: argocd, flux, or both.
+  gitops:
+    repository: https://git.example.com/ml/jobs.git
+    argocd: {{}}
+    # flux: {{}}
+
+  # Where each environment is. Each job may say what else is different there.
+  environments:
+    dev: {{namespace: ml-dev}}
+    prod: {{namespace: ml}}
+
+  # GPU nodes are tainted, so that nothing else runs there.
+  tolerations:
+  - {{key: nvidia.com/gpu, operator: Exists, effect: NoSchedule}}
+
+  # What lacks a part that it needs completes the jobs that say the rest.
+  # gang: {{queue: research}}
+  # storage: {{data: {{readOnly: true, claim: {{name: datasets}}}}}}
+"""
+
+_GITIGNORE: Final = """\
+# charts/, overlays/ and .tfgen/ are not here: they are what the cluster is made of, and reviewed like code.
+.venv/
+__pycache__/
+"""
+
+_PRE_COMMIT: Final = """\
+repos:
+- repo: local
+  hooks:
+  - id: tfgen
+    name: tfgen check
+    entry: tfgen check jobs
+    language: system
+    pass_filenames: false
+    files: ^(jobs/|charts/|overlays/|\\.tfgen/|tfgen\\.yaml$)
+"""
+
+_WORKFLOW: Final = """\
+# Checks the jobs of a pull request, and that charts/ and overlays/ are what they render to.
+name: tfgen
+on: [pull_request]
+
+permissions:
+  contents: read
+
+jobs:
+  check:
+    runs-on: ubuntu-latest
+    env:
+      TFGEN: git+https://git.example.com/platform/tfgen@v{version} # where your tfgen comes from
+    steps:
+    - uses: actions/checkout@v4
+      with: {{fetch-depth: 0}}
+    - uses: actions/setup-python@v5
+      with: {{python-version: "3.12"}}
+    - run: pip install "$TFGEN"
+    - run: tfgen check jobs --format github --against "origin/$GITHUB_BASE_REF"
+    - run: tfgen render jobs
+    - run: test -z "$(git status --porcelain)" || (git status --short; exit 1)
+"""
+
 
 def new_job(name: str) -> dict[str, str]:
     """The files of a new job by name: its job.yaml, and the schema that editors read.
@@ -73,10 +147,35 @@ def new_job(name: str) -> dict[str, str]:
     Raises:
         UsageError: the name is none that a job can have.
     """
+    _check_name(name)
+    job = _TEMPLATE.format(name=name, schema=f"./{SCHEMA_FILE}", image=f"registry.example.com/ml/{name}:1.0.0")
+    return {"job.yaml": job, SCHEMA_FILE: schema_file.text()}
+
+
+def new_repository(name: str) -> dict[str, str]:
+    """The files of a new repository by path: a first job, the team's defaults, and what checks both.
+
+    Raises:
+        UsageError: the name is none that a job can have.
+    """
+    _check_name(name)
+    return {
+        f"jobs/{name}/job.yaml": _TEMPLATE.format(
+            name=name, schema=f"../../schemas/{SCHEMA_FILE}", image=f"{name}:1.0.0"
+        ),
+        defaults.FILE: _DEFAULTS.format(name=name),
+        f"schemas/{SCHEMA_FILE}": schema_file.text(),
+        "schemas/tfgen.schema.json": schema_file.text(schema_file.DEFAULTS),
+        ".gitignore": _GITIGNORE,
+        ".pre-commit-config.yaml": _PRE_COMMIT,
+        ".github/workflows/tfgen.yaml": _WORKFLOW.format(version=__version__),
+    }
+
+
+def _check_name(name: str) -> None:
     node = schema_file.node(schema_file.load(), ("metadata", "name")) or {}
     if not re.fullmatch(node["pattern"], name) or len(name) > node["maxLength"]:
         raise UsageError(f"{name!r} is no job name: {node['x-pattern-says']}, at most {node['maxLength']} characters")
-    return {"job.yaml": _TEMPLATE.format(name=name, schema=SCHEMA_FILE), SCHEMA_FILE: schema_file.text()}
 
 
 def write_new(folder: Path, files: Mapping[str, str]) -> tuple[Path, ...]:
@@ -91,6 +190,7 @@ def write_new(folder: Path, files: Mapping[str, str]) -> tuple[Path, ...]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for path, text in paths.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("x", encoding="utf-8", newline="\n") as file:
                 file.write(text)
     except OSError as error:

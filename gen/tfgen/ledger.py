@@ -10,6 +10,10 @@
 A file is tfgen's to replace or remove while it has the digest written here; with any other content it is its
 user's. While a render is under way the ledger also has `unfinished`: the digests of the files which that render
 replaces or removes. A killed render leaves both there, so the next one knows old and new alike as tfgen's own.
+
+`input` is the digest of the job as its own file has it. Where something is merged under it, such as a team's defaults,
+`defaults` is the digest of both together. So a job that changed is told from one whose defaults changed, and both from
+one that another version of tfgen wrote.
 """
 
 from __future__ import annotations
@@ -17,10 +21,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from tfgen.errors import TfgenError
 from tfgen.file_tree import RESERVED_PREFIX, path_fault
+from tfgen.record import Record
 
 LEDGER_FOLDER = RESERVED_PREFIX
 _SUFFIX = ".json"
@@ -28,17 +32,20 @@ _VERSION = 1
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
-@dataclass(frozen=True)
-class Ledger:
+class Ledger(Record):
     """What tfgen wrote for one job. Digests are SHA-256 in lower-case hex."""
 
     tool_version: str
     input_digest: str
-    """Digest of what was rendered; empty while unfinished, so that no one takes that render for done."""
+    """Digest of the job that was rendered; empty while unfinished, so that no one takes that render for done."""
     files: Mapping[str, str]
     """Path -> digest of each file as rendered."""
     unfinished: Mapping[str, str] | None = None
     """None when the render came to its end; else path -> digest of what it was to replace or remove."""
+    defaults_digest: str = ""
+    """Digest of the job with what was merged under it; empty where nothing was."""
+    source: str = ""
+    """The job's file, from the root of its repository, by which a job that is gone is known; or empty."""
 
     def paths(self) -> set[str]:
         """Every file that is the job's, those of an unfinished render's past among them."""
@@ -52,6 +59,24 @@ class Ledger:
         """The digest at the last finished render, as far as it is known."""
         return (self.unfinished or {}).get(path) or self.files.get(path)
 
+    def is_of_same_job(self, other: Ledger) -> bool:
+        """Whether the job itself is the same, whatever rendered it and was merged under it."""
+        return self.unfinished is None and self.input_digest == other.input_digest
+
+    def stays(self, target: Ledger) -> bool:
+        """Whether only another version of tfgen, or other defaults, would write the job's files anew."""
+        made_by = (self.tool_version, self.defaults_digest)
+        return self.is_of_same_job(target) and made_by != (target.tool_version, target.defaults_digest)
+
+    def made_otherwise(self, other: Ledger) -> list[str]:
+        """Why another ledger's files may be other ones, though the job is the same."""
+        causes = []
+        if self.tool_version != other.tool_version:
+            causes.append(f"tfgen {self.tool_version} rendered it, and this is {other.tool_version}")
+        if self.defaults_digest != other.defaults_digest:
+            causes.append("the defaults that are merged under it changed")
+        return causes
+
     def to_text(self) -> str:
         """JSON, sorted, with a newline at its end: one changed file is one changed line in a review."""
         data: dict[str, object] = {
@@ -60,6 +85,10 @@ class Ledger:
             "tool": self.tool_version,
             "version": _VERSION,
         }
+        if self.defaults_digest:
+            data["defaults"] = self.defaults_digest
+        if self.source:
+            data["source"] = self.source
         if self.unfinished is not None:
             data["unfinished"] = dict(self.unfinished)
         return json.dumps(data, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
@@ -88,15 +117,17 @@ def parse_ledger(path: str, text: str) -> Ledger:
     if not isinstance(data, dict) or data.get("version") != _VERSION:
         raise _not_a_ledger(path, f"not a ledger of version {_VERSION}, the one that this tfgen reads")
     expected = {"files", "input", "tool", "version"}
-    if data.keys() - {"unfinished"} != expected:
+    if data.keys() - {"defaults", "source", "unfinished"} != expected:
         raise _not_a_ledger(path, f"its keys are {', '.join(sorted(data))}, not {', '.join(sorted(expected))}")
-    if not isinstance(data["input"], str) or not isinstance(data["tool"], str):
-        raise _not_a_ledger(path, "input and tool are not both text")
+    if not all(isinstance(data.get(key, ""), str) for key in ("defaults", "input", "source", "tool")):
+        raise _not_a_ledger(path, "defaults, input, source and tool are not all text")
     return Ledger(
         tool_version=data["tool"],
         input_digest=data["input"],
         files=_digests(path, "files", data["files"]),
         unfinished=_digests(path, "unfinished", data["unfinished"]) if "unfinished" in data else None,
+        defaults_digest=data.get("defaults", ""),
+        source=data.get("source", ""),
     )
 
 

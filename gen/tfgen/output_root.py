@@ -1,14 +1,16 @@
-"""Where `charts/` and `overlays/` go when nobody says: the root of the repository around a folder."""
+"""Where `charts/` and `overlays/` go when nobody says: beside the team's defaults, or to the repository's root."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-_MARKS = (".git", ".tfgen")  # in a worktree or submodule, .git is a file
+from tfgen.defaults import FILE
+
+_MARKS = (FILE, ".git", ".tfgen")  # in a worktree or submodule, .git is a file
 
 
 def output_root(folder: Path) -> Path:
-    """The nearest folder, from this one upwards, that is a git repository or was rendered into; else this one."""
+    """The nearest folder, from this one upwards, with defaults or a git repository, or rendered into; else this one."""
     here = folder.resolve()
     for candidate in (here, *here.parents):
         if any((candidate / mark).exists() for mark in _MARKS):

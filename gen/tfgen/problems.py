@@ -2,15 +2,16 @@
 
     job.yaml:12:7: unknown key "replica"; did you mean "replicas"? [unknown-key]
 
-A `Problem` is data: rules return problems, `cli.py` alone prints them. Lines and columns count from 1, columns in
+A `Problem` is data: rules return problems, `cli` alone prints them. Lines and columns count from 1, columns in
 characters, as editors show them.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from tfgen.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,8 +26,7 @@ class Position(NamedTuple):
     column: int
 
 
-@dataclass(frozen=True)
-class Problem:
+class Problem(Record):
     """One finding. `rule` is the id that docs/rules.md explains."""
 
     file: str

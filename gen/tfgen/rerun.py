@@ -1,39 +1,45 @@
-"""``tfgen rerun``: the name of the next run, put into job.yaml where the last one stands.
-
-    spec:                        spec:
-      run: "2"  # after the fix    run: "3"  # after the fix
-
-The text is edited at that one place, and every other byte stays: a round trip through a YAML library would keep the
-comments, and still rewrite indentation and quotes that nobody asked it to.
-"""
+"""``tfgen rerun``: the name of the next run, put into job.yaml where the last one stands."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path as FilePath
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from tfgen.document import Document, Path, parse
+from tfgen import tunables
+from tfgen.document import Document, Path
 from tfgen.errors import TfgenError, UsageError
-from tfgen.yaml_text import scalar
+from tfgen.job_text import with_values
+from tfgen.problems import Problem
+from tfgen.record import Record
+from tfgen.rules.run_folders import WRITABLE
+
+RULES: Final[Mapping[str, str]] = {
+    "not-fresh": "A run that is to begin anew finds what earlier ones wrote, since no volume has a folder for each.",
+}
+"""What `tfgen rerun` warns of."""
 
 FIRST: Final = "2"
 """The run after the one without a name."""
 
 _LONGEST: Final = 20  # as the job schema has it
 _NUMBERED: Final = re.compile(r"(.*?)([0-9]+)")
-_SCALAR: Final = re.compile(r"\"[^\"]*\"|'[^']*'|[-a-z0-9]*")
+_JOB: Final[Path] = ("spec",)
 
 
-@dataclass(frozen=True)
-class Rerun:
-    """The new text of the file, and the runs before and after."""
+class Raised(Record):
+    """A run and the one after it: the job's, or that of an environment."""
 
-    text: str
+    environment: str | None
     before: str
     after: str
+
+
+class Rerun(Record):
+    """The new text of the file, and the runs that are raised in it."""
+
+    text: str
+    raised: tuple[Raised, ...]
 
 
 def next_run(run: str) -> str:
@@ -59,100 +65,70 @@ def rerun(text: str, document: Document, environment: str | None, *, resume: boo
     """The file with the next run in it.
 
     Args:
-        text: the file's text.
+        text: the file's text, as `job_text.read_text` gives it.
         document: the job in it, which has no errors.
-        environment: the environment that is to run again; None for the job, and so every environment that has no
-            run of its own.
+        environment: the environment that is to run again; None for the job and all of them, where each that has a run
+            of its own gets the one after that.
         resume: go on in the folder of the last run, instead of the new run's own.
 
     Raises:
         UsageError: the job has no such environment.
+        TfgenError: a run's next name is too long, or the job is so written that it cannot be put in.
     """
-    place = _place(document, environment)
     spec = document.data["spec"]
-    said = spec if environment is None else {**spec, **(spec["environments"][environment] or {})}
-    before, after = said.get("run", ""), next_run(said.get("run", ""))
-    changes = {"run": after}
-    if resume and _has_folders(said):
-        changes["resumeFrom"] = said.get("resumeFrom") or before or "1"
-    elif said.get("resumeFrom"):
-        changes["resumeFrom"] = ""
-    edited = text
-    for key, value in reversed(changes.items()):
-        edited = _set(edited, document, (*place, key), value)
-        document = _again(edited, document)
-    _verify(document.data, place, changes)
-    return Rerun(edited, before, after)
+    environments = spec.get("environments", {})
+    if environment is not None and environment not in environments:
+        known = ", ".join(environments) or "none"
+        raise UsageError(f"{document.file}: no environment {environment!r}; it has {known}")
+    changes: dict[Path, dict[str, str]] = {}
+    raised = []
+    for name in (None, *environments) if environment is None else (environment,):
+        own, said, values = spec if name is None else environments[name], _said(spec, name), {}
+        before = said.get("run", "")
+        if name == environment or "run" in own:
+            raised.append(Raised(name, before, next_run(before)))
+            values["run"] = raised[-1].after
+        of_job = {**spec, **changes.get(_JOB, {})}
+        folder = (said.get("resumeFrom") or before or "1") if resume and _has_folders(said) else ""
+        if folder != own.get("resumeFrom", of_job.get("resumeFrom", "")):
+            values["resumeFrom"] = folder
+        if values:
+            changes[_JOB if name is None else (*_JOB, "environments", name)] = values
+    return Rerun(with_values(text, document, changes), tuple(raised))
+
+
+def not_fresh(document: Document, environment: str | None) -> Iterator[Problem]:
+    """What keeps a run from beginning anew: of an environment, or, without one, of the job and all that it has."""
+    spec = document.data["spec"]
+    for name in (environment,) if environment is not None else (None, *spec.get("environments", {})):
+        said = _said(spec, name)
+        if not _has_folders(said):
+            yield _not_fresh(document, said)
+
+
+def _not_fresh(document: Document, said: Mapping[str, Any]) -> Problem:
+    for name, volume in said.get("storage", {}).items():
+        if not volume.get("readOnly") and any(source in volume for source in WRITABLE):
+            place: Path = (*_JOB, "storage", name)
+            message = (
+                f"all runs share storage.{name}, so that a fresh one finds what is there; add runs: Separate to it"
+            )
+            break
+    else:
+        place = _JOB
+        message = (
+            "no volume keeps what a run writes; if the program keeps it elsewhere, a fresh run finds that, "
+            "unless each has a folder by its name, which is in the variable TFGEN_RUN"
+        )
+    return Problem(document.source(place), document.key(place), message, "not-fresh", "warning")
+
+
+def _said(spec: Mapping[str, Any], environment: str | None) -> dict[str, Any]:
+    """What the job says, or what it says in one environment."""
+    job = {key: value for key, value in spec.items() if key != "environments"}
+    return job if environment is None else tunables.merge(job, spec["environments"][environment])
 
 
 def _has_folders(said: Mapping[str, Any]) -> bool:
     """Whether a volume has a folder for each run; else every run finds what the last one left, and needs no word."""
-    volumes = (said.get("storage") or {}).values()
-    return any(isinstance(volume, Mapping) and volume.get("runs") == "Separate" for volume in volumes)
-
-
-def replace_text(path: FilePath, text: str) -> None:
-    """Put a new text in a file's place, whole or not at all.
-
-    Raises:
-        TfgenError: the disk fails.
-    """
-    new = path.with_name(f".{path.name}.tfgen")
-    try:
-        new.write_text(text, encoding="utf-8", newline="\n")
-        new.chmod(path.stat().st_mode)
-        new.replace(path)
-    except OSError as error:
-        new.unlink(missing_ok=True)
-        raise TfgenError(f"{path}: {error.strerror}") from error
-
-
-def _place(document: Document, environment: str | None) -> Path:
-    if environment is None:
-        return ("spec",)
-    environments = document.data["spec"].get("environments", {})
-    if environment not in environments:
-        known = ", ".join(environments) or "none"
-        raise UsageError(f"{document.file}: no environment {environment!r}; it has {known}")
-    return ("spec", "environments", environment)
-
-
-def _set(text: str, document: Document, path: Path, value: str) -> str:
-    """The text with one key of a mapping set; a key that is not there comes before the first."""
-    *above, key = path
-    parent: Any = document.data
-    for step in above:
-        parent = parent[step]
-    lines = text.split("\n")
-    if isinstance(parent, Mapping) and key in parent:
-        line, column = document.value(path)
-        before, old = lines[line - 1][: column - 1], lines[line - 1][column - 1 :]
-        lines[line - 1] = before + _SCALAR.sub(_quoted(value), old, count=1)
-        return "\n".join(lines)
-    line, column = document.value(tuple(above))
-    if lines[line - 1].startswith("{", column - 1):
-        head, rest = lines[line - 1][:column], lines[line - 1][column:]
-        comma = ", " if parent else ""
-        lines[line - 1] = f"{head}{key}: {_quoted(value)}{comma}{rest}"
-    else:
-        lines.insert(line - 1, f"{' ' * (column - 1)}{key}: {_quoted(value)}")
-    return "\n".join(lines)
-
-
-def _quoted(value: str) -> str:
-    """A run's name as a reader sees that it is a name: quoted whenever it could be a number."""
-    return f'"{value}"' if not value or value[0].isdigit() else scalar(value)
-
-
-def _again(text: str, document: Document) -> Document:
-    parsed = parse(text, document.file)
-    name = document.data["metadata"]["name"]
-    return next(d for d in parsed.documents if d.data["metadata"]["name"] == name)
-
-
-def _verify(data: Any, place: Path, changes: Mapping[str, str]) -> None:
-    for step in place:
-        data = data[step]
-    if any(data.get(key) != value for key, value in changes.items()):
-        where = ".".join(str(step) for step in place)
-        raise TfgenError(f"cannot put the new run into {where} as that is written: set {dict(changes)} there by hand")
+    return any(volume.get("runs") == "Separate" for volume in said.get("storage", {}).values())

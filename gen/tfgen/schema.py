@@ -13,7 +13,7 @@ import functools
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from tfgen import schema_messages, tunables
+from tfgen import schema_file, schema_messages, tunables
 from tfgen.problems import Problem, in_order
 from tfgen.schema_file import load, text
 from tfgen.schema_messages import Finding, View
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from jsonschema_rs import Draft7Validator, ValidationError
 
     from tfgen.document import Document, Path
+    from tfgen.schema_file import Schema
 
 # More than are ever said, since some are left unsaid; so a file of nothing but mistakes takes no time.
 _MOST_ERRORS = 4 * schema_messages.MOST
@@ -37,37 +38,43 @@ def check(document: Document) -> tuple[Problem, ...]:
     Environments are merged only over a job without problems: everything else would be said twice.
     """
     data = document.data
-    problems = list(schema_messages.translate(View(document, data), findings(data)))
+    problems = list(schema_messages.translate(View(document, data, load()), findings(data)))
     if not problems:
         for name in data["spec"].get("environments", {}):
             problems += _environment(document, name)
     return in_order(problems)
 
 
+def check_defaults(document: Document) -> tuple[Problem, ...]:
+    """What is wrong with a team's defaults, in order."""
+    view = View(document, document.data, load(schema_file.DEFAULTS))
+    return in_order(schema_messages.translate(view, findings(document.data, schema_file.DEFAULTS)))
+
+
 def _environment(document: Document, name: str) -> Iterator[Problem]:
     data = document.data
     spec = {key: value for key, value in data["spec"].items() if key != "environments"}
-    environment = data["spec"]["environments"][name]
+    environment = tunables.overrides(data["spec"]["environments"][name])
     merged = {**data, "spec": tunables.merge(spec, environment)}
     missing = tunables.missing_sections(spec, environment)
     for section in missing:
         yield schema_messages.missing_section(document, name, section)
     if not missing:
-        yield from schema_messages.translate(View(document, merged, environment=name), findings(merged))
+        yield from schema_messages.translate(View(document, merged, load(), name), findings(merged))
 
 
-def findings(data: Any) -> tuple[Finding, ...]:
-    """What the validator finds, with the nodes of the schema that are broken."""
+def findings(data: Any, name: str = schema_file.NAME) -> tuple[Finding, ...]:
+    """What the validator finds by a schema, with the nodes of the schema that are broken."""
     checkable = _checkable(data)
-    errors = islice(_validator().iter_errors(checkable), _MOST_ERRORS)
-    return tuple(finding for error in errors for finding in _findings(error, checkable))
+    errors = islice(_validator(name).iter_errors(checkable), _MOST_ERRORS)
+    return tuple(finding for error in errors for finding in _findings(error, checkable, load(name)))
 
 
 @functools.cache
-def _validator() -> Draft7Validator:
+def _validator(name: str) -> Draft7Validator:
     import jsonschema_rs  # 20 ms, which commands without a job need not pay
 
-    return jsonschema_rs.Draft7Validator(dict(load()))
+    return jsonschema_rs.Draft7Validator(dict(load(name)))
 
 
 def _checkable(value: Any) -> Any:
@@ -82,11 +89,11 @@ def _checkable(value: Any) -> Any:
     return 0.5 if isinstance(value, float) else value
 
 
-def _findings(error: ValidationError, data: Any) -> Iterator[Finding]:
+def _findings(error: ValidationError, data: Any, schema: Schema) -> Iterator[Finding]:
     *place, keyword = error.schema_path
     if keyword in ("minimum", "maximum") and isinstance(error.instance, float):
         return  # of the fraction that stands in; its type is said
-    found: Any = load()
+    found: Any = schema
     for step in place:
         found = found[step]
     details = error.kind.as_dict()

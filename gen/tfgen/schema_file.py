@@ -1,9 +1,9 @@
-"""The published job schema, and how its nodes are read.
+"""The published schemas, and how their nodes are read.
 
     >>> node(load(), ("spec", "roles", "worker", "replicas"))["maximum"]
     10000
 
-The file is JSON Schema draft-07, in which a validator ignores what stands beside a `$ref`. The keywords that
+A file is JSON Schema draft-07, in which a validator ignores what stands beside a `$ref`. The keywords that
 validators ignore anyway (description, default, examples, x-tunable) may stand there all the same: here they win over
 those of the target, so that one definition serves properties with different descriptions.
 """
@@ -19,28 +19,35 @@ from typing import Any
 Schema = Mapping[str, Any]
 
 NAME = "trainingjob.v1alpha1.schema.json"
+"""The schema of a job."""
+DEFAULTS = "defaults.v1alpha1.schema.json"
+"""The schema of a team's defaults."""
 
 
-def path() -> Path:
-    """Where the file is: inside the installed package, or else in the checkout.
+def path(name: str = NAME) -> Path:
+    """Where a schema's file is: inside the installed package, or else in the checkout.
 
     An editable install has no copy inside the package. `importlib.resources` would find the same two places and
     cost 6 ms more at each start.
     """
     package = Path(__file__).parent
-    installed = package / "schemas" / NAME
-    return installed if installed.exists() else package.parent.parent / "schemas" / NAME
+    installed = package / "schemas" / name
+    return installed if installed.exists() else package.parent.parent / "schemas" / name
 
 
-def text() -> str:
-    """The schema as published."""
-    return path().read_text(encoding="utf-8")
+def text(name: str = NAME) -> str:
+    """A schema as published."""
+    return path(name).read_text(encoding="utf-8")
 
 
-@functools.cache
-def load() -> Schema:
-    """The schema as data, read once. It is shared: nobody changes it."""
-    schema: Schema = json.loads(text())
+def load(name: str = NAME) -> Schema:
+    """A schema as data, read once. It is shared: nobody changes it."""
+    return _load(name)
+
+
+@functools.cache  # which would keep `load()` and `load(NAME)` apart
+def _load(name: str) -> Schema:
+    schema: Schema = json.loads(text(name))
     return schema
 
 
@@ -71,7 +78,7 @@ def entry(schema: Schema, found: Schema, key: str | int) -> Schema | None:
         inner = found.get("items")
     else:
         inner = found.get("properties", {}).get(key) or found.get("additionalProperties")
-    return resolve(schema, inner) if isinstance(inner, Mapping) else None
+    return resolve(schema, inner) if isinstance(inner, dict) else None
 
 
 def node(schema: Schema, path: Sequence[str | int]) -> Schema | None:
@@ -82,6 +89,18 @@ def node(schema: Schema, path: Sequence[str | int]) -> Schema | None:
             return None
         found = entry(schema, found, key)
     return found
+
+
+def complete(schema: Schema, found: Schema, value: Mapping[str, Any]) -> dict[str, Any]:
+    """A record's value with the defaults of what it does not say. A record without a default stays absent."""
+    made: dict[str, Any] = {}
+    for key in found["properties"]:
+        inner = entry(schema, found, key) or {}
+        if key in value:
+            made[key] = complete(schema, inner, value[key]) if is_record(inner) else value[key]
+        elif "default" in inner:
+            made[key] = inner["default"]
+    return made
 
 
 def first_sentence(found: Schema) -> str:

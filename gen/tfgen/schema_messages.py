@@ -10,12 +10,12 @@ constraints breaks the first.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from tfgen import schema_file
 from tfgen.problems import Problem, shown
+from tfgen.record import Record
 from tfgen.schema_words import choices, either, expected, hint_for_key, integers, json_types, meant, nearest, path_name
 
 if TYPE_CHECKING:
@@ -36,9 +36,10 @@ RULES: Mapping[str, str] = {
     "reserved-name": "A name is one that tfgen uses itself.",
     "too-few": "A list or mapping has too few items.",
     "too-long": "A text is too long.",
+    "too-many": "A list or mapping has too many entries.",
     "unknown-key": "A key is not one that the job schema knows.",
-    "wrong-format": "A text does not have the form that its key needs.",
-    "wrong-kind": "The document is not a TrainingJob of tfgen/v1alpha1.",
+    "wrong-format": "A text, or a mapping, does not have the form that its key needs.",
+    "wrong-kind": "The document is not of the kind that its file is to have: a TrainingJob, or Defaults in tfgen.yaml.",
     "wrong-type": "A value is of another type than its key needs.",
 }
 """The ids of the problems that the schema finds, and what each is about."""
@@ -47,8 +48,7 @@ MOST = 100
 """Problems of a document; more help nobody, and each costs a search for the nearest name."""
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(Record):
     """A keyword of the schema that a value breaks.
 
     Attributes:
@@ -65,17 +65,18 @@ class Finding:
     of_key: bool = False
 
 
-@dataclass(frozen=True)
-class View:
+class View(Record):
     """The data that was checked, and where it is written.
 
     Attributes:
         data: the document's, or the job's with the environment merged over it.
+        schema: what it is checked by.
         environment: its name, for merged data: the spec is then looked up in the environment.
     """
 
     document: Document
     data: Any
+    schema: Schema
     environment: str | None = None
 
     def written(self, path: Path) -> Path:
@@ -98,7 +99,8 @@ class View:
     def problem(self, path: Path, message: str, rule: str, *, at_key: bool = False) -> Problem:
         """A problem at the value (or the key) of the path."""
         place = self.document.key if at_key else self.document.value
-        return Problem(self.document.file, place(self.written(path)), message, rule)
+        written = self.written(path)
+        return Problem(self.document.source(written), place(written), message, rule)
 
     def name(self, path: Path) -> str:
         """The path as messages show it."""
@@ -123,7 +125,7 @@ def missing_section(document: Document, environment: str, section: tuple[str, ..
         f"the job has no {shown(name)} that {path_name(path[:3])} could change; "
         f"write {path_name(('spec', *section))} first, or remove this"
     )
-    return Problem(document.file, document.key(path), message, "not-tunable")
+    return Problem(document.source(path), document.key(path), message, "not-tunable")
 
 
 def _without_echoes(findings: Iterable[Finding]) -> Iterator[Finding]:
@@ -153,18 +155,26 @@ def _follows(
         return any(nearest(name, finding.names) for name in misspelt)
     if finding.keyword == "dependencies" and (path, ()) in said:
         return True
-    return bool(misspelt) and finding.keyword in ("oneOf", "minProperties", "maxProperties", "dependencies")
+    return bool(misspelt) and finding.keyword in ("not", "oneOf", "minProperties", "maxProperties", "dependencies")
 
 
 def _unknown_key(view: View, finding: Finding) -> Iterator[Problem]:
     for key in finding.names:
         path = (*finding.path, key)
-        if not finding.of_key and _is_in_spec(path):
+        if not finding.of_key and _is_in_spec(view.schema, path):
             yield _not_tunable(view, path)
         else:
             owner = {"propertyNames": finding.node} if finding.of_key else finding.node
-            message = f"unknown key {shown(key)} in {view.name(finding.path)}{hint_for_key(key, owner)}"
+            hint = _instead(view, path) or hint_for_key(key, owner, view.schema)
+            message = f"unknown key {shown(key)} in {view.name(finding.path)}{hint}"
             yield view.problem(path, message, "unknown-key", at_key=True)
+
+
+def _instead(view: View, path: Path) -> str:
+    """What to write in the place of a habit from Kubernetes."""
+    from tfgen.schema_habits import instead  # which a valid job need not load
+
+    return instead(path, view.value(path))
 
 
 def _not_tunable(view: View, path: Path) -> Problem:
@@ -176,15 +186,15 @@ def _not_tunable(view: View, path: Path) -> Problem:
     return view.problem(path, message, "not-tunable", at_key=True)
 
 
-def _is_in_spec(path: Path) -> bool:
+def _is_in_spec(schema: Schema, path: Path) -> bool:
     """Whether the path of an environment is one that the spec knows."""
     inside = path[:2] == ("spec", "environments") and len(path) > 3
-    return inside and schema_file.node(schema_file.load(), ("spec", *path[3:])) is not None
+    return inside and schema_file.node(schema, ("spec", *path[3:])) is not None
 
 
 def _missing_key(view: View, finding: Finding) -> Iterator[Problem]:
     (name,) = finding.names
-    found = schema_file.resolve(schema_file.load(), finding.node["properties"][name])
+    found = schema_file.resolve(view.schema, finding.node["properties"][name])
     message = f"missing key {shown(name)} in {view.name(finding.path)}: {schema_file.first_sentence(found)}"
     yield view.problem(finding.path, message.rstrip("."), "missing-key", at_key=True)
 
@@ -203,8 +213,10 @@ def _wrong_type(view: View, finding: Finding) -> Iterator[Problem]:
         yield view.problem(finding.path, message, "nothing-to-remove")
         return
     text = view.text(finding.path) or ""
-    message = f"{view.name(finding.path)}: found {_found(value, text)}, expected {expected(finding.node)}"
-    yield view.problem(finding.path, message + _hint(value, text, finding.node), "wrong-type")
+    hint = _instead(view, finding.path) if json_types(finding.node) == ["object"] else ""
+    wanted = expected(finding.node) + ("" if hint else _such_as(view, finding))
+    message = f"{view.name(finding.path)}: found {_found(value, text)}, expected {wanted}"
+    yield view.problem(finding.path, message + (hint or _hint(value, text, finding.node)), "wrong-type")
 
 
 def _wrong_constant(view: View, finding: Finding) -> Iterator[Problem]:
@@ -256,11 +268,20 @@ def _too_long(view: View, finding: Finding) -> Iterator[Problem]:
 
 
 def _too_few(view: View, finding: Finding) -> Iterator[Problem]:
-    if "maxProperties" in finding.node:
+    if finding.node.get("maxProperties") == 1:
         yield from _not_exactly_one(view, finding)
         return
     wanted = f"one of {either(finding.node['properties'])}" if "properties" in finding.node else "one item"
     yield view.problem(finding.path, f"{view.name(finding.path)}: found none, expected at least {wanted}", "too-few")
+
+
+def _too_many(view: View, finding: Finding) -> Iterator[Problem]:
+    if finding.node.get("maxProperties") == 1:
+        yield from _not_exactly_one(view, finding)
+        return
+    most, count = finding.node[finding.keyword], len(view.value(finding.path))
+    message = f"{view.name(finding.path)}: found {count}, expected at most {most}"
+    yield view.problem(finding.path, message, "too-many", at_key=True)
 
 
 def _not_exactly_one(view: View, finding: Finding) -> Iterator[Problem]:
@@ -290,11 +311,12 @@ _SAY: Mapping[str, Callable[[View, Finding], Iterator[Problem]]] = {
     "minimum": _out_of_range,
     "maximum": _out_of_range,
     "minItems": _too_few,
+    "maxItems": _too_many,
     "uniqueItems": _duplicate_item,
     "additionalProperties": _unknown_key,
     "oneOf": _not_exactly_one,
     "minProperties": _too_few,
-    "maxProperties": _not_exactly_one,
+    "maxProperties": _too_many,
     "dependencies": _missing_companion,
     "required": _missing_key,
 }
@@ -305,11 +327,12 @@ SAID = tuple(_SAY)
 def _other_kind(view: View) -> Problem | None:
     """The one problem of a document of another kind, in which nothing else is worth saying."""
     kind = view.data.get("kind") if isinstance(view.data, dict) else None
-    if kind == "TrainingJob" or not isinstance(kind, str) or nearest(kind, ["TrainingJob"]):
+    wanted = view.schema["properties"]["kind"]["const"]
+    if kind == wanted or not isinstance(kind, str) or nearest(kind, [wanted]):
         return None
     version = view.data.get("apiVersion")
     of = f" of {shown(version)}" if isinstance(version, str) else ""
-    message = f"found a document of kind {shown(kind)}{of}, expected kind TrainingJob of tfgen/v1alpha1"
+    message = f"found a document of kind {shown(kind)}{of}, expected kind {wanted} of tfgen/v1alpha1"
     return view.problem(("kind",), message, "wrong-kind")
 
 
@@ -337,6 +360,19 @@ def _hint(value: Any, text: str, node: Schema) -> str:
         empty = next((_EMPTY[kind] for kind in json_types(node) if kind in _EMPTY), None)
         return f"; write {empty} for an empty one" if empty else ""
     return f'; quote it: "{text}"' if "string" in json_types(node) else ""
+
+
+def _such_as(view: View, finding: Finding) -> str:
+    """The example of a key that takes nothing that can be told in a word."""
+    found = schema_file.node(view.schema, finding.path) or {}
+    if (
+        view.value(finding.path) is None
+        or "examples" not in found
+        or not {"object", "array"}.issuperset(json_types(finding.node))
+    ):
+        return ""
+    example = shown(found["examples"][0])
+    return "" if example.endswith("...") else f" such as {example}"
 
 
 _EMPTY = {"string": '""', "object": "{}", "array": "[]"}

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from tfgen.problems import shown
-from tfgen.schema_file import load, resolve
+from tfgen.schema_file import resolve
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -63,17 +63,48 @@ def choices(node: Schema) -> list[str]:
     return [key for choice in node["oneOf"] for key in choice["required"]]
 
 
-def hint_for_key(key: str, owner: Schema) -> str:
+def hint_for_key(key: str, owner: Schema, schema: Schema) -> str:
     """What was probably meant by a key that a mapping does not have, and what is allowed where that is short."""
     known = owner["properties"] if "properties" in owner else owner["propertyNames"]["enum"]
     listed = f" (allowed: {', '.join(sorted(known))})" if len(known) <= _SHORT_LIST else ""
-    return meant(nearest(key, known) or _nested(key, owner)) + listed
+    found = _in_our_words(key, known) or nearest(key, known) or _nested(key, owner, schema) or _of_spec(key, schema)
+    return meant(found) + listed
 
 
-def _nested(key: str, owner: Schema) -> str | None:
+# What Kubernetes, the TFJob operator or Volcano call it, by the key that it is, or is under, in a job.
+_OTHER_WORDS = {
+    "activeDeadlineSeconds": "deadline",
+    "backoffLimit": "retries",
+    "containers": "podTemplate",
+    "master": "chief",
+    "minMember": "minAvailable",
+    "parallelism": "replicas",
+    "queue": "gang.queue",
+    "replicas": "roles.worker.replicas",
+    "schedulerName": "gang.scheduler",
+    "securityContext": "security",
+    "tfReplicaSpecs": "roles",
+    "volumeMounts": "storage",
+    "volumes": "storage",
+}
+
+
+def _in_our_words(key: str, known: Iterable[str]) -> str | None:
+    """`storage` for `volumes`, in a mapping that has it."""
+    ours = _OTHER_WORDS.get(key) or _OTHER_WORDS.get(key.lower(), "")
+    return ours if ours.partition(".")[0] in known else None
+
+
+def _of_spec(key: str, schema: Schema) -> str | None:
+    """`spec.labels` for `labels` that stand elsewhere, as in Kubernetes' metadata."""
+    spec = schema["properties"].get("spec", {}).get("properties", {})
+    return f"spec.{key}" if key in spec else None
+
+
+def _nested(key: str, owner: Schema, schema: Schema) -> str | None:
     """`resources.gpu` for a `gpu` that stands where resources do."""
     for name, written in owner.get("properties", {}).items():
-        if key in resolve(load(), written).get("properties", {}):
+        if key in resolve(schema, written).get("properties", {}):
             return f"{name}.{key}"
     return None
 

@@ -1,54 +1,122 @@
-"""The job files that a command is given: read from disk, nothing else.
+"""The job files that a command is given, and the defaults under them: read from disk, nothing else.
 
-read_sources([Path("examples")])  ->  [Source("examples/dist-mnist/job.yaml", "apiVersion: tfgen/...")]
+read_sources([Path("jobs")])  ->  [Source("jobs/mnist/job.yaml", b"apiVersion: tfgen/...", Source("tfgen.yaml", ...))]
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
+from tfgen.defaults import FILE
 from tfgen.document import MAX_BYTES
 from tfgen.errors import UsageError
+from tfgen.output_root import output_root
+from tfgen.record import Record
 
 # In a folder, a file is ours when a document of it says so: a GitOps repository is full of other YAML.
 _OURS: Final = re.compile(rb"^[\"']?apiVersion[\"']?:\s*[\"']?tfgen/", re.MULTILINE)
 _SUFFIXES: Final = (".yaml", ".yml")
 
 
-@dataclass(frozen=True)
-class Source:
-    """A file's name as it is to be reported, and its bytes."""
+class Source(Record):
+    """A file's name as it is to be reported, its content, and the team's defaults for the jobs in it."""
 
     file: str
-    content: bytes
+    content: bytes | str
+    defaults: Source | None = None
 
 
-def read_sources(paths: Iterable[Path]) -> list[Source]:
+def read_sources(paths: Iterable[Path], *, may_be_none: bool = False) -> list[Source]:
     """The files named, and of each folder those below it that hold a tfgen document; each once, in order of name.
+
+    Args:
+        paths: files and folders.
+        may_be_none: whether a folder may have no such file, and a path not be there at all.
 
     Raises:
         UsageError: a path that cannot be read, or a folder without any such file.
     """
     sources: dict[str, Source] = {}
     for path in paths:
-        found = list(_below(path)) if path.is_dir() else [Source(str(path), _read(path))]
-        if not found:
+        if may_be_none and not path.exists():
+            continue
+        found = list(_below(path)) if path.is_dir() else [Source(str(path), _read(path), _defaults(path))]
+        if not found and not may_be_none:
             raise UsageError(f"{path}: no file below it holds a document with apiVersion tfgen/...")
         sources |= {source.file: source for source in found}
     return list(sources.values())
 
 
+def source_name(path: Path) -> str:
+    """A job's file, or a folder of such, from the root of its repository: the same from wherever a command is given."""
+    whole = path.resolve()
+    return whole.relative_to(output_root(whole if whole.is_dir() else whole.parent)).as_posix()
+
+
+def removed_sources(paths: Iterable[Path], revision: str) -> list[str]:
+    """Of the files and folders named, and below them, what is no more and held a tfgen document in a commit."""
+    from tfgen import git  # and with it subprocess, which reading alone does not need
+
+    found = []
+    for path in paths:
+        if path.is_dir():
+            names = git.changed(path, revision, is_removed=True)
+            contents = git.committed_files([path / name for name in names], revision)
+        elif not path.exists():
+            contents = {path / name: content for name, content in git.committed_below(path, revision).items()}
+        else:
+            continue
+        for file, content in sorted(contents.items()):
+            is_hidden = any(part.startswith(".") for part in file.relative_to(path).parts)
+            if file.suffix in _SUFFIXES and file.name != FILE and not is_hidden and _OURS.search(content):
+                found.append(str(file))
+    return found
+
+
 def _below(folder: Path) -> Iterator[Source]:
-    for path in sorted(folder.rglob("*")):
-        hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-        if path.suffix in _SUFFIXES and not hidden and path.is_file():
+    for path in sorted(_files(folder)):
+        if path.suffix in _SUFFIXES and path.name != FILE and path.is_file():
             content = _read(path)
             if _OURS.search(content):
-                yield Source(str(path), content)
+                yield Source(str(path), content, _defaults(path))
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """All that is below a folder and not hidden. A folder that cannot be read may hold jobs: they are not gone."""
+    for above, folders, names in os.walk(folder, onerror=_unreadable):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        yield from (Path(above) / name for name in names if not name.startswith("."))
+
+
+def _unreadable(error: OSError) -> NoReturn:
+    raise UsageError(f"{error.filename}: {error.strerror}") from error
+
+
+def _defaults(job: Path) -> Source | None:
+    """The nearest tfgen.yaml, from the job's folder upwards to the root of its repository."""
+    path = defaults_path(job)
+    return Source(str(path), _read(path)) if path else None
+
+
+def defaults_path(job: Path) -> Path | None:
+    """Where the defaults of a job's file are, named as the job is: by an absolute path or one from here."""
+    found = _nearest(job.resolve().parent)
+    if found is None or job.is_absolute():
+        return found
+    return Path(os.path.relpath(found))
+
+
+def _nearest(folder: Path) -> Path | None:
+    for candidate in (folder, *folder.parents):
+        if (candidate / FILE).is_file():
+            return candidate / FILE
+        if (candidate / ".git").exists():
+            return None
+    return None
 
 
 def _read(path: Path) -> bytes:

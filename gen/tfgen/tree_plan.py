@@ -8,27 +8,38 @@ The law: a byte that tfgen did not write is lost only when `force` was asked for
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 
 from tfgen.errors import TfgenError
 from tfgen.file_tree import FileTree, digest_of
 from tfgen.ledger import Ledger, ledger_path
+from tfgen.record import Record
 
 
-@dataclass(frozen=True)
-class Rendering:
-    """What one job was rendered to. An empty tree takes the job's files, and its ledger, away."""
+class Rendering(Record):
+    """What one job was rendered to. An empty tree takes the job's files, and its ledger, away.
+
+    Attributes:
+        shared: paths of the tree that other jobs may have too; such a file goes with the last of them.
+        source: the job's file, from the root of its repository.
+    """
 
     job: str
     tree: FileTree
     input_digest: str
+    defaults_digest: str = ""
+    shared: frozenset[str] = frozenset()
+    source: str = ""
+
+    def ledger(self, tool_version: str) -> Ledger:
+        """The job's ledger once all is written."""
+        digests = {path: digest_of(text) for path, text in self.tree.files.items()}
+        return Ledger(tool_version, self.input_digest, digests, None, self.defaults_digest, self.source)
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(Record):
     """What is on disk at a path: a file's SHA-256, or why no file can be there, or (both None) nothing."""
 
     digest: str | None = None
@@ -46,8 +57,7 @@ class Action(StrEnum):
     """A file of an earlier render that is no longer there, nor wanted."""
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(Record):
     """One path's fate. `found` is the digest on disk that the decision rests on, None for no file."""
 
     path: str
@@ -56,8 +66,7 @@ class Change:
     text: str | None = None
 
 
-@dataclass(frozen=True)
-class Conflict:
+class Conflict(Record):
     """A path that tfgen may not write; `force` takes it all the same where `can_force`."""
 
     path: str
@@ -78,8 +87,7 @@ class ConflictsError(TfgenError):
         self.conflicts = conflicts
 
 
-@dataclass(frozen=True)
-class JobPlan:
+class JobPlan(Record):
     """The changes for one job, and its ledger before and after them."""
 
     rendering: Rendering
@@ -110,18 +118,20 @@ class JobPlan:
                 replaced[change.path] = change.found
             elif (last := self.before.last_finished(change.path)) is not None:
                 replaced[change.path] = last
-        return Ledger(self.target.tool_version, "", self.target.files, replaced)
+        return Ledger(self.target.tool_version, "", self.target.files, replaced, source=self.target.source)
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(Record):
     """What writing some renderings to `out` does: all of it, or nothing while there are conflicts."""
 
     out: Path
     force: bool
+    upgrade: bool
     ledgers: Mapping[str, Ledger]
     """Job -> ledger, of every job below `out`, as this plan found them."""
     jobs: tuple[JobPlan, ...]
+    kept: tuple[Rendering, ...]
+    """Jobs that stay as an earlier tfgen, or earlier defaults, made them."""
     conflicts: tuple[Conflict, ...]
     lost: tuple[Conflict, ...]
     """What `force` overrides: what each of these says is lost."""
@@ -130,7 +140,7 @@ class Plan:
 
     @property
     def created(self) -> tuple[str, ...]:
-        """Paths of files that are to be made."""
+        """Paths of files that are to be made, in order, each once."""
         return self._paths(Action.CREATE)
 
     @property
@@ -157,7 +167,7 @@ class Plan:
         return (change for job in self.jobs for change in job.changes)
 
     def _paths(self, action: Action) -> tuple[str, ...]:
-        return tuple(sorted(change.path for change in self.changes() if change.action is action))
+        return tuple(sorted({change.path for change in self.changes() if change.action is action}))
 
 
 def owners(ledgers: Mapping[str, Ledger]) -> dict[str, tuple[str, ...]]:
@@ -176,6 +186,8 @@ def plan_job(
     owned: Mapping[str, tuple[str, ...]],
     found: Mapping[str, Found],
     read: Callable[[str], str],
+    others: Sequence[Ledger],
+    final: Mapping[str, int],
 ) -> tuple[JobPlan, tuple[Conflict, ...]]:
     """Decides each path of the tree and of the ledger, as `force` would have it; conflicts say what that overrides.
 
@@ -186,48 +198,60 @@ def plan_job(
         owned: What `owners` gives for all ledgers.
         found: What is on disk, for each path of the tree and of the ledger.
         read: The text on disk at a path; asked for only where a conflict has to say what is lost.
+        others: The ledgers of all other jobs.
+        final: How many jobs have each path, case folded, in the end.
     """
     changes: list[Change] = []
     conflicts: list[Conflict] = []
     tree = rendering.tree.files
-    digests = {path: digest_of(text) for path, text in tree.items()}
+    target = rendering.ledger(tool_version)
 
     def owner(path: str) -> str | None:
         return next((job for job in owned.get(path.casefold(), ()) if job != rendering.job), None)
 
+    def is_ours(path: str, digest: str) -> bool:
+        known = [before, *(others if path in rendering.shared else ())]
+        return any(ledger is not None and ledger.wrote(path, digest) for ledger in known)
+
+    own = {path.casefold() for path in tree}
+
+    def is_kept(path: str) -> bool:
+        return final.get(path.casefold(), 0) > (path.casefold() in own)
+
     for path, text in tree.items():
         here = found[path]
-        if other := owner(path):
+        if path not in rendering.shared and (other := owner(path)):
             conflicts.append(Conflict(path, f"belongs to job {other} ({ledger_path(other)})", can_force=False))
         elif here.obstacle:
             conflicts.append(Conflict(path, here.obstacle, can_force=False))
         elif here.digest is None:
             changes.append(Change(path, Action.CREATE, None, text))
-        elif here.digest == digests[path]:
+        elif here.digest == target.files[path]:
             changes.append(Change(path, Action.KEEP, here.digest, text))
         else:
             changes.append(Change(path, Action.CHANGE, here.digest, text))
+            if is_ours(path, here.digest):
+                continue
             if before is None or path not in before.paths():
                 reason = f"not written by tfgen; --force replaces it, and {_loss(read(path), text)}"
                 conflicts.append(Conflict(path, reason, can_force=True))
-            elif not before.wrote(path, here.digest):
+            else:
                 reason = f"edited since tfgen wrote it; --force replaces it, and {_loss(read(path), text)}"
                 conflicts.append(Conflict(path, reason, can_force=True))
 
     stale = before.paths() - tree.keys() if before else set()
     for path in sorted(stale):
         here = found[path]
-        if here.digest is None or owner(path):
+        if here.digest is None or is_kept(path):
             changes.append(Change(path, Action.FORGET))
             continue
         changes.append(Change(path, Action.REMOVE, here.digest))
-        if before and not before.wrote(path, here.digest):
+        if not (before and before.wrote(path, here.digest)) and not any(o.wrote(path, here.digest) for o in others):
             reason = (
                 f"edited since tfgen wrote it, and no longer rendered; --force removes it, and {_loss(read(path), '')}"
             )
             conflicts.append(Conflict(path, reason, can_force=True))
 
-    target = Ledger(tool_version, rendering.input_digest, digests)
     return JobPlan(rendering, before, target, tuple(changes)), tuple(conflicts)
 
 

@@ -10,14 +10,14 @@ finished. Each step is on the medium before the next begins, so that this holds 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from tfgen import __version__
 from tfgen.errors import TfgenError
-from tfgen.file_tree import FileTree, digest_of, path_fault
+from tfgen.file_tree import FileTree, path_fault
 from tfgen.ledger import LEDGER_FOLDER, Ledger, job_of, ledger_path, parse_ledger
 from tfgen.output_folder import OutputFolder, is_temporary, temporary_path
 from tfgen.tree_plan import Action, ConflictsError, JobPlan, Plan, Rendering, owners, plan_job
@@ -28,34 +28,27 @@ _LOSS_READ = 1 << 20
 """Characters of a user's file that are read to say what of it would be lost."""
 
 
-@dataclass(frozen=True)
-class Drift:
-    """Where the disk is not what the renderings say; paths, sorted."""
-
-    missing: tuple[str, ...]
-    different: tuple[str, ...]
-    extra: tuple[str, ...]
-    """Files that are there still, are in the ledger, and are no longer rendered."""
-
-    def __bool__(self) -> bool:
-        return bool(self.missing or self.different or self.extra)
-
-
 def read_ledgers(out: Path) -> dict[str, Ledger]:
     """Job -> ledger, for all jobs below `out`. Raises TfgenError that names every file that is no ledger."""
     with _reading(out) as folder:
         return _ledgers(folder)
 
 
-def plan_write(out: Path, renderings: Iterable[Rendering], *, force: bool = False) -> Plan:
+def plan_write(out: Path, renderings: Iterable[Rendering], *, force: bool = False, upgrade: bool = True) -> Plan:
     """What `apply` will do; reads the disk, and writes nothing.
+
+    Args:
+        out: The output folder.
+        renderings: What is to be there, each job whole.
+        force: Write over what the user edited.
+        upgrade: Write anew what only this version of tfgen, or other defaults, change (`Ledger.stays`).
 
     Raises:
         FileTreeError: Two renderings have one path.
         TfgenError: The disk, or a ledger, cannot be read.
     """
     with _reading(out) as folder:
-        return _plan(folder, tuple(renderings), force=force)
+        return _plan(folder, tuple(renderings), force=force, upgrade=upgrade)
 
 
 def apply(plan: Plan) -> Plan:
@@ -74,28 +67,12 @@ def apply(plan: Plan) -> Plan:
         return plan
     with OutputFolder(plan.out, create=True) as folder, folder.locked(LEDGER_FOLDER, LOCK_WAIT_S):
         if _ledgers(folder) != plan.ledgers:
-            plan = _plan(folder, tuple(job.rendering for job in plan.jobs), force=plan.force)
+            renderings = (*(job.rendering for job in plan.jobs), *plan.kept)
+            plan = _plan(folder, renderings, force=plan.force, upgrade=plan.upgrade)
             if plan.conflicts:
                 raise ConflictsError(plan.conflicts)
         _write(folder, plan)
     return plan
-
-
-def drift(out: Path, renderings: Iterable[Rendering]) -> Drift:
-    """Compares the renderings with the disk, and writes nothing. Raises TfgenError if it cannot be read."""
-    renderings = tuple(renderings)
-    with _reading(out) as folder:
-        wanted = _combined(renderings).files
-        recorded = _recorded(renderings, _ledgers(folder))
-        found = folder.survey(wanted.keys() | recorded)
-    absent = {path for path, here in found.items() if here.digest is None and here.obstacle is None}
-    return Drift(
-        missing=tuple(path for path in wanted if path in absent),
-        different=tuple(
-            path for path in wanted if path not in absent and found[path].digest != digest_of(wanted[path])
-        ),
-        extra=tuple(sorted(path for path in recorded - wanted.keys() if found[path].digest is not None)),
-    )
 
 
 @contextmanager
@@ -129,7 +106,8 @@ def _combined(renderings: tuple[Rendering, ...]) -> FileTree:
         if other := names.get(job.casefold()):
             raise TfgenError(f"{job!r} and {other!r} are two jobs with one ledger; give one of them another name")
         names[job.casefold()] = job
-    return FileTree.combine({f"job {rendering.job}": rendering.tree for rendering in renderings})
+    trees = {f"job {rendering.job}": rendering.tree for rendering in renderings}
+    return FileTree.combine(trees, shared=frozenset().union(*(rendering.shared for rendering in renderings)))
 
 
 def _recorded(renderings: tuple[Rendering, ...], ledgers: Mapping[str, Ledger]) -> set[str]:
@@ -137,27 +115,55 @@ def _recorded(renderings: tuple[Rendering, ...], ledgers: Mapping[str, Ledger]) 
     return {path for r in renderings if r.job in ledgers for path in ledgers[r.job].paths()}
 
 
-def _plan(folder: OutputFolder, renderings: tuple[Rendering, ...], *, force: bool) -> Plan:
-    wanted = _combined(renderings).files
+def _plan(folder: OutputFolder, renderings: tuple[Rendering, ...], *, force: bool, upgrade: bool) -> Plan:
     ledgers = _ledgers(folder)
+    kept = () if upgrade else tuple(r for r in renderings if _stays(r, ledgers.get(r.job)))
+    renderings = tuple(r for r in renderings if r not in kept)
+    wanted = _combined(renderings).files
     found = folder.survey(wanted.keys() | _recorded(renderings, ledgers))
     owned = owners(ledgers)
 
     def read(path: str) -> str:
         return folder.read_text(path, _LOSS_READ)
 
-    planned = [plan_job(r, ledgers.get(r.job), __version__, owned, found, read) for r in renderings]
+    final = _final(renderings, ledgers)
+    planned = [
+        plan_job(
+            rendering,
+            ledgers.get(rendering.job),
+            __version__,
+            owned,
+            found,
+            read,
+            others=[ledger for job, ledger in ledgers.items() if job != rendering.job],
+            final=final,
+        )
+        for rendering in renderings
+    ]
     jobs = tuple(job for job, _ in planned)
     conflicts = sorted((one for _, some in planned for one in some), key=lambda one: one.path)
     return Plan(
         out=folder.path,
         force=force,
+        upgrade=upgrade,
         ledgers=ledgers,
         jobs=jobs,
+        kept=kept,
         conflicts=tuple(one for one in conflicts if not (force and one.can_force)),
         lost=tuple(one for one in conflicts if force and one.can_force),
         leftovers=_leftovers(folder, jobs),
     )
+
+
+def _stays(rendering: Rendering, before: Ledger | None) -> bool:
+    return before is not None and before.stays(rendering.ledger(__version__))
+
+
+def _final(renderings: tuple[Rendering, ...], ledgers: Mapping[str, Ledger]) -> Counter[str]:
+    """How many jobs have each path, case folded, when all is written."""
+    rendered = {rendering.job: rendering.tree.files for rendering in renderings}
+    untouched = [ledger.paths() for job, ledger in ledgers.items() if job not in rendered]
+    return Counter(path.casefold() for files in (*untouched, *rendered.values()) for path in files)
 
 
 def _leftovers(folder: OutputFolder, jobs: Iterable[JobPlan]) -> tuple[str, ...]:

@@ -5,7 +5,8 @@
 
 A property with `x-tunable: true` is tunable; on a record it holds for all that the record has, but for what says
 `x-tunable: false`. A values path is the spec's path without `spec`. A record without a default is a *section* (each
-role, the gang): it has tunables only in a job that has the section. From here come values.yaml, values.schema.json
+role, the gang): it has tunables only in a job that has the section; and a workload kind has none for what it never
+reads (`kinds`). From here come values.yaml, values.schema.json
 and what an environment may say (`environment_schema`).
 """
 
@@ -13,10 +14,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
-from tfgen import schema_file
+from tfgen import kinds, schema_file
+from tfgen.record import Record
 from tfgen.schema_file import Schema, is_record, resolve
 
 Kind = Literal["string", "integer", "boolean", "quantity", "map", "list"]
@@ -31,8 +32,7 @@ _KINDS: Mapping[str, Kind] = {
 }
 
 
-@dataclass(frozen=True)
-class Tunable:
+class Tunable(Record):
     """One value of the chart. `schema` is the resolved node of the property."""
 
     path: ValuesPath
@@ -42,8 +42,7 @@ class Tunable:
     schema: Schema
 
 
-@dataclass(frozen=True)
-class Leaf:
+class Leaf(Record):
     """A tunable, its node as the file has it (a `$ref` not followed), and the sections that it is in."""
 
     tunable: Tunable
@@ -51,9 +50,14 @@ class Leaf:
     sections: tuple[ValuesPath, ...]
 
 
-def tunables(spec: Mapping[str, Any]) -> tuple[Tunable, ...]:
-    """The tunables of a job, in the schema's order: those of the sections that its spec has."""
-    return tuple(leaf.tunable for leaf in _present(spec))
+def tunables(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> tuple[Tunable, ...]:
+    """The tunables of a job, in the schema's order: those of the sections that its spec has.
+
+    Args:
+        spec: the job's.
+        of_any_kind: also those that its workload kind never reads.
+    """
+    return tuple(leaf.tunable for leaf in _present(spec, of_any_kind=of_any_kind))
 
 
 def at(path: Sequence[str]) -> Tunable:
@@ -68,21 +72,38 @@ def at(path: Sequence[str]) -> Tunable:
     return leaf.tunable
 
 
-def values(spec: Mapping[str, Any]) -> dict[str, Any]:
+def values(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> dict[str, Any]:
     """The complete values of a job: each tunable, with its default where the spec says nothing.
 
     Keys are in the schema's order, and sorted where the schema has none, so that equal specs print alike.
+
+    Args:
+        spec: the job's.
+        of_any_kind: also those that its workload kind never reads.
     """
-    return _complete(spec, spec)
+    return _complete(spec, spec, of_any_kind=of_any_kind)
 
 
-def environment_values(spec: Mapping[str, Any], name: str) -> dict[str, Any]:
+def environment_values(spec: Mapping[str, Any], name: str, *, of_any_kind: bool = False) -> dict[str, Any]:
     """The complete values of one environment, as Helm merges them over the job's.
 
     Raises:
         KeyError: the spec has no such environment.
     """
-    return _complete(spec, merge(values(spec), spec["environments"][name]))
+    return _of_environment(spec, values(spec, of_any_kind=of_any_kind), name, of_any_kind=of_any_kind)
+
+
+def all_values(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What `values` gives, and what `environment_values` gives for each environment by its name."""
+    own = values(spec, of_any_kind=of_any_kind)
+    names = spec.get("environments") or {}
+    return own, {name: _of_environment(spec, own, name, of_any_kind=of_any_kind) for name in names}
+
+
+def overrides(environment: Mapping[str, Any]) -> dict[str, Any]:
+    """What an environment changes of the chart's values: all but its place."""
+    place = schema_file.load()["definitions"]["place"]["properties"]
+    return {key: value for key, value in environment.items() if key not in place}
 
 
 def merge(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -93,7 +114,7 @@ def merge(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     merged = {key: value for key, value in under.items() if key not in over or over[key] is not None}
     for key, value in over.items():
         below = under.get(key)
-        if isinstance(value, Mapping) and isinstance(below, Mapping):
+        if isinstance(value, dict) and isinstance(below, dict):
             merged[key] = merge(below, value)
         elif value is not None or key not in under:
             merged[key] = value
@@ -102,8 +123,7 @@ def merge(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 def missing_sections(spec: Mapping[str, Any], environment: Mapping[str, Any]) -> tuple[ValuesPath, ...]:
     """The sections that an environment changes and the job does not have."""
-    sections = dict.fromkeys(section for leaf in _all().values() for section in leaf.sections)
-    return tuple(section for section in sections if _has(environment, section) and not _has(spec, section))
+    return tuple(section for section in _sections() if _has(environment, section) and not _has(spec, section))
 
 
 def values_schema(spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -131,31 +151,53 @@ def values_schema(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 def in_order(value: Any, found: Schema) -> Any:
     """A copy with the keys of its mappings in the order of the schema node, and sorted where that has none."""
+    if not isinstance(value, dict | list):
+        return value
     schema = schema_file.load()
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         known = [key for key in found.get("properties", ()) if key in value]
         keys = known + sorted(key for key in value if key not in known)
         return {key: in_order(value[key], schema_file.entry(schema, found, key) or {}) for key in keys}
-    if isinstance(value, list):
-        items = schema_file.entry(schema, found, 0) or {}
-        return [in_order(item, items) for item in value]
-    return value
+    items = schema_file.entry(schema, found, 0) or {}
+    return [in_order(item, items) for item in value]
 
 
-def _complete(spec: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
+def _of_environment(spec: Mapping[str, Any], own: Mapping[str, Any], name: str, *, of_any_kind: bool) -> dict[str, Any]:
+    return _complete(spec, merge(own, overrides(spec["environments"][name])), of_any_kind=of_any_kind)
+
+
+def _complete(spec: Mapping[str, Any], said: Mapping[str, Any], *, of_any_kind: bool) -> dict[str, Any]:
     complete: dict[str, Any] = {}
-    for tunable in tunables(spec):
+    for tunable in tunables(spec, of_any_kind=of_any_kind):
         *records, name = tunable.path
         place, source = complete, said
         for record in records:
             place = place.setdefault(record, {})
             source = source.get(record, {})
-        place[name] = in_order(source.get(name, tunable.default), tunable.schema)
+        place[name] = in_order(source[name], tunable.schema) if name in source else tunable.default
     return complete
 
 
-def _present(spec: Mapping[str, Any]) -> tuple[Leaf, ...]:
-    return tuple(leaf for leaf in _all().values() if all(_has(spec, section) for section in leaf.sections))
+def _present(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> tuple[Leaf, ...]:
+    has = frozenset(section for section in _sections() if _has(spec, section))
+    return _with(has, () if of_any_kind else tuple(each.path for each in kinds.without(spec)))
+
+
+@functools.cache
+def _with(has: frozenset[ValuesPath], lacks: tuple[str, ...]) -> tuple[Leaf, ...]:
+    """The tunables of a job that has these sections and lacks what its kind does without."""
+    without = [path.split(".") for path in lacks]
+    return tuple(
+        leaf
+        for leaf in _all().values()
+        if has.issuperset(leaf.sections) and not any(kinds.covers(steps, leaf.tunable.path) for steps in without)
+    )
+
+
+@functools.cache
+def _sections() -> tuple[ValuesPath, ...]:
+    """Every section that the schema knows, in its order."""
+    return tuple(dict.fromkeys(section for leaf in _all().values() for section in leaf.sections))
 
 
 def _has(spec: Mapping[str, Any], section: ValuesPath) -> bool:
@@ -213,7 +255,7 @@ def _closed(description: str) -> dict[str, Any]:
 
 def _public(found: Any) -> Any:
     """A copy without our own `x-` keywords, which are nobody else's business."""
-    if isinstance(found, Mapping):
+    if isinstance(found, dict):
         return {key: _public(value) for key, value in found.items() if not key.startswith("x-")}
     return [_public(item) for item in found] if isinstance(found, list) else found
 
@@ -232,7 +274,7 @@ def _used_definitions(root: Schema) -> dict[str, Any]:
 
 
 def _references(found: Any) -> Iterator[str]:
-    if isinstance(found, Mapping):
+    if isinstance(found, dict):
         if "$ref" in found:
             yield found["$ref"].removeprefix("#/definitions/")
         for value in found.values():

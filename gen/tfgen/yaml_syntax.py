@@ -10,10 +10,10 @@ function below that looks at the text around; a message without one is passed on
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tfgen.problems import Position, Problem
+from tfgen.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     import yaml
 
 
-@dataclass(frozen=True)
-class _Failure:
+class _Failure(Record):
     """Where libyaml stopped (`at`), where the thing begins that it was reading (`since`), and the text."""
 
     at: Position

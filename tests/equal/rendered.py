@@ -1,4 +1,4 @@
-"""A job rendered into a folder, and the three forms of its objects that must be one.
+"""A job rendered into a folder, and the forms of its objects that must be one.
 
 rendered = Rendered.write(document, tmp_path)
 rendered.assert_equal("prod")
@@ -6,19 +6,22 @@ rendered.assert_equal("prod")
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tests import tools
 from tests.equal import normal
-from tests.equal.jobs import Document
 from tests.equal.normal import Objects
+from tests.generated import Document
 from tests.helm import Helm
 from tfgen.holes import Scope
 from tfgen.job import TrainingJob
 from tfgen.objects.graph import graph, objects
 from tfgen.render import plain_objects, render
+from tfgen.targets.overlay import built
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,13 @@ class Rendered:
         """What `kustomize build` prints."""
         return normal.read(tools.kustomize_build(self.overlay(environment)))
 
+    def by_our_reading(self, environment: str | None) -> Objects:
+        """What tfgen reads in the overlay's files."""
+        folder = self.out / "overlays" / self.name
+        files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*.yaml")}
+        texts = {name: path.read_text(encoding="utf-8") for name, path in files.items()}
+        return normal.by_identity(built(texts, environment))
+
     def by_tfgen(self, environment: str | None) -> Objects:
         """What tfgen itself fills the graph with."""
         return normal.by_identity(plain_objects(self.document, environment))
@@ -79,12 +89,13 @@ class Rendered:
         return normal.by_identity(objects(graph(job.structure), Scope(job.values, release, chart or job.name)))
 
     def assert_equal(self, environment: str | None, helm: Helm | None = None) -> None:
-        """Holds the three forms of one environment (None: of the job itself) against each other."""
+        """Holds the forms of one environment (None: of the job itself) against each other."""
         normal.assert_equal(
             {
                 "helm": self.by_helm(*self.values_args(environment), helm=helm),
                 "tfgen": self.by_tfgen(environment),
                 "kustomize": self.by_kustomize(environment),
+                "our reading of the overlay": self.by_our_reading(environment),
             }
         )
 
@@ -95,6 +106,21 @@ class Rendered:
             tools.kustomize_build(self.overlay(environment)),
         ):
             tools.kubeconform(manifest, schemas=[f"{tools.ROOT}/schemas/{_CUSTOM_KIND}"])
+            # Our schemas of custom kinds leave open what a pod is.
+            pods = [pod for item in normal.read(manifest).values() for pod in _pod_templates(item.get("spec"))]
+            tools.kubeconform("".join(f"---\n{json.dumps(pod, ensure_ascii=False)}\n" for pod in pods))
+
+
+def _pod_templates(found: Any) -> Iterator[Mapping[str, Any]]:
+    """The pod templates in an object, each as an object of its own."""
+    if isinstance(found, list):
+        for item in found:
+            yield from _pod_templates(item)
+    if isinstance(found, Mapping):
+        if "containers" in found.get("spec", {}):
+            yield {"apiVersion": "v1", "kind": "PodTemplate", "metadata": {"name": "of-a-role"}, "template": found}
+        else:
+            yield from _pod_templates(list(found.values()))
 
 
 _CUSTOM_KIND = "{{.ResourceKind}}.{{.Group}}.{{.ResourceAPIVersion}}.json"

@@ -53,6 +53,14 @@ CASES = [
     Case("TF_CONFIG by env", ("--set", "env.TF_CONFIG=x"), ("invalid propertyName 'TF_CONFIG'",)),
     Case("a label of ours", ("--set-string", r"labels.tfgen/job=x"), ("invalid propertyName 'tfgen/job'",)),
     Case("capitals in run", ("--set", "run=Big"), ("'/run'", "'Big' does not match pattern")),
+    Case("a scheme in the image", ("--set", "image=https://r.example.com/m"), ("'/image'", "does not match pattern")),
+    Case("a toleration", ("--set", "tolerations[0].operator=Equal"), ("'/tolerations/0'", "'not' failed")),
+    Case(
+        "a resource of nobody",
+        ("--set", "roles.ps.resources.limits.foo=1"),
+        ("invalid propertyName 'foo'",),
+    ),
+    Case("no range", ("--set", "network.egress.rules[0].to[0].ipBlock.cidr=999.0.0.0/8"), ("cidr'", "does not match")),
     Case("two sources", ("--set-json", "storage.data.emptyDir={}"), ("'/storage/data'", "'oneOf' failed")),
     Case("no image", ("--set", "image="), ("role chief has no image", "set image for the job, or roles.chief.image")),
     Case(

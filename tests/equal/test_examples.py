@@ -1,4 +1,4 @@
-"""The invariant for every example and every environment: Helm, kustomize and tfgen give the same objects."""
+"""The invariant for every example, golden and environment: Helm, kustomize and tfgen give the same objects."""
 
 from __future__ import annotations
 
@@ -11,17 +11,26 @@ from tests.helm import HelmLibrary
 from tests.tools import ROOT
 from tfgen.document import parse
 
-CASES = [
-    (path, environment)
-    for path in sorted(ROOT.glob("examples/*/job.yaml"))
-    for environment in (
-        None,
-        *parse(path.read_text(encoding="utf-8"), str(path)).documents[0].data["spec"].get("environments", {}),
-    )
-]
-each_environment = pytest.mark.parametrize(
-    ("job", "environment"), CASES, ids=[f"{path.parent.name}-{environment or 'base'}" for path, environment in CASES]
-)
+
+def _cases(pattern: str) -> list[tuple[Path, str | None]]:
+    return [
+        (path, environment)
+        for path in sorted(ROOT.glob(pattern))
+        for environment in (
+            None,
+            *parse(path.read_text(encoding="utf-8"), str(path)).documents[0].data["spec"].get("environments", {}),
+        )
+    ]
+
+
+def _each(cases: list[tuple[Path, str | None]]) -> pytest.MarkDecorator:
+    ids = [f"{path.parent.name}-{environment or 'base'}" for path, environment in cases]
+    return pytest.mark.parametrize(("job", "environment"), cases, ids=ids)
+
+
+CASES = _cases("examples/*/job.yaml")
+each_environment = _each(CASES)
+each_of_all = _each([*CASES, *_cases("tests/golden/*/job.yaml")])
 
 
 @pytest.fixture
@@ -29,7 +38,7 @@ def rendered(job: Path, tmp_path: Path) -> Rendered:
     return Rendered.write(parse(job.read_text(encoding="utf-8"), str(job)).documents[0].data, tmp_path)
 
 
-@each_environment
+@each_of_all
 def test_helm_kustomize_and_tfgen_agree(rendered, environment):
     rendered.assert_equal(environment)
 

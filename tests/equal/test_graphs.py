@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.equal import normal
-from tests.equal.jobs import HOSTILE, TEXT
+from tests.generated import HOSTILE, TEXT
 from tests.helm import HelmLibrary
 from tfgen.holes import (
     ABSENT,

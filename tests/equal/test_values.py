@@ -15,10 +15,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from tests import tools
+from tests.command import CommandError
 from tests.equal import normal
-from tests.equal.jobs import Document, accepted, drawn, jobs, saying
 from tests.equal.rendered import Rendered
-from tests.helm import HelmLibrary
+from tests.generated import Document, accepted, drawn, jobs, saying
+from tests.helm import HelmLibrary, HelmProgram
 from tfgen.render import plain_objects
 
 JOB: Document = {
@@ -97,7 +99,10 @@ CASES = [
     Case("a run that reads as a number", {"run": "1e3"}, ("--set-string", "run=1e3")),
     Case("network policy off", {"network": {"policy": "Off"}}, ("--set-string", "network.policy=Off")),
     Case("resources", {"roles": {"chief": {"resources": {"cpu": "500m", "memory": 1000000000 // 1001}}}}),
-    Case("resources by name", {"roles": {"ps": {"resources": {"limits": {"cpu": 3}, "requests": {"a.b/c": 1}}}}}),
+    Case(
+        "resources by name",
+        {"roles": {"ps": {"resources": {"limits": {"cpu": 3, "a.b/c": 1}, "requests": {"a.b/c": 1}}}}},
+    ),
     Case("label without a value", {"labels": {"example.com/team": ""}}),
     Case(
         "labels of a role", {"roles": {"ps": {"labels": {"example.com/team": "on", "sidecar.istio.io/inject": "true"}}}}
@@ -145,3 +150,41 @@ def _file(values: Mapping[str, Any], folder: Path) -> str:
     path = folder / "values-of-the-test.json"
     path.write_text(json.dumps(values, ensure_ascii=False), encoding="utf-8")
     return str(path)
+
+
+KINDS_OF_VARIABLES = {
+    "apiVersion": "tfgen/v1alpha1",
+    "kind": "TrainingJob",
+    "metadata": {"name": "kinds"},
+    "spec": {
+        "strategy": "Single",
+        "image": "a:1",
+        "roles": {"chief": {}},
+        "env": {"TEXT": "a", "REFERENCE": {"secretKeyRef": {"name": "hub", "key": "token"}}},
+        "storage": {"data": {"mountPath": "/data", "claim": {"name": "mnist"}}},
+        "environments": {
+            "dev": {
+                "env": {"TEXT": {"secretKeyRef": {"name": "hub", "key": "text"}}, "REFERENCE": "b"},
+                "storage": {"data": {"claim": None, "emptyDir": {}}},
+            }
+        },
+    },
+}
+
+
+def test_a_variable_may_be_of_another_kind_in_an_environment_though_helm_warns(tmp_path):
+    """What docs/environments.md says: Helm's words, and that what it renders is right all the same."""
+    rendered = Rendered.write(KINDS_OF_VARIABLES, tmp_path)
+    rendered.assert_equal("dev", helm=HelmLibrary())
+    if isinstance(tools.helm(), HelmProgram):
+        with pytest.raises(CommandError) as raised:
+            rendered.by_helm(*rendered.values_args("dev"))
+        assert "destination for kinds.env.TEXT is a table. Ignoring non-table value" in raised.value.stderr
+        assert "cannot overwrite table with non table for kinds.env.REFERENCE" in raised.value.stderr
+
+
+def test_lint_does_not_know_what_null_removes(tmp_path):
+    """What docs/environments.md says. A Helm that knows it fails this test, which is then to go, and the words too."""
+    rendered = Rendered.write(KINDS_OF_VARIABLES, tmp_path)
+    with pytest.raises(CommandError, match="'oneOf' failed"):
+        tools.helm_lint(rendered.chart, *rendered.values_args("dev"))

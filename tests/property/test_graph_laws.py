@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.command import Command
-from tests.equal.jobs import Document, drawn, jobs, saying
+from tests.generated import Document, drawn, jobs, saying
 from tests.tools import ROOT
 from tfgen.check import check
 from tfgen.job import TrainingJob

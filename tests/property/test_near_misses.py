@@ -24,7 +24,7 @@ from tfgen import schema
 from tfgen.schema_file import entry, load, resolve
 from tfgen.schema_messages import SAID
 from tfgen.schema_words import choices, json_types, path_name
-from tfgen.yaml_text import UNCARRIED
+from tfgen.yaml_text import uncarried
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,6 +41,7 @@ EVERYTHING = {
         "run": "2",
         "image": "registry.example.com/ml/dist-mnist:1.4.0",
         "imagePullPolicy": "Always",
+        "cloud": {"eci": {"specs": ["ecs.gn6i-c4g1.xlarge"]}},
         "imagePullSecrets": [{"name": "registry"}],
         "command": ["python", "/opt/train.py"],
         "args": ["--steps=1000"],
@@ -128,7 +129,7 @@ EVERYTHING = {
         "startDeadline": 3600,
         "workload": {"kind": "Job"},
         "initContainers": [{"name": "fetch", "image": "x", "resources": {"limits": {"cpu": "500m"}}}],
-        "sidecars": [{"name": "metrics"}],
+        "sidecars": [{"name": "metrics", "image": "metrics:1"}],
         "podTemplate": {"metadata": {"annotations": {"a": "b"}}, "spec": {"hostAliases": None}},
         "roles": {
             "chief": {"resources": {"cpu": 2, "memory": "4Gi"}, "terminationGracePeriodSeconds": 30},
@@ -275,6 +276,8 @@ def matches(node: Schema, text: str) -> bool:
 def wrong_lists(value: list[Any], node: Schema) -> Iterator[Break]:
     if "minItems" in node:
         yield "minItems", [], "too-few", (), False
+    if "maxItems" in node:
+        yield "maxItems", [f"{value[0]}{number}" for number in range(node["maxItems"] + 1)], "too-many", (), True
     if node.get("uniqueItems") and value:
         yield "uniqueItems", [*value, value[0]], "duplicate-item", (len(value),), False
 
@@ -296,6 +299,8 @@ def wrong_keys(path: Path, value: dict[str, Any], node: Schema) -> Iterator[Brea
             example = resolve(load(), node["properties"][key])["examples"][0]
             if key not in value:
                 yield f"also {key}", {**value, key: example}, "exactly-one-of", (), True
+    elif "maxProperties" in node:
+        yield "many", {f"e{i}": {} for i in range(node["maxProperties"] + 1)}, "too-many", (), True
     elif "minProperties" in node:
         yield "minProperties", {}, "too-few", (), False
     for key, needed in node.get("dependencies", {}).items():
@@ -411,4 +416,4 @@ def test_free_text_is_what_the_reader_lets_through():
     pattern = re.compile(load()["definitions"]["text"]["pattern"].replace("$", r"\Z"))
     surrogates = range(0xD800, 0xE000)  # not in the pattern: Go cannot name them
     everything = [chr(code) for code in range(0x110000) if code not in surrogates]
-    assert [c for c in everything if not pattern.match(c)] == [c for c in everything if UNCARRIED.match(c)]
+    assert [c for c in everything if not pattern.match(c)] == [c for c in everything if uncarried(c)]

@@ -7,8 +7,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 
-from tests.equal.jobs import jobs
-from tests.generated import document
+from tests.generated import document, jobs
 from tfgen.new_run import new_runs
 
 

@@ -12,6 +12,7 @@ from tfgen import check as check_module
 from tfgen.check import MOST, check, check_all
 from tfgen.problems import as_text, has_errors
 from tfgen.render import plain_objects
+from tfgen.sources import Source
 
 JOB = """\
 apiVersion: tfgen/v1alpha1
@@ -30,7 +31,8 @@ def test_a_sound_job_has_no_problem() -> None:
 
 
 def test_bytes_are_read_as_text_is() -> None:
-    assert check(JOB.encode(), "job.yaml") == check(JOB, "job.yaml")
+    of_bytes, of_text = check(JOB.encode(), "job.yaml"), check(JOB, "job.yaml")
+    assert (of_bytes.documents, of_bytes.problems) == (of_text.documents, of_text.problems)
     assert as_text(check(b"a: \xff\n", "job.yaml").problems) == (
         "job.yaml:1:4: the byte 0xff is not UTF-8; save the file as UTF-8 [yaml-encoding]\n"
     )
@@ -47,7 +49,7 @@ def test_the_schema_is_silent_where_the_parser_refused() -> None:
 
 
 def test_files_are_checked_together_and_reported_in_order() -> None:
-    sources = [(JOB, "b.yaml"), (JOB.replace("image:", "imag:"), "c.yaml"), (JOB, "a.yaml")]
+    sources = [Source("b.yaml", JOB), Source("c.yaml", JOB.replace("image:", "imag:")), Source("a.yaml", JOB)]
     checked = check_all(sources)
     assert as_text(checked.problems) == dedent(
         """\

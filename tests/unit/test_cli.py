@@ -121,7 +121,7 @@ def test_argparse_exits_with_the_same_code(capsys: pytest.CaptureFixture[str]) -
 def test_a_defect_of_our_own_prints_no_traceback(
     job: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(data: object) -> None:
+    def broken(*_: object) -> None:
         raise KeyError("boom")
 
     monkeypatch.setattr("tfgen.render.render", broken)
@@ -156,3 +156,45 @@ def test_rerun_changes_one_line_and_renders(job: Path, capsys: pytest.CaptureFix
     assert job.read_text(encoding="utf-8") == JOB.replace("{prod: {roles", '{prod: {run: "2", roles')
     assert cli.run(["render", "job.yaml"]) == 0
     assert Path("overlays/mnist/prod/statefulset-mnist-2-worker.yaml").exists()
+
+
+@pytest.mark.parametrize(
+    "argv", [["rerun", "job.yaml", "--env", "prod"], ["rm", "job.yaml", "--env", "prod"]], ids=["rerun", "rm"]
+)
+def test_an_edit_keeps_line_ends_and_links(job: Path, argv: list[str]) -> None:
+    target = job.with_name("shared.yaml")
+    target.write_bytes(job.read_bytes().replace(b"\n", b"\r\n"))
+    job.unlink()
+    job.symlink_to(target.name)
+    before = target.read_bytes()
+    assert cli.run(argv) == 0
+    assert job.is_symlink()
+    after = target.read_bytes()
+    assert after != before
+    assert after.count(b"\r\n") == after.count(b"\n") == before.count(b"\n")
+
+
+def test_rerun_says_each_run_that_it_raises(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = job.read_text(encoding="utf-8")
+    job.write_text(text.replace("prod: {", 'prod: {run: "5", '), encoding="utf-8")
+    assert cli.run(["rerun", "job.yaml", "--fresh"]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("job.yaml: run (none) -> 2\njob.yaml: run 5 -> 6 in prod\n\nNext:")
+    assert err.endswith(" [not-fresh]\n")
+    assert err.count("\n") == 1
+    assert cli.run(["rerun", "job.yaml", "--fresh", "--format", "json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["runs"] == [
+        {"environment": None, "before": "2", "after": "3"},
+        {"environment": "prod", "before": "6", "after": "7"},
+    ]
+    assert [problem["rule"] for problem in said["problems"]] == ["not-fresh"]
+
+
+@pytest.mark.parametrize("command", ["render", "check", "diff", "commit", "rerun", "rm"])
+def test_an_empty_path_is_not_the_working_directory(
+    job: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        cli.run([command, ""])
+    assert "an empty path; write . for the working directory" in capsys.readouterr().err

@@ -27,11 +27,12 @@ def test_a_record(path):
 
         Keys:
 
-          KEY           TYPE                     DEFAULT                   TUNABLE
-          count         an integer from 0 to 64  0                         yes      GPUs in each task.
-          product       text                     ""                        yes      Product that the node must have; empty means any.
-          productLabel  text                     "nvidia.com/gpu.product"  yes      Node label that holds the product.
-          resource      text                     "nvidia.com/gpu"          yes      Resource name that the device plugin gives to a GPU.
+          KEY           TYPE                          DEFAULT                   TUNABLE
+          count         an integer from 0 to 1048576  0                         yes      GPUs in each task: how much of the resource, which may also be a part of a GPU, or memory of a shared one.
+          product       text                          ""                        yes      Product that the node must have; empty means any.
+          productLabel  text                          "nvidia.com/gpu.product"  yes      Node label that holds the product.
+          resource      text                          "nvidia.com/gpu"          yes      Resource name that the device plugin gives to a GPU, or to a part of one.
+          share         a map by name                 {}                        yes      What each of them is to have, where a device plugin shares GPUs: more of its resources, asked for where count is not 0.
         """)  # noqa: E501
 
 
@@ -82,7 +83,6 @@ def test_the_whole_document():
         ("roles.worker.gpu", 'unknown key "gpu" in spec.roles.worker; did you mean "resources.gpu"?'),
         ("network.x", 'unknown key "x" in spec.network (allowed: egress, policy)'),
         ("spec.image.tag", 'unknown key "tag" in spec.image, which has no keys'),
-        ("spec..image", 'unknown key "" in spec'),
         ("args.0.1", 'unknown key "0" in spec.args, which has no keys'),
     ],
 )
@@ -105,3 +105,33 @@ def test_each_key_of_a_job_is_explained():
     """Of a job that has every key."""
     for path in keys(EVERYTHING):
         assert explain(".".join(path)).startswith(".".join(path) or "job.yaml")
+
+
+@pytest.mark.parametrize(
+    ("path", "first"),
+    [
+        ("spec.tolerations[0].key", "spec.tolerations.key: text"),
+        ("tolerations[3]", "spec.tolerations: a list"),
+        ('spec.labels["example.com/team"]', 'spec.labels["example.com/team"]: text'),
+        ("spec.environments.dev.tolerations[1].effect", "spec.environments.dev.tolerations.effect: "),
+    ],
+)
+def test_a_path_may_be_a_problems(path, first):
+    assert explain(path).startswith(first)
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("spec.roles[0].worker", "spec.roles is no list, which 0 could be an item of"),
+        ("[0]", "job.yaml is no list, which 0 could be an item of"),
+        *(
+            (path, "is no path; one is written as spec.tolerations[0].key")
+            for path in ("a..b", ".spec", "spec.", "spec[x]", 'spec.labels["a\\q"]', 'spec.labels[""]', "tolerations[0")
+        ),
+    ],
+)
+def test_what_is_no_path_is_said(path, message):
+    with pytest.raises(TfgenError) as error:
+        explain(path)
+    assert message in str(error.value)

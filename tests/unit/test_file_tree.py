@@ -83,7 +83,7 @@ def test_a_tree_is_in_order_and_cannot_be_changed() -> None:
 
 
 def test_combining_names_both_sides_of_a_path_that_is_in_two() -> None:
-    chart, overlay = FileTree({"a": "1", "b": "1"}), FileTree({"b": "1", "c": "1"})
+    chart, overlay = FileTree({"a": "1", "b": "1"}), FileTree({"b": "2", "c": "1"})
     with pytest.raises(FileTreeError, match="b: written by both chart and overlay"):
         FileTree.combine({"chart": chart, "overlay": overlay})
     assert FileTree.combine({"x": FileTree({"a": "1"}), "y": FileTree({"c": "2"})}) == FileTree({"a": "1", "c": "2"})
@@ -135,7 +135,7 @@ def test_an_unfinished_ledger_and_back() -> None:
         ("[]", "not a ledger of version 1"),
         (LEDGER_TEXT.replace('"version": 1', '"version": 2'), "not a ledger of version 1"),
         (LEDGER_TEXT.replace('"tool"', '"tools"'), "its keys are files, input, tools, version"),
-        (LEDGER_TEXT.replace('"0.1.0"', "1"), "input and tool are not both text"),
+        (LEDGER_TEXT.replace('"0.1.0"', "1"), "defaults, input, source and tool are not all text"),
         (LEDGER_TEXT.replace("a.yaml", "../a.yaml"), "the segment '..' is not a name"),
         (LEDGER_TEXT.replace("a.yaml", ".git/config"), "'.git' is reserved"),
         (LEDGER_TEXT.replace(SHA_A, SHA_A.upper()), "no SHA-256 for 'a.yaml'"),

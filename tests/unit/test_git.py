@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import git_author
 from tests.command import Command
 from tfgen.errors import TfgenError, UsageError
 from tfgen.git import Git, committed
@@ -17,11 +18,8 @@ Run = Callable[..., str]
 @pytest.fixture
 def git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Git in a folder below tmp_path, with no settings of whoever runs the tests."""
-    for name in ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"):
-        monkeypatch.setenv(name, "/dev/null")
-    for name in ("AUTHOR", "COMMITTER"):
-        monkeypatch.setenv(f"GIT_{name}_NAME", "Ada")
-        monkeypatch.setenv(f"GIT_{name}_EMAIL", "ada@example.com")
+    for name, value in git_author.VARIABLES.items():
+        monkeypatch.setenv(name, value)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
     return lambda folder, *arguments: Command(("git", *arguments), cwd=tmp_path / folder).run()
 

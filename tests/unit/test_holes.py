@@ -20,6 +20,7 @@ from tfgen.holes import (
     Hole,
     IsMap,
     Items,
+    JoinEach,
     Length,
     Let,
     Matches,
@@ -191,3 +192,9 @@ def test_every_node_is_a_hole_that_refuses():
 def test_python_itself_refuses_the_rest(count):
     with pytest.raises(TypeError):
         count(v("four"))
+
+
+def test_a_text_for_each_entry_is_joined_by_sorted_key():
+    each = JoinEach(Value("map", "map"), ";", Text((Bound("name"), "=", Bound("value"))))
+    assert evaluate(each, Scope({"map": {"b": "2", "a": "1"}}, "release", "chart")) == "a=1;b=2"
+    assert evaluate(each, Scope({"map": {}}, "release", "chart")) == ""

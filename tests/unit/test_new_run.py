@@ -67,7 +67,11 @@ STAYS = "the pods of the StatefulSet mnist-ps would stay as they are"
 CASES = {
     "nothing": ("mnist:1", "mnist:1", ""),
     "a comment, and other words for the same": (*added("strategy: ParameterServer # as before"), ""),
-    "replicas": ("s: 4", "s: 8", everywhere("11:24", "roles.worker.replicas was 4 and is 8", CLUSTER)),
+    "replicas, which dev says for itself": (
+        "s: 4",
+        "s: 8",
+        runs("11:24", "roles.worker.replicas was 4 and is 8", CLUSTER, "--env prod"),
+    ),
     "replicas of ps": ("s: 2", "s: 3", everywhere("10:20", "roles.ps.replicas was 2 and is 3", CLUSTER)),
     "replicas as they are, said by an environment": ("b}", "b, roles: {worker: {replicas: 4}}}", ""),
     "image": ("mnist:1", "mnist:2", everywhere("5:10", 'image was "mnist:1" and is "mnist:2"')),
@@ -226,6 +230,16 @@ def test_the_size_of_a_cluster_of_jobs_cannot_change() -> None:
     assert said(MIRRORED, MIRRORED.replace("4", "5")) == runs("8:30", "roles.worker.replicas was 4 and is 5", CLUSTER)
 
 
+@pytest.mark.parametrize(("scheduler", "is_fixed"), [("kubernetes", True), ("volcano", False)])
+def test_the_gang_of_kubernetes_cannot_change(scheduler: str, is_fixed: bool) -> None:
+    text = f"{MIRRORED}  gang: {{scheduler: {scheduler}, priorityClassName: low}}\n"
+    (before,), (after,) = (check(each, "job.yaml").documents for each in (text, text.replace("low", "high")))
+    why = "Kubernetes refuses another spec for the PodGroup mnist"
+    change = 'gang.priorityClassName was "low" and is "high"'
+    column = text.splitlines()[-1].index("low") + 1
+    assert as_text(new_runs(before, after)) == (runs(f"9:{column}", change, why) if is_fixed else "")
+
+
 def test_the_command_is_one_for_a_shell() -> None:
     before, after = (check(MIRRORED.replace("4", size), "my job.yaml").documents[0] for size in "45")
     assert "tfgen rerun 'my job.yaml' [new-run]" in as_text(new_runs(before, after))
@@ -237,3 +251,69 @@ def test_more_changes_than_are_tried_are_still_a_problem(monkeypatch: pytest.Mon
     assert said(before, MIRRORED.replace("mnist:1", "mnist:2")) == runs(
         "4:1", "spec changed", "Kubernetes refuses another template for the Job mnist-worker"
     )
+
+
+OVERRIDDEN = """\
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {name: mnist}
+spec:
+  strategy: Single
+  image: mnist:1
+  roles: {chief: {}}
+  environments:
+    dev: {image: mnist:dev}
+    prod: {image: mnist:prod, run: b}
+"""
+
+
+def test_what_every_environment_says_for_itself_may_change() -> None:
+    assert said(OVERRIDDEN, OVERRIDDEN.replace("mnist:1", "mnist:2")) == ""
+
+
+def test_a_job_that_had_no_environments_ran_by_itself() -> None:
+    before = OVERRIDDEN[: OVERRIDDEN.index("  environments:")]
+    assert said(before, OVERRIDDEN.replace("mnist:1", "mnist:2")) == runs(
+        "6:10", 'image was "mnist:1" and is "mnist:2"', CHIEF
+    )
+
+
+CLASS = """\
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {name: mnist}
+spec:
+  strategy: Single
+  image: mnist:1
+  roles: {chief: {}}
+  priorityClasses:
+    training: {value: 1000, description: Training, preemptionPolicy: Never}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place", "change", "field"),
+    [
+        ("1000", "2000", "9:23", "value was 1000 and is 2000", "value"),
+        (
+            "Never",
+            "PreemptLowerPriority",
+            "9:70",
+            'preemptionPolicy was "Never" and is "PreemptLowerPriority"',
+            "preemptionPolicy",
+        ),
+    ],
+)
+def test_a_priority_class_never_changes(old: str, new: str, place: str, change: str, field: str) -> None:
+    """Whatever the run's name: the class belongs to the cluster."""
+    after = CLASS.replace(old, new).replace("  image", "  run: '2'\n  image")
+    line, column = place.split(":")
+    assert said(CLASS, after) == (
+        f"job.yaml:{int(line) + 1}:{column}: priorityClasses.training.{change}: Kubernetes refuses another "
+        f"{field} for the PriorityClass training; for another one, give the class another name "
+        "[priority-class-change]\n"
+    )
+
+
+def test_a_priority_class_may_be_told_of_in_other_words() -> None:
+    assert said(CLASS, CLASS.replace("description: Training", "description: For training")) == ""

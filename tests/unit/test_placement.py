@@ -1,11 +1,10 @@
-"""Where pods may run: spot nodes, one node, and a gang that may start without all of its tasks."""
+"""Where pods may run: spot nodes, and one node."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-import pytest
 import yaml
 
 from tfgen.render import plain_objects
@@ -68,27 +67,3 @@ def test_a_role_that_may_run_on_spot_nodes():
 def test_the_node_of_a_role():
     made = pods("roles: {chief: {nodeName: node-1}, ps: {}, worker: {}}")
     assert {role: pod.get("nodeName") for role, pod in made.items()} == {"chief": "node-1", "ps": None, "worker": None}
-
-
-@pytest.mark.parametrize(
-    ("gang", "more", "expected"),
-    [
-        ("scheduler: volcano", "", {"minMember": 7}),
-        ("scheduler: volcano, minAvailable: 7", "", {"minMember": 7}),
-        ("scheduler: volcano, minAvailable: 5", "", {"minMember": 5, "minTaskMember": {"chief": 1, "ps": 2}}),
-        ("scheduler: kube-batch, minAvailable: 5", "", {"minMember": 5}),
-        (
-            "scheduler: volcano, minAvailable: 4",
-            "completion: {by: Worker0}\nroles: {ps: {replicas: 3}, worker: {replicas: 3}}",
-            {"minMember": 4, "minTaskMember": {"ps": 3}},
-        ),
-        (
-            "scheduler: volcano, minResources: {cpu: 4, nvidia.com/gpu: 2}",
-            "",
-            {"minMember": 7, "minResources": {"cpu": 4, "nvidia.com/gpu": 2}},
-        ),
-    ],
-)
-def test_the_gang_asks_for(gang, more, expected):
-    (group,) = (made for made in rendered(f"gang: {{{gang}}}\n{more}") if made["kind"] == "PodGroup")
-    assert group["spec"] == {**expected, "queue": "default"}

@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 import tfgen.rules
+from tests.tools import ROOT
+from tfgen.check import check
 from tfgen.document import parse
 from tfgen.holes import Scope, evaluate
 from tfgen.job import TrainingJob
@@ -54,6 +56,16 @@ spec:
   tensorboard: {logDir: /logs}
 """
 
+SINGLE = """\
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {name: single}
+spec:
+  strategy: Single
+  image: registry.example.com/ml/mnist:1.4.0
+  roles: {chief: {}}
+"""
+
 
 def both() -> tuple[View, View]:
     job, dev = views(parse(JOB, "job.yaml").documents[0])
@@ -80,9 +92,12 @@ def test_every_guard_is_a_rule(profile: str) -> None:
 
 
 def test_every_summary_has_its_guard() -> None:
-    document = parse(MIRRORED, "job.yaml").documents[0]
-    guards_of_both = (*both()[0].guards, *guards(TrainingJob.from_document(document.data).structure))
-    assert {guard.rule for guard in guards_of_both} == {*guarded.SUMMARIES}
+    elastic = (ROOT / "examples" / "seed-elasticdl-mnist" / "job.yaml").read_text(encoding="utf-8")
+    eci = (ROOT / "examples" / "seed-eci-imagenet" / "job.yaml").read_text(encoding="utf-8")
+    volcano = f"{JOB}  workload: {{kind: VolcanoJob}}\n"
+    texts = (JOB, MIRRORED, SINGLE, MIRRORED.replace("kube-batch", "kueue"), elastic, eci, volcano)
+    structures = [TrainingJob.from_document(parse(text, "job.yaml").documents[0].data).structure for text in texts]
+    assert {guard.rule for structure in structures for guard in guards(structure)} == {*guarded.SUMMARIES}
 
 
 def test_a_release_may_have_a_name_that_no_job_has() -> None:
@@ -197,3 +212,23 @@ def _warns(name: str, value: str) -> bool:
     findings = list(rule.check(seen))
     assert all(value not in finding.message for finding in findings if value)
     return bool(findings)
+
+
+@pytest.mark.parametrize("kind", ["StatefulSet", "Job"])
+@pytest.mark.parametrize(("replicas", "problems"), [(10, 0), (11, 1)])
+def test_the_last_host_of_a_role_must_fit_whatever_makes_it(kind: str, replicas: int, problems: int) -> None:
+    """`NAME-RUN-worker-9` has 63 characters, which a DNS label may have, and `NAME-RUN-worker-10` one more."""
+    name = "a" * 33
+    text = f"""\
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {{name: {name}}}
+spec:
+  run: {"b" * 20}
+  image: registry.example.com/ml/mnist:1.4.0
+  workload: {{kind: {kind}}}
+  roles: {{chief: {{}}, ps: {{}}, worker: {{replicas: {replicas}}}}}
+"""
+    assert len(f"{name}-{'b' * 20}-worker-9") == 63
+    found = [problem for problem in check(text, "job.yaml").problems if problem.rule == "host-name"]
+    assert len(found) == problems

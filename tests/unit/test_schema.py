@@ -14,6 +14,7 @@ import pytest
 from tfgen import schema
 from tfgen.document import parse
 from tfgen.environment_schema import updated
+from tfgen.problems import as_text
 from tfgen.schema_file import Schema, is_record, load, resolve, text
 from tfgen.schema_messages import RULES, SAID
 from tfgen.tunables import leaves
@@ -48,8 +49,22 @@ def said_of_spec(spec: str) -> str:
             '5:20: unknown key "gpu" in spec.roles.worker; did you mean "resources.gpu"? [unknown-key]\n',
         ),
         (
+            "replicas: 4\nvolumes: []\nroles: {chief: {}, worker: {labels: {}, deadline: 1}}",
+            '5:3: unknown key "replicas" in spec; did you mean "roles.worker.replicas"? [unknown-key]\n'
+            '6:3: unknown key "volumes" in spec; write storage: {...}, each with its mountPath [unknown-key]\n'
+            '7:43: unknown key "deadline" in spec.roles.worker; did you mean "spec.deadline"? [unknown-key]\n',
+        ),
+        (
+            "command: python train.py\nroles: {worker: {resources: {gpu: 1}}}",
+            '5:12: spec.command: found the text "python train.py", expected a list such as ["python", "/opt/train.py"]'
+            " [wrong-type]\n"
+            '6:37: spec.roles.worker.resources.gpu: found the number 1, expected a mapping such as {"count": 1, '
+            '"product": "NVIDIA-T4"} [wrong-type]\n',
+        ),
+        (
             "roles: {master: {}}",
-            '5:11: unknown key "master" in spec.roles (allowed: chief, evaluator, ps, worker) [unknown-key]\n',
+            '5:11: unknown key "master" in spec.roles; did you mean "chief"? (allowed: chief, evaluator, ps, worker)'
+            " [unknown-key]\n",
         ),
         (
             "affinity: {nodeaffinity: {}}\nroles: {chief: {}}",
@@ -59,7 +74,7 @@ def said_of_spec(spec: str) -> str:
         ("image: a", '4:1: missing key "roles" in spec: The roles of the job [missing-key]\n'),
         (
             "gang: {queue: research}\nroles: {chief: {}}",
-            '5:3: missing key "scheduler" in spec.gang: Scheduler that starts the tasks together [missing-key]\n',
+            '5:3: missing key "scheduler" in spec.gang: What starts the tasks together [missing-key]\n',
         ),
         (
             "roles: {}",
@@ -122,15 +137,14 @@ def said_of_spec(spec: str) -> str:
         ),
         (
             'labels: {tfgen/run: x, 08: 1, "8": x}\nroles: {chief: {}}',
-            '5:12: spec.labels: found the key "tfgen/run", expected a key of your own: tfgen sets those of'
-            " app.kubernetes.io/, helm.sh/ and tfgen/, those that bind a pod to its gang,"
-            " and those that order and keep objects in a GitOps tool [reserved-name]\n"
+            '5:12: spec.labels: found the key "tfgen/run", expected a key of your own: this one tfgen or a'
+            " controller sets, or it tells kustomize, Argo CD or Flux to treat the object otherwise [reserved-name]\n"
             '5:30: spec.labels.08: found the number 1, expected text; quote it: "1" [wrong-type]\n',
         ),
         (
             "env: {TF_CONFIG: x, 1ST: x}\nstorage: {tmp: {mountPath: /t, emptyDir: {}}}\nroles: {chief: {}}",
             '5:9: spec.env: found the key "TF_CONFIG", expected another name: tfgen sets TF_CONFIG, TF_CLUSTER,'
-            " TASK_INDEX and TFGEN_RUN itself [reserved-name]\n"
+            " TASK_INDEX, TFGEN_RUN and TFGEN_RUN_FOLDER itself [reserved-name]\n"
             '5:23: spec.env: found the key "1ST", expected letters, digits, "_", "-" and ".", beginning with a letter'
             ' or "_" [wrong-format]\n'
             '6:13: spec.storage: found the key "tmp", expected another name: tfgen makes the volumes tmp, shm,'
@@ -163,6 +177,10 @@ def said_of_spec(spec: str) -> str:
             "storage: {a: {mountPath: /a, for: [], emptyDir: {}}}\nroles: {chief: {}}",
             "5:37: spec.storage.a.for: found none, expected at least one item [too-few]\n",
         ),
+        (
+            f"roles: {{chief: {{}}}}\nenvironments: {{{', '.join(f'e{i}: {{}}' for i in range(51))}}}",
+            "6:3: spec.environments: found 51, expected at most 50 [too-many]\n",
+        ),
     ],
 )
 def test_a_mistake_is_said(spec, expected):
@@ -180,13 +198,14 @@ def test_a_mistake_is_said(spec, expected):
             "8:33: spec.environments.dev: found nothing, expected a mapping; write {} for an empty one [wrong-type]\n",
         ),
         (
-            "{dev: {port: 1, image: null, roles: {chief: {ports: [], replica: 1}}}}",
+            "{dev: {port: 1, image: null, roles: {chief: {ports: [], replicas: 1}}}}",
             "8:24: port must be the same in every environment; set spec.port, or make spec.environments.dev a job of"
             " its own [not-tunable]\n"
             '8:40: spec.environments.dev.image: found null, expected text; write "" for an empty one [wrong-type]\n'
             "8:62: roles.chief.ports must be the same in every environment; set spec.roles.chief.ports, or make"
             " spec.environments.dev a job of its own [not-tunable]\n"
-            '8:73: unknown key "replica" in spec.environments.dev.roles.chief [unknown-key]\n',
+            '8:73: unknown key "replicas" in spec.environments.dev.roles.chief; there is always one chief; remove it'
+            " [unknown-key]\n",
         ),
         (
             "{dev: {gang: {enabled: false}, roles: {worker: {replicas: 1}}}}",
@@ -268,9 +287,13 @@ def nodes(found: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, .
     for key in ("properties", "definitions"):
         for name, inner in found.get(key, {}).items():
             yield from nodes(inner, (*path, key, name))
-    for key in ("items", "additionalProperties", "propertyNames", "not"):
+    for key in ("items", "additionalProperties", "propertyNames"):
         if isinstance(found.get(key), dict):
             yield from nodes(found[key], (*path, key))
+    if "pattern" in found.get(
+        "not", {}
+    ):  # of a mapping, what stands there are no properties, but what they must not be
+        yield from nodes(found["not"], (*path, "not"))
 
 
 NODES = list(nodes(load()))
@@ -339,7 +362,8 @@ def test_integers_survive_helms_float64():
 def test_each_definition_is_used():
     used = re.findall(r'"\$ref": "#/definitions/(?:environment/definitions/)?(\w+)"', text())
     own = load()["definitions"]["environment"]["definitions"]
-    assert {*load()["definitions"], *own} == set(used)
+    # A place is no part of a job: environment_schema puts it into every environment.
+    assert {*load()["definitions"], *own} == {*used, "place"}
 
 
 def test_what_is_tunable_has_a_neutral_default():
@@ -355,6 +379,7 @@ def test_sections_have_no_default_and_other_records_an_empty_one():
     defaults = {name: found.get("default") for name, found in records.items() if is_record(found)}
     assert {name for name, default in defaults.items() if default is None} == {
         "code",
+        "gitops",
         "gang",
         "podDisruptionBudget",
         "roles",
@@ -372,3 +397,14 @@ def test_it_is_written_as_json_writes_it():
     """In ASCII, since some of its patterns hold characters that editors hide or drop."""
     assert text().isascii()
     assert text() == json.dumps(load(), indent=2) + "\n"
+
+
+def test_what_defaults_cannot_have_and_where_it_goes() -> None:
+    text = 'apiVersion: tfgen/v1alpha1\nkind: Defaults\nspec:\n  roles: {worker: {replicas: 2}}\n  run: "3"\n'
+    (document,) = parse(text, "tfgen.yaml").documents
+    assert as_text(schema.check_defaults(document)) == (
+        'tfgen.yaml:4:3: unknown key "roles" in spec; each job says itself which roles it has; '
+        "environments.NAME.roles may say what they have there [unknown-key]\n"
+        'tfgen.yaml:5:3: unknown key "run" in spec; each job says that itself, '
+        "and so does each of its environments [unknown-key]\n"
+    )

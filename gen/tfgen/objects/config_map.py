@@ -15,14 +15,14 @@ PS_HOSTS: Final = "psHosts"
 WORKER_HOSTS: Final = "workerHosts"
 
 
-def config_map(structure: Structure) -> Node:
+def config_map(structure: Structure, pod: cluster_spec.PodName) -> Node:
     """The ConfigMap. It cannot be changed: a task that is started again must see the cluster that its peers saw."""
-    data: dict[str, Node] = {CLUSTER: cluster_spec.cluster(structure)}
+    data: dict[str, Node] = {CLUSTER: cluster_spec.cluster(structure, pod)}
     if structure.role("evaluator"):
-        data[EVALUATOR_CLUSTER] = cluster_spec.evaluator_cluster(structure)
+        data[EVALUATOR_CLUSTER] = cluster_spec.evaluator_cluster(structure, pod)
     if structure.legacy_flags:
-        data[PS_HOSTS] = cluster_spec.host_list(structure, "ps")
-        data[WORKER_HOSTS] = cluster_spec.host_list(structure, "worker")
+        data[PS_HOSTS] = cluster_spec.host_list(structure, "ps", pod)
+        data[WORKER_HOSTS] = cluster_spec.host_list(structure, "worker", pod)
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",

@@ -1,4 +1,4 @@
-"""What keeps node drains off the tasks of a run: a PodDisruptionBudget for each role.
+"""What keeps node drains off the tasks of a run, a PodDisruptionBudget for each role; and what a drained task counts.
 
     StatefulSet -> maxUnavailable: 0
     Job         -> minAvailable: 4, all of its tasks
@@ -9,23 +9,35 @@ alone: https://kubernetes.io/docs/tasks/run-application/configure-pdb/#arbitrary
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Final
+
 from tfgen import cluster_spec
 from tfgen.holes import Node, When
 from tfgen.job import Role, Structure
 from tfgen.objects import labels, names
 from tfgen.objects.values import value
 
+# A pod that its node or the scheduler takes away is no failure of its program.
+IGNORE_DISRUPTIONS: Final[Node] = {
+    "rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]
+}
 
-def budgets(structure: Structure) -> tuple[Node, ...]:
-    """The budgets of the roles that train: an evaluator loses nothing, and the finisher may always be moved."""
-    return tuple(_budget(structure, role) for role in structure.roles if role.name != "evaluator")
+
+def budgets(structure: Structure, is_scalable: Callable[[Role], bool]) -> tuple[Node, ...]:
+    """The budgets of the roles that train: an evaluator loses nothing, and the finisher may always be moved.
+
+    Args:
+        structure: the job.
+        is_scalable: whether the controller of a role's pods can be scaled.
+    """
+    return tuple(_budget(role, is_scalable(role)) for role in structure.roles if role.name != "evaluator")
 
 
-def _budget(structure: Structure, role: Role) -> Node:
-    is_stateful = structure.is_stateful(role)
+def _budget(role: Role, is_scalable: bool) -> Node:
     bound: dict[str, Node] = (
         {"maxUnavailable": value("podDisruptionBudget.maxUnavailable")}
-        if is_stateful
+        if is_scalable
         else {"minAvailable": cluster_spec.replicas(role.name)}
     )
     return When(

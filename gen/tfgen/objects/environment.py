@@ -30,22 +30,23 @@ def env(role: RoleName) -> Merged:
     defaults: dict[str, Node] = {
         "HOME": "/tmp",  # noqa: S108 - the pod's own emptyDir, not this machine's
         # TensorFlow's GPU images say "all", so without this a ps would take memory of every GPU of its node.
-        "NVIDIA_VISIBLE_DEVICES": When(Not(resources.gpus(role)), "void"),
+        "NVIDIA_VISIBLE_DEVICES": When(Not(resources.has_gpus(role)), "void"),
         **{name: When(resources.CPU_LIMIT, {"resourceFieldRef": {"resource": "limits.cpu"}}) for name in _THREADS},
     }
     return Merged((defaults, value("env"), own(role, "env")), flat=False)
 
 
-def variables(structure: Structure, role: RoleName, *, index_label: str) -> list[Node]:
+def variables(structure: Structure, role: RoleName, *, index_label: str, told: bool) -> list[Node]:
     """The variables of a role's main container.
 
     Args:
         structure: the job.
         role: whose container it is.
         index_label: the label in which the pod's controller puts its index.
+        told: whether these variables tell the task of its cluster.
     """
     return [
-        *(_cluster(structure, role, index_label) if structure.is_distributed else []),
+        *(_cluster(structure, role, index_label) if told else []),
         *run(),
         Each(ENV, When(IsMap(_ITEM), _REFERENCE, When(Not(_EXPANDS), _LITERAL))),
         Each(ENV, When(AllOf((Not(IsMap(_ITEM)), _EXPANDS)), _LITERAL)),
@@ -54,8 +55,12 @@ def variables(structure: Structure, role: RoleName, *, index_label: str) -> list
 
 def run() -> list[Node]:
     """What tells a task of its run, and of the run whose folder it works in."""
-    folder = Default(value("resumeFrom"), Default(value("run"), "1"))
-    return [{"name": "TFGEN_RUN", "value": value("run")}, {"name": storage.RUN_FOLDER, "value": folder}]
+    return [{"name": "TFGEN_RUN", "value": value("run")}, {"name": storage.RUN_FOLDER, "value": run_folder()}]
+
+
+def run_folder() -> Default:
+    """The name of the run's folder on a volume where runs have separate ones."""
+    return Default(value("resumeFrom"), Default(value("run"), "1"))
 
 
 def _cluster(structure: Structure, role: RoleName, index_label: str) -> list[Node]:

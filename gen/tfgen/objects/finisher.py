@@ -11,15 +11,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from tfgen import programs
 from tfgen.holes import Default, Let, Merged, Node, Splice, Text, When, given
 from tfgen.job import RoleName, Structure
-from tfgen.objects import labels, names, placement, security
+from tfgen.objects import disruption, labels, names, placement, security
 from tfgen.objects.values import of_role, value
-from tfgen.workloads.indexed_job import IGNORE_DISRUPTIONS
+from tfgen.record import Record
 
 ROLE: Final = "finisher"  # the pod's role label, by which a network policy lets it through to the API server
 FOLDER: Final = "/finisher"
@@ -33,8 +32,7 @@ _DIGEST: Final = hashlib.sha256(_PROGRAM.encode()).hexdigest()[:8]
 _START_DEADLINE: Final = value("startDeadline")
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(Record):
     """What ends a run, and what is released then.
 
     Attributes:
@@ -131,7 +129,7 @@ def job(structure: Structure, plan: Plan) -> Node:
             "completions": 1,
             "backoffLimit": BACKOFF_LIMIT,
             "podReplacementPolicy": "Failed",
-            "podFailurePolicy": IGNORE_DISRUPTIONS,
+            "podFailurePolicy": disruption.IGNORE_DISRUPTIONS,
             "template": {"metadata": _pod_metadata(), "spec": _pod(structure, plan)},
         },
     }

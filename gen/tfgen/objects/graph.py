@@ -3,80 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tfgen.holes import ABSENT, AnyOf, Each, Node, Scope, When, fill
-from tfgen.job import FileCode, Role, Structure
-from tfgen.objects import code, disruption, network, priority_class, storage, tensorboard
+from tfgen.job import FileCode, Structure
+from tfgen.objects import code, disruption, eci, names, network, priority_class, storage, tensorboard
 from tfgen.objects.config_map import config_map
 from tfgen.objects.connection_test import connection_test
-from tfgen.objects.finisher import Plan, finisher
+from tfgen.objects.finisher import ROLE, Plan, finisher
+from tfgen.objects.template import Template
 from tfgen.objects.values import value
 from tfgen.schedulers import GANGS
-from tfgen.workloads.indexed_job import indexed_job
-from tfgen.workloads.stateful_set import stateful_set
-
-
-@dataclass(frozen=True)
-class Template:
-    """The objects of one role or concern.
-
-    Attributes:
-        name: the template file's name in the chart, without its ending.
-        objects: each an object, a condition on one, or an `Each` of them.
-        chart_only: whether only the chart has it: a test of ``helm test``.
-    """
-
-    name: str
-    objects: tuple[Node, ...]
-    chart_only: bool = False
+from tfgen.workloads import WORKLOADS
 
 
 def graph(structure: Structure) -> tuple[Template, ...]:
     """A job's objects with holes. It is given the structure alone, so it cannot depend on a value."""
-    cluster = (
-        (Template("service", (network.service(structure),)), Template("configmap", (config_map(structure),)))
-        if structure.is_distributed
-        else ()
-    )
+    workload = WORKLOADS[structure.kind]
+    told = workload.tells_cluster(structure)
+    group = GANGS[structure.gang].pod_group(structure) if structure.gang and workload.makes_pod_group(structure) else ()
+    plan = workload.plan(structure)
     return (
-        *cluster,
-        Template("networkpolicy", (network.policy(),)),
+        *([Template("service", (network.service(structure),))] if workload.makes_service(structure) else []),
+        *([Template("configmap", (config_map(structure, workload.pod_name),))] if told else []),
+        Template("networkpolicy", (network.policy(workload.pods),)),
         Template("priorityclasses", (priority_class.priority_classes(),)),
-        *([Template("podgroup", (GANGS[structure.gang].pod_group(structure),))] if structure.gang else []),
-        Template("claims", (storage.claims(),)),
+        *([Template("podgroup", group)] if group else []),
+        *(
+            [Template("imagecache", (eci.image_cache(structure),))]
+            if structure.eci and structure.eci.makes_cache
+            else []
+        ),
+        Template("claims", (storage.claims(),), outlives=True),
         *([Template("code", (code.config_map(structure.code),))] if isinstance(structure.code, FileCode) else []),
-        *(Template(role.name, (_workload(structure, role),)) for role in structure.roles),
-        Template("finisher", _finisher(structure)),
-        *([Template("disruptionbudgets", disruption.budgets(structure))] if structure.disruption_budget else []),
+        *workload.templates(structure),
+        *([Template("finisher", _finisher(structure, plan))] if plan else []),
+        *(
+            [Template("disruptionbudgets", disruption.budgets(structure, workload.is_scalable))]
+            if structure.disruption_budget
+            else []
+        ),
         *(
             [Template("tensorboard", tensorboard.tensorboard(structure, structure.tensorboard_port))]
             if structure.tensorboard_port
             else []
         ),
-        *([Template("tests/connection", (connection_test(structure),), chart_only=True)] if cluster else []),
+        *([Template("tests/connection", (connection_test(structure),), chart_only=True)] if told else []),
     )
 
 
-def _finisher(structure: Structure) -> tuple[Node, ...]:
+def _finisher(structure: Structure, plan: Plan) -> tuple[Node, ...]:
     """The finisher, where there is something for it to do: tasks that the job's end leaves, or what values ask for."""
-    ends = structure.ends
-    stateful = tuple(role.name for role in structure.roles if structure.is_stateful(role))
-    jobs = tuple(role.name for role in structure.roles if role.name != ends and role.name not in stateful)
-    if not structure.releases:
-        stateful = jobs = ()
-    boards = (tensorboard.released(),) if structure.releases and structure.tensorboard_port else ()
-    plan = Plan(ends, scale=stateful, suspend=jobs, deployments=boards)
-    made = (*finisher(structure, plan), network.finisher_policy())
-    if stateful or jobs:
+    made = (*finisher(structure, plan), network.to_api_server(names.finisher(), ROLE))
+    if plan.scale or plan.suspend:
         return made
-    asked = AnyOf((value("startDeadline"), *(board.test for board in boards)))
+    asked = AnyOf((value("startDeadline"), *(board.test for board in plan.deployments if isinstance(board, When))))
     return tuple(When(asked, node) for node in made)
-
-
-def _workload(structure: Structure, role: Role) -> Node:
-    return stateful_set(structure, role) if structure.is_stateful(role) else indexed_job(structure, role)
 
 
 def objects(templates: Sequence[Template], scope: Scope) -> tuple[dict[str, Any], ...]:

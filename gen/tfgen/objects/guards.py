@@ -6,28 +6,31 @@ environment, and reports it at the job's own line.
 
 from __future__ import annotations
 
+from typing import get_args
+
 from tfgen import cluster_spec
-from tfgen.holes import AllOf, Default, Equal, Greater, Guard, Hole, Length, Matches, Not, Sum, Text
+from tfgen.holes import AllOf, Default, Equal, Greater, Guard, Hole, Length, Matches, Not, Text
 from tfgen.job import RoleName, Scheduler, Structure
 from tfgen.objects import names
+from tfgen.objects.name_guards import short_finisher
 from tfgen.objects.values import of_role, value
 from tfgen.schedulers import GANGS
-from tfgen.schedulers.gang import MIN_RESOURCES, is_partial, members
+from tfgen.schedulers.gang import Field, is_partial, members
+from tfgen.schema_words import either
+from tfgen.workloads import WORKLOADS
 
 
 def guards(structure: Structure) -> tuple[Guard, ...]:
     """The guards of a job, in the order in which a chart's user meets them."""
-    roles = [role.name for role in structure.roles]
+    roles, workload = [role.name for role in structure.roles], WORKLOADS[structure.kind]
     return (
         _dns_label(),
-        *(
-            _short_stateful_set(role)
-            for role in sorted((r.name for r in structure.roles if structure.is_stateful(r)), key=len)[-1:]
-        ),
-        *(_short_host(role) for role in roles),
+        *workload.guards(structure),
+        *([short_finisher()] if workload.plan(structure) and not structure.is_distributed else []),
         *(_has_image(role) for role in roles),
-        *([_short_tf_config(structure)] if structure.is_distributed else []),
+        *([_short_tf_config(structure, workload.pod_name)] if workload.tells_cluster(structure) else []),
         *(_of_gang(structure, structure.gang) if structure.gang else []),
+        *([_priced_spot()] if structure.eci else []),
         *(_of_tensorboard() if structure.tensorboard_port else []),
         *([_not_root()] if structure.profile == "restricted" else []),
     )
@@ -49,44 +52,6 @@ def _dns_label() -> Guard:
     )
 
 
-def _short_stateful_set(role: RoleName) -> Guard:
-    name = names.workload(role)
-    return Guard(
-        rule="statefulset-name",
-        path="run",
-        test=Greater(Length(name), names.STATEFUL_SET_NAME_MAX),
-        message=Text(
-            (
-                "the StatefulSet's name ",
-                name,
-                " has ",
-                Length(name),
-                f" characters, more than the {names.STATEFUL_SET_NAME_MAX} with which it makes pods; "
-                "shorten the job's, the release's or the run's name",
-            )
-        ),
-    )
-
-
-def _short_host(role: RoleName) -> Guard:
-    last = names.pod(role, Sum((cluster_spec.replicas(role), -1)))
-    return Guard(
-        rule="host-name",
-        path="run",
-        test=Greater(Length(last), names.HOST_NAME_MAX),
-        message=Text(
-            (
-                "the host name ",
-                last,
-                " has ",
-                Length(last),
-                f" characters, more than the {names.HOST_NAME_MAX} of a DNS label; "
-                "shorten the job's, the release's or the run's name",
-            )
-        ),
-    )
-
-
 def _has_image(role: RoleName) -> Guard:
     return Guard(
         rule="no-image",
@@ -96,8 +61,8 @@ def _has_image(role: RoleName) -> Guard:
     )
 
 
-def _short_tf_config(structure: Structure) -> Guard:
-    size = cluster_spec.longest_tf_config(structure)
+def _short_tf_config(structure: Structure, pod: cluster_spec.PodName) -> Guard:
+    size = cluster_spec.longest_tf_config(structure, pod)
     return Guard(
         rule="tf-config-size",
         path="roles.worker.replicas" if structure.role("worker") else "roles",
@@ -116,16 +81,56 @@ def _short_tf_config(structure: Structure) -> Guard:
 def _of_gang(structure: Structure, scheduler: Scheduler) -> list[Guard]:
     scheduled = [role.name for role in structure.roles if role.name != "evaluator"]
     whole = [_whole_gang(structure)] if structure.strategy == "MultiWorkerMirrored" else []
-    resources = [] if GANGS[scheduler].has_min_resources else [_no_min_resources(scheduler)]
-    return [_possible_gang(structure), *whole, *resources, *map(_scheduled, scheduled)]
+    unknown = sorted({*get_args(Field)} - GANGS[scheduler].fields)
+    return [
+        *(_of_kueue(structure) if scheduler == "kueue" else []),
+        _possible_gang(structure),
+        *whole,
+        *(_no_field(scheduler, field) for field in unknown),
+        *map(_scheduled, scheduled),
+    ]
 
 
-def _no_min_resources(scheduler: Scheduler) -> Guard:
+def _of_kueue(structure: Structure) -> list[Guard]:
+    enabled = value("gang.enabled")
+    no_queue = Guard(
+        rule="gang-queue",
+        path="gang.queue",
+        test=AllOf((enabled, Not(value("gang.queue")))),
+        message=Text(("gang.queue is empty: Kueue lets wait only what names one; name a LocalQueue of the namespace",)),
+    )
+    two_topologies = Guard(
+        rule="gang-topology",
+        path="gang.preferredTopology",
+        test=AllOf((enabled, value("gang.requiredTopology"), value("gang.preferredTopology"))),
+        message=Text(
+            ("gang has both a requiredTopology and a preferredTopology, of which Kueue takes one; remove one",)
+        ),
+    )
+    if not WORKLOADS[structure.kind].plan(structure):
+        return [no_queue, two_topologies]
+    no_deadline = Guard(
+        rule="gang-start-deadline",
+        path="startDeadline",
+        test=AllOf((enabled, value("startDeadline"))),
+        message=Text(
+            (
+                "startDeadline is ",
+                value("startDeadline"),
+                ", which nothing can keep: Kueue starts what it admits, however late; remove it",
+            )
+        ),
+    )
+    return [no_queue, two_topologies, no_deadline]
+
+
+def _no_field(scheduler: Scheduler, field: Field) -> Guard:
+    others = [name for name, gang in GANGS.items() if field in gang.fields]
     return Guard(
-        rule="gang-min-resources",
-        path="gang.minResources",
-        test=MIN_RESOURCES,
-        message=Text((f"gang.minResources is for volcano's PodGroup; that of {scheduler} has no such field",)),
+        rule="gang-field",
+        path=f"gang.{field}",
+        test=AllOf((value("gang.enabled"), value(f"gang.{field}"))),
+        message=Text((f"{scheduler} has no {field}: gang.{field} is for {either(others)}; remove it",)),
     )
 
 
@@ -158,6 +163,22 @@ def _scheduled(role: RoleName) -> Guard:
                 value(path),
                 ", which goes past the scheduler that starts the gang together; "
                 "name the node in nodeSelector, as kubernetes.io/hostname, or do without the gang",
+            )
+        ),
+    )
+
+
+def _priced_spot() -> Guard:
+    spot = "cloud.eci.spot"
+    limited = Equal(value(f"{spot}.strategy"), "SpotWithPriceLimit")
+    return Guard(
+        rule="eci-spot-price",
+        path=f"{spot}.strategy",
+        test=AllOf((value("cloud.eci.enabled"), limited, Not(value(f"{spot}.priceLimit")))),
+        message=Text(
+            (
+                f"{spot}.strategy is SpotWithPriceLimit, but {spot}.priceLimit is empty: say the most that an hour may "
+                "cost, or take SpotAsPriceGo",
             )
         ),
     )

@@ -29,6 +29,15 @@ CHART: Final = "helm.sh/chart"  # on metadata only: in a pod template it would m
 # The index of a pod, given to it by its controller (both stable since Kubernetes 1.32, on by default since 1.28).
 STATEFUL_SET_INDEX: Final = "apps.kubernetes.io/pod-index"
 JOB_INDEX: Final = "batch.kubernetes.io/job-completion-index"
+TF_JOB_INDEX: Final = "training.kubeflow.org/replica-index"
+OLD_TF_JOB_INDEX: Final = "tf-replica-index"  # of operators before 1.3
+VOLCANO_INDEX: Final = "volcano.sh/task-index"
+
+# The queue of Kueue's that an object waits in: https://kueue.sigs.k8s.io/docs/tasks/run/jobs/
+QUEUE: Final = "kueue.x-k8s.io/queue-name"
+
+# A JobSet's annotation: https://jobset.sigs.k8s.io/docs/tasks/#exclusive-job-to-topology-placement
+EXCLUSIVE_TOPOLOGY: Final = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 
 # Mesh sidecars never end, so a Job with one never completes: https://github.com/istio/istio/issues/6324
 ISTIO_INJECT: Final = "sidecar.istio.io/inject"
@@ -38,8 +47,11 @@ LINKERD_INJECT: Final = "linkerd.io/inject"
 CLUSTER_AUTOSCALER_EVICT: Final = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 KARPENTER_KEEP: Final = "karpenter.sh/do-not-disrupt"
 
-# A claim outlives its run, its release and its place in git: Argo CD, Flux and Helm each have their own word.
+# A claim outlives its run, its release and its place in git: Argo CD, Flux and Helm each have their own word. Argo CD
+# would call the job out of sync for as long as a claim is there that git has no more:
+# https://argo-cd.readthedocs.io/en/stable/user-guide/compare-options/
 KEEP: Final[Mapping[str, str]] = {
+    "argocd.argoproj.io/compare-options": "IgnoreExtraneous",
     "argocd.argoproj.io/sync-options": "Prune=false,Delete=false",
     "kustomize.toolkit.fluxcd.io/prune": "disabled",
     "helm.sh/resource-policy": "keep",
@@ -50,16 +62,19 @@ KEEP: Final[Mapping[str, str]] = {
 # wave waits for the health of the one before it. https://argo-cd.readthedocs.io/en/stable/user-guide/sync-waves/
 BEFORE_PODS: Final[Mapping[str, str]] = {"argocd.argoproj.io/sync-wave": "-1"}
 
+# What installed an object; it says nothing of what the object is.
+INSTALLED: Final[Mapping[str, Node]] = {
+    MANAGED_BY: ChartOnly("{{ .Release.Service }}", filled="tfgen"),
+    CHART: ChartOnly('{{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}'),
+}
+
 _COMMON = Named(
     "labels",
     "The labels of every object.",
     {
         NAME: names.CHART,
         INSTANCE: names.RELEASE,
-        MANAGED_BY: ChartOnly("{{ .Release.Service }}", filled="tfgen"),
-        CHART: ChartOnly(
-            '{{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}'
-        ),
+        **INSTALLED,
         Splice("labels"): value("labels"),
     },
 )
@@ -71,14 +86,25 @@ _RUN_SELECTOR = Named(
 )
 
 
-def metadata(name: Node, role: str | None = None, annotations: Mapping[str, Any] | None = None) -> Node:
+def metadata(
+    name: Node,
+    role: str | None = None,
+    annotations: Mapping[str, Any] | None = None,
+    labels: Mapping[str, Node] | None = None,
+) -> Node:
     """An object's metadata: a role's objects also say the role."""
     users = value("annotations")
+    own = {**({COMPONENT: role} if role else {}), **(labels or {})}
     return {
         "name": name,
-        "labels": {Splice("labels"): _COMMON, COMPONENT: role} if role else _COMMON,
+        "labels": {Splice("labels"): _COMMON, **own} if own else _COMMON,
         "annotations": {**annotations, Splice("annotations"): users} if annotations else users,
     }
+
+
+def common() -> Node:
+    """The labels of every object."""
+    return _COMMON
 
 
 def run_selector() -> Node:

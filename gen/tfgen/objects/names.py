@@ -30,6 +30,7 @@ RUN = Named(
 STATEFUL_SET_NAME_MAX = 52
 HOST_NAME_MAX = 63  # a DNS label (RFC 1123); the host name of a task is the name of its pod
 SERVICE_NAME_MAX = 63  # a DNS label too
+LABEL_VALUE_MAX = 63  # a Job's pods have its name as a label
 
 
 def workload(role: RoleName) -> Text:
@@ -72,6 +73,26 @@ def pod(role: RoleName, index: Node) -> Text:
     return Text((workload(role), "-", index))
 
 
-def host(role: RoleName, index: Node, port: int) -> Text:
+def operator_pod(task: str, index: Node) -> Text:
+    """The name that an operator gives the pod of a task that it knows by that word, and its Service."""
+    return Text((RUN, f"-{task}-", index))
+
+
+def job_set_pod(role: RoleName, index: Node) -> Text:
+    """The name of a task's pod where its Job is the first, and only, of those that a JobSet makes of the role's."""
+    return Text((workload(role), "-0-", index))
+
+
+def elastic_dl_master() -> Text:
+    """The name by which ElasticDL's pods and its client know the master of a job."""
+    return Text(("elasticdl-", RUN, "-master"))
+
+
+def elastic_dl_account() -> Text:
+    """The name of the master's account, Role and binding."""
+    return Text((RUN, "-master"))
+
+
+def host(pod_name: Node, port: int) -> Text:
     """``HOST:PORT`` of one task, relative to the namespace, so that nothing depends on it."""
-    return Text((pod(role, index), ".", RUN, f":{port}"))
+    return Text((pod_name, ".", RUN, f":{port}"))

@@ -6,7 +6,7 @@ from typing import Final
 
 from tfgen.holes import AllOf, Equal, Items, Node, When
 from tfgen.job import Structure
-from tfgen.objects import finisher, labels, names
+from tfgen.objects import labels, names
 from tfgen.objects.pod import PORT_NAME
 from tfgen.objects.values import value
 
@@ -42,13 +42,16 @@ def policy_types() -> list[Node]:
     return ["Ingress", When(_LIMITED, "Egress")]
 
 
-def policy() -> Node:
+def policy(selector: Node) -> Node:
     """Only the run's own pods reach its pods, on any port (NCCL and tf.data use more than one).
 
     TensorFlow's servers run what they are sent, without asking who sends it:
     https://github.com/tensorflow/tensorflow/blob/master/SECURITY.md.
+
+    Args:
+        selector: the labels of the run's pods.
     """
-    own_pods: Node = [{"podSelector": {"matchLabels": labels.run_selector()}}]
+    own_pods: Node = [{"podSelector": {"matchLabels": selector}}]
     return When(
         ISOLATED,
         {
@@ -56,7 +59,7 @@ def policy() -> Node:
             "kind": "NetworkPolicy",
             "metadata": labels.metadata(names.RUN, annotations=labels.BEFORE_PODS),
             "spec": {
-                "podSelector": {"matchLabels": labels.run_selector()},
+                "podSelector": {"matchLabels": selector},
                 "policyTypes": policy_types(),
                 "ingress": [{"from": own_pods}],
                 "egress": When(_LIMITED, [{"to": own_pods}, _DNS, Items(value("network.egress.rules"))]),
@@ -65,16 +68,16 @@ def policy() -> Node:
     )
 
 
-def finisher_policy() -> Node:
-    """The finisher's way to the API server, where the run's is limited: policies add up."""
+def to_api_server(name: Node, role: str) -> Node:
+    """The way to the API server of a pod of the run that needs it, where the run's is limited: policies add up."""
     return When(
         AllOf((ISOLATED, _LIMITED)),
         {
             "apiVersion": "networking.k8s.io/v1",
             "kind": "NetworkPolicy",
-            "metadata": labels.metadata(names.finisher(), annotations=labels.BEFORE_PODS),
+            "metadata": labels.metadata(name, annotations=labels.BEFORE_PODS),
             "spec": {
-                "podSelector": {"matchLabels": labels.role_selector(finisher.ROLE)},
+                "podSelector": {"matchLabels": labels.role_selector(role)},
                 "policyTypes": ["Egress"],
                 "egress": [_API_SERVER],
             },

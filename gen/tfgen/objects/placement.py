@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from tfgen.holes import AnyOf, Bound, Equal, Hole, Items, Merged, Node, NotEmpty, When
-from tfgen.job import RoleName
-from tfgen.objects import labels
+from tfgen.job import RoleName, Structure
+from tfgen.objects import eci, labels
 from tfgen.objects.values import own, own_or_job, value
 
 NODE_SELECTOR: Final = Bound("nodeSelector", "map")
@@ -19,16 +19,22 @@ _SPOT_TAINTS: Final = (
     "oci.oraclecloud.com/oke-is-preemptible",
 )
 
+_CLOUDS: Final[tuple[Node, ...]] = tuple(
+    {"key": key, "operator": "Exists", "effect": "NoSchedule"} for key in _SPOT_TAINTS
+)
 
-def node_selector(role: RoleName) -> Merged:
-    """What `NODE_SELECTOR` is bound to: the label of the wanted GPU product, under the job's and the role's own."""
+
+def node_selector(structure: Structure, role: RoleName) -> Merged:
+    """What `NODE_SELECTOR` is bound to: the labels of the wanted GPU and cloud, under the job's and the role's own."""
     product = {own(role, "resources.gpu.productLabel"): own(role, "resources.gpu.product")}
-    return Merged((product, value("nodeSelector"), own(role, "nodeSelector")))
+    return Merged(({**product, **eci.node_selector(structure)}, value("nodeSelector"), own(role, "nodeSelector")))
 
 
-def tolerations(role: RoleName) -> Node:
+def tolerations(structure: Structure, role: RoleName) -> Node:
     """The tolerations of a role's pods, inside its document."""
-    return _tolerations(AnyOf((own(role, "spot"), value("spot"))), own_or_job(role, "tolerations"))
+    spot, users = AnyOf((own(role, "spot"), value("spot"))), own_or_job(role, "tolerations")
+    cloud = eci.tolerations(structure)
+    return [*cloud, *(When(spot, each) for each in _CLOUDS), Items(users)] if cloud else _tolerations(spot, users)
 
 
 def job_tolerations() -> Node:
@@ -37,8 +43,7 @@ def job_tolerations() -> Node:
 
 
 def _tolerations(spot: Hole, users: Hole) -> Node:
-    clouds: list[Node] = [{"key": key, "operator": "Exists", "effect": "NoSchedule"} for key in _SPOT_TAINTS]
-    return When(spot, [*clouds, Items(users)], users)
+    return When(spot, [*_CLOUDS, Items(users)], users)
 
 
 def affinity(role: RoleName) -> Node:

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from tfgen import cluster_spec
-from tfgen.holes import ABSENT, Default, Hole, Items, Let, Node, Splice, Value, given
+from tfgen.holes import ABSENT, Default, Hole, Items, Let, Named, Node, Splice, Value, given
 from tfgen.job import Role, RoleName, Structure
-from tfgen.objects import code, environment, labels, names, placement, resources, run_lock, security, storage
+from tfgen.objects import code, eci, environment, labels, names, placement, resources, run_lock, security, storage
 from tfgen.objects.pod_template import merge
 from tfgen.objects.values import ROLE, own, own_or_job, value
+from tfgen.record import Record
 from tfgen.schedulers import GANGS
+from tfgen.schedulers.gang import Binding
 
 CONTAINER: Final = "tensorflow"  # the name that the TFJob operator asks for, so that tools find it
 PORT_NAME: Final = "tensorflow"
@@ -21,43 +23,64 @@ GRACE_SERVING: Final = 5
 GRACE: Final = 30
 
 
-def document(role: RoleName, workload: Node) -> Node:
+class Controller(Record):
+    """What a role's pods have of the controller that makes them.
+
+    Attributes:
+        index_label: the label in which it puts the pod's index.
+        fields: what it asks for in the pod: a restart policy, the subdomain.
+        tells_cluster: whether it tells the task of its cluster; else the pod's variables do.
+        binds_gang: whether it binds the pod to its gang; else the pod's annotations do.
+        port_name: the name by which it knows TensorFlow's port.
+        names_unready: whether a pod has its name before it is ready; else it must be so from its start.
+    """
+
+    index_label: str
+    fields: Mapping[str, Node]
+    tells_cluster: bool = False
+    binds_gang: bool = False
+    port_name: str = PORT_NAME
+    names_unready: bool = True
+
+
+def part(structure: Structure, role: Role, controller: Controller) -> Named:
+    """The pod template of a role as a part of its own, for an object that has several."""
+    made = document(structure, role.name, template(structure, role, controller))
+    return Named(f"{role.name}.pod", f"The pods of the {role.name} tasks.", made, file="pods")
+
+
+def document(structure: Structure, role: RoleName, workload: Node) -> Node:
     """A role's object, with everything bound that its pod template names; the first in the list is bound first."""
     bindings: list[tuple[str, Hole]] = [
         (ROLE, Value(f"roles.{role}", "map")),
         (resources.REQUESTS.name, resources.requests(role)),
         (resources.LIMITS.name, resources.limits(role)),
+        (resources.DEVICES.name, resources.devices()),
         (environment.ENV.name, environment.env(role)),
         (labels.POD_LABELS.name, labels.pod_labels(role)),
         (labels.POD_ANNOTATIONS.name, labels.pod_annotations(role)),
         (run_lock.LOCKED.name, run_lock.locked(role)),
-        (placement.NODE_SELECTOR.name, placement.node_selector(role)),
+        (placement.NODE_SELECTOR.name, placement.node_selector(structure, role)),
     ]
     for name, expression in reversed(bindings):
         workload = Let(name, expression, workload)
     return workload
 
 
-def template(structure: Structure, role: Role, *, index_label: str, restart: Mapping[str, Node]) -> Node:
-    """The pod template of a role.
-
-    Args:
-        structure: the job.
-        role: the role.
-        index_label: the label in which the pod's controller puts its index.
-        restart: what the controller asks for: a restart policy and, of a Job, the subdomain.
-    """
-    name, gang = role.name, GANGS[structure.gang] if structure.gang else None
+def template(structure: Structure, role: Role, controller: Controller) -> Node:
+    """The pod template of a role, for the controller that makes the pods."""
+    name = role.name
+    gang = GANGS[structure.gang].pod(name) if structure.gang and not controller.binds_gang else Binding()
     pod: dict[Any, Node] = {
-        "metadata": {"labels": _pod_labels(name), "annotations": _pod_annotations(structure, name)},
+        "metadata": {"labels": _pod_labels(structure, name, gang), "annotations": _pod_annotations(structure, gang)},
         "spec": {
-            "schedulerName": gang.pod_scheduler() if gang else ABSENT,
+            **gang.spec,
             "priorityClassName": given(own_or_job(name, "priorityClassName")),
             "runtimeClassName": given(own_or_job(name, "runtimeClassName")),
             "serviceAccountName": given(own_or_job(name, "serviceAccountName")),
             "automountServiceAccountToken": False,
             "enableServiceLinks": False,
-            **restart,
+            **controller.fields,
             "activeDeadlineSeconds": given(value("deadline")) if name == structure.ends else ABSENT,
             "terminationGracePeriodSeconds": Default(
                 own(name, "terminationGracePeriodSeconds"), GRACE_SERVING if role.serves else GRACE
@@ -65,37 +88,41 @@ def template(structure: Structure, role: Role, *, index_label: str, restart: Map
             "securityContext": security.of_pod(structure.profile),
             "nodeName": given(own(name, "nodeName")),
             "nodeSelector": placement.NODE_SELECTOR,
-            "tolerations": placement.tolerations(name),
+            "tolerations": placement.tolerations(structure, name),
             "affinity": placement.affinity(name),
             "topologySpreadConstraints": own_or_job(name, "topologySpreadConstraints"),
             "imagePullSecrets": value("imagePullSecrets"),
-            "initContainers": _beside(structure, role),
-            "containers": [_container(structure, role, index_label)],
+            "initContainers": _beside(structure, role, controller),
+            "containers": [_container(structure, role, controller)],
             "volumes": [*storage.volumes(name), *code.volumes(structure)],
         },
     }
-    return merge(merge(pod, structure.pod_template), role.pod_template)
+    made: Node = pod
+    for over in (structure.pod_template, role.pod_template):
+        made = merge(made, _secured(made, over, security.of_container(structure.profile)))
+    return made
 
 
-def _pod_labels(role: RoleName) -> Node:
+def _pod_labels(structure: Structure, role: RoleName, gang: Binding) -> Node:
     return {
         Splice("selector"): labels.role_selector(role),
         labels.NAME: names.CHART,
         labels.INSTANCE: names.RELEASE,
         labels.COMPONENT: role,
+        **gang.labels,
+        **eci.pod_labels(structure),
         Splice("labels"): labels.POD_LABELS,
     }
 
 
-def _pod_annotations(structure: Structure, role: RoleName) -> Node:
-    binding = GANGS[structure.gang].pod_annotations(role) if structure.gang else {}
-    return {**binding, Splice("annotations"): labels.POD_ANNOTATIONS}
+def _pod_annotations(structure: Structure, gang: Binding) -> Node:
+    return {**gang.annotations, **eci.pod_annotations(structure), Splice("annotations"): labels.POD_ANNOTATIONS}
 
 
-def _container(structure: Structure, role: Role, index_label: str) -> Node:
-    name = role.name
+def _container(structure: Structure, role: Role, controller: Controller) -> Node:
+    name, told = role.name, structure.is_distributed and not controller.tells_cluster
     flags = cluster_spec.flags(name) if structure.legacy_flags else []
-    probe: dict[str, Node] = {"readinessProbe": {"tcpSocket": {"port": PORT_NAME}}} if role.serves else {}
+    probe: dict[str, Node] = {"readinessProbe": {"tcpSocket": {"port": controller.port_name}}}
     return {
         "name": CONTAINER,
         "image": own_or_job(name, "image"),
@@ -103,17 +130,17 @@ def _container(structure: Structure, role: Role, index_label: str) -> Node:
         "command": own_or_job(name, "command"),
         "args": [Items(own_or_job(name, "args")), *flags] if flags else own_or_job(name, "args"),
         "workingDir": given(own_or_job(name, "workingDir")),
-        "env": environment.variables(structure, name, index_label=index_label),
+        "env": environment.variables(structure, name, index_label=controller.index_label, told=told),
         "envFrom": own_or_job(name, "envFrom"),
-        "ports": [{"name": PORT_NAME, "containerPort": structure.port}, *role.ports],
+        "ports": [{"name": controller.port_name, "containerPort": structure.port}, *role.ports],
         "resources": resources.resources(),
-        **probe,
+        **(probe if role.serves and controller.names_unready else {}),
         "securityContext": security.of_container(structure.profile),
         "volumeMounts": [*storage.mounts(name), *code.mounts(structure)],
     }
 
 
-def _beside(structure: Structure, role: Role) -> Node:
+def _beside(structure: Structure, role: Role, controller: Controller) -> Node:
     """What fetches the code, the init containers, and the sidecars as Kubernetes has them: init containers that go on.
 
     https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers/: they do not keep a Job from completing.
@@ -122,10 +149,24 @@ def _beside(structure: Structure, role: Role) -> Node:
     init = [_with_security(container, own) for container in role.init_containers]
     sidecars = [{"restartPolicy": "Always", **_with_security(container, own)} for container in role.sidecars]
     named = [{"name": c.pop("name"), **c} for c in map(dict, sidecars)]
-    locks = [run_lock.containers(role.name, structure.profile)] if role.name == structure.ends else []
+    ends = role.name == structure.ends
+    locks = [run_lock.containers(role.name, structure.profile, controller.index_label)] if ends else []
     return [*locks, *code.init_containers(structure), *init, *named] or ABSENT
 
 
 def _with_security(container: Mapping[str, Any], own: Mapping[str, Node]) -> dict[str, Node]:
     """A user's container, meeting the job's profile in whatever it does not say itself."""
-    return {**container, "securityContext": {**own, **container.get("securityContext", {})}}
+    return {**container, "securityContext": merge(dict(own), container.get("securityContext") or {})}
+
+
+def _secured(pod: Any, over: Mapping[str, Any], own: Mapping[str, Node]) -> Mapping[str, Any]:
+    """A user's pod template, whose containers that the pod does not have yet meet the job's profile, too."""
+    spec = dict(over.get("spec") or {})
+    for key in ("initContainers", "containers"):
+        there = pod["spec"].get(key)
+        known = {each["name"] for each in there if isinstance(each, dict)} if isinstance(there, list) else set()
+        if key in spec and spec[key] is not None:
+            spec[key] = [
+                each if each["name"] in known or "$patch" in each else _with_security(each, own) for each in spec[key]
+            ]
+    return {**over, "spec": spec} if spec else over

@@ -25,6 +25,12 @@ MERGE_KEYS: Final[Mapping[str, str]] = {
     "topologySpreadConstraints": "topologyKey",
 }
 
+# The same, where one key does not tell two items apart: by all of ``x-kubernetes-list-map-keys``, as kustomize does.
+LIST_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
+    **{field: (key,) for field, key in MERGE_KEYS.items()},
+    "topologySpreadConstraints": ("topologyKey", "whenUnsatisfiable"),
+}
+
 
 def merge(under: Node, over: Mapping[str, Any]) -> Node:
     """The graph with the user's map laid over it. Items that only values make (an `Each`) have no name to merge by.
@@ -33,15 +39,15 @@ def merge(under: Node, over: Mapping[str, Any]) -> Node:
         >>> merge({"a": 1, "env": [{"name": "X", "value": "1"}]}, {"a": None, "env": [{"name": "X", "value": "2"}]})
         {'env': [{'name': 'X', 'value': '2'}]}
     """
-    if not isinstance(under, Mapping):
+    if not isinstance(under, dict):
         return dict(over)
     merged = dict(under)
     for key, value in over.items():
         if value is None:
             merged.pop(key, None)
-        elif isinstance(value, Mapping):
+        elif isinstance(value, dict):
             merged[key] = merge(merged.get(key), value)
-        elif key in MERGE_KEYS and isinstance(value, Sequence) and not isinstance(value, str):
+        elif key in MERGE_KEYS and isinstance(value, list | tuple):
             merged[key] = _merge_items(merged.get(key), value, MERGE_KEYS[key])
         else:
             merged[key] = value
@@ -49,9 +55,9 @@ def merge(under: Node, over: Mapping[str, Any]) -> Node:
 
 
 def _merge_items(under: Node, over: Sequence[Any], name: str) -> list[Node]:
-    items: list[Node] = list(under) if isinstance(under, Sequence) and not isinstance(under, str) else []
+    items: list[Node] = list(under) if isinstance(under, list | tuple) else []
     for item in over:
-        places = [i for i, own in enumerate(items) if isinstance(own, Mapping) and own.get(name) == item.get(name)]
+        places = [i for i, own in enumerate(items) if isinstance(own, dict) and own.get(name) == item.get(name)]
         if item.get("$patch") == "delete":
             items = [own for i, own in enumerate(items) if i not in places]
         elif places:

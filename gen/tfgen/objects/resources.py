@@ -9,18 +9,33 @@ from __future__ import annotations
 
 from typing import Final
 
-from tfgen.holes import Bound, Hole, Merged, Node
+from tfgen.holes import AllOf, AnyOf, Bound, Equal, Filtered, Hole, Matches, Merged, Node, Not, Text, When
 from tfgen.job import RoleName
 from tfgen.objects.values import own
 
 REQUESTS: Final = Bound("requests", "map")
 LIMITS: Final = Bound("limits", "map")
 CPU_LIMIT: Final = Bound("limits", "quantity", "cpu")
+DEVICES: Final = Bound("devices", "map")
+
+# What device plugins call a GPU, a part of one, or a share of its memory: nvidia.com/gpu, nvidia.com/mig-1g.5gb,
+# amd.com/gpu, gpu.intel.com/i915, aliyun.com/gpu-mem, volcano.sh/vgpu-number, tencent.com/vcuda-core.
+IS_GPU: Final = "gpu|nvidia|vcuda"
 
 
-def gpus(role: RoleName) -> Hole:
-    """How many GPUs each task of the role has."""
+def _gpus(role: RoleName) -> Hole:
     return own(role, "resources.gpu.count")
+
+
+def has_gpus(role: RoleName) -> Hole:
+    """Whether each task of the role has a GPU, or a part of one, by whatever word it is asked for."""
+    return AnyOf((_gpus(role), DEVICES))
+
+
+def devices() -> Filtered:
+    """What `DEVICES` is bound to, where the limits are bound: those that are GPUs."""
+    name, amount = Bound("name"), Text((Bound("value"),))
+    return Filtered(LIMITS, AllOf((Matches(name, IS_GPU), Not(Equal(amount, "0")))))
 
 
 def requests(role: RoleName) -> Merged:
@@ -30,8 +45,9 @@ def requests(role: RoleName) -> Merged:
 
 def limits(role: RoleName) -> Merged:
     """What `LIMITS` is bound to."""
-    gpu = {own(role, "resources.gpu.resource"): gpus(role)}
-    return Merged(({**_short(role), **gpu}, own(role, "resources.limits")))
+    gpu = {own(role, "resources.gpu.resource"): _gpus(role)}
+    share = When(_gpus(role), own(role, "resources.gpu.share"), {})
+    return Merged(({**_short(role), **gpu}, share, own(role, "resources.limits")))
 
 
 def resources() -> Node:

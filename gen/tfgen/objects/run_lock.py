@@ -11,7 +11,7 @@ from typing import Final
 from tfgen import programs
 from tfgen.holes import AllOf, AnyOf, Bound, Each, Filtered, Has, Node, Not, Text, given
 from tfgen.job import Profile, RoleName
-from tfgen.objects import environment, labels, security, storage
+from tfgen.objects import environment, security, storage
 from tfgen.objects.values import own_or_job, value
 
 LOCKED: Final = Bound("locked", "map")
@@ -28,19 +28,19 @@ def locked(role: RoleName) -> Filtered:
     return Filtered(value("storage"), AllOf((storage.RUNS, AnyOf((Not(roles), Has(roles, role))))), item="storage")
 
 
-def containers(role: RoleName, profile: Profile) -> Each:
-    """A container for each of them."""
+def containers(role: RoleName, profile: Profile, index_label: str) -> Each:
+    """A container for each of them. The pod's controller, if it has one, puts its index into the label."""
     held = Text(("/tmp/.tfgen-lock-", _NAME))  # noqa: S108 - the pod's own emptyDir
+    index: dict[str, Node] = {"value": "0"}
+    if index_label:
+        index = {"valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{index_label}']"}}}
     container: Node = {
         "name": Text(("lock-", _NAME)),
         "image": own_or_job(role, "image"),
         "imagePullPolicy": given(own_or_job(role, "imagePullPolicy")),
         "restartPolicy": "Always",
         "command": ["python3", "-I", "-c", _PROGRAM, _FOLDER, held],
-        "env": [
-            {"name": "TASK_INDEX", "valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{labels.JOB_INDEX}']"}}},
-            *environment.run(),
-        ],
+        "env": [{"name": "TASK_INDEX", **index}, *environment.run()],
         "resources": {"requests": {"cpu": "10m", "memory": "32Mi"}, "limits": {"memory": "32Mi"}},
         "startupProbe": {"exec": {"command": ["test", "-e", held]}, "periodSeconds": 1, "failureThreshold": _DAYS},
         "securityContext": security.of_container(profile),

@@ -42,7 +42,7 @@ def volumes(role: RoleName) -> list[Node]:
     return [
         {"name": TMP, "emptyDir": {}},
         When(size, {"name": SHM, "emptyDir": {"medium": "Memory", "sizeLimit": size}}),
-        _each_of(role, {"name": _NAME, Splice("source"): _source()}),
+        _each_of(role, _volume()),
     ]
 
 
@@ -76,7 +76,7 @@ def sub_path() -> dict[str, Node]:
 
 def reader_volumes(reader: str) -> list[Node]:
     """The volumes of a pod beside the job that only reads: one that ``for`` may name as it names a role."""
-    return [{"name": TMP, "emptyDir": {}}, _each_of(reader, {"name": _NAME, Splice("source"): _source()})]
+    return [{"name": TMP, "emptyDir": {}}, _each_of(reader, _volume())]
 
 
 def reader_mounts(reader: str) -> list[Node]:
@@ -88,6 +88,22 @@ def reader_mounts(reader: str) -> list[Node]:
         "readOnly": True,
     }
     return [{"name": TMP, "mountPath": "/tmp"}, _each_of(reader, mount)]  # noqa: S108 - a path in the pod
+
+
+def volumes_of_all() -> list[Node]:
+    """The volumes of a pod that has all of them, whatever the roles."""
+    return [{"name": TMP, "emptyDir": {}}, Each(value("storage"), _volume(), item="storage")]
+
+
+def mounts_of_all() -> list[Node]:
+    """Their mounts."""
+    mount: Node = {
+        "name": _NAME,
+        "mountPath": _storage("mountPath"),
+        "subPath": given(_storage("subPath")),
+    }
+    tmp: Node = {"name": TMP, "mountPath": "/tmp"}  # noqa: S108 - a path in the pod
+    return [tmp, Each(value("storage"), mount, item="storage")]
 
 
 def claims() -> Each:
@@ -128,6 +144,10 @@ def _each_of(role: str, body: Node) -> Each:
     """An item for each volume that the role has: those that name it, and those that name no role."""
     roles = Bound("storage", "list", "for")
     return Each(value("storage"), When(AnyOf((Not(roles), Has(roles, role))), body), item="storage")
+
+
+def _volume() -> Node:
+    return {"name": _NAME, Splice("source"): _source()}
 
 
 def _source() -> Node:

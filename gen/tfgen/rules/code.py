@@ -14,19 +14,20 @@ from tfgen.rules.view import View
 _SIZE_MAX: Final = 1_048_576
 """Bytes of all values of a ConfigMap: MaxSecretSize of Kubernetes' pkg/apis/core/types.go, which is for both."""
 
-_COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-_SHORTENED: Final = re.compile(r"(?=.*[0-9])[0-9a-f]{7,63}")
+# Patterns, which few jobs need compiled.
+_COMMIT: Final = r"[0-9a-f]{40}|[0-9a-f]{64}"
+_SHORTENED: Final = r"(?=.*[0-9])[0-9a-f]{7,63}"
 # A name with a version in it, such as v2, 1.4.0 or train/v1.4.0-rc.1, is a tag, which nobody moves.
-_TAG: Final = re.compile(r"v[0-9]+(\.[0-9]+)?|(.*[-_/@])?v?[0-9]+\.[0-9]+\.[0-9]+([-.+].*)?")
+_TAG: Final = r"v[0-9]+(\.[0-9]+)?|(.*[-_/@])?v?[0-9]+\.[0-9]+\.[0-9]+([-.+].*)?"
 
 
 def _check_revision(view: View) -> Iterator[Finding]:
     if not isinstance(view.job.structure.code, GitCode):
         return
     revision = view.values["code"]["git"]["revision"]
-    if _COMMIT.fullmatch(revision) or _TAG.fullmatch(revision):
+    if re.fullmatch(_COMMIT, revision) or re.fullmatch(_TAG, revision):
         return
-    if _SHORTENED.fullmatch(revision):
+    if re.fullmatch(_SHORTENED, revision):
         message = f"code.git.revision is {shown(revision)}, a shortened hash, which no git server knows; write it out"
     else:
         message = (
@@ -44,6 +45,13 @@ def _check_secret(view: View) -> Iterator[Finding]:
             "and known_hosts, or use its https address"
         )
         yield Finding(("code", "git", "repository"), message)
+    gitops = view.job.gitops
+    if gitops and gitops.flux is not None and gitops.is_ssh and not gitops.flux["secretName"]:
+        message = (
+            "the repository has an ssh address, but Flux has no key; set gitops.flux.secretName to a Secret with "
+            "identity and known_hosts, or use its https address"
+        )
+        yield Finding(("gitops", "repository"), message)
 
 
 def _check_size(view: View) -> Iterator[Finding]:

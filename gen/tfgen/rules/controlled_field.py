@@ -8,11 +8,13 @@ from typing import Final
 from tfgen import schema_file
 from tfgen.document import Path
 from tfgen.job import RoleName
+from tfgen.objects import eci
 from tfgen.rules import pod_parts
 from tfgen.rules.pod_parts import Part
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
 from tfgen.schedulers import GANGS
+from tfgen.schedulers.gang import Binding
 
 _POD_BREAKS: Final[Mapping[str, str]] = {
     "hostname": "the tasks find each other by it",
@@ -20,6 +22,7 @@ _POD_BREAKS: Final[Mapping[str, str]] = {
     "restartPolicy": "a StatefulSet's pods always restart, a Job's never",
 }
 _POD_HIDES: Final = (
+    "activeDeadlineSeconds",
     "affinity",
     "imagePullSecrets",
     "nodeName",
@@ -31,6 +34,7 @@ _POD_HIDES: Final = (
     "tolerations",
     "topologySpreadConstraints",
 )
+_OWN_WORDS: Final = {"activeDeadlineSeconds": "deadline"}
 _CONTAINER_HIDES: Final = ("args", "command", "envFrom", "image", "imagePullPolicy", "resources", "workingDir")
 
 # Lists that tfgen fills: null, or a main container that is removed, would empty them.
@@ -46,7 +50,7 @@ def _check(view: View) -> Iterator[Finding]:
             yield from _metadata(view, role.name, template)
         for spec in pod_parts.specs(view, role.name):
             yield from _fields(spec, role.name, _POD_HIDES, _POD_LISTS)
-            breaks = {**_POD_BREAKS, **({"schedulerName": "the gang needs its own"} if view.job.structure.gang else {})}
+            breaks = {**_POD_BREAKS, **dict.fromkeys(_binding(view, role.name).spec, "the gang needs its own")}
             yield from (_own((*spec.path, field), field, breaks[field]) for field in spec.data if field in breaks)
         containers = list(pod_parts.main_container(view, role.name))
         for container in containers:
@@ -65,18 +69,29 @@ def _reserved_variables(view: View, role: RoleName) -> Set[str]:
 
 
 def _metadata(view: View, role: RoleName, template: Part) -> Iterator[Finding]:
-    gang = view.job.structure.gang
-    bound = GANGS[gang].pod_annotations(role) if gang else {}
+    bound, structure = _binding(view, role), view.job.structure
+    of_cloud = {**eci.pod_labels(structure), **eci.pod_annotations(structure)}
     for metadata in pod_parts.child(template, "metadata"):
         yield from _fields(metadata, role, (), ("labels", "annotations"))
         for labels in pod_parts.child(metadata, "labels"):
             for key in labels.data:
                 if key.startswith(_RESERVED):
                     yield _own((*labels.path, key), f"the label {key}", "selectors need it")
+                elif key in bound.labels:
+                    yield _own((*labels.path, key), f"the label {key}", "it binds the pod to its gang")
+                elif key in of_cloud:
+                    yield _own((*labels.path, key), f"the label {key}", "cloud.eci says it")
         for notes in pod_parts.child(metadata, "annotations"):
             for key in notes.data:
-                if key in bound:
+                if key in bound.annotations:
                     yield _own((*notes.path, key), f"the annotation {key}", "it binds the pod to its gang")
+                elif key in of_cloud:
+                    yield _own((*notes.path, key), f"the annotation {key}", "cloud.eci says it")
+
+
+def _binding(view: View, role: RoleName) -> Binding:
+    gang = view.job.structure.gang
+    return GANGS[gang].pod(role) if gang else Binding()
 
 
 def _own(path: Path, what: str, why: str) -> Finding:
@@ -95,6 +110,7 @@ def _fields(part: Part, role: RoleName, hides: tuple[str, ...], lists: tuple[str
 
 def _instead(part: Part, role: RoleName, field: str) -> str:
     """The job's own key for a field; ROLE stands for the role where every role has its own."""
+    field = _OWN_WORDS.get(field, field)
     of_role = part.path[:1] == ("roles",)
     job_has, role_has = (schema_file.node(schema_file.load(), ("spec", *path, field)) for path in ((), ("roles", role)))
     if role_has and (of_role or not job_has):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from tfgen import quantity
-from tfgen.objects.resources import LIMITS
+from tfgen.document import Path
+from tfgen.objects.resources import DEVICES
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
 
@@ -15,11 +15,13 @@ def _check(view: View) -> Iterator[Finding]:
     if not view.job.structure.role("ps"):
         return
     said = view.values["roles"]["ps"]["resources"]
-    resource = said["gpu"]["resource"]
-    gpus = view.role_scope("ps").bound[LIMITS.name].get(resource, 0)
-    if quantity.parse(gpus) > 0:
-        key = ("limits", resource) if resource in said["limits"] else ("gpu", "count")
-        message = f"role ps asks for {gpus} of {resource} a task, which would stand idle: it only holds variables"
+    gpu, limits = said["gpu"], said["limits"]
+    counted = {gpu["resource"]: gpu["count"]} if gpu["count"] and gpu["resource"] not in limits else {}
+    for resource, amount in {**counted, **view.role_scope("ps").bound[DEVICES.name]}.items():
+        if resource not in counted and resource not in limits:
+            continue  # a share of what is counted
+        key: Path = ("gpu", "count") if resource in counted else ("limits", resource)
+        message = f"role ps asks for {amount} of {resource} a task, which would stand idle: it only holds variables"
         yield Finding(("roles", "ps", "resources", *key), message)
 
 

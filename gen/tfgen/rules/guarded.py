@@ -13,9 +13,15 @@ from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
 
 SUMMARIES: Final[Mapping[str, str]] = {
+    "eci-spot-price": "Spot instances are to have a limit of price, and none is said.",
+    "elasticdl-priority": "The workers' priority is none that ElasticDL knows.",
+    "finisher-name": "The finisher's name is longer than a label may be.",
     "gang-all-workers": "A gang starts before all workers that train as one can.",
+    "gang-field": "A gang says what its scheduler has no word for.",
     "gang-min-available": "A gang waits for more tasks than there are.",
-    "gang-min-resources": "A gang asks for resources of a scheduler that cannot promise any.",
+    "gang-queue": "A job waits in no queue of Kueue's.",
+    "gang-start-deadline": "A job that Kueue starts is to start by a time.",
+    "gang-topology": "A gang must be in one place and is to be in another.",
     "host-name": "A task's host name is longer than a DNS label.",
     "no-image": "A role has no image.",
     "node-name-and-gang": "A task of a gang is bound to a node past its scheduler.",
@@ -24,6 +30,7 @@ SUMMARIES: Final[Mapping[str, str]] = {
     "statefulset-name": "A StatefulSet's name is too long to make pods.",
     "tensorboard-name": "TensorBoard's name is too long, or a run has it.",
     "tf-config-size": "TF_CONFIG is longer than one environment variable may be.",
+    "volcano-retries": "A Volcano Job is to be tried once, which Volcano cannot.",
 }
 
 
@@ -56,6 +63,16 @@ def _workers_that_fit(guard: Guard, view: View) -> str:
     return f"; {fit} workers fit"
 
 
-_ADVICE: Final[Mapping[str, Callable[[Guard, View], str]]] = {"tf-config-size": _workers_that_fit}
+def _new_form(_guard: Guard, view: View) -> str:
+    """ElasticDL's form of 2020, ``high=0.5``, in the form that took its place."""
+    said: str = view.values["workload"]["elasticDL"]["workerPriority"]
+    name, equals, fraction = said.partition("=")
+    return f"; write {fraction}" if equals and name == "high" else ""
+
+
+_ADVICE: Final[Mapping[str, Callable[[Guard, View], str]]] = {
+    "elasticdl-priority": _new_form,
+    "tf-config-size": _workers_that_fit,
+}
 
 RULES: Final = tuple(Rule(id_, "error", summary, partial(_check, id_)) for id_, summary in SUMMARIES.items())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from tfgen import quantity
 from tfgen.document import Path
@@ -16,28 +16,39 @@ from tfgen.rules.view import View
 Amounts: TypeAlias = Mapping[str, str | int]
 
 
-def _check(view: View) -> Iterator[Finding]:
+class Asked(NamedTuple):
+    """What a role's main container, or TensorBoard, asks for: whose it is, where it is said, and its two maps."""
+
+    who: str
+    said: Path
+    requests: Amounts
+    limits: Amounts
+
+
+def asked(view: View) -> Iterator[Asked]:
+    """The resources of each role, and those of TensorBoard where it runs."""
     for role in view.roles:
         bound = view.role_scope(role.name).bound
         said: Path = ("roles", role.name, "resources")
-        yield from _below(view, f"role {role.name}", said, bound[REQUESTS.name], bound[LIMITS.name])
+        yield Asked(f"role {role.name}", said, bound[REQUESTS.name], bound[LIMITS.name])
     if view.has_tensorboard:
         requests, limits = evaluate(tensorboard.requests(), view.scope), evaluate(tensorboard.limits(), view.scope)
-        yield from _below(view, "TensorBoard", ("tensorboard", "resources"), requests, limits)
+        yield Asked("TensorBoard", ("tensorboard", "resources"), requests, limits)
 
 
-def _below(view: View, who: str, said: Path, requests: Amounts, limits: Amounts) -> Iterator[Finding]:
-    for name in requests:
-        if name in limits and quantity.parse(requests[name]) > quantity.parse(limits[name]):
-            paths = [_path(view, said, map_, name) for map_ in ("requests", "limits")]
-            message = (
-                f"{who} requests {requests[name]} of {name}, "
-                f"more than its limit of {limits[name]}; raise the limit, or request less"
-            )
-            yield Finding(view.blamed(*paths), message)
+def _check(view: View) -> Iterator[Finding]:
+    for who, said, requests, limits in asked(view):
+        for name in requests:
+            if name in limits and quantity.parse(requests[name]) > quantity.parse(limits[name]):
+                paths = [path(view, said, map_, name) for map_ in ("requests", "limits")]
+                message = (
+                    f"{who} requests {requests[name]} of {name}, "
+                    f"more than its limit of {limits[name]}; raise the limit, or request less"
+                )
+                yield Finding(view.blamed(*paths), message)
 
 
-def _path(view: View, said: Path, map_: str, name: str) -> Path:
+def path(view: View, said: Path, map_: str, name: str) -> Path:
     """Where the amount is said: in the map itself, or by the short word for both."""
     resources: Any = view.values
     for key in said:

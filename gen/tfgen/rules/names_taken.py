@@ -7,20 +7,23 @@ from typing import Any, Final
 
 from tfgen.job import RoleName, Structure
 from tfgen.objects import code
-from tfgen.objects.pod import CONTAINER, PORT_NAME
+from tfgen.objects.pod import CONTAINER
 from tfgen.objects.storage import SHM
 from tfgen.problems import shown
 from tfgen.rules import pod_parts
 from tfgen.rules.pod_parts import Part
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
+from tfgen.workloads import WORKLOADS
 
 
 def _check(view: View) -> Iterator[Finding]:
     for role in view.roles:
         containers = {CONTAINER: "the main container", **_of_code(view, code.init_containers)}
         yield from _twice("container", containers, pod_parts.beside(view, role.name))
-        yield from _twice("port", {PORT_NAME: "TensorFlow's port"}, _ports(view, role.name))
+        yield from _twice(
+            "port", {WORKLOADS[view.job.structure.kind].port_name: "TensorFlow's port"}, _ports(view, role.name)
+        )
         storage = {name: f"storage.{name}" for name in view.volumes(role.name)}
         yield from _twice("volume", {SHM: "shm", **storage, **_of_code(view, code.volumes)}, _volumes(view, role.name))
 

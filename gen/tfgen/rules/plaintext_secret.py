@@ -65,7 +65,7 @@ def _check(view: View) -> Iterator[Finding]:
             )
             yield Finding(path, message)
     for path, name, value in _options(view):
-        if _is_secret(_HUMP.sub("-", name), value) or _SECRET_VALUE.search(value):
+        if looks_secret(_HUMP.sub("-", name), value):
             message = (
                 f"{path_name(path)} looks like a secret, which would stand in git; put it into a Secret, and let the "
                 f"volume name that ({_REFERENCE[str(path[2])]})"
@@ -75,6 +75,11 @@ def _check(view: View) -> Iterator[Finding]:
         if _SECRET_VALUE.search(text):
             message = "this argument looks like a secret, which would stand in git; pass a variable with secretKeyRef"
             yield Finding(path, message)
+
+
+def looks_secret(name: str, value: str) -> bool:
+    """Whether a value, or the name that it has, looks like a secret's."""
+    return _SECRET_VALUE.search(value) is not None or _is_secret(name, value)
 
 
 def _is_secret(name: str, value: str) -> bool:

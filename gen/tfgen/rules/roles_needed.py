@@ -43,11 +43,12 @@ def _check_used(view: View) -> Iterator[Finding]:
 def _check_end(view: View) -> Iterator[Finding]:
     structure = view.job.structure
     by, chief = structure.completion, structure.role("chief")
+    says_by = bool(view.spec.get("completion", {}).get("by"))  # else it is the kind's, which says what that asks for
     if structure.strategy == "ParameterServer" and by == "Chief" and not chief:
         yield Finding(
             ("roles",), "nothing ends this job: add roles.chief: {}, or set completion.by to Worker0 or AllWorkers"
         )
-    if structure.strategy == "ParameterServer" and by != "Chief" and chief:
+    if structure.strategy == "ParameterServer" and by != "Chief" and chief and says_by:
         yield Finding(
             ("completion", "by"), f"completion.by is {by}, but this job has a chief, whose end would end nothing"
         )
@@ -56,7 +57,7 @@ def _check_end(view: View) -> Iterator[Finding]:
             ("completion", "by"),
             "completion.by is Chief, but MultiWorkerMirrored has none; it is Worker0 or AllWorkers",
         )
-    if structure.strategy == "Single" and by != "Chief":
+    if structure.strategy == "Single" and by != "Chief" and says_by:
         yield Finding(
             ("completion", "by"), f"completion.by is {by}, but strategy Single has no workers, only its chief"
         )

@@ -6,11 +6,11 @@ RULE = Rule("gpu-on-ps", "warning", "A parameter server asks for GPUs.", check)
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from tfgen.document import Document, Path
 from tfgen.problems import Severity
+from tfgen.record import Record
 from tfgen.rules.view import View
 from tfgen.schema_words import meant, nearest
 
@@ -33,8 +33,7 @@ class Clash(NamedTuple):
     message: str
 
 
-@dataclass(frozen=True)
-class Rule:
+class Rule(Record):
     """What must hold of a job, and of each of its environments. `summary` begins its section of docs/rules.md."""
 
     id: str
@@ -43,8 +42,7 @@ class Rule:
     check: Callable[[View], Iterable[Finding]]
 
 
-@dataclass(frozen=True)
-class AcrossRule:
+class AcrossRule(Record):
     """What must hold of several documents together."""
 
     id: str

@@ -6,6 +6,8 @@ import posixpath
 from collections.abc import Iterator
 from typing import Final
 
+from tfgen.holes import evaluate
+from tfgen.objects import environment
 from tfgen.objects.tensorboard import ROLE
 from tfgen.problems import shown
 from tfgen.rules.rule import Finding, Rule
@@ -15,20 +17,28 @@ from tfgen.rules.view import View
 def _check(view: View) -> Iterator[Finding]:
     if not view.has_tensorboard:
         return
-    log_dir = view.values["tensorboard"]["logDir"]
+    log_dir = _folder(view.values["tensorboard"]["logDir"])
+    volumes = {_folder(volume["mountPath"]): volume for volume in view.volumes(ROLE).values()}
+    mount = max((mount for mount in volumes if posixpath.commonpath((mount, log_dir)) == mount), key=len, default="")
     # An emptyDir is each pod's own.
-    shared = [volume["mountPath"] for volume in view.volumes(ROLE).values() if "emptyDir" not in volume]
-    if not any(_is_within(log_dir, mount) for mount in shared):
+    if not mount or "emptyDir" in volumes[mount]:
         message = (
             f"tensorboard.logDir {shown(log_dir)} is on no volume that TensorBoard shares with the job, so it would "
             f"show nothing; mount storage there, for {ROLE} too"
         )
         yield Finding(("tensorboard", "logDir"), message)
+    elif volumes[mount].get("runs") == "Separate" and log_dir != mount:
+        run = evaluate(environment.run_folder(), view.scope)
+        if posixpath.relpath(log_dir, mount).partition("/")[0] != run:
+            message = (
+                f"tensorboard.logDir {shown(log_dir)} is not there: TensorBoard sees the folders of all runs below "
+                f"{mount}, {run} among them; say {mount}, which shows the runs side by side"
+            )
+            yield Finding(("tensorboard", "logDir"), message)
 
 
-def _is_within(path: str, mount: str) -> bool:
-    folder = posixpath.normpath("/" + mount.lstrip("/"))
-    return posixpath.commonpath((folder, posixpath.normpath("/" + path.lstrip("/")))) == folder
+def _folder(path: str) -> str:
+    return posixpath.normpath("/" + path.lstrip("/"))
 
 
 RULES: Final = (Rule("tensorboard-log-dir", "warning", "TensorBoard does not see the logs.", _check),)

@@ -9,27 +9,29 @@ A path here is one of the values: the spec's without `spec`, keys and indexes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+from tfgen import tunables
 from tfgen.document import Document, Path
-from tfgen.holes import Guard, Scope, evaluate, fill
+from tfgen.holes import Guard, Node, Scope, Value, evaluate, fill
 from tfgen.job import Role, RoleName, TrainingJob
 from tfgen.objects import environment, resources
 from tfgen.objects.guards import guards
 from tfgen.objects.values import ROLE
 from tfgen.problems import Position
+from tfgen.record import Record
+from tfgen.workloads import WORKLOADS
 
 
-@dataclass(frozen=True)
-class View:
+class View(Record):
     """One of the forms in which a job runs.
 
     Attributes:
         document: what the schema accepts.
         job: what it says.
         environment: the environment's name; None for the job itself.
-        values: the complete values.
+        values: the complete values; what the job's workload kind never reads has its default.
         guards: what must not be, whatever the values.
     """
 
@@ -46,6 +48,11 @@ class View:
         return spec
 
     @property
+    def said(self) -> Mapping[str, Any]:
+        """What this form itself says: the job's spec, or the environment alone."""
+        return self.spec if self.environment is None else self.spec["environments"][self.environment]
+
+    @property
     def roles(self) -> tuple[Role, ...]:
         """The job's roles."""
         return self.job.structure.roles
@@ -55,21 +62,25 @@ class View:
         """What fills the holes, as Helm sees a release that has the job's own name."""
         return Scope(self.values, release=self.job.name, chart=self.job.name)
 
+    @cached_property
+    def _role_scopes(self) -> Mapping[RoleName, Scope]:
+        return {role.name: _role_scope(self.scope, role.name) for role in self.roles}
+
     def role_scope(self, role: RoleName) -> Scope:
-        """The same inside a role's document, where its resources are bound."""
-        scope = self.scope.binding({ROLE: self.values["roles"][role]})
-        bound = {resources.REQUESTS.name: resources.requests(role), resources.LIMITS.name: resources.limits(role)}
-        return scope.binding({name: evaluate(node, scope) for name, node in bound.items()})
+        """The same inside a role's document, where its resources and its environment are bound."""
+        return self._role_scopes[role]
 
     def env(self, role: RoleName) -> Mapping[str, Any]:
         """The variables of a role by name: the user's, and those that tfgen sets unless the user does."""
-        env: Mapping[str, Any] = evaluate(environment.env(role), self.role_scope(role))
+        env: Mapping[str, Any] = self.role_scope(role).bound[environment.ENV.name]
         return env
 
     def variables(self, role: RoleName) -> tuple[Mapping[str, Any], ...]:
         """The environment of a role's main container as it is printed, in its order."""
-        scope = self.role_scope(role).binding({environment.ENV.name: self.env(role)})
-        return tuple(fill(environment.variables(self.job.structure, role, index_label=""), scope))
+        structure = self.job.structure
+        told = WORKLOADS[structure.kind].tells_cluster(structure)
+        variables = environment.variables(structure, role, index_label="", told=told)
+        return tuple(fill(variables, self.role_scope(role)))
 
     def effective(self, role: RoleName, field: str) -> tuple[Path, Any]:
         """A field that a role may say for itself: the path that counts, and its value."""
@@ -99,25 +110,50 @@ class View:
             found = found[step]
         return not isinstance(found, Mapping) or not _has(self.spec, path)
 
+    def has(self, path: Path) -> bool:
+        """Whether the environment or the job says something there; else it is a default."""
+        return self.says(path) or _has(self.spec, path)
+
     def blamed(self, *paths: Path) -> Path:
         """Of the paths that contradict each other, the first that the environment says, or else the first."""
         return next((path for path in paths if self.says(path)), paths[0])
 
+    def source(self, path: Path) -> str:
+        """The file in which the value at the path is said: the job's, or that of the defaults under it."""
+        return self.document.source(self._place(path))
+
     def position(self, path: Path) -> Position:
         """Where the value at the path is said: in the environment, else in the job, else the nearest key around."""
-        base: Path = ("spec", "environments", self.environment or "") if self.says(path) else ("spec",)
-        place = (*base, *path)
+        place = self._place(path)
         is_scalar = self.document.text(place) is not None
         return self.document.value(place) if is_scalar else self.document.key(place)
+
+    def _place(self, path: Path) -> Path:
+        base: Path = ("spec", "environments", self.environment or "") if self.says(path) else ("spec",)
+        return (*base, *path)
 
 
 def views(document: Document) -> Iterator[View]:
     """The job of a document that the schema accepts, then each of its environments."""
     job = TrainingJob.from_document(document.data)
     shared = guards(job.structure)
-    yield View(document, job, None, job.values, shared)
+    own, by_environment = tunables.all_values(document.data["spec"], of_any_kind=True)
+    yield View(document, job, None, own, shared)
     for each in job.environments:
-        yield View(document, job, each.name, each.values, shared)
+        yield View(document, job, each.name, by_environment[each.name], shared)
+
+
+def _role_scope(scope: Scope, role: RoleName) -> Scope:
+    bindings: tuple[tuple[str, Node], ...] = (
+        (ROLE, Value(f"roles.{role}", "map")),
+        (resources.REQUESTS.name, resources.requests(role)),
+        (resources.LIMITS.name, resources.limits(role)),
+        (resources.DEVICES.name, resources.devices()),
+        (environment.ENV.name, environment.env(role)),
+    )
+    for name, node in bindings:
+        scope = scope.binding({name: evaluate(node, scope)})
+    return scope
 
 
 def _has(found: Any, path: Path) -> bool:

@@ -5,8 +5,22 @@ A scheduler is what it puts into the graph: the object that is the gang, and wha
 
 from __future__ import annotations
 
-from tfgen.job import Scheduler
-from tfgen.schedulers import kube_batch, volcano
+from collections.abc import Mapping
+
+from tfgen.holes import Node
+from tfgen.job import Scheduler, Structure
+from tfgen.schedulers import coscheduling, kube_batch, kubernetes, kueue, volcano
 from tfgen.schedulers.gang import Gang
 
-GANGS: dict[Scheduler, Gang] = {"volcano": volcano.GANG, "kube-batch": kube_batch.GANG}
+GANGS: dict[Scheduler, Gang] = {
+    "volcano": volcano.GANG,
+    "kube-batch": kube_batch.GANG,
+    "coscheduling": coscheduling.GANG,
+    "kubernetes": kubernetes.GANG,
+    "kueue": kueue.GANG,
+}
+
+
+def queue_labels(structure: Structure) -> Mapping[str, Node]:
+    """The labels by which the one object that is the whole gang waits in its queue, where the scheduler has such."""
+    return GANGS[structure.gang].object_labels() if structure.gang else {}

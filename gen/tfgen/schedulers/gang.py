@@ -1,84 +1,122 @@
-"""A gang scheduler, as data: where its PodGroup lives and how pods say that they belong to one."""
+"""A gang scheduler, as data: the object that is a gang, if it has one, and how pods say that they belong to it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Final, Literal, TypeAlias
 
 from tfgen import cluster_spec
-from tfgen.holes import AllOf, Default, Greater, Hole, Node, Sum, When, given
+from tfgen.holes import AllOf, Default, Greater, Hole, Node, Sum, Text, When
 from tfgen.job import RoleName, Structure
 from tfgen.objects import labels, names
 from tfgen.objects.values import value
+from tfgen.record import EMPTY, Record
 
-GROUP_NAME: Final = "scheduling.k8s.io/group-name"
+Field: TypeAlias = Literal[
+    "apiVersion",
+    "minAvailable",
+    "minResources",
+    "preferredTopology",
+    "priorityClassName",
+    "queue",
+    "requiredTopology",
+    "scheduleTimeoutSeconds",
+]
+"""A key of ``gang`` that not every scheduler has a use for."""
+
 ENABLED: Final = value("gang.enabled")
 QUEUE: Final = value("gang.queue")
 MIN_AVAILABLE: Final = value("gang.minAvailable")
 MIN_RESOURCES: Final = value("gang.minResources")
+PRIORITY: Final = value("gang.priorityClassName")
+REQUIRED_TOPOLOGY: Final = value("gang.requiredTopology")
+_SCHEDULER_NAME: Final = value("gang.schedulerName")
 
-# What TensorFlow cannot do without a single task of; workers it can be short of. Volcano heeds it from a minMember on
-# that is at least the sum of them (CheckTaskReady in its pkg/scheduler/api/job_info.go).
-_WHOLE: Final[tuple[RoleName, ...]] = ("chief", "ps")
+
+class Binding(Record):
+    """What makes a pod one of a gang.
+
+    Attributes:
+        labels: of its metadata.
+        annotations: of its metadata.
+        spec: fields of its spec.
+    """
+
+    labels: Mapping[str, Node] = EMPTY
+    annotations: Mapping[str, Node] = EMPTY
+    spec: Mapping[str, Node] = EMPTY
 
 
-@dataclass(frozen=True)
-class Gang:
+class Gang(Record):
     """What one gang scheduler wants to see.
 
     Attributes:
-        api_version: of its PodGroup.
-        scheduler_name: what its pods say as ``schedulerName``.
-        task_annotation: the annotation that tells the role, if it knows one.
-        queue_annotation: the annotation by which a pod outside any group names its queue, if it knows one.
-        has_min_resources: whether its PodGroup has a field ``minResources``.
+        fields: the keys of ``gang`` that it has a use for.
+        task: what makes a task of a role one of the gang.
+        group: the API group of its PodGroup, where it has one.
+        version: and the version.
+        spec: the PodGroup's spec.
+        whole: the labels of the object that makes all pods of the gang, where the gang is such an object.
+        outside: what a task outside the gang says: the evaluator.
+        scheduler_name: what the pods say as ``schedulerName`` unless ``gang.schedulerName`` names another; none where
+            it is the cluster's default scheduler.
     """
 
-    api_version: str
-    scheduler_name: str
-    task_annotation: str | None = None
-    queue_annotation: str | None = None
-    has_min_resources: bool = False
+    fields: frozenset[Field]
+    task: Callable[[RoleName], Binding]
+    group: str = ""
+    version: Node = ""
+    spec: Callable[[Structure], Mapping[str, Node]] | None = None
+    whole: Mapping[str, Node] = EMPTY
+    outside: Binding = Binding()
+    scheduler_name: str = ""
 
-    def pod_group(self, structure: Structure) -> Node:
-        """The PodGroup of one run.
+    def pod_group(self, structure: Structure) -> tuple[Node, ...]:
+        """The PodGroup of one run, if the scheduler knows such."""
+        if self.spec is None:
+            return ()
+        group: Node = {
+            "apiVersion": Text((self.group, "/", self.version)),
+            "kind": "PodGroup",
+            "metadata": labels.metadata(names.RUN, annotations=labels.BEFORE_PODS),
+            "spec": self.spec(structure),
+        }
+        return (When(ENABLED, group),)
 
-        It has ``minResources`` only where they are asked for: a finished group would go on holding them of its queue.
+    def object_labels(self) -> Mapping[str, Node]:
+        """What the object says that makes all pods of the gang."""
+        return _where_enabled(self.whole)
+
+    def pod(self, role: RoleName) -> Binding:
+        """What the gang puts into a role's pods.
+
+        The evaluator stands outside, but goes to the same scheduler: two must not share GPUs.
         """
-        whole = {role: cluster_spec.replicas(role) for role in _WHOLE if structure.role(role)}
-        by_task: dict[str, Node] = {"minTaskMember": When(is_partial(structure), whole)} if whole else {}
-        return When(
-            ENABLED,
-            {
-                "apiVersion": self.api_version,
-                "kind": "PodGroup",
-                "metadata": labels.metadata(names.RUN, annotations=labels.BEFORE_PODS),
-                "spec": {
-                    "minMember": Default(MIN_AVAILABLE, members(structure)),
-                    **(by_task if self.task_annotation else {}),
-                    "queue": given(QUEUE),
-                    "priorityClassName": given(value("gang.priorityClassName")),
-                    **({"minResources": MIN_RESOURCES} if self.has_min_resources else {}),
-                },
-            },
+        binding = self.outside if role == "evaluator" else self.task(role)
+        return Binding(
+            _where_enabled(binding.labels),
+            _where_enabled(binding.annotations),
+            {"schedulerName": self._scheduler(), **_where_enabled(binding.spec)},
         )
 
-    def pod_annotations(self, role: RoleName) -> Mapping[str, Node]:
-        """What binds a pod to its run's group. The evaluator stands outside, in the same queue."""
-        if role == "evaluator":
-            return {self.queue_annotation: When(ENABLED, given(QUEUE))} if self.queue_annotation else {}
-        task: dict[str, Node] = {self.task_annotation: When(ENABLED, role)} if self.task_annotation else {}
-        return {GROUP_NAME: When(ENABLED, names.RUN), **task}
+    def _scheduler(self) -> Node:
+        if self.scheduler_name:
+            return When(ENABLED, Default(_SCHEDULER_NAME, self.scheduler_name))
+        return When(AllOf((ENABLED, _SCHEDULER_NAME)), _SCHEDULER_NAME)
 
-    def pod_scheduler(self) -> Node:
-        """The ``schedulerName`` of the run's pods, the evaluator's too: two schedulers must not share GPUs."""
-        return When(ENABLED, self.scheduler_name)
+
+def _where_enabled(nodes: Mapping[str, Node]) -> dict[str, Node]:
+    return {key: When(ENABLED, node) for key, node in nodes.items()}
 
 
 def members(structure: Structure) -> Node:
     """How many pods TensorFlow waits for at its start: every task but the evaluator."""
     return Sum(tuple(cluster_spec.replicas(role.name) for role in structure.roles if role.name != "evaluator"))
+
+
+def least(structure: Structure) -> Node:
+    """How many of them must find a place before any is started."""
+    return Default(MIN_AVAILABLE, members(structure))
 
 
 def is_partial(structure: Structure) -> Hole:

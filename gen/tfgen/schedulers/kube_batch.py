@@ -5,8 +5,28 @@ Its PodGroup is served as ``scheduling.incubator.k8s.io/v1alpha1`` (deployment/k
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
-from tfgen.schedulers.gang import Gang
+from tfgen.holes import Node, given
+from tfgen.job import RoleName, Structure
+from tfgen.objects import names
+from tfgen.schedulers.gang import PRIORITY, QUEUE, Binding, Gang, least
 
-GANG: Final = Gang(api_version="scheduling.incubator.k8s.io/v1alpha1", scheduler_name="kube-batch")
+
+def _spec(structure: Structure) -> Mapping[str, Node]:
+    return {"minMember": least(structure), "queue": given(QUEUE), "priorityClassName": given(PRIORITY)}
+
+
+def _task(_role: RoleName) -> Binding:
+    return Binding(annotations={"scheduling.k8s.io/group-name": names.RUN})
+
+
+GANG: Final = Gang(
+    group="scheduling.incubator.k8s.io",
+    version="v1alpha1",
+    spec=_spec,
+    fields=frozenset(("minAvailable", "priorityClassName", "queue")),
+    task=_task,
+    scheduler_name="kube-batch",
+)

@@ -6,14 +6,42 @@ named ``scheduling.volcano.sh/group-name`` is read for nothing of the kind.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
-from tfgen.schedulers.gang import Gang
+from tfgen import cluster_spec
+from tfgen.holes import Node, When, given
+from tfgen.job import RoleName, Structure
+from tfgen.objects import names
+from tfgen.schedulers.gang import MIN_RESOURCES, PRIORITY, QUEUE, Binding, Gang, is_partial, least
+
+# What TensorFlow cannot do without a single task of; workers it can be short of. Volcano heeds it from a minMember on
+# that is at least the sum of them (CheckTaskReady in its pkg/scheduler/api/job_info.go).
+_WHOLE: Final[tuple[RoleName, ...]] = ("chief", "ps")
+
+
+def _spec(structure: Structure) -> Mapping[str, Node]:
+    """It has ``minResources`` only where they are asked for: a finished group would go on holding them of its queue."""
+    whole = {role: cluster_spec.replicas(role) for role in _WHOLE if structure.role(role)}
+    return {
+        "minMember": least(structure),
+        **({"minTaskMember": When(is_partial(structure), whole)} if whole else {}),
+        "queue": given(QUEUE),
+        "priorityClassName": given(PRIORITY),
+        "minResources": MIN_RESOURCES,
+    }
+
+
+def _task(role: RoleName) -> Binding:
+    return Binding(annotations={"scheduling.k8s.io/group-name": names.RUN, "volcano.sh/task-spec": role})
+
 
 GANG: Final = Gang(
-    api_version="scheduling.volcano.sh/v1beta1",
+    group="scheduling.volcano.sh",
+    version="v1beta1",
+    spec=_spec,
+    fields=frozenset(("minAvailable", "minResources", "priorityClassName", "queue")),
+    task=_task,
+    outside=Binding(annotations={"scheduling.volcano.sh/queue-name": given(QUEUE)}),
     scheduler_name="volcano",
-    task_annotation="volcano.sh/task-spec",
-    queue_annotation="scheduling.volcano.sh/queue-name",
-    has_min_resources=True,
 )

@@ -7,13 +7,13 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from tfgen import schema_file, tunables, yaml_text
+from tfgen import json_text, schema_file, tunables, yaml_text
 from tfgen.file_tree import FileTree
 from tfgen.holes import Guard
 from tfgen.job import TrainingJob
-from tfgen.objects.graph import Template
+from tfgen.objects.template import Template
 from tfgen.targets.go_template import Printer
-from tfgen.targets.notes import notes
+from tfgen.targets.notes import notes, upgrade
 from tfgen.targets.values_yaml import values_yaml
 
 # Pods' index labels, Jobs' success policy, back-off limit by index and pod replacement policy are all on by default
@@ -24,6 +24,12 @@ _HELPERS_HEAD: Final = """\
 Names, labels and the cluster, each once.
 
 A helper is called as  include "CHART.NAME" .  with the root context; it prints text, without a line break at its end.
+"""
+
+_PODS_HEAD: Final = """\
+The pods of each role: what its tasks are, whatever object makes them.
+
+    include "CHART.ROLE.pod" .  with the root context prints a PodTemplateSpec.
 """
 
 _GUARDS_HEAD: Final = "{{- /* What values.schema.json cannot say. */}}\n"
@@ -44,11 +50,13 @@ def chart(
     files = {f"templates/{template.name}.yaml": printer.template(template.objects) for template in templates}
     files["templates/guards.yaml"] = _GUARDS_HEAD + "".join(printer.guard(check) for check in checks)
     files["templates/NOTES.txt"] = printer.text(notes(job.structure))
+    if "pods" in printer.helpers:
+        files["templates/_pods.tpl"] = printer.helpers_file(_PODS_HEAD.strip(), "pods")
     files["templates/_helpers.tpl"] = printer.helpers_file(_HELPERS_HEAD.strip())
     files["values.yaml"] = f"# Values of {job.name}: every one has a default here.\n\n{values_yaml(job.values)}"
-    for environment in job.environments:
+    for environment in (each for each in job.environments if each.enabled):
         files[f"values-{environment.name}.yaml"] = _environment_values(environment.name, environment.overrides)
-    files["values.schema.json"] = json.dumps(tunables.values_schema(spec), indent=2, ensure_ascii=False) + "\n"
+    files["values.schema.json"] = json_text.dump(tunables.values_schema(spec))
     files["README.md"] = _readme(job, spec)
     files["Chart.yaml"] = _chart_yaml(job, files)
     return FileTree({f"charts/{job.name}/{path}": text for path, text in files.items()})
@@ -86,7 +94,8 @@ The distributed TensorFlow job {job.name} as a Helm chart. tfgen wrote it from a
 
 Under another release name the objects are called RELEASE-{job.name}, so that several fit into one namespace.
 
-An upgrade with the same `run` keeps what runs. A new run has a new name:
+{upgrade(job.structure)}
+A new run has a new name:
 
     helm upgrade {job.name} charts/{job.name} --reuse-values --set-string run=2
 

@@ -10,10 +10,9 @@ numbers arrive as float64 and need ``int64``; ``range`` and ``with`` move the do
 
 from __future__ import annotations
 
+import functools
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
 
@@ -38,6 +37,8 @@ from tfgen.holes import (
     Hole,
     IsMap,
     Items,
+    Join,
+    JoinEach,
     Length,
     Let,
     Matches,
@@ -55,28 +56,31 @@ from tfgen.holes import (
     When,
     kind_of,
 )
+from tfgen.record import Record
 
 Lines = list[str]
 
 
-@dataclass(frozen=True)
-class Printer:
+class Printer(Record):
     """Prints nodes, and keeps the helpers that they name.
 
     Attributes:
         chart: the chart's name, the prefix of its helpers' names.
-        helpers: the text of each ``define`` met so far, by its full name.
+        helpers: the text of each ``define`` met so far, by its file and its full name.
         root: how the root context is written here: ``.``, or ``$`` where a ``range`` has moved the dot.
     """
 
     chart: str
-    helpers: dict[str, str] = field(default_factory=dict)
-    root: str = "."
+    helpers: dict[str, dict[str, str]]
+    root: str
+
+    def __init__(self, chart: str, helpers: dict[str, dict[str, str]] | None = None, root: str = ".") -> None:
+        super().__init__(chart, {} if helpers is None else helpers, root)
 
     @property
     def _inside(self) -> Printer:
         """The printer for the body of a ``range``."""
-        return replace(self, root="$")
+        return self.replaced(root="$")
 
     # -- whole files -----------------------------------------------------------------------------------------
 
@@ -86,10 +90,11 @@ class Printer:
             return "\n".join(self._document(objects[0], separator=[])) + "\n"
         return "\n".join(line for node in objects for line in self._document(node, separator=["---"])) + "\n"
 
-    def helpers_file(self, head: str) -> str:
-        """``_helpers.tpl``: a head that says what is in it, then the helpers in the order of their first use."""
-        table = "\n".join(f"  {name}" for name in self.helpers)
-        return "\n".join([f"{{{{/*\n{head}\n\n{table}\n*/}}}}", *self.helpers.values()])
+    def helpers_file(self, head: str, file: str = "helpers") -> str:
+        """``_FILE.tpl``: a head that says what is in it, then the helpers in the order of their first use."""
+        helpers = self.helpers.get(file, {})
+        table = "\n".join(f"  {name}" for name in helpers)
+        return "\n".join([f"{{{{/*\n{head}\n\n{table}\n*/}}}}", *helpers.values()])
 
     def guard(self, guard: Guard) -> str:
         """A check that stops Helm with a message that helps."""
@@ -113,6 +118,10 @@ class Printer:
                 comma = f"{{{{ if ${index} }}}},{{{{ end }}}}"
                 times = f"{{{{- range ${index} := until (int {self._argument(count)}) }}}}"
                 return f"{times}{comma}{self._inside.text(body)}{{{{ end }}}}"
+            case JoinEach(over, separator, body, key, item):
+                each = f"{{{{- range ${key}, ${item} := {self.expression(over)} }}}}{{{{ $separator }}}}"
+                then = f"{{{{ $separator = {_go_string(separator)} }}}}"
+                return f'{{{{- $separator := "" }}}}{each}{then}{self._inside.text(body)}{{{{ end }}}}'
             case When(test, then, otherwise):
                 other = "" if otherwise is ABSENT else "{{ else }}" + self.text(otherwise)
                 return f"{{{{ if {self.expression(test)} }}}}{self.text(then)}{other}{{{{ end }}}}"
@@ -138,13 +147,15 @@ class Printer:
                 return f"ternary {self._argument(then)} {self._argument(otherwise)} {self._condition(test)}"
             case Sum(terms):
                 return "add " + " ".join(self._argument(term) for term in terms)
+            case Join(items):
+                return f'join "," {self._argument(items)}'
             case Length(text):
                 return f"len {self._argument(text)}"
             case Default(first, fallback):
                 return f"{self.expression(first)} | default {self._argument(fallback)}"
             case NotEmpty(tree):
                 return self.expression(tree)
-            case Mapping():
+            case dict():
                 return " ".join(["dict", *(self._argument(part) for entry in node.items() for part in entry)])
             case str():
                 return _go_string(node)
@@ -183,7 +194,7 @@ class Printer:
 
     def _condition(self, node: Node) -> str:
         """An expression as a Go bool, which `ternary` insists on."""
-        return self._argument(node) if kind_of(node) == "boolean" else f"(not (empty {self._argument(node)}))"
+        return self._argument(node) if _is_bool(node) else f"(not (empty {self._argument(node)}))"
 
     def _printf(self, parts: Sequence[Node]) -> str:
         form, arguments = "", []
@@ -209,13 +220,21 @@ class Printer:
         return f"{self.chart}.{name}"
 
     def _define(self, node: Named) -> None:
-        full = self._full(node.name)
-        if full in self.helpers:
+        full, helpers = self._full(node.name), self.helpers.setdefault(node.file, {})
+        if full in helpers:
             return
-        self.helpers[full] = ""  # its place: a helper that it uses comes after it
-        outer = replace(self, root=".")
-        body = "\n".join(outer._body(node.node, "")) if isinstance(node.node, Mapping) else outer.text(node.node)
-        self.helpers[full] = f'{{{{/* {node.doc} */}}}}\n{{{{- define "{full}" -}}}}\n{body}\n{{{{- end }}}}\n'
+        helpers[full] = ""  # its place: a helper that it uses comes after it
+        body = self.replaced(root=".")._definition(node.node)
+        helpers[full] = f'{{{{/* {node.doc} */}}}}\n{{{{- define "{full}" -}}}}\n{body}\n{{{{- end }}}}\n'
+
+    def _definition(self, node: Node) -> str:
+        assigned: Lines = []
+        while isinstance(node, Let):
+            assigned += self._assign(node.name, node.expression)
+            node = node.body
+        if assigned:  # what they leave behind would be an empty line where the part is used
+            assigned[-1] = f"{assigned[-1].removesuffix(' }}')} -}}}}"
+        return "\n".join([*assigned, *self._body(node, "")]) if _is_tree(node) else self.text(node)
 
     # -- lines -----------------------------------------------------------------------------------------------
 
@@ -268,7 +287,7 @@ class Printer:
 
     def _literal(self, name: str, lowest: Node) -> tuple[str, Lines]:
         """A literal mapping: a ``dict`` of what is always there, and lines that set what may come to nothing."""
-        if not isinstance(lowest, Mapping):
+        if not isinstance(lowest, dict):
             raise TypeError(f"the lowest layer must be a hole or a mapping: {lowest!r}")
         always = {key: node for key, node in lowest.items() if not isinstance(node, Hole)}
         lines: Lines = []
@@ -291,19 +310,19 @@ class Printer:
 
     def _body(self, node: Node, indent: str) -> Lines:
         match node:
-            case Mapping():
+            case dict():
                 return self._entries(node, indent)
-            case Named(node=Mapping()):
+            case Named(node=inner) if _is_tree(inner):
                 return [f"{indent}{{{{- {self.expression(node)} | nindent {len(indent)} }}}}"]
             case When():
                 return self._when(node, indent, lambda inner: self._body(inner, indent))
             case NotEmpty(tree):
-                return [f"{indent}{{{{- mustToYaml {self._argument(tree)} | nindent {len(indent)} }}}}"]
+                return [f"{indent}{{{{- toYaml {self._argument(tree)} | nindent {len(indent)} }}}}"]
             case Hole() if kind_of(node) in TREES:
                 return self._tree(node, indent, [])
             case str() | int() | None:
                 raise TypeError(f"not a mapping or sequence: {node!r}")
-            case Sequence():
+            case list() | tuple():
                 return [line for child in node for line in self._item(child, indent)]
         raise TypeError(f"not a mapping or sequence: {node!r}")
 
@@ -330,15 +349,15 @@ class Printer:
         if not isinstance(key, Hole) and not _has_holes(node):
             return _indented(_escape(yaml_text.dump({key: node})), indent)
         head = f"{indent}{self._key(key)}:"
-        if isinstance(node, Named) and isinstance(node.node, Mapping):
+        if isinstance(node, Named) and _is_tree(node.node):
             return [head, *self._body(node, indent + "  ")]
         if isinstance(node, NotEmpty):
             return [head, *self._body(node, indent + ("  " if kind_of(node) == "map" else ""))]
         if isinstance(node, Hole) and kind_of(node) in TREES:
             return self._tree(node, indent, [head])
-        if isinstance(node, Mapping):
+        if isinstance(node, dict):
             return self._guarded(node, indent, [head, *self._body(node, indent + "  ")])
-        if isinstance(node, Sequence) and not isinstance(node, str):
+        if isinstance(node, list | tuple):
             return self._guarded(node, indent, [head, *self._body(node, indent)])
         return [f"{head} {self._scalar(node)}"]
 
@@ -351,7 +370,7 @@ class Printer:
                 return self._range(node, indent, lambda p, body: p._item(body, indent))
             case Items(items):
                 return self._tree(items, indent, [])
-            case Mapping() if _has_holes(node):
+            case dict() if _has_holes(node):
                 lines = self._body(node, indent + "  ")
                 if lines[0].lstrip().startswith("{{-"):
                     raise TypeError(f"a list item must begin with an entry that is always there: {node!r}")
@@ -383,7 +402,7 @@ class Printer:
         return [
             f"{indent}{{{{- with {self.expression(node)} }}}}",
             *head,
-            f"{' ' * depth}{{{{- mustToYaml . | nindent {depth} }}}}",
+            f"{' ' * depth}{{{{- toYaml . | nindent {depth} }}}}",
             f"{indent}{{{{- end }}}}",
         ]
 
@@ -434,16 +453,29 @@ def presence(node: Node) -> Node:
                     f"whether anything is left of these items cannot be said before they are made: {node!r}"
                 )
             return over
-        case Named(node=inner):
+        case Named(node=inner) | Let(body=inner):
             return presence(inner)
         case Hole():
             return node if kind_of(node) in TREES else True
         case str() | int() | None:
             return True
-        case Mapping():
+        case dict():
             return _presence_of_any(list(node.values()))
-        case Sequence():
+        case list() | tuple():
             return _presence_of_any(node)
+    raise TypeError(f"not a node: {node!r}")
+
+
+def _is_tree(node: Node) -> bool:
+    """Whether a named part is a mapping, under names of its own or not."""
+    return _is_tree(node.body) if isinstance(node, Let) else isinstance(node, dict)
+
+
+def _is_bool(node: Node) -> bool:
+    """Whether Go has a bool for a test: its ``and`` and ``or`` give one of their arguments."""
+    if isinstance(node, (AllOf, AnyOf)):
+        return all(_is_bool(each) for each in node.nodes)
+    return kind_of(node) == "boolean"
 
 
 def _both(test: Node, presence: Node) -> Node:
@@ -467,7 +499,9 @@ def _presence_of_any(children: Sequence[Node]) -> Node:
 
 def _is_safe(part: Node) -> bool:
     """Whether a part of a text is no text of a user's, but ours, a name or a number."""
-    return isinstance(part, (str, Release, Named)) or kind_of(part) == "integer"
+    if isinstance(part, Named):
+        return not isinstance(part.node, JoinEach)
+    return isinstance(part, (str, Release)) or kind_of(part) == "integer"
 
 
 def _sample(part: Node) -> str:
@@ -494,11 +528,11 @@ def _has_holes(node: Node) -> bool:
     match node:
         case Hole() | Absent():
             return True
-        case Mapping():
+        case dict():
             return any(not isinstance(key, str) or _has_holes(child) for key, child in node.items())
         case str():
             return False
-        case Sequence():
+        case list() | tuple():
             return any(_has_holes(child) for child in node)
     return False
 
@@ -509,24 +543,25 @@ def holes_in(node: Node) -> Iterator[Hole]:
         case Hole():
             yield node
             for part in vars(node).values():
-                if isinstance(part, (Hole, Mapping, tuple, list)):
+                if isinstance(part, Hole | dict | tuple | list):
                     yield from holes_in(part)
-        case Mapping():
+        case dict():
             for key, child in node.items():
                 if isinstance(key, Hole):
                     yield from holes_in(key)
                 yield from holes_in(child)
         case str():
             return
-        case Sequence():
+        case list() | tuple():
             for child in node:
                 yield from holes_in(child)
 
 
+@functools.cache
 def _field(base: str, path: str) -> str:
     """A field of the values: dots where Go's syntax takes every name, else ``index``."""
     names = [name for name in path.split(".") if name]
-    if all(re.fullmatch(r"[A-Za-z_]\w*", name) for name in names):
+    if all(name.isidentifier() and name.isascii() for name in names):
         return ".".join([base, *names])
     return f"(index {base} {' '.join(_go_string(name) for name in names)})"
 

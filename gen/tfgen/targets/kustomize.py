@@ -2,40 +2,45 @@
 
 An overlay is computed from the base's objects and the environment's: the image and the number of replicas by
 kustomize's own words where they say it exactly, and one patch an object for all else. Objects that are gone are
-deleted by a patch, new ones are files of the overlay. Nothing renames anything (``namePrefix``, ``namespace``):
+deleted by a patch, new ones are files of the overlay. Where a job is retired its overlay has what stays, and no base.
+Nothing renames anything (``namePrefix``, ``namespace``):
 kustomize would not follow a name into an annotation, an argument or TF_CONFIG.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Final
 
 from tfgen import yaml_text
 from tfgen.file_tree import FileTree
-from tfgen.targets.kustomize_images import image_changes, with_images
-from tfgen.targets.patch import identity, merge_patch, strategic_merge_patch
+from tfgen.targets.kustomize_images import as_changed, image_changes, with_images
+from tfgen.targets.patch import Object, identity, merge_patch, strategic_merge_patch
 
-Object: TypeAlias = Mapping[str, Any]
+FOLDER: Final = "overlays"
 
 _HEAD: Final = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
 
-# The groups whose lists kustomize merges by key; any other kind is patched as plain JSON (RFC 7386).
+# Any other kind is patched as plain JSON (RFC 7386).
 _CORE_GROUPS: Final = ("apps", "batch", "networking.k8s.io", "policy", "rbac.authorization.k8s.io")
 
 
-def kustomize(name: str, base: Sequence[Object], environments: Mapping[str, Sequence[Object]]) -> FileTree:
+def kustomize(
+    name: str, base: Sequence[Object], environments: Mapping[str, Sequence[Object]], retired: Collection[str] = ()
+) -> FileTree:
     """The files of the base and of each overlay.
 
     Args:
         name: the job's.
         base: the job's own objects.
         environments: the objects of each environment.
+        retired: the environments in which nothing of it runs.
     """
     files = {f"base/{path}": text for path, text in _base(base).items()}
     for environment, objects in environments.items():
-        files |= {f"{environment}/{path}": text for path, text in overlay(base, objects).items()}
-    return FileTree({f"overlays/{name}/{path}": text for path, text in files.items()})
+        made = _base(objects) if environment in retired else overlay(base, objects)
+        files |= {f"{environment}/{path}": text for path, text in made.items()}
+    return FileTree({f"{FOLDER}/{name}/{path}": text for path, text in files.items()})
 
 
 def overlay(base: Sequence[Object], wanted: Sequence[Object]) -> dict[str, str]:
@@ -52,7 +57,8 @@ def overlay(base: Sequence[Object], wanted: Sequence[Object]) -> dict[str, str]:
             patch: Object | None = {**_head(item), "$patch": "delete"}
         else:
             # The image is changed last by kustomize, so the patch is made from the base as it is after that.
-            changed = with_images(_with_replicas(item, replicas.get(key)), images)
+            sized = _with_replicas(item, replicas.get(key))
+            changed = with_images(sized, as_changed(images)) if images else sized
             patch = _patch(changed, after[key])
         if patch:
             path = f"{file_stem(item)}.patch.yaml"
@@ -74,6 +80,11 @@ def file_stem(item: Object) -> str:
     return f"{item['kind'].lower()}-{item['metadata']['name']}"
 
 
+def is_core(item: Object) -> bool:
+    """Whether kustomize knows the lists of the object's kind, and merges them by key."""
+    return item["apiVersion"].rpartition("/")[0] in ("", *_CORE_GROUPS)
+
+
 def _base(objects: Iterable[Object]) -> dict[str, str]:
     files = {f"{file_stem(item)}.yaml": yaml_text.dump(dict(item)) for item in objects}
     return {"kustomization.yaml": yaml_text.dump({**_HEAD, "resources": list(files)}), **files}
@@ -88,8 +99,7 @@ def _head(item: Object) -> dict[str, Any]:
 
 
 def _patch(item: Object, wanted: Object) -> Object | None:
-    group = item["apiVersion"].rpartition("/")[0]
-    make = strategic_merge_patch if group in ("", *_CORE_GROUPS) else merge_patch
+    make = strategic_merge_patch if is_core(item) else merge_patch
     difference = make(item, wanted)
     if not difference:
         return None

@@ -11,15 +11,14 @@ to become the same. https://kubectl.docs.kubernetes.io/references/kustomize/kust
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
-Object: TypeAlias = Mapping[str, Any]
+from tfgen.record import Record
+from tfgen.targets.patch import Object
 
 
-@dataclass(frozen=True)
-class Image:
+class Image(Record):
     """An image's parts: its name with the registry, and a tag, a digest, both or none."""
 
     name: str
@@ -34,9 +33,11 @@ class Image:
         base, _, tag = last.partition(":")
         return cls(path + slash + base, tag, digest)
 
+    def __str__(self) -> str:
+        return self.name + (f":{self.tag}" if self.tag else "") + (f"@{self.digest}" if self.digest else "")
 
-@dataclass(frozen=True)
-class ImageChange:
+
+class ImageChange(Record):
     """Every container of the one image gets the other."""
 
     old: Image
@@ -84,10 +85,16 @@ def image_changes(
     return tuple(changes)
 
 
-def with_images(item: Object, changes: Sequence[ImageChange]) -> Object:
-    """The object as kustomize's ``images`` leaves it."""
+def with_images(item: Object, change: Callable[[Image], Image | None]) -> Object:
+    """The object with other images in its containers; they keep theirs where the change says none."""
+    replaced: Object = _replaced(item, change)
+    return replaced
+
+
+def as_changed(changes: Sequence[ImageChange]) -> Callable[[Image], Image | None]:
+    """What kustomize's ``images`` makes of an image."""
     new = {change.old.name: change.new for change in changes}
-    return _replaced(item, new) if new else item
+    return lambda image: new.get(image.name)
 
 
 def _reaches(name: str, image: str) -> bool:
@@ -107,7 +114,7 @@ def _is_exact(change: ImageChange) -> bool:
 
 def _images(node: Any, place: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """Where each container's image stands, by the container's name, and the image."""
-    if isinstance(node, Mapping):
+    if isinstance(node, dict):
         for key, child in node.items():
             if key in ("containers", "initContainers") and isinstance(child, list):
                 for container in child:
@@ -117,16 +124,15 @@ def _images(node: Any, place: tuple[str | int, ...] = ()) -> Iterator[tuple[tupl
                 yield from _images(child, (*place, key))
 
 
-def _replaced(node: Any, new: Mapping[str, Image]) -> Any:
+def _replaced(node: Any, change: Callable[[Image], Image | None]) -> Any:
     if isinstance(node, list):
-        return [_replaced(item, new) for item in node]
-    if not isinstance(node, Mapping):
+        return [_replaced(item, change) for item in node]
+    if not isinstance(node, dict):
         return node
-    out = {key: _replaced(child, new) for key, child in node.items()}
+    out = {key: _replaced(child, change) for key, child in node.items()}
     for key in ("containers", "initContainers"):
         for container in out.get(key) or []:
-            image = Image.parse(container["image"]) if isinstance(container.get("image"), str) else None
-            if image and image.name in new:
-                to = new[image.name]
-                container["image"] = f"{to.name}@{to.digest}" if to.digest else f"{to.name}:{to.tag}"
+            image = change(Image.parse(container["image"])) if isinstance(container.get("image"), str) else None
+            if image:
+                container["image"] = str(image)
     return out

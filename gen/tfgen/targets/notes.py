@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from tfgen.holes import ChartOnly, Node, Not, Text, When
-from tfgen.job import RoleName, Structure
+from tfgen.job import Structure
 from tfgen.objects import labels, names
 from tfgen.objects.values import value
+from tfgen.workloads import WORKLOADS
 
 
 def notes(structure: Structure) -> Node:
     """The notes: how to follow the run, and how to start the next one."""
     namespace = ChartOnly("{{ .Release.Namespace }}")
-    follow: RoleName = "chief" if structure.role("chief") else structure.roles[-1].name
+    follow = WORKLOADS[structure.kind].follow(structure)
     return Text(
         (
             "The run ",
@@ -29,8 +30,7 @@ def notes(structure: Structure) -> Node:
             f",{labels.RUN}=",
             value("run"),
             f",{labels.ROLE}={follow}\n\n",
-            "An upgrade with the same run keeps what runs and starts nothing again. A new run has a new name:\n\n"
-            "  helm upgrade ",
+            f"{upgrade(structure)}\nA new run has a new name:\n\n  helm upgrade ",
             names.RELEASE,
             " CHART --namespace ",
             namespace,
@@ -39,3 +39,16 @@ def notes(structure: Structure) -> Node:
             "\n",
         )
     )
+
+
+def upgrade(structure: Structure) -> str:
+    """What an upgrade without a new run does.
+
+    How many replicas a StatefulSet has is part of what Helm applies, so it takes back that the finisher scaled it to 0.
+    Whether a Job is suspended is not (tests/e2e/server/test_released.py).
+    """
+    workload = WORKLOADS[structure.kind]
+    again = " and ".join(role.name for role in structure.roles if workload.is_scalable(role))
+    if not again:
+        return "An upgrade with the same run starts nothing again."
+    return f"An upgrade with the same run changes no pod; after the run's end it starts its {again} again, in vain."

@@ -1,1 +1,23 @@
-"""The kinds that run a role: one module each."""
+"""The workload kinds: one module each, and the table of them.
+
+A kind is what it puts into the graph (`Workload`, here) and what it has no place for (`tfgen.kinds`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from tfgen.kinds import WorkloadKind
+from tfgen.workloads import elastic_dl, indexed_job, job_set, single_pod, stateful_set, tf_job, volcano_job
+from tfgen.workloads.workload import Workload
+
+WORKLOADS: Final[Mapping[WorkloadKind, Workload]] = {
+    "StatefulSet": stateful_set.WORKLOAD,
+    "Job": indexed_job.WORKLOAD,
+    "TFJob": tf_job.WORKLOAD,
+    "VolcanoJob": volcano_job.WORKLOAD,
+    "JobSet": job_set.WORKLOAD,
+    "Pod": single_pod.WORKLOAD,
+    "ElasticDL": elastic_dl.WORKLOAD,
+}

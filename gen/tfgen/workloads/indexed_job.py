@@ -1,42 +1,49 @@
-"""A role that ends, or that is ended by suspending it: an Indexed Job, whose pods have stable host names.
+"""Every role as an Indexed Job, whose pods have stable host names: it ends, or is ended by suspending it.
 
 https://kubernetes.io/docs/tasks/job/job-with-pod-to-pod-communication/
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 
 from tfgen import cluster_spec
 from tfgen.holes import Node
-from tfgen.job import Role, Structure
-from tfgen.objects import labels, names, pod
+from tfgen.job import Role, RoleName, Structure
+from tfgen.objects import disruption, labels, name_guards, names, pod, tensorboard
+from tfgen.objects.finisher import Plan
+from tfgen.objects.template import Template
 from tfgen.objects.values import value
-
-# A pod that its node or the scheduler takes away is no failure of the program.
-IGNORE_DISRUPTIONS: Final[Node] = {
-    "rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]
-}
+from tfgen.schedulers import queue_labels
+from tfgen.workloads.workload import Workload
 
 
 def indexed_job(structure: Structure, role: Role) -> Node:
     """The Job of a role: each task one index. A pod is replaced only once it has ended: never two chiefs at once."""
-    replicas = cluster_spec.replicas(role.name)
     subdomain: dict[str, Node] = {"subdomain": names.RUN} if structure.is_distributed else {}
-    spec: dict[str, Node] = {
+    controller = pod.Controller(labels.JOB_INDEX, {**subdomain, "restartPolicy": "Never"})
+    spec = job_spec(structure, role, pod.template(structure, role, controller))
+    queue = queue_labels(structure) if role.name != "evaluator" else {}
+    metadata = labels.metadata(names.workload(role.name), role.name, labels=queue)
+    return pod.document(
+        structure, role.name, {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
+    )
+
+
+def job_spec(structure: Structure, role: Role, template: Node) -> dict[str, Node]:
+    """The spec of the Job of a role, around its pod template."""
+    replicas = cluster_spec.replicas(role.name)
+    return {
         "completions": replicas,
         "parallelism": replicas,
         "completionMode": "Indexed",
         **_retries(role),
         **_success(structure, role),
         "podReplacementPolicy": "Failed",
-        "podFailurePolicy": IGNORE_DISRUPTIONS,
-        "template": pod.template(
-            structure, role, index_label=labels.JOB_INDEX, restart={**subdomain, "restartPolicy": "Never"}
-        ),
+        "podFailurePolicy": disruption.IGNORE_DISRUPTIONS,
+        "template": template,
     }
-    metadata = labels.metadata(names.workload(role.name), role.name)
-    return pod.document(role.name, {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec})
 
 
 def _retries(role: Role) -> dict[str, Node]:
@@ -55,3 +62,19 @@ def _success(structure: Structure, role: Role) -> dict[str, Node]:
     if role.name == structure.ends and structure.completion == "Worker0":
         return {"successPolicy": {"rules": [{"succeededIndexes": "0"}]}}
     return {}
+
+
+def released(structure: Structure, stateful: Collection[RoleName]) -> Plan:
+    """What the finisher does: it scales StatefulSets to 0 and suspends the other Jobs, unless all is to be kept."""
+    if not structure.releases:
+        return Plan(structure.ends)
+    jobs = tuple(role.name for role in structure.roles if role.name not in (structure.ends, *stateful))
+    boards = (tensorboard.released(),) if structure.tensorboard_port else ()
+    return Plan(structure.ends, scale=tuple(stateful), suspend=jobs, deployments=boards)
+
+
+WORKLOAD: Final = Workload(
+    templates=lambda structure: tuple(Template(role.name, (indexed_job(structure, role),)) for role in structure.roles),
+    guards=lambda structure: name_guards.short_hosts(structure, names.pod),
+    plan=lambda structure: released(structure, ()),
+)

@@ -1,0 +1,136 @@
+"""The command line: the only package that prints or exits.
+
+    tfgen render job.yaml
+
+A command is a module here and a name in `COMMANDS`. Only the module of the command that runs is imported.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import functools
+import gc
+import importlib
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from types import FrameType
+from typing import Final, NoReturn
+
+from tfgen import __version__
+from tfgen.cli.command import FAILED, OK, PROBLEMS, USAGE, Command, Run
+from tfgen.cli.output import drop_output, say, take_any_text
+from tfgen.errors import TfgenError
+
+__all__ = ["COMMANDS", "FAILED", "OK", "PROBLEMS", "USAGE", "main", "run"]
+
+COMMANDS: Final = ("init", "render", "check", "diff", "commit", "rerun", "rm", "explain", "schema")
+"""In the order of ``tfgen --help``: that in which a job's author meets them."""
+
+
+INTERRUPTED: Final = 130
+TERMINATED: Final = 143
+"""As shells have it: 128 and the signal's number."""
+
+_GARBAGE: Final = 100_000
+"""New objects between two searches for cycles, of which a job makes hardly any; Python's own 700 is for long runs."""
+
+
+class _Terminated(BaseException):
+    """SIGTERM, which is to be cleaned up after as Ctrl-C is."""
+
+
+def main(argv: Sequence[str] | None = None) -> NoReturn:
+    """Run a command line and exit with its code."""
+    signal.signal(signal.SIGTERM, _terminate)
+    gc.set_threshold(_GARBAGE)
+    code = run(sys.argv[1:] if argv is None else argv)
+    if code == OK:  # nothing is left to be cleaned up: sys.exit would only free each object by itself
+        with contextlib.suppress(OSError):
+            sys.stderr.flush()
+        os._exit(OK)
+    sys.exit(code)
+
+
+def run(argv: Sequence[str]) -> int:
+    """Run a command line and give its exit code; never a traceback, but with ``--debug``."""
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115 - print would take stdout instead
+    if sys.stdout is None:
+        say("tfgen: error: standard output is closed")
+        return FAILED
+    take_any_text()
+    is_debug = False
+    try:
+        args = _parser(argv).parse_args(argv)
+        is_debug = args.debug
+        command: Run = args.run
+        code = command(args)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read our output has gone (| head): there is nobody left to tell.
+        drop_output()
+        return OK
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except _Terminated:
+        return TERMINATED
+    except TfgenError as error:
+        if is_debug:
+            raise
+        say(f"tfgen: error: {error}")
+        return error.exit_code
+    except OSError as error:
+        if is_debug:
+            raise
+        drop_output()
+        say(f"tfgen: error: {error.filename or 'standard output'}: {error.strerror}")
+        return FAILED
+    except Exception as error:
+        if is_debug:
+            raise
+        say(f"tfgen: internal error: {type(error).__name__}: {error}\nRun it again with --debug for where.")
+        return FAILED
+    return code
+
+
+def _terminate(_number: int, _frame: FrameType | None) -> NoReturn:
+    raise _Terminated
+
+
+def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
+    """The parser of a command line: with its command alone, where it names one, and else with all."""
+    formatter = functools.partial(argparse.HelpFormatter, width=_columns() - 2)
+    parser = argparse.ArgumentParser(
+        prog="tfgen",
+        formatter_class=formatter,
+        description="Helm charts and kustomize overlays for distributed TensorFlow, from one job.yaml.",
+        epilog="Exit codes: 0 fine, 1 problems found, 2 wrong usage, 3 an error of tfgen's own or of a tool.",
+    )
+    parser.add_argument("--version", action="version", version=f"tfgen {__version__}")
+    common = argparse.ArgumentParser(add_help=False, formatter_class=formatter)
+    common.add_argument("--debug", action="store_true", help="show where an error comes from")
+    subparsers = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    for name in argv[:1] if argv and argv[0] in COMMANDS else COMMANDS:
+        command: Command = importlib.import_module(f"tfgen.cli.{name}").COMMAND
+        description = command.summary[0].upper() + command.summary[1:] + "."
+        added = subparsers.add_parser(
+            command.name, parents=[common], help=command.summary, description=description, formatter_class=formatter
+        )
+        added.set_defaults(run=command.run)
+        added.add_argument("--format", choices=command.formats, default="text", help="how results are printed")
+        command.arguments(added)
+    return parser
+
+
+def _columns() -> int:
+    """The width of the terminal. argparse would ask shutil, and so load two libraries of compression at each start."""
+    said = os.environ.get("COLUMNS", "")
+    if said.isdecimal() and int(said):
+        return int(said)
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or 80
+    except (OSError, ValueError):
+        return 80

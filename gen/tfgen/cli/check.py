@@ -1,0 +1,76 @@
+"""``tfgen check``: what is wrong with jobs, with what comes of them, and which change needs a new run."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from tfgen.cli.command import OK, PROBLEMS, Command
+from tfgen.cli.output import checked, count, jobs_argument, path, print_json, say
+
+if TYPE_CHECKING:
+    from tfgen.full_check import Report
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    jobs_argument(parser)
+    parser.add_argument("--against", default="HEAD", metavar="REV", help="the revision that is compared with (HEAD)")
+    parser.add_argument(
+        "--changed",
+        action="store_true",
+        help="look no further at jobs whose own file, defaults and rendered files are as they are committed",
+    )
+    parser.add_argument("--out", type=path, metavar="DIR", help="where charts/ and overlays/ are (the repo's root)")
+    parser.add_argument(
+        "--kubernetes-version",
+        metavar="VERSION",
+        help="hold the objects against the schemas of this Kubernetes, such as 1.33 (needs tfgen[kubernetes])",
+    )
+
+
+def _run(args: Namespace) -> int:
+    from tfgen.full_check import full_check
+    from tfgen.output_root import output_root
+    from tfgen.problems import has_errors
+
+    out = args.out or output_root(Path())
+    report = full_check(
+        checked(args.jobs),
+        against=args.against,
+        out=out,
+        is_quick=args.changed,
+        kubernetes_version=args.kubernetes_version,
+    )
+    _print(args, report)
+    return PROBLEMS if has_errors(report.problems) else OK
+
+
+def _print(args: Namespace, report: Report) -> None:
+    from tfgen.problems import as_github, as_text, rows
+    from tfgen.rule_summaries import rule_summaries
+    from tfgen.sarif import sarif
+
+    match args.format:
+        case "json":
+            print_json({"problems": rows(report.problems), "notes": report.notes})
+        case "sarif":
+            print_json(sarif(report.problems, report.notes, rule_summaries()))
+        case _:
+            print(as_github(report.problems) if args.format == "github" else as_text(report.problems), end="")
+            for note in report.notes:
+                say(f"note: {note}")
+            errors = sum(problem.severity == "error" for problem in report.problems)
+            say(
+                f"{count(errors, 'error')}, {count(len(report.problems) - errors, 'warning')}; "
+                f"{count(report.compared, 'job')} compared with {args.against}"
+            )
+
+
+COMMAND: Final = Command(
+    "check",
+    "say what is wrong with jobs and what comes of them, and which change needs a new run",
+    _arguments,
+    _run,
+    formats=("text", "json", "github", "sarif"),
+)

@@ -1,0 +1,58 @@
+"""``tfgen diff``: what the jobs as they are change in the objects of those that are committed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from typing import Final
+
+from tfgen.cli.command import OK, PROBLEMS, Command
+from tfgen.cli.output import checked, count, jobs_argument, print_json, say
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    jobs_argument(parser)
+    parser.add_argument("--against", default="HEAD", metavar="REV", help="the revision that is compared with (HEAD)")
+    parser.add_argument("--exit-code", action="store_true", help="end with 1 where anything changes, as git diff does")
+
+
+def _run(args: Namespace) -> int:
+    from tfgen.comparison import pairs
+    from tfgen.diff_markdown import diff_markdown
+    from tfgen.diff_text import diff_text
+    from tfgen.job_diff import job_diff, rows
+    from tfgen.problems import as_text, has_errors
+    from tfgen.sources import removed_sources
+
+    jobs = checked(args.jobs)
+    if has_errors(jobs.problems):
+        say(as_text(jobs.problems), end="")
+        return PROBLEMS
+    found = pairs(jobs, args.against, removed_sources(args.jobs, args.against))
+    diffs = [job_diff(pair) for pair in found.pairs]
+    for note in found.notes:
+        say(f"note: {note}")
+    changed = [diff for diff in diffs if diff]
+    for pair, diff in zip(found.pairs, diffs, strict=True):
+        if diff and pair.stays:
+            say(f"note: {pair.name} stays as it is committed until its own file changes, or tfgen render --upgrade")
+    match args.format:
+        case "json":
+            print_json({"against": args.against, "jobs": [rows(diff) for diff in changed]})
+        case "markdown":
+            print(diff_markdown(changed), end="")
+        case _:
+            print(diff_text(changed, colour=_is_in_colour()), end="")
+            say(f"{count(len(changed), 'job')} of {len(diffs)} changed since {args.against}")
+    return PROBLEMS if changed and args.exit_code else OK
+
+
+def _is_in_colour() -> bool:
+    """Whether standard output is a terminal whose user wants colours: https://no-color.org."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+COMMAND: Final = Command(
+    "diff", "show what jobs change, object by object", _arguments, _run, formats=("text", "json", "markdown")
+)

@@ -1,0 +1,94 @@
+"""What commands share in reading their jobs and printing their results."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from tfgen.check import Checked
+    from tfgen.problems import Problem
+
+_Item = TypeVar("_Item")
+
+_LONG: int = 20
+"""Items whose work a person waits for."""
+
+
+def path(text: str) -> Path:
+    """The type of an argument that is a file or a folder: not empty, as an unset variable of a shell is.
+
+    Raises:
+        ArgumentTypeError: it is; `Path` would take it for the working directory.
+    """
+    if not text:
+        raise ArgumentTypeError("an empty path; write . for the working directory")
+    return Path(text)
+
+
+def jobs_argument(parser: ArgumentParser) -> None:
+    """Adds `args.jobs`, which `checked` takes."""
+    parser.add_argument("jobs", nargs="+", type=path, metavar="JOB", help="a job.yaml, or a folder with some below it")
+
+
+def checked(paths: Sequence[Path], *, may_be_none: bool = False) -> Checked:
+    """The jobs in files and folders, and what is wrong with them; a folder without any is an error, or is none."""
+    from tfgen.check import check_all
+    from tfgen.sources import read_sources
+
+    return check_all(read_sources(paths, may_be_none=may_be_none))
+
+
+def report(args: Namespace, problems: Iterable[Problem], *, written: Mapping[str, Any] | None = None) -> None:
+    """The problems: as text on standard error, as JSON in the command's one object on standard output."""
+    from tfgen.problems import as_text, rows
+
+    if args.format == "json":
+        print_json({"problems": rows(problems), **(written or {})})
+    else:
+        say(as_text(problems), end="")
+
+
+def with_progress(items: Sequence[_Item], doing: str) -> Iterator[_Item]:
+    """The items; on a terminal, a line that counts them."""
+    if len(items) < _LONG or not sys.stderr.isatty():
+        yield from items
+        return
+    for number, item in enumerate(items, start=1):
+        print(f"\r{doing} {number}/{len(items)}", end="", file=sys.stderr, flush=True)
+        yield item
+    print("\r\033[K", end="", file=sys.stderr)
+
+
+def count(number: int, word: str) -> str:
+    """A number and what is counted: "1 job", "2 jobs"."""
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+def print_json(data: Any) -> None:
+    """Data on standard output."""
+    import json
+
+    print(json.dumps(data, indent=2, ensure_ascii=False))
+
+
+def say(text: str, end: str = "\n") -> None:
+    """What is no data, on standard error."""
+    print(text, end=end, file=sys.stderr)
+
+
+def take_any_text() -> None:
+    """Lets both streams take what a job may hold, whatever the locale: data is UTF-8, as YAML and JSON are."""
+    for stream, encoding in ((sys.stdout, "utf-8"), (sys.stderr, None)):
+        if isinstance(stream, io.TextIOWrapper):  # a test may have put something else in its place
+            stream.reconfigure(encoding=encoding, errors="backslashreplace")
+
+
+def drop_output() -> None:
+    """Keeps Python from writing at its end what could not be written before."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,96 @@
+"""``tfgen render``: jobs to files, or to objects on standard output."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from tfgen.cli.command import OK, PROBLEMS, Command
+from tfgen.cli.output import checked, count, jobs_argument, path, print_json, report, say, with_progress
+from tfgen.errors import UsageError
+
+if TYPE_CHECKING:
+    from tfgen.check import Checked
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    jobs_argument(parser)
+    parser.add_argument("--out", type=path, metavar="DIR", help="where charts/ and overlays/ go (the repo's root)")
+    parser.add_argument("--force", action="store_true", help="write over files that were edited by hand")
+    parser.add_argument(
+        "--upgrade", action="store_true", help="write anew what only a newer tfgen or tfgen.yaml changes"
+    )
+    parser.add_argument("--stdout", action="store_true", help="print the objects instead of writing files")
+    parser.add_argument("--env", metavar="ENV", help="with --stdout: the objects of this environment")
+
+
+def _run(args: Namespace) -> int:
+    if args.env is not None and not args.stdout:
+        raise UsageError("--env goes with --stdout: all environments are written")
+    jobs = checked(args.jobs, may_be_none=True)
+    return _print_objects(args, jobs) if args.stdout else _write_files(args, jobs)
+
+
+def _write_files(args: Namespace, jobs: Checked) -> int:
+    from tfgen.gone import gone
+    from tfgen.output_root import output_root
+    from tfgen.problems import has_errors
+    from tfgen.render import render_document
+    from tfgen.tree_writer import apply, plan_write, read_ledgers
+
+    if has_errors(jobs.problems):
+        report(args, jobs.problems)
+        return PROBLEMS
+    documents = with_progress(jobs.documents, "rendering")
+    renderings = [render_document(document) for document in documents]
+    out = args.out or output_root(Path())
+    removals = gone(read_ledgers(out), args.jobs, {rendering.job for rendering in renderings})
+    if not renderings and not removals:
+        raise UsageError(
+            f"{', '.join(map(str, args.jobs))}: no file below it holds a document with apiVersion tfgen/..."
+        )
+    renderings += removals
+    plan = apply(plan_write(out, renderings, force=args.force, upgrade=args.upgrade))
+    for conflict in plan.lost:
+        say(f"lost: {conflict}")
+    for job in plan.kept:
+        say(f"kept: {job.job} as tfgen {plan.ledgers[job.job].tool_version} rendered it; --upgrade renders it anew")
+    written = {
+        "created": plan.created,
+        "changed": plan.changed,
+        "removed": plan.removed,
+        "unchanged": plan.unchanged,
+    }
+    lists = {action: list(paths) for action, paths in written.items()}
+    report(args, jobs.problems, written={**lists, "kept": [job.job for job in plan.kept]})
+    if args.format == "text":
+        for action in ("created", "changed", "removed"):
+            for path in written[action]:
+                print(f"{action:<8} {path}")
+        print(f"{count(len(jobs.documents), 'job')}, ", end="")
+        print(", ".join(f"{len(paths)} {action}" for action, paths in written.items()))
+    return OK
+
+
+def _print_objects(args: Namespace, jobs: Checked) -> int:
+    from tfgen.problems import as_text, has_errors
+    from tfgen.render import plain_objects
+    from tfgen.yaml_text import documents
+
+    say(as_text(jobs.problems), end="")  # standard output is the objects', in JSON too
+    if has_errors(jobs.problems):
+        return PROBLEMS
+    for document in jobs.documents:
+        known = document.data["spec"].get("environments", {})
+        if args.env is not None and args.env not in known:
+            raise UsageError(f"{document.file}: no environment {args.env!r}; it has {', '.join(known) or 'none'}")
+    objects = [item for d in jobs.documents for item in plain_objects(d.data, args.env)]
+    if args.format == "json":
+        print_json(objects)
+    else:
+        print(documents(objects), end="")
+    return OK
+
+
+COMMAND: Final = Command("render", "write the charts and overlays of jobs", _arguments, _run)

@@ -1,0 +1,75 @@
+"""``tfgen rm``: a job taken out of git, or retired in one environment."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import Final
+
+from tfgen.cli.command import OK, PROBLEMS, Command
+from tfgen.cli.output import checked, path, print_json, report, say
+from tfgen.errors import UsageError
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("job", type=path, metavar="JOB", help="a job.yaml, or the name of a job whose file is gone")
+    parser.add_argument("--env", metavar="ENV", help="only retire it there: nothing runs, and its claims stay")
+    parser.add_argument("--out", type=path, metavar="DIR", help="where charts/ and overlays/ are (the repo's root)")
+    parser.add_argument("--force", action="store_true", help="remove files that git does not have as they are, too")
+
+
+def _run(args: Namespace) -> int:
+    return _remove(args) if args.env is None else _retire(args)
+
+
+def _retire(args: Namespace) -> int:
+    from tfgen.job_text import read_text, replace_text, with_values
+    from tfgen.problems import has_errors
+
+    jobs = checked([args.job])
+    if has_errors(jobs.problems):
+        report(args, jobs.problems)
+        return PROBLEMS
+    if len(jobs.documents) != 1:
+        raise UsageError(f"{args.job}: holds {len(jobs.documents)} jobs; one at a time is retired")
+    (document,) = jobs.documents
+    known = document.data["spec"].get("environments", {})
+    if args.env not in known:
+        raise UsageError(f"{args.job}: no environment {args.env!r}; it has {', '.join(known) or 'none'}")
+    place = ("spec", "environments", args.env)
+    file = Path(document.file)
+    replace_text(file, with_values(read_text(file), document, {place: {"enabled": False}}))
+    if args.format == "json":
+        print_json({"retired": args.env})
+    else:
+        print(f"{file}: retired in {args.env}\n\nNext:\n\n  tfgen render {file}")
+    return OK
+
+
+def _remove(args: Namespace) -> int:
+    from tfgen.gone import removal
+    from tfgen.job_file import job_in
+    from tfgen.output_root import output_root
+    from tfgen.tree_writer import apply, plan_write, read_ledgers
+
+    out, file = args.out or output_root(Path()), args.job
+    name = job_in(file, force=args.force) if file.is_file() else str(file)
+    ledgers = read_ledgers(out)
+    if name not in ledgers and not file.is_file():
+        known = ", ".join(sorted(ledgers)) or "none"
+        raise UsageError(f"{args.job}: no such file, and no job of that name was rendered; there are: {known}")
+    plan = apply(plan_write(out, [removal(name)] if name in ledgers else [], force=args.force))
+    for conflict in plan.lost:
+        say(f"lost: {conflict}")
+    removed = list(plan.removed)
+    if file.is_file():
+        file.unlink()
+        removed.append(str(file))
+    if args.format == "json":
+        print_json({"removed": removed})
+    else:
+        print("".join(f"removed  {each}\n" for each in removed), end="")
+    return OK
+
+
+COMMAND: Final = Command("rm", "take a job out of git, or retire it in an environment", _arguments, _run)

@@ -1,0 +1,48 @@
+"""Jobs that are gone: their files are still there, and the file that they came of has them no more.
+
+    gone(ledgers, [Path("jobs")], {"mnist"})  ->  [Rendering("cifar", FileTree({}), "")]
+
+An empty rendering takes a job's files away; see `tree_plan`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+
+from tfgen.errors import UsageError
+from tfgen.file_tree import FileTree
+from tfgen.ledger import Ledger
+from tfgen.sources import source_name
+from tfgen.tree_plan import Rendering
+
+
+def removal(job: str) -> Rendering:
+    """What takes all files of a job away."""
+    return Rendering(job, FileTree({}), "")
+
+
+def gone(ledgers: Mapping[str, Ledger], paths: Iterable[Path], there: Collection[str]) -> list[Rendering]:
+    """The removals of the jobs that some files and folders had, and have no more.
+
+    Args:
+        ledgers: of all jobs that were rendered.
+        paths: the files and folders, which may be gone too.
+        there: the names of the jobs in them.
+
+    Raises:
+        UsageError: a path is not there, and no job came of it.
+    """
+    names = {source_name(path): path for path in paths}
+    for name, path in names.items():
+        if not path.exists() and not any(_covers(name, ledger.source) for ledger in ledgers.values()):
+            raise UsageError(f"{path}: No such file or directory")
+    return [
+        removal(job)
+        for job, ledger in sorted(ledgers.items())
+        if job not in there and ledger.source and any(_covers(name, ledger.source) for name in names)
+    ]
+
+
+def _covers(name: str, source: str) -> bool:
+    return name in (".", source) or source.startswith(f"{name}/")

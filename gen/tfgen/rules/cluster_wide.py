@@ -1,0 +1,50 @@
+"""Objects of a whole cluster that a GitOps tool would get from two places: each puts back what the other says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from tfgen.document import Document
+from tfgen.rules.rule import AcrossRule, Clash
+
+_NONE: Final[Mapping[str, Any]] = {}
+
+
+def _check(documents: Sequence[Document]) -> Iterator[Clash]:
+    first: dict[tuple[str, str, str], tuple[str, str]] = {}
+    for document in documents:
+        spec, job = document.data["spec"], document.data["metadata"]["name"]
+        if "gitops" not in spec:
+            continue
+        for environment, said in (spec.get("environments") or _NONE).items():
+            cluster = said.get("cluster", "")
+            for kind, name, way_out in _made(job, spec, said):
+                other = first.setdefault((cluster, kind, name), (job, environment))
+                if other != (job, environment):
+                    where = f"the cluster {cluster}" if cluster else "one cluster"
+                    who = f"{other[1]} of the job {other[0]}" if other[0] != job else other[1]
+                    message = (
+                        f"the environments {who} and {environment} are in {where}, and both make its {kind} {name}: "
+                        f"the tool would apply it by turns, and delete it with either; {way_out}"
+                    )
+                    yield Clash(document, ("spec", "environments", environment), message)
+
+
+def _made(job: str, spec: Mapping[str, Any], said: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """What an environment makes for the whole cluster: the kind, the name, and how another does without."""
+    if not said.get("enabled", True):
+        return
+    classes = {**spec.get("priorityClasses", _NONE), **said.get("priorityClasses", _NONE)}
+    for name, described in classes.items():
+        if described is not None:
+            yield "PriorityClass", name, f"write priorityClasses: {{{name}: null}} in all but one"
+    eci = spec.get("cloud", _NONE).get("eci", _NONE)
+    own = said.get("cloud", _NONE).get("eci", _NONE)
+    if "make" in eci.get("imageCache", _NONE) and own.get("enabled", eci.get("enabled", True)):
+        yield "ImageCache", job, "give each a cluster, or make the cache by a job of another name"
+
+
+RULES: Final = (
+    AcrossRule("cluster-wide-object", "warning", "Two environments in one cluster make the same object of it.", _check),
+)

@@ -1,0 +1,132 @@
+"""Devices, which Kubernetes gives out whole, and under the names that their plugins have today.
+
+https://kubernetes.io/docs/tasks/configure-pod-container/extended-resource/
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from tfgen import quantity
+from tfgen.document import Path
+from tfgen.job import RoleName
+from tfgen.rules import pod_parts
+from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.view import View
+
+# Kubernetes counted GPUs itself under this name, until 1.10 left that to device plugins.
+_LEGACY: Final = "alpha.kubernetes.io/nvidia-gpu"
+
+_COUNTED: Final = re.compile(r"/(gpu|mig-.*|vgpu-number)$")
+"""Resources of which one is a GPU, or a part of it that a program sees as one."""
+_MOST_GPUS: Final = 1024
+"""No node has as many, nor parts of them."""
+_VOLCANO: Final = "volcano.sh/vgpu-"
+
+
+def _resources(view: View) -> Iterator[tuple[RoleName, Path, Mapping[str, Any]]]:
+    """The resources of each role, and where they are said."""
+    for role in view.roles:
+        yield role.name, ("roles", role.name, "resources"), view.values["roles"][role.name]["resources"]
+
+
+def _amounts(said: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, str | int]]]:
+    """Every map of amounts in a role's resources."""
+    yield from (((key,), said[key]) for key in ("requests", "limits"))
+    yield ("gpu", "share"), said["gpu"]["share"]
+
+
+def _legacy(view: View) -> Iterator[Finding]:
+    for role, path, said in _resources(view):
+        found = [((*key, _LEGACY), amounts[_LEGACY]) for key, amounts in _amounts(said) if _LEGACY in amounts]
+        if said["gpu"]["resource"] == _LEGACY:
+            found.append((("gpu", "resource"), said["gpu"]["count"]))
+        for key, amount in found:
+            message = (
+                f"{_LEGACY} has been gone since Kubernetes 1.10: no node has it, and role {role} would never start; "
+                f"say resources: {{gpu: {{count: {amount}}}}}, which asks for nvidia.com/gpu"
+            )
+            yield Finding((*path, *key), message)
+
+
+def _is_device(name: str) -> bool:
+    """Whether a resource is counted by a plugin, and not by Kubernetes itself."""
+    return "/" in name and not name.partition("/")[0].endswith("kubernetes.io")
+
+
+def _in_parts(view: View) -> Iterator[Finding]:
+    for role, path, said in _resources(view):
+        for key, amounts in _amounts(said):
+            for name, amount in amounts.items():
+                if _is_device(name) and quantity.parse(amount).denominator != 1:
+                    message = (
+                        f"role {role} asks for {amount} of {name}, which Kubernetes gives out whole only; "
+                        "for a part of a GPU ask for a MIG profile, or for a share by gpu.share"
+                    )
+                    yield Finding((*path, *key, name), message)
+
+
+def _gpu_counts(view: View) -> Iterator[Finding]:
+    for role, path, said in _resources(view):
+        gpu = said["gpu"]
+        count, name = gpu["count"], gpu["resource"]
+        limit = said["limits"].get(name, count)
+        if count and quantity.parse(limit) != count:
+            message = (
+                f"role {role} has gpu.count {count} and a limit of {limit} of {name}, which wins over it; "
+                "say how many in gpu.count alone"
+            )
+            yield Finding(view.blamed((*path, "limits", name), (*path, "gpu", "count")), message)
+            continue
+        for key, amounts in _amounts(said):
+            for device, amount in amounts.items():
+                if _COUNTED.search(device) and quantity.parse(amount) > _MOST_GPUS:
+                    message = (
+                        f"role {role} asks for {amount} of {device}, which are so many GPUs and no memory of one; "
+                        "write their number"
+                    )
+                    yield Finding((*path, *key, device), message)
+
+
+def _of_volcano(view: View) -> Iterator[Finding]:
+    structure = view.job.structure
+    if structure.kind == "VolcanoJob" or (structure.gang == "volcano" and view.values["gang"]["enabled"]):
+        return
+    for role, path, said in _resources(view):
+        other = any("schedulerName" in spec.data for spec in pod_parts.specs(view, role))
+        gpu = said["gpu"]
+        found = [("limits", name) for name in said["limits"] if name.startswith(_VOLCANO)]
+        found += [("gpu", "resource")] if gpu["count"] and gpu["resource"].startswith(_VOLCANO) else []
+        if found and not other:
+            message = (
+                f"role {role} asks for a virtual GPU of Volcano's, which counts them only in pods that it schedules; "
+                "say gang: {scheduler: volcano}"
+            )
+            yield Finding((*path, *found[0]), message)
+
+
+def _without_limit(view: View) -> Iterator[Finding]:
+    for role, path, said in _resources(view):
+        gpu = said["gpu"]
+        limits = {**({gpu["resource"]: gpu["count"], **gpu["share"]} if gpu["count"] else {}), **said["limits"]}
+        for name, amount in said["requests"].items():
+            if not _is_device(name):
+                continue
+            # Above the limit is the rule limits-below-requests.
+            if name not in limits or quantity.parse(amount) < quantity.parse(limits[name]):
+                message = (
+                    f"role {role} requests {amount} of {name}, and its limit is {limits.get(name, 'not said')}; "
+                    "of a device both must be the same, so say the limit alone"
+                )
+                yield Finding((*path, "requests", name), message)
+
+
+RULES: Final = (
+    Rule("device-in-parts", "error", "A device is asked for in parts.", _in_parts),
+    Rule("device-request", "error", "A device is requested without the same limit.", _without_limit),
+    Rule("gpu-count", "error", "A number of GPUs contradicts another, or is none.", _gpu_counts),
+    Rule("vgpu-scheduler", "warning", "A GPU of Volcano's is asked for where another scheduler works.", _of_volcano),
+    Rule("legacy-gpu", "error", "A GPU is asked for by a name that Kubernetes has given up.", _legacy),
+)

@@ -1,0 +1,32 @@
+"""Paths that ElasticDL's ``--volume`` would take apart: it has volumes as ``claim_name=c,mount_path=/data;...``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from tfgen.document import Path
+from tfgen.problems import shown
+from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.view import View
+
+_SYNTAX: Final = ",;="
+
+
+def _check(view: View) -> Iterator[Finding]:
+    if view.job.structure.kind != "ElasticDL":
+        return
+    for name, volume in view.values["storage"].items():
+        here: Path = ("storage", name)
+        said = [((*here, key), volume[key]) for key in ("mountPath", "subPath") if key in volume]
+        if "hostPath" in volume:
+            said.append(((*here, "hostPath", "path"), volume["hostPath"]["path"]))
+        for path, text in said:
+            if found := [mark for mark in _SYNTAX if mark in text]:
+                message = (
+                    f'the path {shown(text)} has "{found[0]}", which parts ElasticDL\'s --volume; choose another path'
+                )
+                yield Finding(path, message)
+
+
+RULES: Final = (Rule("elasticdl-volume", "error", "A path has what ElasticDL's --volume is parted by.", _check),)

@@ -1,0 +1,42 @@
+"""An evaluator that an operator puts into the cluster of all, where TensorFlow's parameter servers wait for it.
+
+https://github.com/kubeflow/trainer/issues/650. Where TF_CONFIG is ours, the evaluator stands in its own alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from tfgen import kinds
+from tfgen.kinds import WorkloadKind
+from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.view import View
+from tfgen.workloads import WORKLOADS
+
+# The chief connects to every task of its cluster; an evaluator is a program beside it, which starts no server.
+_WAY_OUT: Final[Mapping[WorkloadKind, tuple[str, str]]] = {
+    "TFJob": ("the training operator", "take the kind Job or JobSet, or let the program take it out"),
+    "VolcanoJob": ("the plugin tensorflow", "set workload.volcanoJob.tfConfig to Own"),
+}
+
+
+def _check(view: View) -> Iterator[Finding]:
+    structure, path = view.job.structure, ("roles", "evaluator")
+    if view.environment is not None or structure.strategy != "ParameterServer" or structure.role("evaluator") is None:
+        return
+    told = WORKLOADS[structure.kind].tells_cluster(structure)
+    if not told and not kinds.lacking(view.spec, path):
+        who, way_out = _WAY_OUT[structure.kind]
+        message = f"{who} puts the evaluator into every task's TF_CONFIG, for which the chief waits for ever: {way_out}"
+        yield Finding(path, message)
+
+
+RULES: Final = (
+    Rule(
+        "evaluator-in-cluster",
+        "warning",
+        "The evaluator stands in the TF_CONFIG of tasks that would wait for it.",
+        _check,
+    ),
+)

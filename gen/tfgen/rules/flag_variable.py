@@ -1,0 +1,26 @@
+"""Variables that a user sets and that tfgen sets too, for the flags of TensorFlow 1.
+
+Those that every job has are refused by the schema; these only where `legacyFlags` is set.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.view import View
+
+
+def _check(view: View) -> Iterator[Finding]:
+    for role in view.roles if view.job.structure.legacy_flags else ():
+        printed = Counter(variable["name"] for variable in view.variables(role.name))
+        for name in view.env(role.name):
+            if printed[name] > 1:
+                own = name in view.values["roles"][role.name]["env"]
+                message = f"with legacyFlags tfgen sets the variable {name} itself; choose another name"
+                yield Finding(("roles", role.name, "env", name) if own else ("env", name), message)
+
+
+RULES: Final = (Rule("flag-variable", "error", "A variable has the name of one that legacyFlags set.", _check),)

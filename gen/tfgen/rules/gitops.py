@@ -1,0 +1,161 @@
+"""What Argo CD or Flux could not apply: they need a place for each environment, and for each place one truth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+from tfgen.document import Document, Path
+from tfgen.job import TrainingJob
+from tfgen.problems import shown
+from tfgen.rules.rule import AcrossRule, Clash
+from tfgen.workloads import WORKLOADS
+
+_GITOPS: Final[Path] = ("spec", "gitops")
+_ENVIRONMENTS: Final[Path] = ("spec", "environments")
+_LONGEST: Final = 63
+"""Characters of a label's value, which Flux makes of its objects' names."""
+
+_Place: TypeAlias = tuple[str, str]
+
+
+def _incomplete(documents: Sequence[Document]) -> Iterator[Clash]:
+    for document in documents:
+        said = _gitops(document)
+        if said is not None:
+            if "argocd" not in said and "flux" not in said:
+                yield Clash(document, _GITOPS, "gitops names no tool that applies the job; add argocd: {} or flux: {}")
+            if said.get("source") == "Chart" and _is_in_sets(document):
+                message = "an ApplicationSet finds overlays, not charts; write source: Kustomize, or make Applications"
+                yield Clash(document, (*_GITOPS, "argocd", "generator"), message)
+            yield from _environments(document)
+
+
+def _environments(document: Document) -> Iterator[Clash]:
+    metadata = document.data["metadata"]
+    for name, environment in document.data["spec"].get("environments", {}).items():
+        if "namespace" not in environment and "namespace" not in metadata:
+            message = f"the environment {name} has no namespace; add namespace here, or to metadata"
+            yield Clash(document, (*_ENVIRONMENTS, name), message)
+        made = f"{metadata['name']}-{name}"
+        if len(made) > _LONGEST:
+            message = f"the GitOps object {made} would have {len(made)} characters, more than {_LONGEST}"
+            yield Clash(document, (*_ENVIRONMENTS, name), message)
+
+
+def _same_place(documents: Sequence[Document]) -> Iterator[Clash]:
+    for document in documents:
+        first: dict[_Place, str] = {}
+        for name, environment in document.data["spec"].get("environments", {}).items():
+            place = _place(document, environment)
+            if place is None:
+                continue
+            other = first.setdefault(place, name)
+            if other != name:
+                cluster, namespace = place
+                where = f"the namespace {namespace}{f' of the cluster {cluster}' if cluster else ''}"
+                message = f"the environments {other} and {name} are both in {where}, and have objects of one name"
+                yield Clash(document, (*_ENVIRONMENTS, name), message)
+
+
+def _place(document: Document, environment: Mapping[str, Any]) -> _Place | None:
+    """The cluster and the namespace of an environment, as far as they are known."""
+    known = _gitops(document) is not None or "namespace" in environment or "cluster" in environment
+    namespace = environment.get("namespace", document.data["metadata"].get("namespace"))
+    return (environment.get("cluster", ""), namespace) if known and namespace else None
+
+
+def _mixed_folders(documents: Sequence[Document]) -> Iterator[Clash]:
+    unnamed: str | None = None
+    named: list[tuple[Document, str, str]] = []
+    for document in documents:
+        if "flux" in (_gitops(document) or {}):
+            for name, environment in document.data["spec"].get("environments", {}).items():
+                if "cluster" in environment:
+                    named.append((document, name, environment["cluster"]))
+                else:
+                    unnamed = unnamed or f"the environment {name} of {document.data['metadata']['name']}"
+    for document, name, cluster in named if unnamed else ():
+        message = (
+            f"overlays/flux, where {unnamed} is, is applied with all folders in it, "
+            f"and so that of the cluster {cluster} too; name a cluster there as well"
+        )
+        yield Clash(document, (*_ENVIRONMENTS, name, "cluster"), message)
+
+
+def _disagreement(documents: Sequence[Document]) -> Iterator[Clash]:
+    first: dict[str, tuple[Document, Any]] = {}
+    for document in documents:
+        if _gitops(document) is None:
+            continue
+        for path, objects in _files(document).items():
+            other, said = first.setdefault(path, (document, objects))
+            if said != objects:
+                name = shown(other.data["metadata"]["name"])
+                message = (
+                    f"the job {name} says otherwise of {path}, which both have: namespace, profile or gitops differ"
+                )
+                yield Clash(document, _GITOPS, message)
+
+
+def _taken_along(documents: Sequence[Document]) -> Iterator[Clash]:
+    """Jobs that an ApplicationSet takes though they did not ask: it sees folders, and none of them says whose it is."""
+    sets: dict[str, str] = {}
+    for document in documents:
+        if _is_in_sets(document) and (_gitops(document) or {}).get("source") != "Chart":
+            for name in document.data["spec"].get("environments", {}):
+                sets.setdefault(name, document.data["metadata"]["name"])
+    for document in documents:
+        for name in document.data["spec"].get("environments", {}):
+            if name in sets and not _is_in_sets(document):
+                message = (
+                    f"the ApplicationSet of {name}, which the job {shown(sets[name])} asks for, applies all overlays "
+                    f"of that name, and so this job's; write argocd: {{generator: ApplicationSet}} in both, or in none"
+                )
+                yield Clash(document, (*_ENVIRONMENTS, name), message)
+
+
+def _is_in_sets(document: Document) -> bool:
+    return bool((_gitops(document) or {}).get("argocd", {}).get("generator") == "ApplicationSet")
+
+
+def _conflicts(documents: Sequence[Document]) -> Iterator[Clash]:
+    yield from _disagreement(documents)
+    yield from _taken_along(documents)
+
+
+def _files(document: Document) -> dict[str, Any]:
+    """What the tools get for a job, by path; of each environment only its place counts here, not its objects."""
+    from tfgen.targets.gitops import gitops
+
+    job = TrainingJob.from_document(document.data)
+    made = gitops(job, {each.name: () for each in job.environments})
+    return {**made.own, **made.shared}
+
+
+def _chart_with_flux(documents: Sequence[Document]) -> Iterator[Clash]:
+    for document in documents:
+        said = _gitops(document) or {}
+        if "flux" in said and said.get("source") == "Chart":
+            structure = TrainingJob.from_document(document.data).structure
+            plan = WORKLOADS[structure.kind].plan(structure)
+            if plan and plan.scale:
+                message = (
+                    "an upgrade of a chart by Flux sets the replicas that the finisher has released; "
+                    "write source: Kustomize, or workload.kind: Job"
+                )
+                yield Clash(document, (*_GITOPS, "source"), message)
+
+
+def _gitops(document: Document) -> Mapping[str, Any] | None:
+    found: Mapping[str, Any] | None = document.data["spec"].get("gitops")
+    return found
+
+
+RULES: Final = (
+    AcrossRule("flux-chart", "warning", "Flux would start again what a finished run released.", _chart_with_flux),
+    AcrossRule("flux-folders", "error", "Flux would apply what is another cluster's.", _mixed_folders),
+    AcrossRule("gitops-conflict", "error", "Two jobs contradict each other in what applies them.", _conflicts),
+    AcrossRule("gitops-incomplete", "error", "What a GitOps tool needs to know is not said.", _incomplete),
+    AcrossRule("same-place", "error", "Two environments of a job are in one namespace of one cluster.", _same_place),
+)

@@ -1,0 +1,66 @@
+"""Values that a job says and nothing reads, because the part of it that would is not there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from tfgen.document import Path
+from tfgen.objects import resources
+from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.view import View
+from tfgen.schema_words import path_name
+from tfgen.workloads import WORKLOADS
+
+
+def _check(view: View) -> Iterator[Finding]:
+    yield from (Finding(path, f"{path_name(path)} does nothing: {why}") for path, why in _idle(view) if view.has(path))
+
+
+def _idle(view: View) -> Iterator[tuple[Path, str]]:
+    structure = view.job.structure
+    if structure.role("evaluator") is None:
+        yield ("completion", "evaluatorGrace"), "the job has no evaluator"
+    elif not structure.releases:
+        yield ("completion", "evaluatorGrace"), "completion.release is Keep, so that nothing ends the evaluator"
+    is_scalable = WORKLOADS[structure.kind].is_scalable
+    if structure.kind == "StatefulSet" and not any(map(is_scalable, structure.roles)):  # others have no such value
+        yield ("podDisruptionBudget", "maxUnavailable"), "every role runs as a Job, of which no task may be evicted"
+    if not view.job.environments:
+        yield ("gitops",), "the job has no environments, and only those are applied"
+    if structure.kind == "JobSet" and structure.ps_first and structure.role("ps") is None:
+        yield ("workload", "jobSet", "startOrder"), "the job has no ps"
+    if structure.kind == "VolcanoJob" and not view.values["workload"]["volcanoJob"]["networkTopology"]["mode"]:
+        tier: Path = ("workload", "volcanoJob", "networkTopology", "highestTierAllowed")
+        modes = [values["workload"]["volcanoJob"]["networkTopology"]["mode"] for values in _forms(view, tier)]
+        if not any(modes):
+            yield tier, "networkTopology.mode is empty, so that it does not matter where the tasks are"
+    rules: Path = ("network", "egress", "rules")
+    egress = view.values["network"]["egress"]
+    if egress["rules"] and not any(values["network"]["egress"]["limited"] for values in _forms(view, rules)):
+        yield rules, "network.egress.limited is false, so that everyone may be reached"
+    yield from _idle_gpus(view)
+
+
+def _idle_gpus(view: View) -> Iterator[tuple[Path, str]]:
+    for role in view.roles:
+        gpu: Path = ("roles", role.name, "resources", "gpu")
+        for key in ("product", "share"):
+            path = (*gpu, key)
+            said = view.values["roles"][role.name]["resources"]["gpu"][key]
+            if said and not any(_has_gpus(values, role.name) for values in _forms(view, path)):
+                yield path, f"it gives the role no GPU; say how many in {path_name((*gpu, 'count'))}"
+
+
+def _has_gpus(values: Mapping[str, Any], role: str) -> bool:
+    said = values["roles"][role]["resources"]
+    return bool(said["gpu"]["count"]) or any(re.search(resources.IS_GPU, name) for name in said["limits"])
+
+
+def _forms(view: View, path: Path) -> list[Mapping[str, Any]]:
+    """The values beside which one counts: the job may keep it for an environment that reads it."""
+    return [view.values] if view.says(path) else [view.job.values, *(each.values for each in view.job.environments)]
+
+
+RULES: Final = (Rule("idle-value", "warning", "A value is said that nothing reads.", _check),)

@@ -1,0 +1,51 @@
+"""Amounts that are valid and almost certainly not what was meant: half a byte of memory, two thousand million CPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from tfgen import quantity
+from tfgen.rules import limits
+from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.view import View
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+_LEAST_BYTES: Final = 2**20
+"""No container starts with less memory."""
+_MOST_CPUS: Final = 10_000
+"""No node has as many."""
+
+
+def _check(view: View) -> Iterator[Finding]:
+    for asked in limits.asked(view):
+        for map_, amounts in (("requests", asked.requests), ("limits", asked.limits)):
+            for name, amount in amounts.items():
+                if meant := _meant(name, str(amount)):
+                    path = limits.path(view, asked.said, map_, name)
+                    yield Finding(path, f"the {name} of {asked.who} is {amount}, which is {meant}")
+
+
+def _meant(name: str, amount: str) -> str:
+    """What the amount is, and what it was probably to be; empty where it may well be meant."""
+    found = quantity.parse(amount)
+    if name == "cpu" and found > _MOST_CPUS:
+        return f"{float(found):.3g} CPUs; was it meant for memory? CPUs are written as 2 or 500m"
+    if name in ("memory", "ephemeral-storage") and 0 < found < _LEAST_BYTES:
+        return f"{_bytes(found)}; {_probably(amount)}"
+    return ""
+
+
+def _bytes(found: int | Fraction) -> str:
+    return f"{found} bytes" if found > 1 else f"{float(found):.3g} of a byte" if found < 1 else "one byte"
+
+
+def _probably(amount: str) -> str:
+    number = amount.rstrip("kKimun")
+    unit = "M" if amount.endswith("m") else "G"
+    return f"did you mean {number}{unit} or {number}{unit}i?"
+
+
+RULES: Final = (Rule("odd-amount", "warning", "An amount is not what was probably meant.", _check),)

@@ -1,0 +1,61 @@
+"""What the job's workload kind has no place for: the facts are in `tfgen.kinds`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from tfgen import kinds, schema_file
+from tfgen.document import Path
+from tfgen.problems import shown
+from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.view import View
+from tfgen.schema_words import either
+
+
+def _check(view: View) -> Iterator[Finding]:
+    kind = view.job.structure.kind
+    for lack in kinds.without(view.spec):
+        for path, found in _found(view.said, lack.path.split(".")):
+            what = "" if isinstance(found, (Mapping, list)) else f" (found {shown(found)})"
+            yield Finding(path, f"the workload kind {kind} has no {'.'.join(map(str, path))}{what}: {lack.way_out}")
+    if view.environment is not None:
+        yield from _idle(view, view.said)
+    else:  # what decides the structure, no environment says
+        for key in kinds.only(view.spec):
+            found = kinds.said(view.spec, key.path)
+            if found is not None and found not in key.values:
+                allowed = either([value or '""' for value in key.values], "and")
+                message = f"the workload kind {kind} has no {key.path} {shown(found)}, only {allowed}: {key.why}"
+                yield Finding(tuple(key.path.split(".")), message)
+
+
+def _idle(view: View, said: Any, above: Path = ()) -> Iterator[Finding]:
+    """Records of an environment that are empty, and of which the chart of this kind knows nothing."""
+    for key, value in said.items():
+        path = (*above, key)
+        node = schema_file.node(schema_file.load(), ("spec", *path))
+        if isinstance(value, Mapping) and node and schema_file.is_record(node) and not kinds.lacking(view.spec, path):
+            yield from _idle(view, value, path)
+            if not value and _at(view.job.values, path) is None:
+                kind, name = view.job.structure.kind, ".".join(map(str, path))
+                yield Finding(path, f"the workload kind {kind} lets an environment set nothing in {name}; remove it")
+
+
+def _at(found: Any, path: Path) -> Any:
+    for key in path:
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return found
+
+
+def _found(data: Any, steps: Sequence[str], above: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """What stands at a path with ``*`` for any key."""
+    if not steps:
+        yield above, data
+    elif isinstance(data, Mapping):
+        for key in data if steps[0] == "*" else [steps[0]]:
+            if key in data:
+                yield from _found(data[key], steps[1:], (*above, key))
+
+
+RULES: Final = (Rule("workload-kind", "error", "The job asks for what its workload kind has no place for.", _check),)

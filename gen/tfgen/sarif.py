@@ -1,0 +1,77 @@
+"""Problems as SARIF, the form in which code scanners report: GitHub's code scanning reads it.
+
+https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from tfgen import __version__
+from tfgen.problems import Problem, in_order
+
+
+def sarif(problems: Iterable[Problem], notes: Iterable[str], summaries: Mapping[str, str]) -> dict[str, Any]:
+    """A SARIF log of one run.
+
+    Args:
+        problems: its results.
+        notes: what the run itself has to say.
+        summaries: a sentence for each rule that has one.
+    """
+    found = in_order(problems)
+    rules = sorted({problem.rule for problem in found})
+    told = [{"level": "note", "message": {"text": note}} for note in notes]
+    return {
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {
+                    "driver": {
+                        "name": "tfgen",
+                        "semanticVersion": __version__,
+                        "rules": [_rule(rule, summaries.get(rule)) for rule in rules],
+                    }
+                },
+                "columnKind": "unicodeCodePoints",
+                "invocations": [
+                    {"executionSuccessful": True, **({"toolExecutionNotifications": told} if told else {})}
+                ],
+                "results": [_result(problem, rules.index(problem.rule)) for problem in found],
+            }
+        ],
+    }
+
+
+def _rule(rule: str, summary: str | None) -> dict[str, Any]:
+    return {"id": rule, **({"shortDescription": {"text": summary}} if summary else {})}
+
+
+def _result(problem: Problem, rule_index: int) -> dict[str, Any]:
+    line, column = problem.position
+    return {
+        "ruleId": problem.rule,
+        "ruleIndex": rule_index,
+        "level": problem.severity,
+        "message": {"text": problem.message},
+        "locations": [
+            {
+                "physicalLocation": {
+                    "artifactLocation": _location(problem.file),
+                    "region": {"startLine": line, "startColumn": column},
+                }
+            }
+        ],
+    }
+
+
+def _location(file: str) -> dict[str, str]:
+    """A file's address: below the root of the sources, which is where tfgen runs, unless it is absolute."""
+    path = Path(file)
+    if path.is_absolute():
+        return {"uri": path.as_uri()}
+    return {"uri": quote(path.as_posix()), "uriBaseId": "%SRCROOT%"}

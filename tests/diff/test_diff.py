@@ -1,0 +1,97 @@
+"""Changes of jobs: tests/diff/NAME has before.yaml and after.yaml, and what each format says of them.
+
+A case with one of the two alone is a job that is new, or gone. A new case is a new folder, and
+`pytest tests/diff --golden-update`; look at what it wrote.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tfgen.check import check
+from tfgen.comparison import Pair, name_of
+from tfgen.diff_markdown import diff_markdown
+from tfgen.diff_text import diff_text
+from tfgen.document import Document
+from tfgen.job_diff import JobDiff, job_diff, rows
+from tfgen.problems import has_errors
+
+HERE = Path(__file__).parent
+CASES = sorted(path for path in HERE.iterdir() if path.is_dir() and path.name != "__pycache__")
+
+
+def documents(path: Path) -> dict[str, Document]:
+    """By the names of the jobs; none where there is no file."""
+    if not path.exists():
+        return {}
+    checked = check(path.read_bytes(), "job.yaml")
+    assert not has_errors(checked.problems), checked.problems
+    return {name_of(document): document for document in checked.documents}
+
+
+def diffs(case: Path) -> list[JobDiff]:
+    before, after = documents(case / "before.yaml"), documents(case / "after.yaml")
+    return [job_diff(Pair(before.get(name), after.get(name))) for name in {**after, **before}]
+
+
+def outputs(case: Path) -> dict[str, str]:
+    found = diffs(case)
+    data = [rows(diff) for diff in found if diff]
+    return {
+        "expected.txt": diff_text(found),
+        "expected.json": json.dumps(data, indent=2, ensure_ascii=False) + "\n",
+        "expected.md": diff_markdown(found),
+    }
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_change_reads_as_expected(case: Path, request: pytest.FixtureRequest) -> None:
+    found = outputs(case)
+    if request.config.getoption("--golden-update", default=False):
+        for name, text in found.items():
+            (case / name).write_text(text, encoding="utf-8")
+    assert {name: (case / name).read_text(encoding="utf-8") for name in found} == found
+    assert {path.name for path in case.iterdir()} <= {"before.yaml", "after.yaml", *found}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_way_back_is_the_same_with_its_sides_changed(case: Path) -> None:
+    before, after = documents(case / "before.yaml"), documents(case / "after.yaml")
+    for name in {**after, **before}:
+        there = job_diff(Pair(before.get(name), after.get(name)))
+        back = job_diff(Pair(after.get(name), before.get(name)))
+        assert sides(there) == {key: value[::-1] for key, value in sides(back).items()}
+
+
+def sides(diff: JobDiff) -> dict[object, tuple[object, object]]:
+    found: dict[object, tuple[object, object]] = {}
+    for each in diff.environments:
+        found[each.environment] = (each.before, each.after)
+        for item in each.objects:
+            # With a new run, objects are named as afterwards.
+            key = (each.environment, item.title.replace("mnist-2", "mnist"))
+            found[key] = (item.action == "removed", item.action == "added")
+            found |= {(*key, str(change.path)): (change.before, change.after) for change in item.fields}
+    return found
+
+
+def test_markdown_is_bounded_and_says_what_it_leaves_out() -> None:
+    found = [diff for case in CASES for diff in diffs(case)]
+    whole = diff_markdown(found)
+    for longest in (500, 2_000, 5_000):
+        text = diff_markdown(found, longest)
+        assert len(text) <= longest
+        assert "`tfgen diff` shows all." in text
+        assert text.count("<details>") == text.count("</details>")
+    assert "`tfgen diff` shows all." not in whole
+
+
+def test_colours_are_around_the_signs() -> None:
+    found = diffs(HERE / "size")
+    plain, coloured = diff_text(found), diff_text(found, colour=True)
+    assert "\033[31m4\033[0m -> \033[32m8\033[0m" in coloured
+    assert plain == re.sub(r"\033\[\d+m", "", coloured)

@@ -1,0 +1,24 @@
+"""The invariant for what a cloud is told of the pods, in every kind of workload that makes them itself."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from tests.equal.rendered import Rendered
+from tests.helm import HelmLibrary
+from tests.tools import ROOT
+from tfgen.kinds import WORKLOAD_KINDS
+
+ECI = yaml.safe_load((ROOT / "tests/golden/eci/job.yaml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("kind", [kind for kind in WORKLOAD_KINDS if kind != "ElasticDL"])
+def test_helm_kustomize_and_tfgen_agree(kind, tmp_path):
+    task = ECI["spec"]["roles"]["worker"]
+    shape = {"strategy": "Single", "roles": {"chief": task}} if kind == "Pod" else {}
+    spec = {**ECI["spec"], "workload": {"kind": kind}, **shape}
+    spec["roles"] = {role: {k: v for k, v in said.items() if k != "replicas"} for role, said in spec["roles"].items()}
+    rendered = Rendered.write({**ECI, "spec": spec}, tmp_path)
+    for environment in (None, *spec["environments"]):
+        rendered.assert_equal(environment, helm=HelmLibrary())

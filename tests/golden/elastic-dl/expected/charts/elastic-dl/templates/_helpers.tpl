@@ -1,0 +1,48 @@
+{{/*
+Names, labels and the cluster, each once.
+
+A helper is called as  include "CHART.NAME" .  with the root context; it prints text, without a line break at its end.
+
+  elastic-dl.run
+  elastic-dl.fullname
+  elastic-dl.labels
+  elastic-dl.selector
+  elastic-dl.volumes
+  elastic-dl.clusterSpec
+*/}}
+{{/* The name of one run: the job's, and the run's behind it where there is one. */}}
+{{- define "elastic-dl.run" -}}
+{{ include "elastic-dl.fullname" . }}{{ if .Values.run }}-{{ .Values.run }}{{ end }}
+{{- end }}
+
+{{/* The job's name: the release's, with the chart's behind it unless it is in it already. */}}
+{{- define "elastic-dl.fullname" -}}
+{{ if contains .Chart.Name .Release.Name }}{{ .Release.Name }}{{ else }}{{ .Release.Name }}-{{ .Chart.Name }}{{ end }}
+{{- end }}
+
+{{/* The labels of every object. */}}
+{{- define "elastic-dl.labels" -}}
+app.kubernetes.io/name: {{ .Chart.Name | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{- with .Values.labels }}
+{{- toYaml . | nindent 0 }}
+{{- end }}
+{{- end }}
+
+{{/* What selects the pods of one run. */}}
+{{- define "elastic-dl.selector" -}}
+tfgen/job: {{ include "elastic-dl.fullname" . | quote }}
+tfgen/run: {{ .Values.run | quote }}
+{{- end }}
+
+{{/* The volumes, as ElasticDL's --volume has them. */}}
+{{- define "elastic-dl.volumes" -}}
+{{- $separator := "" }}{{- range $name, $storage := .Values.storage }}{{ $separator }}{{ $separator = ";" }}{{ if $storage.hostPath }}host_path={{ $storage.hostPath.path }}{{ else }}claim_name={{ if $storage.claim.name }}{{ $storage.claim.name }}{{ else }}{{ include "elastic-dl.fullname" $ }}-{{ $name }}{{ end }}{{ end }},mount_path={{ $storage.mountPath }}{{ if $storage.subPath }},sub_path={{ $storage.subPath }}{{ else }}{{ end }}{{ end }}
+{{- end }}
+
+{{/* What the master adds to the pods that it makes. */}}
+{{- define "elastic-dl.clusterSpec" -}}
+{"pod_spec":{"labels":{"tfgen/job":"{{ include "elastic-dl.fullname" . }}","tfgen/run":"{{ .Values.run }}"}}}
+{{- end }}

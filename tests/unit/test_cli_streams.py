@@ -1,0 +1,80 @@
+"""The program's streams as shells make them: closed, full, gone, or of a locale that has few letters."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+JOB = """\
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {name: mnist}
+spec:
+  strategy: Single
+  image: mnist:1
+  env: {GREETING: "你好"}
+  roles: {chief: {}}
+"""
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Path:
+    (tmp_path / "job.yaml").write_text(JOB, encoding="utf-8")
+    return tmp_path / "job.yaml"
+
+
+def shell(line: str, job: Path, **env: str) -> subprocess.CompletedProcess[bytes]:
+    """The line, in which `$tfgen` is the program, run beside the job."""
+    surroundings = {**os.environ, "tfgen": f"{sys.executable} -m tfgen", **env}
+    return subprocess.run(["bash", "-c", line], cwd=job.parent, env=surroundings, capture_output=True, check=False)
+
+
+def test_a_closed_output_is_an_error(job: Path) -> None:
+    done = shell("$tfgen render job.yaml --stdout >&-", job)
+    assert (done.returncode, done.stderr) == (3, b"tfgen: error: standard output is closed\n")
+
+
+def test_messages_do_not_go_to_the_output_where_there_is_no_place_for_them(job: Path) -> None:
+    job.write_text("kind: [", encoding="utf-8")
+    done = shell("$tfgen render job.yaml --stdout 2>&-", job)
+    assert (done.returncode, done.stdout) == (1, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs Linux's /dev/full")
+def test_a_full_disk_is_an_error(job: Path) -> None:
+    done = shell("$tfgen render job.yaml --stdout >/dev/full", job)
+    assert (done.returncode, done.stderr) == (3, b"tfgen: error: standard output: No space left on device\n")
+
+
+def test_a_reader_that_has_enough_is_none(job: Path) -> None:
+    done = shell("set -o pipefail; for i in 1 2 3; do $tfgen schema; done | head -1", job)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"{\n", b"")
+
+
+@pytest.mark.parametrize(
+    "locale",
+    [{"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}, {"PYTHONIOENCODING": "latin-1"}],
+    ids=["C", "latin-1"],
+)
+def test_any_locale_will_do(job: Path, locale: dict[str, str]) -> None:
+    done = shell("$tfgen render job.yaml --stdout", job, **locale)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert "value: 你好\n".encode() in done.stdout
+    job.write_text(JOB.replace("mnist}", "你好}"), encoding="utf-8")
+    assert shell("$tfgen render job.yaml", job, **locale).returncode == 1
+
+
+def test_a_folder_that_is_gone_is_an_error(job: Path) -> None:
+    done = shell("mkdir gone && cd gone && rmdir ../gone && $tfgen check ../job.yaml", job)
+    assert done.returncode in (2, 3)
+    assert done.stderr.startswith(b"tfgen: error: ")
+
+
+def test_an_environment_to_write_alone_is_refused(job: Path) -> None:
+    done = shell("$tfgen render job.yaml --env prod", job)
+    assert done.stderr == b"tfgen: error: --env goes with --stdout: all environments are written\n"
+    assert (done.returncode, list(job.parent.iterdir())) == (2, [job])

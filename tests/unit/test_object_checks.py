@@ -1,0 +1,291 @@
+"""The checks of a job's objects: each can fail, and on what tfgen makes none does."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tfgen.check import check
+from tfgen.object_checks import faults
+from tfgen.object_checks.fault import Objects
+from tfgen.object_problems import object_problems
+from tfgen.object_schemas import ObjectSchemas
+from tfgen.problems import as_text
+from tfgen.render import build, plain_objects
+
+JOB = """\
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {name: mnist}
+spec:
+  image: registry.example.com/ml/mnist:1.4.0
+  env: {TOKEN: {secretKeyRef: {name: hub, key: token}}}
+  roles: {chief: {}, ps: {}, worker: {replicas: 2}}
+  storage:
+    data: {mountPath: /data, claim: {name: shared}}
+    model: {mountPath: /model, claim: {size: 20Gi}}
+  gang: {scheduler: volcano}
+  network: {egress: {limited: true}}
+  podDisruptionBudget: {}
+  environments: {prod: {roles: {worker: {replicas: 4}}}}
+"""
+SAID = frozenset({"shared", "hub"})
+
+ROOT = Path(__file__).parents[2]
+JOBS = sorted([*ROOT.glob("examples/*/job.yaml"), *ROOT.glob("tests/golden/*/job.yaml")])
+
+Named = dict[str, Any]
+
+
+def objects(text: str = JOB) -> Named:
+    """The objects by kind and name; of those with a digest in their names, without it."""
+    (document,) = check(text, "job.yaml").documents
+    return {f"{item['kind']} {item['metadata']['name']}": item for item in copy.deepcopy(plain_objects(document.data))}
+
+
+def found(named: Named) -> list[str]:
+    """What is wrong, each as "KIND NAME: message", once."""
+    said = (
+        f"{f.item['kind']} {f.item['metadata']['name']}: {f.message}" for f in faults(Objects((*named.values(),), SAID))
+    )
+    return sorted(set(said))
+
+
+def pod(named: Named, name: str) -> Any:
+    return named[name]["spec"]["template"]["spec"]
+
+
+def container(named: Named, name: str) -> Any:
+    return pod(named, name)["containers"][0]
+
+
+def policies(named: Named) -> Any:
+    return named["NetworkPolicy mnist"]["spec"]
+
+
+Mutation = tuple[Callable[[Named], object], list[str]]
+
+HOST = "ConfigMap mnist: its host mnist-worker-1.mnist:2222"
+OUT = [
+    f"ConfigMap mnist: the policies let nothing out of {one} to {other}"
+    for one in ("mnist-chief-0.mnist:2222", "mnist-ps-0.mnist:2222", "mnist-worker-0.mnist:2222")
+    for other in ("mnist-chief-0.mnist:2222", "mnist-ps-0.mnist:2222", "mnist-worker-0.mnist:2222")
+]
+IN = [line.replace("nothing out of", "nothing from").replace(" to ", " in to ") for line in OUT]
+
+MUTATIONS: dict[str, Mutation] = {
+    "none": (dict, []),
+    "a pod label that the selector needs": (
+        lambda o: o["StatefulSet mnist-ps"]["spec"]["template"]["metadata"]["labels"].pop("tfgen/role"),
+        [
+            "PodDisruptionBudget mnist-ps: it selects no pod of the job",
+            "StatefulSet mnist-ps: its selector does not match the labels of its own pods",
+        ],
+    ),
+    "a Service that selects another run": (
+        lambda o: o["Service mnist"]["spec"]["selector"].update({"tfgen/run": "2"}),
+        ["Service mnist: it selects no pod of the job"],
+    ),
+    "a selector's expression": (
+        lambda o: o["StatefulSet mnist-ps"]["spec"]["selector"].update(
+            matchExpressions=[{"key": "tfgen/role", "operator": "NotIn", "values": ["ps"]}]
+        ),
+        ["StatefulSet mnist-ps: its selector does not match the labels of its own pods"],
+    ),
+    "no claim": (
+        lambda o: o.pop("PersistentVolumeClaim mnist-model"),
+        [
+            f"{name}: it refers to the PersistentVolumeClaim mnist-model, which is neither made nor named in the job"
+            for name in ("Job mnist-chief", "StatefulSet mnist-ps", "StatefulSet mnist-worker")
+        ],
+    ),
+    "another claim of the user's": (
+        lambda o: pod(o, "Job mnist-chief")["volumes"].append(
+            {"name": "x", "persistentVolumeClaim": {"claimName": "nowhere"}}
+        ),
+        ["Job mnist-chief: it refers to the PersistentVolumeClaim nowhere, which is neither made nor named in the job"],
+    ),
+    "a secret that the job does not name": (
+        lambda o: container(o, "Job mnist-chief")["env"].append(
+            {"name": "X", "valueFrom": {"secretKeyRef": {"name": "other", "key": "token"}}}
+        ),
+        ["Job mnist-chief: it refers to the Secret other, which is neither made nor named in the job"],
+    ),
+    "an optional one": (
+        lambda o: container(o, "Job mnist-chief")["env"].append(
+            {"name": "X", "valueFrom": {"secretKeyRef": {"name": "other", "key": "token", "optional": True}}}
+        ),
+        [],
+    ),
+    "a key of a ConfigMap": (
+        lambda o: o["ConfigMap mnist"].update(data={}),
+        [
+            f"{name}: it refers to the key cluster of the ConfigMap mnist, which lacks it"
+            for name in ("Job mnist-chief", "StatefulSet mnist-ps", "StatefulSet mnist-worker")
+        ],
+    ),
+    "no account": (
+        lambda o: o.pop("ServiceAccount mnist-finisher"),
+        [
+            f"{name}: it refers to the ServiceAccount mnist-finisher, which is neither made nor named in the job"
+            for name in ("Job mnist-finisher", "RoleBinding mnist-finisher")
+        ],
+    ),
+    "no role": (
+        lambda o: o.pop("Role mnist-finisher"),
+        [
+            "RoleBinding mnist-finisher: it refers to the Role mnist-finisher, "
+            "which is neither made nor named in the job"
+        ],
+    ),
+    "no Service": (
+        lambda o: o.pop("Service mnist"),
+        [
+            f"{name}: it refers to the Service mnist, which is neither made nor named in the job"
+            for name in ("Job mnist-chief", "StatefulSet mnist-ps", "StatefulSet mnist-worker")
+        ],
+    ),
+    "a mount without a volume": (
+        lambda o: pod(o, "StatefulSet mnist-ps")["volumes"].pop(0),
+        ["StatefulSet mnist-ps: its container tensorflow mounts tmp, which is no volume of the pod"],
+    ),
+    "a Service's port": (
+        lambda o: o["Service mnist"]["spec"]["ports"][0].update(targetPort="grpc"),
+        ["Service mnist: it leads to the port grpc, which no pod that it selects has"],
+    ),
+    "a policy's port": (
+        lambda o: policies(o)["ingress"].append({"ports": [{"port": "metrics"}]}),
+        ["NetworkPolicy mnist: it leads to the port metrics, which no pod that it selects has"],
+    ),
+    "a probe's port": (
+        lambda o: container(o, "StatefulSet mnist-ps")["readinessProbe"]["tcpSocket"].update(port="grpc"),
+        ["StatefulSet mnist-ps: the readinessProbe of its container tensorflow asks the port grpc, which it lacks"],
+    ),
+    "a port's name twice": (
+        lambda o: container(o, "StatefulSet mnist-ps")["ports"].append({"name": "tensorflow", "containerPort": 1}),
+        ["StatefulSet mnist-ps: 2 ports of its pod have the name tensorflow"],
+    ),
+    "a worker less": (
+        lambda o: o["StatefulSet mnist-worker"]["spec"].update(replicas=1),
+        [f"{HOST} is beyond the 1 of StatefulSet mnist-worker", "PodGroup mnist: it waits for 4 pods, and 3 are in it"],
+    ),
+    "a worker more": (
+        lambda o: o["StatefulSet mnist-worker"]["spec"].update(replicas=3),
+        ["PodGroup mnist: it waits for 4 pods, and the job's gang is 5"],
+    ),
+    "no workers": (
+        lambda o: o.pop("StatefulSet mnist-worker"),
+        [
+            "ConfigMap mnist: its host mnist-worker-0.mnist:2222 is a pod of no object",
+            f"{HOST} is a pod of no object",
+            "PodDisruptionBudget mnist-worker: it selects no pod of the job",
+            "PodGroup mnist: it waits for 4 pods, and 2 are in it",
+        ],
+    ),
+    "another port": (
+        lambda o: container(o, "StatefulSet mnist-ps")["ports"][0].update(containerPort=2223),
+        ["ConfigMap mnist: its host mnist-ps-0.mnist:2222 has the port 2222, which its pod lacks"],
+    ),
+    "another subdomain": (
+        lambda o: pod(o, "Job mnist-chief").update(subdomain="shared"),
+        ["ConfigMap mnist: its host mnist-chief-0.mnist:2222 is in the Service mnist, and its pod in shared"],
+    ),
+    "an address that is none": (
+        lambda o: o["ConfigMap mnist"]["data"].update(cluster='{"ps": ["mnist-ps"]}'),
+        ["ConfigMap mnist: its host mnist-ps is not of the form NAME-INDEX.SERVICE:PORT"],
+    ),
+    "no group": (
+        lambda o: o.pop("PodGroup mnist"),
+        [
+            f"{name}: its pods are in the PodGroup mnist, which is not made"
+            for name in ("Job mnist-chief", "StatefulSet mnist-ps", "StatefulSet mnist-worker")
+        ],
+    ),
+    "a policy that lets nobody in": (lambda o: policies(o).update(ingress=[]), IN),
+    "a policy that lets others in": (
+        lambda o: policies(o).update(
+            ingress=[{"from": [{"namespaceSelector": {}}, {"ipBlock": {"cidr": "10.0.0.0/8"}}]}]
+        ),
+        IN,
+    ),
+    "a policy that lets them in by another port": (
+        lambda o: policies(o).update(ingress=[{"ports": [{"port": 80}]}]),
+        IN,
+    ),
+    "a policy that lets them in by a range of ports": (
+        lambda o: policies(o).update(ingress=[{"ports": [{"port": 2000, "endPort": 3000}]}]),
+        [],
+    ),
+    "a policy that lets them in by the port's name": (
+        lambda o: policies(o).update(ingress=[{"ports": [{"port": "tensorflow"}]}]),
+        [],
+    ),
+    "a policy that lets everybody in": (lambda o: policies(o).update(ingress=[{}]), []),
+    "a policy that lets nobody out but to DNS": (lambda o: policies(o)["egress"].pop(0), OUT),
+    "a policy that lets nobody ask DNS": (
+        lambda o: policies(o)["egress"].pop(1),
+        [
+            f"ConfigMap mnist: the policies keep mnist-{role}-0.mnist:2222 from asking DNS ({protocol} 53)"
+            for role in ("chief", "ps", "worker")
+            for protocol in ("TCP", "UDP")
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_a_mutation_is_found(name: str) -> None:
+    mutate, expected = MUTATIONS[name]
+    named = objects()
+    mutate(named)
+    assert found(named) == sorted(expected)
+
+
+def test_a_gang_that_is_asked_for() -> None:
+    named = objects(JOB.replace("volcano}", "volcano, minAvailable: 3}"))
+    items = tuple(named.values())
+    assert list(faults(Objects(items, SAID, min_available=3))) == []
+    (fault,) = faults(Objects(items, SAID, min_available=2))
+    assert fault.message == "it waits for 3 pods, and the job's gang is 2"
+
+
+def test_a_gang_of_kubernetes_itself() -> None:
+    named = objects(JOB.replace("volcano}", "kubernetes}"))
+    assert found(named) == []
+    named["StatefulSet mnist-worker"]["spec"]["replicas"] = 3
+    assert found(named) == ["PodGroup mnist: it waits for 4 pods, and the job's gang is 5"]
+
+
+@pytest.mark.parametrize("path", JOBS, ids=lambda path: path.parent.name)
+def test_what_tfgen_makes_has_no_fault(path: Path) -> None:
+    for document in check(path.read_bytes(), path.parent.name).documents:
+        own_gang = document.data["spec"].get("gang", {}).get("scheduler") == "kubernetes"
+        schemas = ObjectSchemas("1.37" if own_gang else "1.31")
+        assert as_text(object_problems(document, build(document.data), schemas)) == ""
+
+
+def problems(text: str, version: str | None = None) -> str:
+    (document,) = check(text, "job.yaml").documents
+    return as_text(object_problems(document, build(document.data), ObjectSchemas(version)))
+
+
+def test_a_problem_stands_where_the_job_says_what_is_wrong() -> None:
+    """In every environment, so it names none."""
+    template = "{spec: {containers: [{name: tensorflow, volumeMounts: [{name: gone, mountPath: /gone}]}]}}"
+    assert problems(JOB.replace("ps: {}", f"ps: {{podTemplate: {template}}}")) == (
+        "job.yaml:7:95: StatefulSet mnist-ps: spec.template.spec.containers[0].volumeMounts[3]: "
+        "its container tensorflow mounts gone, which is no volume of the pod [object-links]\n"
+    )
+
+
+def test_a_schema_of_kubernetes() -> None:
+    wrong = JOB.replace("ps: {}", "ps: {podTemplate: {spec: {hostAliases: [{ip: 10.0.0.1, names: [a]}]}}}")
+    assert problems(wrong) == ""
+    assert problems(wrong, "1.33") == (
+        "job.yaml:7:62: StatefulSet mnist-ps: spec.template.spec.hostAliases[0]: Additional properties are not allowed "
+        "('names' was unexpected) [object-schema]\n"
+    )
