@@ -1,0 +1,197 @@
+"""Objects of an API server as plain data, for what a test sets up, looks at and waits for.
+
+    client = Client(kubeconfig)
+    client.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "ml"}})
+    client.get("ConfigMap", "a", "ml")["metadata"]["resourceVersion"]                                -> "212"
+    client.list("Pod", "ml", labels="tfgen/role=worker")                                             -> [{...}, ...]
+
+A kind is named alone, or with its version where several have the name: "scheduling.k8s.io/v1alpha2/PodGroup".
+Where a user's command is what is tested, tests run kubectl (`ControlPlane.kubectl`).
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from kubernetes import config
+from kubernetes.dynamic import DynamicClient
+from kubernetes.dynamic.exceptions import DynamicApiError, ResourceNotFoundError
+
+Object = dict[str, Any]
+"""A Kubernetes object, as JSON has it."""
+
+T = TypeVar("T")
+
+PATIENCE = 120.0
+"""Seconds that a test waits for what must come."""
+
+MANAGER = "tfgen-e2e"
+"""The field manager of what a test applies."""
+
+
+class ApiError(Exception):
+    """An answer of the API server that is an error.
+
+    Attributes:
+        status: of HTTP, such as 404.
+        message: what the server says.
+    """
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(f"{status}: {message}")
+        self.status = status
+        self.message = message
+
+
+class Client:
+    """One user's view of an API server. Every method may raise an ApiError."""
+
+    def __init__(self, kubeconfig: Path) -> None:
+        self._http = config.new_client_from_config(str(kubeconfig))
+        # What the server offers is looked up when it is asked for, and kept beside the kubeconfig.
+        self._api = DynamicClient(self._http, cache_file=str(kubeconfig.with_suffix(".discovery")))
+
+    def get(self, kind: str, name: str, namespace: str | None = None) -> Object:
+        """One object."""
+        return _call(self._resource(kind).get, name=name, namespace=namespace)
+
+    def find(self, kind: str, name: str, namespace: str | None = None) -> Object | None:
+        """One object, or None where there is none."""
+        try:
+            return self.get(kind, name, namespace)
+        except ApiError as error:
+            if error.status == 404:
+                return None
+            raise
+
+    def list(self, kind: str, namespace: str | None = None, *, labels: str = "", fields: str = "") -> list[Object]:
+        """All objects of a kind, in one namespace or in all, that the selectors match."""
+        selectors = {"label_selector": labels or None, "field_selector": fields or None}
+        return [*_call(self._resource(kind).get, namespace=namespace, **selectors)["items"]]
+
+    def create(self, obj: Mapping[str, Any], namespace: str | None = None, *, dry_run: bool = False) -> Object:
+        """Makes an object, or only asks whether it could."""
+        return _call(self._resource_of(obj).create, body=dict(obj), namespace=namespace, **_dry(dry_run))
+
+    def apply(
+        self,
+        obj: Mapping[str, Any],
+        namespace: str | None = None,
+        *,
+        manager: str = MANAGER,
+        force: bool = False,
+        dry_run: bool = False,
+    ) -> Object:
+        """Server-side apply: https://kubernetes.io/docs/reference/using-api/server-side-apply/.
+
+        An object that is refused is an ApiError 422 or 403, a field that another manager has is a 409.
+        """
+        return _call(
+            self._resource_of(obj).server_side_apply,
+            body=dict(obj),
+            namespace=namespace,
+            field_manager=manager,
+            force_conflicts=force,
+            field_validation="Strict",
+            **_dry(dry_run),
+        )
+
+    def apply_all(self, objects: Iterable[Mapping[str, Any]], namespace: str | None = None) -> None:
+        """Applies each object in turn."""
+        for obj in objects:
+            self.apply(obj, namespace)
+
+    def patch(
+        self, kind: str, name: str, namespace: str | None, patch: Mapping[str, Any], *, subresource: str = ""
+    ) -> Object:
+        """Merges a patch (RFC 7386) into an object, or into a subresource of it, such as its status."""
+        return _call(
+            self._resource(kind, subresource).patch,
+            body=dict(patch),
+            name=name,
+            namespace=namespace,
+            content_type="application/merge-patch+json",
+        )
+
+    def delete(self, kind: str, name: str, namespace: str | None = None) -> None:
+        """Asks for an object's end, and that of what it owns; it may still be there for a while."""
+        body = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
+        _call(self._resource(kind).delete, name=name, namespace=namespace, body=body)
+
+    def evict(self, pod: str, namespace: str) -> None:
+        """Evicts a pod, as `kubectl drain` does.
+
+        https://kubernetes.io/docs/concepts/scheduling-eviction/api-eviction/
+        """
+        body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod, "namespace": namespace}}
+        _call(self._resource("v1/Pod", "eviction").create, body=body, name=pod, namespace=namespace)
+
+    def token(self, service_account: str, namespace: str) -> str:
+        """A service account's token, as the kubelet asks for it."""
+        body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+        request = self._resource("v1/ServiceAccount", "token").create
+        return str(_call(request, body=body, name=service_account, namespace=namespace)["status"]["token"])
+
+    def serves(self, api_version: str, kind: str) -> bool:
+        """Whether the server has a kind."""
+        try:
+            self._resource(f"{api_version}/{kind}")
+        except ResourceNotFoundError:
+            return False
+        return True
+
+    def watch(self, kind: str, namespace: str | None = None, *, seconds: int) -> Iterator[tuple[str, Object]]:
+        """What becomes of a kind's objects: first each that is there as ADDED, then each change, for some seconds."""
+        for event in self._resource(kind).watch(namespace=namespace, timeout=seconds):
+            yield event["type"], event["raw_object"]
+
+    def close(self) -> None:
+        """Ends the connections."""
+        self._http.close()
+
+    def _resource_of(self, obj: Mapping[str, Any]) -> Any:
+        return self._resource(f"{obj['apiVersion']}/{obj['kind']}")
+
+    def _resource(self, name: str, subresource: str = "") -> Any:
+        version, _, kind = name.rpartition("/")
+        wanted = {"kind": kind, **({"api_version": version} if version else {})}
+        try:
+            found = self._api.resources.get(**wanted)
+        except ResourceNotFoundError:  # a kind that came after the look
+            self._api.resources.invalidate_cache()
+            found = self._api.resources.get(**wanted)
+        return found.subresources[subresource] if subresource else found
+
+
+def eventually(look: Callable[[], T | None], what: str, patience: float = PATIENCE) -> T:
+    """The first thing that `look` finds which is true, looking several times a second.
+
+    eventually(lambda: client.find("Pod", "mnist-worker-0", "ml"), "the pod")
+
+    Raises:
+        AssertionError: Where nothing came within `patience` seconds; it says for what, and what was found last.
+    """
+    end = time.monotonic() + patience
+    while True:
+        found = look()
+        if found:
+            return found
+        assert time.monotonic() < end, f"{what}: not within {patience:.0f} s; the last look found {found!r}"
+        time.sleep(0.1)
+
+
+def _dry(dry_run: bool) -> dict[str, str]:
+    return {"dry_run": "All"} if dry_run else {}
+
+
+def _call(request: Callable[..., Any], **arguments: Any) -> Object:
+    """The object in the answer to a request."""
+    try:
+        answer: Object = json.loads(request(serialize=False, **arguments).data)
+    except DynamicApiError as error:
+        raise ApiError(error.status, json.loads(error.body)["message"]) from None
+    return answer

@@ -1,0 +1,101 @@
+"""What the tests on real servers share: clusters, and what is shown when a test fails.
+
+A test that needs a cluster takes the fixture `cluster`, and `namespace` for its objects. Whatever cannot run here
+(a program that is not built) skips with the reason, and under CI fails.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.e2e.control_plane import GANG_API, GANG_SCHEDULING, ControlPlane, fake_node
+from tests.e2e.finisher import Finisher
+from tests.e2e.servers.program import MissingProgramError
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator
+    from pathlib import Path
+
+RUNNING = pytest.StashKey[list[ControlPlane]]()
+"""The clusters that are up, whose logs a failed test shows."""
+
+
+@pytest.fixture(scope="session")
+def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """A control plane with room for any example: four fake nodes of 8 GPUs, in all 256 CPUs and 1 TiB."""
+    nodes = [fake_node(f"node-{number}", gpus=8) for number in range(4)]
+    with up(request, ControlPlane(tmp_path_factory.mktemp("cluster"), nodes=nodes)) as control_plane:
+        yield control_plane
+
+
+@pytest.fixture(scope="session")
+def gang_cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """The same with Kubernetes' own gang scheduling, an alpha of 1.36."""
+    nodes = [fake_node(f"node-{number}", gpus=8) for number in range(4)]
+    folder = tmp_path_factory.mktemp("gang-cluster")
+    with up(request, ControlPlane(folder, nodes=nodes, feature_gates=GANG_SCHEDULING, apis=GANG_API)) as control_plane:
+        yield control_plane
+
+
+@pytest.fixture
+def namespace(cluster: ControlPlane, request: pytest.FixtureRequest) -> Iterator[str]:
+    """A namespace for one test, which enforces Pod Security "restricted"."""
+    name = cluster.namespace(dns_label(request.node.name))
+    yield name
+    cluster.client.delete("Namespace", name)
+
+
+@pytest.fixture
+def finisher(cluster: ControlPlane, namespace: str, tmp_path: Path) -> Iterator[Finisher]:
+    """The finisher of the job that the test puts into its namespace."""
+    made = Finisher(cluster, namespace, tmp_path)
+    yield made
+    if made.process:
+        made.process.stop()
+
+
+@contextmanager
+def up(request: pytest.FixtureRequest, cluster: ControlPlane) -> Iterator[ControlPlane]:
+    """A cluster for a fixture: entered, and its logs shown with every test that fails meanwhile."""
+    running = request.config.stash.setdefault(RUNNING, [])
+    with ExitStack() as stack:
+        with skipped_without_programs():
+            stack.enter_context(cluster)
+        running.append(cluster)
+        yield cluster
+        running.remove(cluster)
+
+
+@contextmanager
+def skipped_without_programs() -> Iterator[None]:
+    """A fixture's start, which is a skip where a program that it needs is not built."""
+    try:
+        yield
+    except MissingProgramError as error:
+        pytest.skip(str(error))
+
+
+def dns_label(text: str, limit: int = 63) -> str:
+    """A text as the name of a namespace: at most `limit` small letters, digits and dashes.
+
+    Two texts whose first letters are the same have a label each.
+    """
+    label = re.sub("[^a-z0-9]+", "-", text.lower()).strip("-")
+    if len(label) <= limit:
+        return label
+    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+    return f"{label[: limit - 9].strip('-')}-{digest}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.failed:
+        for cluster in item.config.stash.get(RUNNING, []):
+            report.sections += [(f"{server.log}", server.tail()) for server in cluster.processes]
+    return report

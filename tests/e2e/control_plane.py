@@ -1,0 +1,235 @@
+"""A Kubernetes control plane of real parts, on this machine's loopback network, ready in seconds.
+
+    with ControlPlane(nodes=[fake_node("a", gpus=8)]) as cluster:
+        cluster.client.apply(...)                           # as the administrator
+        cluster.kubectl("apply", "-k", "overlays/dist-mnist/dev", "-n", cluster.namespace("ml"))
+
+etcd, kube-apiserver, kube-controller-manager and kube-scheduler are real; KWOK stands in for the kubelets. RBAC and
+Pod Security admission are on, and every part is its own user with its own certificate. Several may run at once: each
+has an address and a folder of its own.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from tests.command import Command
+from tests.e2e.client import Client, Object, eventually
+from tests.e2e.loopback import LoopbackAddress
+from tests.e2e.servers import controller_manager, scheduler
+from tests.e2e.servers.api_server import ApiServer
+from tests.e2e.servers.controller_manager import ControllerManager
+from tests.e2e.servers.etcd import Etcd
+from tests.e2e.servers.kubeconfig import write_kubeconfig
+from tests.e2e.servers.kwok import ANNOTATION, Kwok
+from tests.e2e.servers.pki import Authority
+from tests.e2e.servers.process import Process
+from tests.e2e.servers.program import program
+from tests.e2e.servers.scheduler import Scheduler
+
+GANG_SCHEDULING = {"GenericWorkload": True, "GangScheduling": True}
+"""Kubernetes' own gang scheduling, alpha in 1.36: KEP-4671; with it, GANG_API must be served."""
+GANG_API = ("scheduling.k8s.io/v1alpha2",)
+
+
+def fake_node(name: str, *, cpu: int = 64, memory: str = "256Gi", gpus: int = 0, pods: int = 110) -> Object:
+    """A Node whose kubelet is KWOK."""
+    room = {"cpu": str(cpu), "memory": memory, "pods": str(pods)} | ({"nvidia.com/gpu": str(gpus)} if gpus else {})
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}, "annotations": ANNOTATION},
+        "status": {"capacity": room, "allocatable": room},
+    }
+
+
+class ControlPlane:
+    """The servers, and what a test does with them, from entering it on.
+
+    Attributes:
+        folder: the servers' logs, data and certificates, and all kubeconfig files.
+        address: where all servers listen.
+        authority: signs certificates for users and further servers.
+        client: the administrator's.
+        processes: the servers that run, in the order of their start.
+    """
+
+    authority: Authority
+    client: Client
+
+    def __init__(
+        self,
+        folder: Path | None = None,
+        *,
+        nodes: Sequence[Object] = (),
+        feature_gates: Mapping[str, bool] | None = None,
+        apis: Sequence[str] = (),
+        flags: Mapping[str, Sequence[str]] | None = None,
+        address: str = "",
+    ) -> None:
+        """Describes the cluster.
+
+        Args:
+            folder: An empty one, kept as it is afterwards; without, a temporary one that is removed.
+            nodes: What is there from the start; see `fake_node`. KWOK runs where there are some.
+            feature_gates: For the API server, the controllers and the scheduler.
+            apis: Groups and versions to serve besides the usual ones, such as scheduling.k8s.io/v1alpha2.
+            flags: Further flags by server, such as {"kube-scheduler": ["--v=4"]}.
+            address: Where the servers listen, if not on a loopback address that is chosen.
+        """
+        self.processes: list[Process] = []
+        self.address = address
+        self._folder = folder
+        self._nodes = list(nodes)
+        gates = ",".join(f"{name}={str(on).lower()}" for name, on in (feature_gates or {}).items())
+        self._gates = [f"--feature-gates={gates}"] if gates else []
+        self._apis = [f"--runtime-config={','.join(f'{api}=true' for api in apis)}"] if apis else []
+        self._flags = flags or {}
+        self._exit = ExitStack()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as started:  # where the start fails, all that was started is ended
+            if self._folder is None:
+                temporary = tempfile.TemporaryDirectory(prefix="tfgen-e2e-", ignore_cleanup_errors=True)
+                self.folder = Path(started.enter_context(temporary))
+            else:
+                self.folder = self._folder
+            if not self.address:
+                self.address = started.enter_context(LoopbackAddress()).text
+            started.callback(self._stop_all)
+            self._start_servers()
+            started.callback(self.client.close)
+            self._await_first_objects()
+            self._exit = started.pop_all()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._exit.close()
+
+    def start(self, process: Process) -> Process:
+        """Starts a further server, which is ended with the cluster; waiting for it is the caller's."""
+        self.processes.append(process)
+        return process.start()
+
+    @property
+    def admin(self) -> Path:
+        """The administrator's kubeconfig file."""
+        return self.folder / "admin.kubeconfig"
+
+    def user(self, name: str, groups: Sequence[str] = ()) -> Path:
+        """The kubeconfig file of a user, who may do what RBAC gives to that name and these groups."""
+        return self._kubeconfig(name.replace(":", "-"), name, groups)
+
+    def service_account(self, name: str, namespace: str) -> Path:
+        """The kubeconfig file of a service account, with a token of its own."""
+        path = self.folder / f"{namespace}-{name}.kubeconfig"
+        return write_kubeconfig(path, self.url, self.authority.certificate, self.client.token(name, namespace))
+
+    def kubectl(self, *args: str | Path, user: Path | None = None, stdin: str = "", timeout: float = 300) -> str:
+        """What `kubectl ARGS...` prints within `timeout` seconds, as the administrator or as another user.
+
+        Raises:
+            CommandError: Where kubectl fails.
+        """
+        argv = (program("kubectl"), f"--kubeconfig={user or self.admin}", f"--cache-dir={self.folder / 'kubectl'}")
+        return Command((*argv, *args), stdin=stdin).run(timeout=timeout)
+
+    def namespace(self, name: str, profile: str = "restricted") -> str:
+        """Makes a namespace that enforces a Pod Security profile, and returns its name when pods can be made there."""
+        labels = {"pod-security.kubernetes.io/enforce": profile}
+        self.client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
+        eventually(lambda: self.client.find("ServiceAccount", "default", name), f"namespace {name}'s service account")
+        return name
+
+    def add_nodes(self, nodes: Iterable[Object]) -> None:
+        """Makes nodes, and returns when they are ready."""
+        names = {_name(self.client.create(node)) for node in nodes}
+        eventually(lambda: names <= {_name(node) for node in self.client.list("Node") if _is_ready(node)}, "nodes")
+
+    def install(self, definitions: Iterable[Object]) -> None:
+        """Applies CustomResourceDefinitions, and returns when their kinds are served."""
+        names = {_name(self.client.apply(definition, force=True)) for definition in definitions}
+
+        def established() -> bool:
+            there = self.client.list("CustomResourceDefinition")
+            return names <= {_name(definition) for definition in there if _condition(definition, "Established")}
+
+        eventually(established, f"the kinds of {', '.join(sorted(names))}")
+
+    @property
+    def url(self) -> str:
+        """The API server's address."""
+        return self._api_server.url
+
+    def _start_servers(self) -> None:
+        folder, address = self.folder, self.address
+        self.authority = authority = Authority(folder / "pki")
+        token_keys = authority.signing_key("service-account")
+        etcd = Etcd(folder, address)
+        self.start(etcd).wait_until_ready()
+        self._api_server = ApiServer(
+            folder,
+            address,
+            etcd,
+            authority,
+            token_keys,
+            [*self._gates, *self._apis, *self._flags.get("kube-apiserver", ())],
+        )
+        self.start(self._api_server)
+        self._kubeconfig("admin", "admin", ["system:masters"])
+        self._api_server.wait_until_ready()
+        self.client = Client(self.admin)
+        rest: list[Process] = [
+            ControllerManager(
+                folder,
+                address,
+                self.user(controller_manager.USER),
+                authority,
+                token_keys,
+                [*self._gates, *self._flags.get("kube-controller-manager", ())],
+            ),
+            Scheduler(
+                folder,
+                address,
+                self.user(scheduler.USER),
+                authority,
+                [*self._gates, *self._flags.get("kube-scheduler", ())],
+            ),
+        ]
+        if self._nodes:
+            rest.append(Kwok(folder, address, self.admin, self._flags.get("kwok", ())))
+        for process in rest:
+            self.start(process)
+        for process in rest:
+            process.wait_until_ready()
+
+    def _await_first_objects(self) -> None:
+        eventually(lambda: self.client.find("ServiceAccount", "default", "default"), "the first service account")
+        self.add_nodes(self._nodes)
+
+    def _stop_all(self) -> None:
+        for process in reversed(self.processes):
+            process.stop()
+
+    def _kubeconfig(self, stem: str, name: str, groups: Sequence[str]) -> Path:
+        certificate = self.authority.user(name, groups)
+        return write_kubeconfig(self.folder / f"{stem}.kubeconfig", self.url, self.authority.certificate, certificate)
+
+
+def _name(obj: Object) -> str:
+    return str(obj["metadata"]["name"])
+
+
+def _is_ready(node: Object) -> bool:
+    # A new node is tainted until the controllers have seen that it is ready.
+    return _condition(node, "Ready") and not node["spec"].get("taints")
+
+
+def _condition(obj: Object, name: str) -> bool:
+    conditions = obj.get("status", {}).get("conditions") or ()
+    return any(condition["type"] == name and condition["status"] == "True" for condition in conditions)

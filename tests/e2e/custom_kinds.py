@@ -1,0 +1,75 @@
+"""The CustomResourceDefinitions of the custom kinds that jobs are rendered to.
+
+    cluster.install(definitions(cluster.client, objects))
+
+They are the projects' own where the folder ../shared/crds has them; else stand-ins by which the API server takes any
+content: what may be in it is then held against schemas/ alone (tests/equal/rendered.py).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.e2e.client import Client, Object
+from tests.tools import ROOT
+
+REAL = ROOT.parent / "shared" / "crds"
+
+
+def definitions(client: Client, objects: Iterable[Mapping[str, Any]]) -> list[Object]:
+    """A definition for each kind of some objects that an API server does not serve by itself.
+
+    Also for those that another test has defined there: maybe for fewer versions, or as a stand-in.
+    """
+    there = [each["spec"] for each in client.list("CustomResourceDefinition")]
+    defined = {(spec["group"], spec["names"]["kind"]) for spec in there}
+    versions: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for obj in objects:
+        group, _, version = obj["apiVersion"].rpartition("/")
+        if (group, obj["kind"]) in defined or not client.serves(obj["apiVersion"], obj["kind"]):
+            versions[group, obj["kind"]].add(version)
+    real = {(each["spec"]["group"], each["spec"]["names"]["kind"]): each for each in real_definitions()}
+    found: list[Object] = []
+    for kind, wanted in versions.items():
+        served = {version["name"] for version in real[kind]["spec"]["versions"]} if kind in real else set()
+        found.append(real[kind] if wanted <= served else stand_in(*kind, sorted(wanted)))
+    # A group of k8s.io is Kubernetes' own to give: https://github.com/kubernetes/enhancements/pull/1111.
+    unapproved = {"annotations": {"api-approved.kubernetes.io": "unapproved, for tests"}}
+    return [definition | {"metadata": definition["metadata"] | unapproved} for definition in found]
+
+
+def real_definitions(group: str = "") -> list[Object]:
+    """The projects' own definitions, of the kinds whose group ends so; none where the folder is not there."""
+    found = [definition for path in sorted(REAL.glob("*.yaml")) for definition in _read(path)]
+    return [definition for definition in found if definition["spec"]["group"].endswith(group)]
+
+
+def _read(path: Path) -> list[Object]:
+    found = [*yaml.safe_load_all(path.read_text(encoding="utf-8"))]
+    return [obj for obj in found if obj and obj["kind"] == "CustomResourceDefinition"]
+
+
+def stand_in(group: str, kind: str, versions: Sequence[str]) -> Object:
+    """The definition of a kind whose objects may say anything."""
+    plural = f"{kind.lower()}s"
+    anything = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{group}"},
+        "spec": {
+            "group": group,
+            "scope": "Namespaced",
+            "names": {"kind": kind, "plural": plural, "singular": kind.lower(), "listKind": f"{kind}List"},
+            "versions": [
+                {"name": version, "served": True, "storage": version == versions[0], "schema": anything}
+                | {"subresources": {"status": {}}}
+                for version in versions
+            ],
+        },
+    }

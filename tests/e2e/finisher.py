@@ -1,0 +1,51 @@
+"""The finisher of a job on fake nodes, as a process of this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.e2e.client import Client, Object, eventually
+from tests.e2e.control_plane import ControlPlane
+from tests.e2e.kubelet import PodProcess, end
+
+
+class Finisher:
+    """The finisher of the job in a namespace: its Job, and its pods as processes, one at a time."""
+
+    def __init__(self, cluster: ControlPlane, namespace: str, folder: Path) -> None:
+        self._cluster, self._namespace, self._folder = cluster, namespace, folder
+        self._pods: list[str] = []
+        self.pod: Object = {}
+        self.process: PodProcess | None = None
+
+    def run(self) -> PodProcess:
+        """Starts the program of the pod that the Job has made, once the pod runs; returns when it waits."""
+        self.pod = eventually(self._new_pod, "the finisher's pod")
+        self._pods.append(self.pod["metadata"]["uid"])
+        process = PodProcess(self._cluster, self.pod, self._folder / self.pod["metadata"]["uid"])
+        self.process = process
+        process.start()
+        eventually(lambda: "waiting for its end" in process.tail(), "the finisher")
+        return process
+
+    def _new_pod(self) -> Object | None:
+        pods = self._cluster.client.list("Pod", self._namespace, labels="tfgen/role=finisher")
+        return next((pod for pod in pods if _runs(pod) and pod["metadata"]["uid"] not in self._pods), None)
+
+    def finish(self) -> str:
+        """Waits for the program's end, ends the pod with it and returns its log."""
+        assert self.process
+        code, log = self.process.wait(), self.process.tail()
+        assert code == 0, log
+        end(self._cluster.client, self.pod)
+        return log
+
+
+def running(client: Client, namespace: str, role: str = "") -> list[Object]:
+    """The pods that run, of a role or all, by name."""
+    pods = client.list("Pod", namespace, labels=f"tfgen/role={role}" if role else "")
+    return sorted(filter(_runs, pods), key=lambda pod: str(pod["metadata"]["name"]))
+
+
+def _runs(pod: Object) -> bool:
+    return pod["status"].get("phase") == "Running" and "deletionTimestamp" not in pod["metadata"]

@@ -1,0 +1,76 @@
+"""kube-apiserver: https://kubernetes.io/docs/reference/command-line-tools-reference/kube-apiserver/."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from tests.e2e.servers.etcd import Etcd
+from tests.e2e.servers.pki import Authority, KeyPair
+from tests.e2e.servers.process import Process, answers
+from tests.e2e.servers.program import program
+
+PORT = 16443
+SERVICE_CIDR = "10.96.0.0/16"
+SERVICE_ADDRESS = "10.96.0.1"
+"""The Service `kubernetes`: the first address of the range."""
+
+
+class ApiServer(Process):
+    """The API server, with RBAC, NodeRestriction and Pod Security admission, as a cluster in the field has them.
+
+    Attributes:
+        url: where it serves.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        address: str,
+        etcd: Etcd,
+        authority: Authority,
+        token_keys: KeyPair,
+        flags: Iterable[str] = (),
+    ) -> None:
+        """Describes the server.
+
+        Args:
+            folder: For its log and its certificates.
+            address: Where it listens.
+            etcd: Where its objects are.
+            authority: Signs its certificate and those of its users.
+            token_keys: The keys of service accounts' tokens.
+            flags: Further ones.
+        """
+        self.url = f"https://{address}:{PORT}"
+        names = ("kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local")
+        own = authority.server("kube-apiserver", [address, SERVICE_ADDRESS, *names])
+        to_kubelet = authority.user("kube-apiserver-kubelet-client", ["system:masters"])
+        super().__init__(
+            "kube-apiserver",
+            (
+                program("kube-apiserver"),
+                f"--etcd-servers={etcd.url}",
+                f"--bind-address={address}",
+                f"--advertise-address={address}",
+                f"--secure-port={PORT}",
+                f"--service-cluster-ip-range={SERVICE_CIDR}",
+                f"--cert-dir={folder / 'kube-apiserver'}",
+                f"--tls-cert-file={own.certificate}",
+                f"--tls-private-key-file={own.key}",
+                f"--client-ca-file={authority.certificate}",
+                f"--kubelet-certificate-authority={authority.certificate}",
+                f"--kubelet-client-certificate={to_kubelet.certificate}",
+                f"--kubelet-client-key={to_kubelet.key}",
+                "--kubelet-preferred-address-types=InternalIP",
+                "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
+                f"--service-account-key-file={token_keys.certificate}",
+                f"--service-account-signing-key-file={token_keys.key}",
+                "--authorization-mode=Node,RBAC",
+                "--enable-admission-plugins=NodeRestriction",
+                "--anonymous-auth=true",  # for /readyz
+                *flags,
+            ),
+            folder / "kube-apiserver.log",
+            ready=lambda: answers(f"{self.url}/readyz", authority.certificate),
+        )

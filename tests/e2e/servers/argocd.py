@@ -1,0 +1,112 @@
+"""Argo CD's repo server, application controller and ApplicationSet controller, and the redis between them.
+
+One program, which the variable ARGOCD_BINARY_NAME makes each of them. A part looks for its settings in the namespace of
+its kubeconfig's context.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from shutil import which
+
+from tests.e2e.loopback import free_port
+from tests.e2e.servers.process import Process, answers
+from tests.e2e.servers.program import MissingProgramError, program
+from tests.tools import CACHE
+
+NAMESPACE = "argocd"
+
+_REDIS_PORT = 16490
+_REPO_PORT = 16491
+
+
+def parts(folder: Path, address: str, kubeconfig: Path, env: Mapping[str, str]) -> Iterator[Process]:
+    """All servers, in the order of their start.
+
+    Raises:
+        MissingProgramError: Where a program is not there.
+    """
+    redis = which("redis-server")
+    if redis is None:
+        raise MissingProgramError("needs redis-server, which `make packages` installs")
+    home = folder / "argocd"
+    for name in ("tls", "ssh", "gpg/source", "gpg/keys", "plugins", "tmp"):
+        (home / name).mkdir(parents=True, exist_ok=True)
+    (home / "gpg" / "keys").chmod(0o700)
+    variables = {
+        **env,
+        "HOME": str(home),
+        "TMPDIR": str(home / "tmp"),
+        "PATH": f"{CACHE}:{env['PATH']}",
+        "KUBECONFIG": str(kubeconfig),
+        "ARGOCD_FAKE_IN_CLUSTER": "true",
+        "ARGOCD_GPG_ENABLED": "false",
+        "ARGOCD_GNUPGHOME": str(home / "gpg" / "keys"),
+        "ARGOCD_GPG_DATA_PATH": str(home / "gpg" / "source"),
+        "ARGOCD_TLS_DATA_PATH": str(home / "tls"),
+        "ARGOCD_SSH_DATA_PATH": str(home / "ssh"),
+        "ARGOCD_PLUGINSOCKFILEPATH": str(home / "plugins"),
+        "ARGOCD_RECONCILIATION_TIMEOUT": "3s",
+        "ARGOCD_RECONCILIATION_JITTER": "0s",
+    }
+    metrics = free_port()  # of every address, which no flag can change
+    to_redis, to_repo = f"--redis={address}:{_REDIS_PORT}", f"{address}:{_REPO_PORT}"
+
+    def part(name: str, flags: list[str], health: str, more: Mapping[str, str] | None = None) -> Process:
+        return Process(
+            name,
+            (program("argocd"), *flags, "--logformat=text"),
+            folder / f"{name}.log",
+            ready=lambda: answers(f"http://{address}:{health}"),
+            env={**variables, "ARGOCD_BINARY_NAME": name, **(more or {})},
+        )
+
+    yield Process(
+        "redis",
+        (redis, "--port", str(_REDIS_PORT), "--bind", address, "--save", "", "--appendonly", "no", "--dir", home),
+        folder / "redis.log",
+        ready=lambda: True,  # the others wait for it
+    )
+    yield part(
+        "argocd-repo-server",
+        [
+            f"--address={address}",
+            f"--port={_REPO_PORT}",
+            f"--metrics-address={address}",
+            "--metrics-port=16492",
+            to_redis,
+            "--disable-tls",
+            "--revision-cache-expiration=1s",
+        ],
+        "16492/healthz",
+    )
+    yield part(
+        "argocd-application-controller",
+        [
+            f"--kubeconfig={kubeconfig}",
+            f"--repo-server={to_repo}",
+            "--repo-server-plaintext",
+            to_redis,
+            f"--metrics-port={metrics}",
+            "--app-resync=3",
+            "--app-resync-jitter=0",
+            "--self-heal-backoff-cap-seconds=3",
+            "--persist-resource-health",
+        ],
+        f"{metrics}/healthz",
+        {"HOSTNAME": "argocd-application-controller-0"},
+    )
+    yield part(
+        "argocd-applicationset-controller",
+        [
+            f"--kubeconfig={kubeconfig}",
+            f"--argocd-repo-server={to_repo}",
+            "--repo-server-plaintext",
+            f"--metrics-addr={address}:16494",
+            f"--probe-addr={address}:16495",
+            f"--webhook-addr={address}:16496",
+        ],
+        "16494/metrics",
+        {"NAMESPACE": NAMESPACE, "ARGOCD_APPLICATIONSET_CONTROLLER_REQUEUE_AFTER": "3s"},
+    )

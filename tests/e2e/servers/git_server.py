@@ -1,0 +1,107 @@
+"""A git server on a loopback address: bare repositories over http, for controllers that clone and for pushes.
+
+It is `git http-backend` behind Python's http server: https://git-scm.com/docs/git-http-backend.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from types import TracebackType
+from typing import Self
+from urllib.parse import urlsplit
+
+PORT = 16480
+_CONFIG = ("-c", "safe.directory=*", "-c", "http.receivepack=true")
+
+
+class GitServer:
+    """Serves each NAME.git of a folder.
+
+    Attributes:
+        url: of the folder.
+    """
+
+    def __init__(self, folder: Path, address: str) -> None:
+        self.folder = folder
+        self.url = f"http://{address}:{PORT}"
+        handler = type("Handler", (_Handler,), {"folder": folder})
+        self._server = ThreadingHTTPServer((address, PORT), handler)
+        self._thread = Thread(target=self._server.serve_forever, daemon=True)
+
+    def repository(self, name: str) -> str:
+        """Makes an empty bare repository, whose branch is main, and gives its address."""
+        path = self.folder / f"{name}.git"
+        path.mkdir()  # git would take an old one for new
+        subprocess.run(["git", "init", "--quiet", "--bare", "--initial-branch=main", path], check=True)
+        return f"{self.url}/{name}.git"
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """One request: a CGI program's environment, input and output."""
+
+    folder: Path
+    protocol_version = "HTTP/1.0"  # the answer ends with the connection, so its length need not be known
+
+    def do_GET(self) -> None:
+        self._serve()
+
+    def do_POST(self) -> None:
+        self._serve()
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """Nothing: a controller asks several times a second."""
+
+    def _serve(self) -> None:
+        address = urlsplit(self.path)
+        variables = {
+            "GIT_PROJECT_ROOT": str(self.folder),
+            "GIT_HTTP_EXPORT_ALL": "1",
+            "PATH_INFO": address.path,
+            "QUERY_STRING": address.query,
+            "REQUEST_METHOD": self.command,
+            "CONTENT_TYPE": self.headers.get("Content-Type", ""),
+            "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
+            "HTTP_GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
+            "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
+            "REMOTE_USER": "test",
+            "REMOTE_ADDR": self.client_address[0],
+        }
+        body = self._body()
+        ended = subprocess.run(
+            ["git", *_CONFIG, "http-backend"],
+            env={**os.environ, **variables, "CONTENT_LENGTH": str(len(body))},
+            input=body,
+            capture_output=True,
+            check=True,
+        )
+        head, _, content = ended.stdout.partition(b"\r\n\r\n")
+        fields = [line.split(": ", 1) for line in head.decode("ascii").split("\r\n")]
+        status = next((value for name, value in fields if name == "Status"), "200 OK")
+        self.send_response(int(status.split()[0]))
+        for name, value in fields:
+            if name != "Status":
+                self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(content)
+
+    def _body(self) -> bytes:
+        if self.headers.get("Transfer-Encoding", "").lower() != "chunked":
+            return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        parts = []
+        while size := int(self.rfile.readline(), 16):
+            parts.append(self.rfile.read(size))
+            self.rfile.readline()
+        return b"".join(parts)

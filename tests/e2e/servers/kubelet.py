@@ -1,0 +1,101 @@
+"""kubelet: https://kubernetes.io/docs/reference/config-api/kubelet-config.v1beta1/."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import yaml
+
+from tests.e2e.namespaces import Namespaces
+from tests.e2e.servers.containerd import SOCKET
+from tests.e2e.servers.core_dns import ADDRESS as DNS_ADDRESS
+from tests.e2e.servers.core_dns import DOMAIN
+from tests.e2e.servers.kubeconfig import write_kubeconfig
+from tests.e2e.servers.pki import Authority
+from tests.e2e.servers.process import Process, answers
+from tests.e2e.servers.program import program
+
+CGROUP: Final = "tfgen-node"
+"""The control group that all pods are in, of every hierarchy."""
+
+_HEALTH_PORT: Final = 10248
+
+
+class Kubelet(Process):
+    """The agent that runs a node's pods."""
+
+    def __init__(
+        self,
+        folder: Path,
+        machine: Namespaces,
+        name: str,
+        server: str,
+        authority: Authority,
+        labels: Mapping[str, str],
+    ) -> None:
+        """Describes the server.
+
+        Args:
+            folder: For its log, its configuration and its pods' volumes.
+            machine: Where it runs.
+            name: The node's name.
+            server: The API server's address.
+            authority: Signs its certificates.
+            labels: The node's own labels.
+        """
+        user = authority.user(f"system:node:{name}", ["system:nodes"])
+        kubeconfig = write_kubeconfig(folder / "kubelet.kubeconfig", server, authority.certificate, user)
+        own = authority.server(name, [name, machine.inside])
+        no_resolvers = folder / "resolv.conf"
+        no_resolvers.touch()
+        config = {
+            "apiVersion": "kubelet.config.k8s.io/v1beta1",
+            "kind": "KubeletConfiguration",
+            "address": machine.inside,
+            "healthzBindAddress": machine.inside,
+            "healthzPort": _HEALTH_PORT,
+            "tlsCertFile": str(own.certificate),
+            "tlsPrivateKeyFile": str(own.key),
+            "authentication": {
+                "anonymous": {"enabled": False},
+                "webhook": {"enabled": True},
+                "x509": {"clientCAFile": str(authority.certificate)},
+            },
+            "authorization": {"mode": "Webhook"},
+            "containerRuntimeEndpoint": f"unix://{SOCKET}",
+            "podLogsDir": str(folder / "pods"),
+            "volumePluginDir": str(folder / "volume-plugins"),
+            "clusterDomain": DOMAIN,
+            "clusterDNS": [DNS_ADDRESS],
+            "resolvConf": str(no_resolvers),
+            # containerd 1.6 cannot say which of the two drivers it has.
+            "cgroupDriver": "cgroupfs",
+            "cgroupRoot": f"/{CGROUP}",
+            "failCgroupV1": False,
+            "failSwapOn": False,
+            "nodeStatusUpdateFrequency": "5s",
+            # Nobody could load an image again, and what else fills this machine is none of the pods' doing.
+            "imageGCHighThresholdPercent": 100,
+            "imageGCLowThresholdPercent": 99,
+            "evictionHard": {"memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%"},
+        }
+        path = folder / "kubelet.yaml"
+        path.write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
+        super().__init__(
+            "kubelet",
+            machine.command(
+                (
+                    program("kubelet"),
+                    f"--config={path}",
+                    f"--kubeconfig={kubeconfig}",
+                    f"--root-dir={folder / 'kubelet'}",
+                    f"--hostname-override={name}",
+                    f"--node-ip={machine.inside}",
+                    f"--node-labels={','.join(f'{key}={value}' for key, value in labels.items())}",
+                )
+            ),
+            folder / "kubelet.log",
+            ready=lambda: answers(f"http://{machine.inside}:{_HEALTH_PORT}/healthz"),
+        )

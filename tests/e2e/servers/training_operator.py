@@ -1,0 +1,102 @@
+"""Kubeflow's training operator, with its TFJobs alone: https://github.com/kubeflow/trainer/tree/v1.8.1.
+
+It makes its own certificate for its admission webhook, puts it into a Secret, and finds it again as files in /tmp,
+where a kubelet would have put the Secret. So it has a /tmp of its own here, in a mount namespace, with its kubeconfig
+and those files; whoever waits for it plays the kubelet.
+"""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+
+from tests.e2e.client import Client, Object
+from tests.e2e.loopback import free_port
+from tests.e2e.servers.process import Process, answers
+from tests.e2e.servers.program import program
+
+_NAMESPACE = "kubeflow"
+_NAME = "training-operator"
+_SECRET = "training-operator-webhook-cert"
+_WEBHOOK = "validator.training-operator.kubeflow.org"
+_PORT = 16475
+_MOUNT = 'mount --bind "$1" /tmp && shift && exec "$@"'
+
+
+class TrainingOperator(Process):
+    """The operator. The kinds that it watches must be there before it starts."""
+
+    def __init__(self, folder: Path, address: str, kubeconfig: str, client: Client) -> None:
+        """Describes the server, and makes what its installation would have made.
+
+        Args:
+            folder: For its log and its files.
+            address: Where it listens, but for its webhook, which listens on every address.
+            kubeconfig: The text of one with nothing in other files, of a user who may do what its ClusterRole says.
+            client: The administrator's.
+        """
+        self._client = client
+        tmp = folder / _NAME
+        self._certificates = tmp / "k8s-webhook-server" / "serving-certs"
+        self._certificates.mkdir(parents=True)
+        place = tmp / "kubeconfig"
+        place.touch(mode=0o600)
+        place.write_text(kubeconfig, encoding="utf-8")
+        webhook = free_port()  # of every address, which no flag can change
+        for obj in _installation(address, webhook):
+            client.apply(obj)
+        argv = (
+            program("training-operator"),
+            "--kubeconfig=/tmp/kubeconfig",
+            "--enable-scheme=tfjob",
+            f"--metrics-bind-address={address}:{_PORT}",
+            f"--health-probe-bind-address={address}:{_PORT + 1}",
+            f"--webhook-server-port={webhook}",
+        )
+        super().__init__(
+            _NAME,
+            ("unshare", "--mount", "--propagation=private", "sh", "-c", _MOUNT, "sh", tmp, *argv),
+            folder / f"{_NAME}.log",
+            ready=lambda: self._has_certificate() and answers(f"http://{address}:{_PORT + 1}/readyz"),
+        )
+
+    def _has_certificate(self) -> bool:
+        """Whether the certificate is where it looks for it: what the kubelet does with a Secret that is a volume."""
+        data = self._client.get("v1/Secret", _SECRET, _NAMESPACE).get("data", {})
+        for name in ("tls.key", "tls.crt"):
+            if name not in data:
+                return False
+            place = self._certificates / name
+            if not place.exists():
+                place.write_bytes(base64.b64decode(data[name]))
+        return True
+
+
+def _installation(address: str, port: int) -> list[Object]:
+    """What its manifests make, as far as it needs it; its Service leads to an address outside of the cluster."""
+    inside = {"name": _NAME, "namespace": _NAMESPACE}
+    rule = {"apiGroups": ["kubeflow.org"], "apiVersions": ["v1"], "resources": ["tfjobs"]}
+    return [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": _NAMESPACE}},
+        {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": _SECRET, "namespace": _NAMESPACE}},
+        {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": inside,
+            "spec": {"type": "ExternalName", "externalName": address},
+        },
+        {
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": "ValidatingWebhookConfiguration",
+            "metadata": {"name": _WEBHOOK},
+            "webhooks": [
+                {
+                    "name": "validator.tfjob.training-operator.kubeflow.org",
+                    "admissionReviewVersions": ["v1"],
+                    "sideEffects": "None",
+                    "clientConfig": {"service": {**inside, "path": "/validate-kubeflow-org-v1-tfjob", "port": port}},
+                    "rules": [{**rule, "operations": ["CREATE", "UPDATE"]}],
+                }
+            ],
+        },
+    ]
