@@ -73,6 +73,23 @@ def test_a_command_of_a_document_is_run(document: Path, command: str, tmp_path: 
             job = tmp_path / "job.yaml"
             job.write_bytes((ROOT / "examples" / "dist-mnist" / "job.yaml").read_bytes())
             assert cli.run([str(job) if word == "job.yaml" else word for word in words[1:]]) == cli.OK
+        case ["tfgen", "rm", "job.yaml", *options]:
+            job = tmp_path / "job.yaml"
+            job.write_bytes((ROOT / "examples" / "dist-mnist" / "job.yaml").read_bytes())
+            # Of a file that git does not have, the last copy.
+            assert (
+                cli.run(["rm", str(job), *options, "--out", str(tmp_path), *([] if options else ["--force"])]) == cli.OK
+            )
+            assert job.exists() == bool(options)
+        case ["kubectl", "apply" | "patch", *_, "--filename" | "--patch-file", path]:
+            assert cli.run(["init", "mnist", "--repo", "--out", str(tmp_path)]) == cli.OK
+            team = tmp_path / "tfgen.yaml"
+            team.write_text(team.read_text(encoding="utf-8").replace("# flux:", "flux:"), encoding="utf-8")
+            assert cli.run(["render", str(tmp_path / "jobs"), "--out", str(tmp_path)]) == cli.OK
+            there = tmp_path / path
+            files = sorted(there.glob("*.yaml")) if there.is_dir() else [there]
+            assert files
+            assert all("kind:" in file.read_text(encoding="utf-8") for file in files)
         case ["kubectl", "apply", "-k", overlay]:
             assert "kind:" in kustomize_build(rendered(overlay))
         case ["docker", "build", *_, "."]:
@@ -82,6 +99,14 @@ def test_a_command_of_a_document_is_run(document: Path, command: str, tmp_path: 
             assert all((document.parent / name).is_file() for names in copied for name in names.split())
         case ["pip", "install", "-r", requirements]:
             assert (document.parent / requirements).is_file()
+        case ["python", "-m", module, *_]:
+            # tests/e2e/server/test_harness.py runs the cluster for a person.
+            assert (ROOT / module.replace(".", "/")).with_suffix(".py").is_file()
+        case ["pytest", path, *options]:
+            # `make e2e` runs all of them.
+            files = [ROOT / path] if path.endswith(".py") else [*(ROOT / path).rglob("test_*.py")]
+            word = options[1] if options[:1] == ["-k"] else ""
+            assert any(word in file.stem for file in files if file.is_file())
         case ["python" | "python3", program, *_]:
             # tests/train runs the examples' programs.
             assert (ROOT / program).is_file() or (document.parent / program).is_file()

@@ -11,15 +11,18 @@ from typing import NamedTuple
 import pytest
 
 import tfgen
-from tfgen import new_run, schema_messages
+from tfgen import drift, immutable, new_run, object_problems, rerun
 from tfgen.check import check
+from tfgen.object_schemas import ObjectSchemas
 from tfgen.problems import Problem, as_text
+from tfgen.render import build
+from tfgen.rule_summaries import rule_summaries
 from tfgen.rules import ACROSS, RULES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "rules.md").read_text(encoding="utf-8")
 
-# What no example on a page can show: bytes that are no text, a file or code of a mebibyte, a release's name.
-WITHOUT_EXAMPLE = {"yaml-encoding", "yaml-size", "code-size", "service-name"}
+# What no example on a page can show: bytes that are no text, a file or code of a mebibyte, a release's name, files.
+WITHOUT_EXAMPLE = {"yaml-encoding", "yaml-size", "code-size", "service-name", *drift.RULES}
 
 # A name that leaves no room for a host's role and index leaves none for a StatefulSet either.
 COMES_WITH = {"host-name": {"statefulset-name"}}
@@ -46,8 +49,8 @@ def blocks(text: str) -> list[str]:
 
 SECTIONS = sections()
 BASE = blocks(PAGE)[0]
-SUMMARIES = {**schema_messages.RULES, **new_run.RULES, **{rule.id: rule.summary for rule in (*RULES, *ACROSS)}}
-WARNINGS = {rule.id for rule in RULES if rule.severity == "warning"}
+SUMMARIES = rule_summaries()
+WARNINGS = {rule.id for rule in (*RULES, *ACROSS) if rule.severity == "warning"} | {*rerun.RULES}
 
 
 def ids_of_the_reader() -> set[str]:
@@ -110,7 +113,7 @@ def test_the_example_has_the_problem_and_the_mended_one_none(section: Section) -
         assert section.examples == []
         return
     *committed, wrong, mended = section.examples
-    assert not committed or section.id in new_run.RULES
+    assert not committed or section.id in immutable.RULES
     expected = {section.id, *COMES_WITH.get(section.id, ())}
     before = committed[0] if committed else BASE
     assert {problem.rule for problem in problems(section, before, wrong)} == expected
@@ -120,7 +123,13 @@ def test_the_example_has_the_problem_and_the_mended_one_none(section: Section) -
 def problems(section: Section, before: str, example: str) -> list[Problem]:
     """What is wrong with an example; by the rules of what is committed, also as a change of that."""
     checked = check(laid_over(example), "job.yaml")
-    if section.id not in new_run.RULES:
+    if section.id in object_problems.RULES:
+        (job,) = checked.documents
+        return [*checked.problems, *object_problems.object_problems(job, build(job.data), ObjectSchemas("1.31"))]
+    if section.id in rerun.RULES:
+        (job,) = checked.documents
+        return [*checked.problems, *rerun.not_fresh(job, None)]
+    if section.id not in immutable.RULES:
         return list(checked.problems)
     ((was,), (now,)) = check(laid_over(before), "job.yaml").documents, checked.documents
     return [*checked.problems, *new_run.new_runs(was, now)]

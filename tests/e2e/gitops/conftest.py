@@ -1,0 +1,232 @@
+"""Real Flux and real Argo CD on a control plane, a git server beside them, and a repository that both could follow.
+
+    def test_something(repository: Repository) -> None:
+        repository.write(job())
+        repository.commit()
+        repository.follow()
+        repository.there("StatefulSet", "mnist-ps")
+
+Each test is run once with either tool, in namespaces of its own; one marked `@every_way` in each of the WAYS.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.e2e.client import ApiError, Object, eventually
+from tests.e2e.conftest import dns_label, skipped_without_programs
+from tests.e2e.control_plane import ControlPlane
+from tests.e2e.custom_kinds import stand_in
+from tests.e2e.gitops.jobs import WAITS_FOR_ITS_CONSUMER
+from tests.e2e.gitops.repository import APPLICATION, HELM_RELEASE, KUSTOMIZATION, WAYS, Repository
+from tests.e2e.servers import argocd as argocd_server
+from tests.e2e.servers import flux as flux_server
+from tests.e2e.servers.git_server import GitServer
+from tests.e2e.servers.program import MissingProgramError
+from tests.tools import ROOT
+
+FOLDER = Path(__file__).parent
+APPLICATION_SET = "argoproj.io/v1alpha1/ApplicationSet"
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist's own, which asks for the groups
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(FOLDER):
+            item.add_marker(pytest.mark.xdist_group("gitops"))  # one process, and so one of each controller
+
+
+@pytest.fixture(scope="session")
+def cluster(gang_cluster: ControlPlane) -> ControlPlane:
+    """The one whose own scheduler knows gangs."""
+    return gang_cluster
+
+
+@pytest.fixture(scope="session")
+def git_server(cluster: ControlPlane) -> Iterator[GitServer]:
+    folder = cluster.folder / "git"
+    folder.mkdir()
+    with GitServer(folder, cluster.address) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def pod_groups(cluster: ControlPlane) -> None:
+    """The kind of Volcano's gangs; there is no Volcano, and no pod waits for it."""
+    cluster.install([stand_in("scheduling.volcano.sh", "PodGroup", ["v1beta1"])])
+
+
+@pytest.fixture(scope="session")
+def storage(cluster: ControlPlane) -> None:
+    """A class whose claims are bound when a pod is scheduled, and volumes for some."""
+    meta = {"name": WAITS_FOR_ITS_CONSUMER}
+    cluster.client.apply(
+        {
+            "apiVersion": "storage.k8s.io/v1",
+            "kind": "StorageClass",
+            "metadata": meta,
+            "provisioner": "kubernetes.io/no-provisioner",
+            "volumeBindingMode": "WaitForFirstConsumer",
+        }
+    )
+    for number in range(20):
+        cluster.client.apply(
+            {
+                "apiVersion": "v1",
+                "kind": "PersistentVolume",
+                "metadata": {"name": f"volume-{number}"},
+                "spec": {
+                    "capacity": {"storage": "1Gi"},
+                    "accessModes": ["ReadWriteMany"],
+                    "storageClassName": WAITS_FOR_ITS_CONSUMER,
+                    "hostPath": {"path": f"/volumes/{number}"},
+                },
+            }
+        )
+
+
+@pytest.fixture(scope="session")
+def flux(cluster: ControlPlane) -> None:
+    """Flux's source, kustomize and helm controllers."""
+    env = _environment()
+    with skipped_without_programs():
+        made = [
+            flux_server.SourceController(cluster.folder, cluster.address, cluster.admin, env),
+            flux_server.KustomizeController(cluster.folder, cluster.address, cluster.admin, env),
+            flux_server.HelmController(cluster.folder, cluster.address, cluster.admin, env),
+        ]
+    for process in made:
+        cluster.install(_definitions(process.name, f"github.com/fluxcd/{process.name}", "config/crd/bases"))
+    cluster.namespace(flux_server.NAMESPACE)
+    for process in made:
+        cluster.start(process)
+    for process in made:
+        process.wait_until_ready()
+
+
+@pytest.fixture(scope="session")
+def argocd(cluster: ControlPlane) -> None:
+    """Argo CD, with tfgen's health checks."""
+    with skipped_without_programs():
+        made = [*argocd_server.parts(cluster.folder, cluster.address, _argocd_kubeconfig(cluster), _environment())]
+    cluster.install(_definitions("argocd", "github.com/argoproj/argo-cd/v3", "manifests/crds"))
+    cluster.namespace(argocd_server.NAMESPACE)
+    from tfgen.targets.argocd import health_checks
+
+    settings = {"application.resourceTrackingMethod": "annotation", **health_checks()["data"]}
+    labels = {"app.kubernetes.io/part-of": "argocd"}
+    for name in ("cm", "rbac-cm", "cmd-params-cm", "ssh-known-hosts-cm", "tls-certs-cm", "gpg-keys-cm"):
+        made_map: Object = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {
+                "name": f"argocd-{name}",
+                "namespace": argocd_server.NAMESPACE,
+                "labels": {**labels, "app.kubernetes.io/name": f"argocd-{name}"},
+            },
+        }
+        cluster.client.apply({**made_map, **({"data": settings} if name == "cm" else {})})
+    cluster.client.apply(
+        {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": "argocd-secret", "namespace": argocd_server.NAMESPACE, "labels": labels},
+            "stringData": {"server.secretkey": "of-this-test-alone"},
+        }
+    )
+    anything = [{"group": "*", "kind": "*"}]
+    project: Object = {
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "AppProject",
+        "metadata": {"name": "default", "namespace": argocd_server.NAMESPACE},
+        "spec": {
+            "sourceRepos": ["*"],
+            "destinations": [{"server": "*", "namespace": "*"}],
+            "clusterResourceWhitelist": anything,
+        },
+    }
+    cluster.client.apply(project)
+    for process in made:
+        cluster.start(process)
+    for process in made:
+        process.wait_until_ready()
+
+
+@pytest.fixture(params=("argocd", "flux"))
+def repository(
+    request: pytest.FixtureRequest,
+    cluster: ControlPlane,
+    git_server: GitServer,
+    pod_groups: None,
+    storage: None,
+    tmp_path: Path,
+) -> Iterator[Repository]:
+    """An empty repository that is about to be followed, in the way of WAYS that the parameter names."""
+    way = WAYS[request.param]
+    request.getfixturevalue(way.tool)
+    name = dns_label(request.node.name, 58)  # "root-" comes before it, and Flux makes a label of that
+    yield Repository(cluster, git_server.repository(name), tmp_path / "checkout", name, way)
+    root = APPLICATION if way.tool == "argocd" else KUSTOMIZATION
+    _remove(cluster, root, way.namespace, f"root-{name}")
+    # Argo CD leaves what the root brought, of which the next test's has the same name; and what is made by a set goes
+    # after the set.
+    for kind in (APPLICATION_SET, APPLICATION) if way.tool == "argocd" else (HELM_RELEASE, KUSTOMIZATION):
+        _remove(cluster, kind, way.namespace, *(_names(cluster, kind, way.namespace)))
+    for claim in _names(cluster, "PersistentVolumeClaim", name):
+        cluster.client.delete("PersistentVolumeClaim", claim, name)
+
+
+every_way = pytest.mark.parametrize("repository", WAYS, indirect=True)
+
+
+def _names(cluster: ControlPlane, kind: str, namespace: str) -> list[str]:
+    return [each["metadata"]["name"] for each in cluster.client.list(kind, namespace)]
+
+
+def _remove(cluster: ControlPlane, kind: str, namespace: str, *names: str) -> None:
+    """Ends the objects of those names that are there, and waits for it."""
+    for name in {*names} & {*_names(cluster, kind, namespace)}:
+        try:
+            cluster.client.delete(kind, name, namespace)
+        except ApiError as error:
+            if error.status != 404:  # the tool was faster
+                raise
+    eventually(lambda: not {*names} & {*_names(cluster, kind, namespace)}, f"the end of {names}")
+
+
+def _argocd_kubeconfig(cluster: ControlPlane) -> Path:
+    """The administrator's, in Argo CD's namespace, which is where it looks for its settings."""
+    config = yaml.safe_load(cluster.admin.read_text(encoding="utf-8"))
+    config["contexts"][0]["context"]["namespace"] = argocd_server.NAMESPACE
+    path = cluster.folder / "argocd.kubeconfig"
+    path.touch(mode=0o600)
+    path.write_text(yaml.safe_dump(config), encoding="utf-8")
+    return path
+
+
+def _environment() -> dict[str, str]:
+    return {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), "GOMAXPROCS": "2"}
+
+
+def _definitions(tool: str, module: str, folder: str) -> list[Object]:
+    """The CustomResourceDefinitions in the sources that a program was built from."""
+    if shutil.which("go") is None:
+        raise MissingProgramError("needs go, to find the sources of the controllers")
+    where = subprocess.run(
+        ["go", "list", "-m", "-f", "{{.Dir}}", module],
+        cwd=ROOT / "tests" / "e2e" / "tools" / tool,
+        env={**os.environ, "GOFLAGS": "-mod=mod", "GOWORK": "off"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+    files = sorted(Path(where, folder).glob("*.yaml"))
+    found = [item for path in files for item in yaml.safe_load_all(path.read_text(encoding="utf-8")) if item]
+    return [item for item in found if item["kind"] == "CustomResourceDefinition"]

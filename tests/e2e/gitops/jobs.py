@@ -1,0 +1,42 @@
+"""The jobs of the GitOps tier's tests."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Final
+
+from tests.e2e.gitops.repository import Repository
+
+WAITS_FOR_ITS_CONSUMER: Final = "waits-for-its-consumer"
+"""A class of storage whose claims are bound when a pod is scheduled."""
+
+CLAIM: Final[dict[str, Any]] = {
+    "model": {
+        "mountPath": "/model",
+        "claim": {"size": "1Gi", "accessMode": "ReadWriteMany", "storageClass": WAITS_FOR_ITS_CONSUMER},
+    }
+}
+
+
+def job(**spec: Any) -> dict[str, Any]:
+    """A job whose pods the default scheduler starts: KWOK's nodes have no gang scheduler."""
+    made: dict[str, Any] = {
+        "apiVersion": "tfgen/v1alpha1",
+        "kind": "TrainingJob",
+        "metadata": {"name": "mnist"},
+        "spec": {
+            "image": "registry.example.com/ml/mnist:1.4.0",
+            "roles": {"chief": {}, "ps": {}, "worker": {"replicas": 2}},
+        },
+    }
+    made["spec"] |= copy.deepcopy(spec)
+    return made
+
+
+def started(repository: Repository, **spec: Any) -> str:
+    """Commits the job for the first time, and gives the commit when it is applied."""
+    repository.write(job(**spec))
+    commit = repository.commit()
+    repository.follow()
+    repository.applied(commit)
+    return commit

@@ -1,0 +1,218 @@
+"""A repository of jobs, and what a GitOps tool makes of it in a cluster.
+
+    repository.write(job())
+    repository.commit()                                                # tfgen commit jobs --push
+    repository.follow()
+    repository.there("StatefulSet", "mnist-ps")
+
+`WAYS` are the ways that a job can take from there into the cluster.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from tests.command import Command
+from tests.e2e.client import Object, eventually
+from tests.e2e.control_plane import ControlPlane
+from tests.e2e.servers import argocd, flux
+from tfgen import cli
+
+APPLICATION: Final = "argoproj.io/v1alpha1/Application"
+KUSTOMIZATION: Final = "kustomize.toolkit.fluxcd.io/v1/Kustomization"
+HELM_RELEASE: Final = "helm.toolkit.fluxcd.io/v2/HelmRelease"
+JOB: Final = "batch/v1/Job"
+HELM_CHART: Final = "source.toolkit.fluxcd.io/v1/HelmChart"
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a job comes from git into the cluster.
+
+    Attributes:
+        tool: argocd or flux.
+        kind: what keeps one environment.
+        gitops: what tfgen.yaml says of it.
+    """
+
+    tool: str
+    kind: str
+    gitops: Mapping[str, Any]
+
+    @property
+    def namespace(self) -> str:
+        """The tool's own."""
+        return {"argocd": argocd.NAMESPACE, "flux": flux.NAMESPACE}[self.tool]
+
+
+_OFTEN: Final = {"flux": {"interval": "2s"}}
+WAYS: Final = {
+    "argocd": Way("argocd", APPLICATION, {"argocd": {}}),
+    "argocd-chart": Way("argocd", APPLICATION, {"argocd": {}, "source": "Chart"}),
+    "applicationset": Way("argocd", APPLICATION, {"argocd": {"generator": "ApplicationSet"}}),
+    "flux": Way("flux", KUSTOMIZATION, _OFTEN),
+    "flux-chart": Way("flux", HELM_RELEASE, {**_OFTEN, "source": "Chart"}),
+}
+
+
+class Repository:
+    """A git repository that a GitOps tool follows, and what comes of it.
+
+    Attributes:
+        folder: the author's checkout.
+        namespace: where the environment prod is.
+        way: how its jobs come into the cluster.
+    """
+
+    def __init__(self, cluster: ControlPlane, url: str, folder: Path, namespace: str, way: Way) -> None:
+        self.cluster, self.url, self.folder, self.namespace, self.way = cluster, url, folder, namespace, way
+        self.git("clone", "--quiet", url, str(folder), cwd=folder.parent)
+        for key in ("name", "email"):
+            self.git("config", f"user.{key}", "a@example.com")
+        team = {
+            "apiVersion": "tfgen/v1alpha1",
+            "kind": "Defaults",
+            "spec": {
+                "gitops": {"repository": url, **way.gitops},
+                "environments": {"prod": {"namespace": namespace}},
+            },
+        }
+        (folder / "tfgen.yaml").write_text(yaml.safe_dump(team), encoding="utf-8")
+
+    # -- the author ----------------------------------------------------------------------------------------------
+
+    def git(self, *args: str, cwd: Path | None = None) -> str:
+        """What `git ARGS...` prints in the checkout."""
+        return Command(("git", *args), cwd=cwd or self.folder).run()
+
+    def write(self, job: Mapping[str, Any]) -> None:
+        """A job's file, with what it says now."""
+        path = self.folder / "jobs" / job["metadata"]["name"] / "job.yaml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(yaml.safe_dump(dict(job), sort_keys=False), encoding="utf-8")
+
+    def tfgen(self, *args: str) -> int:
+        """The exit code of a command in the checkout."""
+        before = Path.cwd()
+        os.chdir(self.folder)
+        try:
+            return cli.run(args)
+        finally:
+            os.chdir(before)
+
+    def commit(self) -> str:
+        """`tfgen commit jobs --push`; gives the commit."""
+        assert self.tfgen("commit", "jobs", "--push") == cli.OK
+        assert not self.git("status", "--porcelain"), "all of it is committed"
+        return self._pushed()
+
+    def push(self, message: str) -> str:
+        """Commits and pushes all that is there by git alone: what is no job, or what `tfgen commit` refuses."""
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--message", message)
+        self.git("push", "--quiet", "origin", "HEAD:main")
+        return self._pushed()
+
+    def _pushed(self) -> str:
+        commit = self.git("rev-parse", "HEAD").strip()
+        assert self.git("ls-remote", "origin", "refs/heads/main").split()[0] == commit
+        return commit
+
+    # -- the cluster ---------------------------------------------------------------------------------------------
+
+    def follow(self) -> None:
+        """Has the tool follow its own objects in the repository, as docs/gitops.md says: once for each cluster."""
+        name, folder = f"root-{self.namespace}", f"overlays/{self.way.tool}"
+        client = self.cluster.client
+        if self.way.tool == "argocd":
+            source = {"repoURL": self.url, "targetRevision": "main", "path": folder}
+            spec: dict[str, Any] = {
+                "project": "default",
+                "source": source,
+                "destination": {"server": "https://kubernetes.default.svc", "namespace": argocd.NAMESPACE},
+                "syncPolicy": {"automated": {"prune": True, "selfHeal": True, "allowEmpty": True}},
+            }
+            client.apply(self.of_tool(APPLICATION, name, spec))
+        else:
+            client.apply(self.of_tool("source.toolkit.fluxcd.io/v1/GitRepository", name, self.source()))
+            spec = {"path": f"./{folder}", "sourceRef": {"kind": "GitRepository", "name": name}}
+            client.apply(self.of_tool(KUSTOMIZATION, name, {**spec, "interval": "2s", "prune": True}))
+
+    def source(self) -> dict[str, Any]:
+        """The spec of a GitRepository of Flux."""
+        return {"interval": "2s", "url": self.url, "ref": {"branch": "main"}}
+
+    def of_tool(self, kind: str, name: str, spec: Mapping[str, Any]) -> Object:
+        """An object of the tool itself."""
+        version, _, kind = kind.rpartition("/")
+        metadata = {"name": name, "namespace": self.way.namespace}
+        return {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": dict(spec)}
+
+    def find(self, kind: str, name: str) -> Object | None:
+        """One of the environment's objects, or None."""
+        return self.cluster.client.find(kind, name, self.namespace)
+
+    def there(self, kind: str, name: str) -> Object:
+        """One of the environment's objects, as soon as it is there."""
+        return eventually(lambda: self.find(kind, name), f"{kind} {name}")
+
+    def gone(self, kind: str, name: str) -> None:
+        """Waits for the end of an object."""
+        eventually(lambda: self.find(kind, name) is None, f"the end of {kind} {name}")
+
+    def kept(self, job: str = "mnist") -> Object | None:
+        """The tool's object of a job, or None."""
+        return self.cluster.client.find(self.way.kind, f"{job}-prod", self.way.namespace)
+
+    def applied(self, commit: str, job: str = "mnist") -> None:
+        """Waits until the tool has applied a commit for a job, or seen that there is nothing new in it."""
+        eventually(lambda: self.revision(job) == commit, f"{commit} of {job}")
+
+    def revision(self, job: str = "mnist") -> str:
+        """The commit that was last applied."""
+        status = self.state(job)
+        if self.way.tool == "argocd":
+            sync = status.get("sync", {})
+            running = status.get("operationState", {}).get("phase") in ("Running", "Failed", "Error")
+            return sync.get("revision", "") if sync.get("status") == "Synced" and not running else ""
+        if not any(c["type"] == "Ready" and c["status"] == "True" for c in status.get("conditions", ())):
+            return ""
+        if self.way.kind == HELM_RELEASE:
+            return self._released(status)
+        return str(status.get("lastAppliedRevision", "")).rpartition(":")[2]
+
+    def _released(self, status: Mapping[str, Any]) -> str:
+        """The commit of the chart that a HelmRelease has installed: it knows the chart's version alone."""
+        name = str(status.get("helmChart", "")).rpartition("/")[2]
+        chart = self.cluster.client.find(HELM_CHART, name, self.way.namespace) or {}
+        made = chart.get("status", {})
+        last: Mapping[str, Any] = next(iter(status.get("history", ())), {})
+        installed = last and last["chartVersion"] == made.get("artifact", {}).get("revision")
+        return str(made.get("observedSourceArtifactRevision", "")).rpartition(":")[2] if installed else ""
+
+    def state(self, job: str = "mnist") -> Mapping[str, Any]:
+        """The status of the tool's object of a job."""
+        return (self.kept(job) or {}).get("status", {})  # type: ignore[no-any-return]
+
+    def has_failed(self, job: str = "mnist") -> bool:
+        """Whether the tool says that it could not apply the last commit."""
+        status = self.state(job)
+        if self.way.tool == "argocd":
+            operation = status.get("operationState", {})
+            return operation.get("phase") in ("Failed", "Error") or bool(operation.get("retryCount"))
+        return any(c["type"] == "Ready" and c["status"] == "False" for c in status.get("conditions", ()))
+
+    def scale(self, name: str, replicas: int) -> None:
+        """Does to a StatefulSet what the finisher does."""
+        change = {"spec": {"replicas": replicas}}
+        self.cluster.client.patch("StatefulSet", name, self.namespace, change, subresource="scale")
+
+    def suspend(self, name: str) -> None:
+        """Does to a Job what the finisher does."""
+        self.cluster.client.patch(JOB, name, self.namespace, {"spec": {"suspend": True}})

@@ -1,0 +1,51 @@
+"""The ApplicationSet beside an Application for each job: it makes the same of a job, and finds the jobs by itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.e2e.client import eventually
+from tests.e2e.gitops.jobs import job, started
+from tests.e2e.gitops.repository import WAYS, Repository
+from tfgen.render import render
+
+
+@pytest.mark.parametrize("repository", ["applicationset"], indirect=True)
+def test_a_second_jobs_commit_makes_a_second_application(repository: Repository) -> None:
+    started(repository)
+    repository.write({**job(), "metadata": {"name": "other"}})
+    commit = repository.commit()
+    changed = repository.git("show", "--name-only", "--format=", commit).split()
+    assert not [path for path in changed if path.startswith("overlays/argocd")], "nothing of Argo CD's is told of it"
+    repository.applied(commit, "other")
+    repository.there("StatefulSet", "other-ps")
+
+
+@pytest.mark.parametrize("repository", ["applicationset"], indirect=True)
+def test_a_set_makes_of_a_job_what_its_own_application_would_be(repository: Repository) -> None:
+    """But for what the other jobs may need: all that a controller may change, and an overlay that may be empty."""
+    started(repository)
+    made = eventually(repository.kept, "the Application")
+    alone = _application(repository)
+    _agree(made["metadata"], alone["metadata"], "annotations", "finalizers", "name", "namespace")
+    ignored = made["spec"].pop("ignoreDifferences")
+    assert all(each in ignored for each in alone["spec"].pop("ignoreDifferences"))
+    assert made["spec"]["syncPolicy"]["automated"].pop("allowEmpty")
+    assert made["spec"] == alone["spec"]
+
+
+def _application(repository: Repository) -> dict[str, Any]:
+    """The Application of the same job for a team that has no ApplicationSet."""
+    team: dict[str, Any] = yaml.safe_load((repository.folder / "tfgen.yaml").read_text(encoding="utf-8"))["spec"]
+    team["gitops"] = {"repository": repository.url, **WAYS["argocd"].gitops}
+    made = job()
+    files = render({**made, "spec": {**made["spec"], **team}}).tree.files
+    return dict(yaml.safe_load(files[str(Path("overlays", "argocd", "mnist-prod.yaml"))]))
+
+
+def _agree(one: dict[str, Any], other: dict[str, Any], *keys: str) -> None:
+    assert {key: one.get(key) for key in keys} == {key: other.get(key) for key in keys}

@@ -1,0 +1,171 @@
+"""What a commit comes to in a cluster that Argo CD or Flux keeps: runs, reruns, releases, mistakes and ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.e2e.client import eventually
+from tests.e2e.gitops.conftest import every_way
+from tests.e2e.gitops.jobs import CLAIM, job, started
+from tests.e2e.gitops.repository import HELM_RELEASE, JOB, Repository
+from tfgen import cli
+
+GANG = "scheduling.volcano.sh/v1beta1/PodGroup"
+
+
+@every_way
+def test_a_commit_becomes_running_pods(repository: Repository) -> None:
+    """With a claim that is bound by its first pod, which no wave may wait for."""
+    started(repository, storage=CLAIM)
+    namespace = repository.cluster.client.get("Namespace", repository.namespace)
+    assert namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
+
+    all_run(repository)
+
+
+def test_a_gang_starts_whose_claim_waits_for_its_first_pod(repository: Repository) -> None:
+    """By Kubernetes' own scheduler. That all is in sync nobody says: Argo CD 3.2 is older than `schedulingGroup`."""
+    repository.write(job(storage=CLAIM, gang={"scheduler": "kubernetes"}))
+    repository.commit()
+    repository.follow()
+    all_run(repository)
+
+
+def all_run(repository: Repository) -> None:
+    """Waits until all pods of mnist run, and its claim is bound by the first."""
+
+    def running() -> bool:
+        pods = repository.cluster.client.list("Pod", repository.namespace)
+        return [pod["status"].get("phase") for pod in pods] == ["Running"] * 5  # the finisher's too
+
+    eventually(running, "all pods")
+    assert repository.there("PersistentVolumeClaim", "mnist-model")["status"]["phase"] == "Bound"
+
+
+def test_the_gang_is_there_before_its_pods(repository: Repository) -> None:
+    """Nobody changes a PodGroup or a ControllerRevision once they are made, so their versions tell their order."""
+    started(repository, gang={"scheduler": "volcano"})
+    gang = repository.there(GANG, "mnist")
+
+    def revisions() -> list[Any]:
+        return repository.cluster.client.list("ControllerRevision", repository.namespace)
+
+    eventually(lambda: len(revisions()) == 2, "both StatefulSets' first look at themselves")
+    order = [int(each["metadata"]["resourceVersion"]) for each in (gang, *revisions())]
+    assert min(order) == order[0]
+
+
+@every_way
+def test_a_rerun_makes_the_new_run_and_prunes_the_old(repository: Repository) -> None:
+    started(repository, storage=CLAIM)
+    claim = repository.there("PersistentVolumeClaim", "mnist-model")["metadata"]["uid"]
+    assert repository.tfgen("rerun", "jobs/mnist/job.yaml") == cli.OK
+    repository.applied(repository.commit())
+    for kind, name in (("StatefulSet", "ps"), ("StatefulSet", "worker"), (JOB, "chief"), (JOB, "finisher")):
+        repository.there(kind, f"mnist-2-{name}")
+        repository.gone(kind, f"mnist-{name}")
+    assert repository.there("PersistentVolumeClaim", "mnist-model")["metadata"]["uid"] == claim
+
+
+@every_way
+def test_what_is_released_stays_released_and_nothing_runs_again(repository: Repository) -> None:
+    """Through a commit of no job, one of another job, and one of this job which its run can take over."""
+    started(repository)
+    chief = repository.there(JOB, "mnist-chief")["metadata"]["uid"]
+    for role in ("ps", "worker"):
+        repository.scale(f"mnist-{role}", 0)
+
+    def stays(commit: str) -> None:
+        repository.applied(commit)
+        for role in ("ps", "worker"):
+            assert repository.there("StatefulSet", f"mnist-{role}")["spec"]["replicas"] == 0
+        assert repository.there(JOB, "mnist-chief")["metadata"]["uid"] == chief
+
+    (repository.folder / "README.md").write_text("What we train.\n", encoding="utf-8")
+    stays(repository.push("Write a page"))
+    repository.write({**job(), "metadata": {"name": "other"}})
+    stays(repository.commit())
+    if repository.way.kind == HELM_RELEASE:
+        return  # the next test
+    repository.write(job(retries=30))
+    stays(repository.commit())
+    assert repository.there(JOB, "mnist-chief")["spec"]["backoffLimit"] == 30
+
+
+@pytest.mark.parametrize("repository", ["flux-chart"], indirect=True)
+@pytest.mark.parametrize("kind", ["StatefulSet", JOB])
+def test_an_upgrade_of_a_release_starts_stateful_sets_again_and_no_jobs(repository: Repository, kind: str) -> None:
+    """Which is why the rule flux-chart warns of the first."""
+    workload = {"workload": {"kind": kind.rpartition("/")[2]}}
+    started(repository, **workload)
+    repository.there(kind, "mnist-ps")
+    if kind == JOB:
+        repository.suspend("mnist-ps")
+    else:
+        repository.scale("mnist-ps", 0)
+    repository.write(job(network={"policy": "Off"}, **workload))
+    repository.applied(repository.commit())
+    repository.gone("NetworkPolicy", "mnist")
+    spec = repository.there(kind, "mnist-ps")["spec"]
+    assert spec["suspend"] if kind == JOB else spec["replicas"] == 1
+
+
+def test_another_size_of_a_run_is_stopped_before_git_has_it(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
+    repository.write(job())
+    repository.commit()
+    more = job()
+    more["spec"]["roles"]["worker"]["replicas"] = 4
+    repository.write(more)
+    assert repository.tfgen("check", "jobs") == cli.PROBLEMS
+    assert "[new-run]" in capsys.readouterr().out
+    assert repository.tfgen("commit", "jobs", "--push") == cli.PROBLEMS
+    assert "[new-run]" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "mistake",
+    [
+        pytest.param({"image": "registry.example.com/ml/mnist:1.5.0"}, id="job-changed"),
+        pytest.param({"gang": {"scheduler": "kube-batch"}}, id="kind-missing"),
+    ],
+)
+def test_a_bad_commit_is_mended_by_the_next(repository: Repository, mistake: dict[str, Any]) -> None:
+    started(repository)
+    repository.write(job(**mistake))
+    assert repository.tfgen("render", "jobs") == cli.OK
+    repository.push("Do what check forbids")
+    eventually(repository.has_failed, "the failure")
+    repository.write(job(retries=30))
+    assert repository.tfgen("render", "jobs") == cli.OK
+    repository.applied(repository.push("Take it back"))
+    assert repository.there(JOB, "mnist-chief")["spec"]["backoffLimit"] == 30
+
+
+@every_way
+def test_a_job_that_is_gone_is_pruned_but_for_its_claim(repository: Repository) -> None:
+    """While another stays: a tool deletes nothing where the folder that it follows is gone."""
+    repository.write({**job(), "metadata": {"name": "other"}})
+    started(repository, storage=CLAIM)
+    repository.there("PersistentVolumeClaim", "mnist-model")
+    assert repository.tfgen("rm", "jobs/mnist/job.yaml") == cli.OK
+    repository.commit()
+    for kind, name in (("StatefulSet", "mnist-ps"), (JOB, "mnist-chief"), ("ConfigMap", "mnist")):
+        repository.gone(kind, name)
+    eventually(lambda: repository.kept() is None, "the end of what kept mnist")
+    assert repository.there("StatefulSet", "other-ps")
+    claim = repository.there("PersistentVolumeClaim", "mnist-model")
+    assert "deletionTimestamp" not in claim["metadata"]
+
+
+@every_way
+def test_a_retired_job_runs_nothing_and_keeps_its_claim(repository: Repository) -> None:
+    started(repository, storage=CLAIM)
+    assert repository.tfgen("rm", "jobs/mnist/job.yaml", "--env", "prod") == cli.OK
+    repository.commit()
+    for kind, name in (("StatefulSet", "mnist-ps"), (JOB, "mnist-chief")):
+        repository.gone(kind, name)
+    assert "deletionTimestamp" not in repository.there("PersistentVolumeClaim", "mnist-model")["metadata"]

@@ -1,0 +1,79 @@
+"""Flux's substitution of variables, for whoever applies the overlays by a Kustomization of their own that has some.
+
+https://fluxcd.io/flux/components/kustomize/kustomizations/#post-build-variable-substitution
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.e2e.client import eventually
+from tests.e2e.gitops.jobs import job
+from tests.e2e.gitops.repository import JOB, KUSTOMIZATION, Repository
+from tests.tools import kustomize_build
+
+SHELL = {"command": ["sh", "-c"], "args": ["python train.py --epochs=${EPOCHS} --host=$$(HOSTNAME)"]}
+VALUES = {"EPOCHS": "their own", "TF_CLUSTER": "their own", "TASK_INDEX": "their own", "HOME": "their own"}
+
+
+def applied_by_another(repository: Repository, **spec: Any) -> dict[tuple[str, str], Any]:
+    """What comes of the overlay in a Kustomization with variables, by kind and name."""
+    repository.write(job(**spec))
+    repository.commit()
+    repository.cluster.client.create(
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": repository.namespace}}
+    )
+    client, name = repository.cluster.client, "theirs-prod"
+    client.apply(repository.of_tool("source.toolkit.fluxcd.io/v1/GitRepository", name, repository.source()))
+    kustomization = {
+        "interval": "2s",
+        "path": "./overlays/mnist/prod",
+        "prune": True,
+        "targetNamespace": repository.namespace,
+        "sourceRef": {"kind": "GitRepository", "name": name},
+        "postBuild": {"substitute": VALUES},
+    }
+    client.apply(repository.of_tool(KUSTOMIZATION, name, kustomization))
+    eventually(lambda: repository.revision("theirs"), "the Kustomization of theirs")
+    objects = [*yaml.safe_load_all(kustomize_build(repository.folder / "overlays" / "mnist" / "prod"))]
+    found = {}
+    for each in objects:
+        kind, named = each["kind"], each["metadata"]["name"]
+        live = repository.there(f"{each['apiVersion']}/{kind}", named)
+        found[kind, named] = (each, live)
+    return found
+
+
+def content(obj: dict[str, Any]) -> Any:
+    """What runs: the programs and settings of a ConfigMap, or the first container's words and variables."""
+    if obj["kind"] == "ConfigMap":
+        return obj["data"]
+    if "template" not in obj.get("spec", {}):
+        return None
+    (container, *_) = obj["spec"]["template"]["spec"]["containers"]
+    env = {each["name"]: each.get("value", "") for each in container["env"]}
+    return container.get("command"), container.get("args"), env
+
+
+@pytest.mark.parametrize("repository", ["flux"], indirect=True)
+def test_no_text_of_our_own_is_a_variable_of_flux(repository: Repository) -> None:
+    """The finisher's program, the cluster and TF_CONFIG, with `$(...)` that is Kubernetes' own."""
+    found = applied_by_another(repository)
+    assert {("ConfigMap", "mnist"), ("StatefulSet", "mnist-ps"), (JOB.rpartition("/")[2], "mnist-finisher")} <= {*found}
+    for written, live in found.values():
+        assert content(live) == content(written)
+
+
+@pytest.mark.parametrize("repository", ["flux"], indirect=True)
+@pytest.mark.parametrize("annotated", [True, False])
+def test_the_annotation_keeps_a_jobs_own_text_from_flux(repository: Repository, annotated: bool) -> None:
+    """Without it, `${EPOCHS}` of a shell is theirs, and `$$` is one dollar, which Kubernetes takes for its own."""
+    off = {"annotations": {"kustomize.toolkit.fluxcd.io/substitute": "disabled"}} if annotated else {}
+    roles = {"chief": SHELL, "ps": {}, "worker": {}}
+    written, live = applied_by_another(repository, roles=roles, **off)["Job", "mnist-chief"]
+    assert (content(live) == content(written)) == annotated
+    if not annotated:
+        assert content(live)[1] == ["python train.py --epochs=their own --host=$(HOSTNAME)"]

@@ -1,0 +1,26 @@
+"""The commands of docs/gitops.md that a person gives to a cluster, as they stand there."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+from tests.e2e.gitops.jobs import job
+from tests.e2e.gitops.repository import Repository
+from tests.tools import ROOT
+
+COMMANDS = re.findall(r"^    kubectl (.*)$", (ROOT / "docs" / "gitops.md").read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def test_what_the_document_applies_is_followed(repository: Repository) -> None:
+    repository.write(job())
+    commit = repository.commit()
+    commands = [command for command in COMMANDS if f"overlays/{repository.way.tool}" in command]
+    assert commands
+    for command in commands:
+        words = shlex.split(command)
+        repository.cluster.kubectl(*(repository.folder / w if w.startswith("overlays/") else w for w in words))
+    repository.applied(commit)
+    repository.there("StatefulSet", "mnist-ps")
+    repository.write(job(retries=30))
+    repository.applied(repository.commit())

@@ -1,0 +1,73 @@
+"""One real node for all tests of the folder, a namespace for each, and what a failed one shows."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.e2e.client import eventually
+from tests.e2e.conftest import RUNNING, dns_label
+from tests.e2e.node.node_job import NodeJob
+from tests.e2e.real_node import Node, left_behind
+from tests.e2e.servers.program import MissingProgramError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator
+
+GPUS = 3
+END = 120.0
+"""Seconds that a test's pods have to end after it."""
+
+
+@pytest.fixture(scope="session")
+def node(request: pytest.FixtureRequest) -> Iterator[Node]:
+    """The node, with GPUs that are a number."""
+    if os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1") != "1":
+        pytest.fail("one node runs at a time on a machine, so these tests need one process: pytest -n 0")
+    running = request.config.stash.setdefault(RUNNING, [])
+    with ExitStack() as stack:
+        try:
+            real = stack.enter_context(Node(gpus=GPUS))
+        except MissingProgramError as error:
+            pytest.skip(str(error))
+        running.append(real.cluster)
+        yield real
+        running.remove(real.cluster)
+    assert not left_behind()
+
+
+@pytest.fixture
+def namespace(node: Node, request: pytest.FixtureRequest) -> Iterator[str]:
+    """A test's own namespace, with Pod Security "restricted"; its pods are gone when the next test begins."""
+    name = node.cluster.namespace(dns_label(request.node.name))
+    yield name
+    node.client.delete("Namespace", name)
+    eventually(lambda: not node.client.list("v1/Pod", name), f"the end of the pods of {name}", END)
+
+
+@pytest.fixture
+def job(node: Node, namespace: str, tmp_path: Path) -> Callable[..., NodeJob]:
+    """Makes a job of an example: `job("dist-mnist", {"args": ["--steps=600"]})`; see NodeJob."""
+
+    def make(example: str, environment: object = None, **more: object) -> NodeJob:
+        return NodeJob(node, namespace, tmp_path, example, environment, **more)  # type: ignore[arg-type]
+
+    return make
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    node, namespace = (getattr(item, "funcargs", {}).get(name) for name in ("node", "namespace"))
+    if report.failed and report.when == "call" and node and namespace:
+        kubectl = node.cluster.kubectl
+        report.sections += [
+            ("pods", kubectl("get", "pods", "--namespace", namespace, "--output=wide", "--show-labels")),
+            ("events", kubectl("get", "events", "--namespace", namespace, "--sort-by=.metadata.creationTimestamp")),
+            *((path.parent.parent.name, text) for path, text in node.logs(namespace)),
+        ]
+    return report

@@ -1,0 +1,254 @@
+"""A job of an example on the real node: rendered by tfgen at the size of a laptop, applied, watched and disturbed.
+
+    job = NodeJob(node, namespace, folder, "dist-mnist", {"args": ["--steps=600"]})
+    job.apply()                                              # kubectl apply -k overlays/dist-mnist/laptop
+    job.wait_for_line(r"step 100:", "chief")
+    job.kill("worker", 1)
+    assert job.wait_for_end() == "Complete"
+
+The example's job.yaml stays as it is, but for an environment `laptop`, as a user would write one.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.command import Command
+from tests.e2e.client import Object, eventually
+from tests.e2e.real_node import STORAGE_CLASS, Node
+from tests.e2e.servers.program import program
+from tests.tools import ROOT
+
+PATIENCE = 900.0
+"""Seconds that a test waits for a training to get on: nothing takes 60 on an idle machine of two cores."""
+
+ENVIRONMENT = "laptop"
+CONTAINER = "tensorflow"
+
+# Of the processors nobody has one for himself; a task of TensorFlow takes 600 MiB.
+SMALL = {"cpu": "", "memory": "", "requests": {"cpu": "50m", "memory": "300Mi"}, "limits": {"memory": "2Gi"}}
+NO_GPU = {"count": 0, "product": ""}
+
+
+def merge(under: Any, over: Any) -> Any:
+    """A JSON merge patch (RFC 7386) applied, as Helm merges values; null stays null."""
+    if not isinstance(under, Mapping) or not isinstance(over, Mapping):
+        return over
+    return {**under, **{key: merge(under.get(key), value) for key, value in over.items()}}
+
+
+def laptop(spec: Mapping[str, Any]) -> Object:
+    """The environment of one small machine for a job: little of everything, and no gang scheduler."""
+    roles = {
+        name: {"resources": {**SMALL, **({"gpu": NO_GPU} if "gpu" in role.get("resources", {}) else {})}}
+        | ({"shm": ""} if "shm" in role else {})
+        for name, role in spec["roles"].items()
+    }
+    claim = {"claim": {"storageClass": STORAGE_CLASS, "size": "1Gi"}}
+    return {
+        "roles": roles,
+        "storage": {name: claim for name, volume in spec.get("storage", {}).items() if "claim" in volume},
+        **({"gang": {"enabled": False}} if "gang" in spec else {}),
+        **({"tensorboard": {"resources": SMALL}} if "tensorboard" in spec else {}),
+        **({"spot": False} if "spot" in spec else {}),
+    }
+
+
+class NodeJob:
+    """The job, and the run of it that was applied last.
+
+    Attributes:
+        name: the job's name.
+        namespace: where its objects are.
+        run: the run's name; empty where it has none.
+        folders: what the claims of its volumes hold, on this machine, by volume.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        namespace: str,
+        folder: Path,
+        example: str,
+        environment: Mapping[str, Any] | None = None,
+        *,
+        name: str = "",
+        spec: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Writes and renders the job, and makes its volumes.
+
+        Args:
+            node: Where it is to run.
+            namespace: Where its objects are to be.
+            folder: For its files.
+            example: The example's name.
+            environment: Merged over what `laptop` gives.
+            name: The job's name; by default the example's.
+            spec: Merged over the example's spec, for what is no environment's to say.
+        """
+        self._node, self.namespace = node, namespace
+        document = yaml.safe_load((ROOT / "examples" / example / "job.yaml").read_text(encoding="utf-8"))
+        self.name, self.run = name or example, ""
+        document["metadata"]["name"] = self.name
+        self._spec = merge(document["spec"], spec or {})
+        self._environment = merge(laptop(self._spec), environment or {})
+        self._document, self._folder = document, folder / self.name
+        self._folder.mkdir()
+        self.render()
+        self.folders = {
+            volume: node.volume(f"{self.name}-{volume}", namespace) for volume in self._environment["storage"]
+        }
+
+    def render(self, environment: Mapping[str, Any] | None = None) -> None:
+        """Renders it, with more merged over its environment from now on."""
+        self._environment = merge(self._environment, environment or {})
+        self.run = str(self._environment.get("run", ""))
+        spec = {**self._spec, "environments": {ENVIRONMENT: self._environment}}
+        path = self._folder / "job.yaml"
+        path.write_text(yaml.safe_dump({**self._document, "spec": spec}, sort_keys=False), encoding="utf-8")
+        Command((sys.executable, "-m", "tfgen", "render", path, "--out", self._folder)).run()
+
+    # -- what a user does ----------------------------------------------------------------------------------------
+
+    def apply(self) -> None:
+        """Applies the overlay."""
+        overlay = self._folder / "overlays" / self.name / ENVIRONMENT
+        self._node.cluster.kubectl("apply", "--namespace", self.namespace, "--kustomize", overlay)
+
+    def helm(self, *args: str) -> str:
+        """What `helm ARGS...` prints, in the job's namespace."""
+        helm = (program("helm"), f"--kubeconfig={self._node.cluster.admin}", f"--namespace={self.namespace}")
+        return Command((*helm, *args)).run(timeout=PATIENCE)
+
+    @property
+    def chart(self) -> tuple[str, ...]:
+        """The chart with the environment's values, as arguments of `helm install NAME` and `helm upgrade NAME`."""
+        chart = self._folder / "charts" / self.name
+        return (str(chart), f"--values={chart / f'values-{ENVIRONMENT}.yaml'}")
+
+    def kubectl(self, *args: str) -> str:
+        """What `kubectl ARGS...` prints, in the job's namespace."""
+        return self._node.cluster.kubectl("--namespace", self.namespace, *args)
+
+    # -- what is there -------------------------------------------------------------------------------------------
+
+    def release(self, name: str) -> NodeJob:
+        """The same job, as its chart makes it under another release's name."""
+        other = copy.copy(self)
+        other.name = f"{name}-{self.name}"
+        return other
+
+    def pods(self, role: str = "", *, run: str | None = None) -> list[Object]:
+        """The pods of the last run, or of another one, or those of a role of it, the oldest first."""
+        run = self.run if run is None else run
+        labels = f"tfgen/job={self.name},tfgen/run={run}" + (f",tfgen/role={role}" if role else "")
+        pods = self._node.client.list("v1/Pod", self.namespace, labels=labels)
+        return sorted(pods, key=lambda pod: str(pod["metadata"]["creationTimestamp"]))
+
+    def pod(self, role: str, index: int = 0) -> Object:
+        """The newest pod of a task that has not ended, once it runs."""
+
+        def look() -> Object | None:
+            return next((pod for pod in reversed(self._pods_of(role, index)) if _runs(pod)), None)
+
+        return eventually(look, f"a running pod of {role} {index}", PATIENCE) or {}
+
+    def replicas(self, role: str) -> int:
+        """How many pods the StatefulSet of a role is to have."""
+        return int(self.object("StatefulSet", role)["spec"]["replicas"])
+
+    def object(self, kind: str, role: str) -> Object:
+        """The object of a role."""
+        return self._node.client.get(kind, self.object_name(role), self.namespace)
+
+    def object_name(self, role: str) -> str:
+        """The name of a role's objects."""
+        return "-".join(filter(None, (self.name, self.run, role)))
+
+    def log(self, role: str, index: int = 0, container: str = CONTAINER) -> str:
+        """What a task has written so far, over all its pods that are still there, and all their starts."""
+        texts = dict(self._node.logs(self.namespace))
+        # Of a folder for each pod (NAMESPACE_NAME_UID), one for each container, a file for each start.
+        return "".join(
+            text
+            for pod in self._pods_of(role, index)
+            for path, text in sorted(texts.items(), key=lambda item: int(item[0].stem))
+            if path.parent.name == container and path.parent.parent.name.endswith(pod["metadata"]["uid"])
+        )
+
+    # -- waiting -------------------------------------------------------------------------------------------------
+
+    def wait_for_line(self, pattern: str, role: str, index: int = 0, container: str = CONTAINER) -> re.Match[str]:
+        """The first match in a task's log, once it is there."""
+
+        def look() -> re.Match[str] | None:
+            return re.search(pattern, self.log(role, index, container), re.MULTILINE)
+
+        match = eventually(look, f"{pattern!r} in the log of {role} {index} of {self.name}", PATIENCE)
+        assert match
+        return match
+
+    def wait_for_end(self, role: str = "chief") -> str:
+        """How the Job of a role has ended, once it has: "Complete" or "Failed"."""
+
+        def look() -> str:
+            conditions = self.object("Job", role).get("status", {}).get("conditions", ())
+            ends = [c["type"] for c in conditions if c["type"] in ("Complete", "Failed") and c["status"] == "True"]
+            return ends[0] if ends else ""
+
+        return eventually(look, f"the end of the {role} of {self.name}", PATIENCE)
+
+    def wait_until_released(self) -> None:
+        """Returns when the finisher is done, and no pod of the run holds anything any more."""
+        assert self.wait_for_end("finisher") == "Complete"
+        eventually(lambda: not [*filter(_holds, self.pods())], f"the end of the pods of {self.name}", PATIENCE)
+
+    # -- disturbing ----------------------------------------------------------------------------------------------
+
+    def kill(self, role: str, index: int = 0) -> None:
+        """Kills a task's process, as the kernel does when memory is short; its pod stays where it is."""
+        statuses = self.pod(role, index)["status"]["containerStatuses"]
+        container = next(status["containerID"] for status in statuses if status["name"] == CONTAINER)
+        self._node.machine.run(
+            "ctr", "--namespace=k8s.io", "task", "kill", "--signal=SIGKILL", container.removeprefix("containerd://")
+        )
+
+    def delete_pod(self, role: str, index: int = 0) -> None:
+        """Takes a task's pod away at once, as a lost node does."""
+        name = self.pod(role, index)["metadata"]["name"]
+        self.kubectl("delete", "pod", name, "--force", "--grace-period=0", "--wait=false")
+
+    def run_in(self, role: str, index: int, *command: str) -> str:
+        """What a command prints that runs in a task's container; a CommandError where it fails."""
+        name = self.pod(role, index)["metadata"]["name"]
+        return self.kubectl("exec", name, f"--container={CONTAINER}", "--", *command)
+
+    def _pods_of(self, role: str, index: int) -> list[Object]:
+        """The pods of a task; the finisher's has no index."""
+        return [pod for pod in self.pods(role) if _index(pod) == str(index)]
+
+
+def _index(pod: Object) -> str:
+    labels = pod["metadata"]["labels"]
+    found = (labels.get(key) for key in ("apps.kubernetes.io/pod-index", "batch.kubernetes.io/job-completion-index"))
+    return next(filter(None, found), "0")
+
+
+def _runs(pod: Object) -> bool:
+    """Whether the pod's main container runs."""
+    if "deletionTimestamp" in pod["metadata"]:
+        return False
+    statuses = pod["status"].get("containerStatuses", ())
+    return any(status["name"] == CONTAINER and "running" in status["state"] for status in statuses)
+
+
+def _holds(pod: Object) -> bool:
+    """Whether the pod takes a place on its node."""
+    return pod["status"]["phase"] not in ("Succeeded", "Failed")

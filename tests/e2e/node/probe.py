@@ -1,0 +1,91 @@
+"""A pod that belongs to nobody, and what it can reach.
+
+    stranger = Probe(node, "stranger", namespace)
+    stranger.connect("dist-mnist-ps-0.dist-mnist", 2222)   -> "timed out"
+
+It listens at PORT itself, so that others can try to reach it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from tests.e2e.client import Object, eventually
+from tests.e2e.real_node import Node
+from tests.e2e.servers.containerd import PAUSE
+
+PORT: Final = 8000
+OPEN: Final = "open"
+DROPPED: Final = "timed out"
+"""What comes of packets that a policy does not let through."""
+
+# A second try, since the first packets of a new pod may be dropped until its address is known.
+CONNECT: Final = """
+import socket, sys
+for _ in range(2):
+    try:
+        socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=3).close()
+        answer = "open"
+        break
+    except OSError as error:
+        answer = str(error)
+print(answer)
+"""
+
+
+class Probe:
+    """The pod, once it runs.
+
+    Attributes:
+        address: its IP address.
+    """
+
+    def __init__(self, node: Node, name: str, namespace: str, labels: Mapping[str, str] | None = None) -> None:
+        self._node, self._name, self._namespace = node, name, namespace
+        node.client.create(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": name, "namespace": namespace, "labels": dict(labels or {})},
+                "spec": {
+                    "terminationGracePeriodSeconds": 0,
+                    "automountServiceAccountToken": False,
+                    "securityContext": {
+                        "runAsNonRoot": True,
+                        "runAsUser": 1000,
+                        "seccompProfile": {"type": "RuntimeDefault"},
+                    },
+                    "containers": [
+                        {
+                            "name": "probe",
+                            "image": PAUSE,
+                            "command": ["python3", "-m", "http.server", str(PORT), "--directory", "/tmp"],
+                            "securityContext": {
+                                "allowPrivilegeEscalation": False,
+                                "capabilities": {"drop": ["ALL"]},
+                            },
+                        }
+                    ],
+                },
+            }
+        )
+        pod = eventually(self._running, f"the pod {name}")
+        self.address = str(pod["status"]["podIP"])
+
+    def connect(self, host: str, port: int) -> str:
+        """What comes of a TCP connection from the pod: OPEN, DROPPED or another error."""
+        return self.run("python3", "-c", CONNECT, host, str(port)).strip()
+
+    def fetch(self, url: str) -> str:
+        """What a GET from the pod gives."""
+        program = "import sys, urllib.request as r; print(r.urlopen(sys.argv[1], timeout=20).read().decode())"
+        return self.run("python3", "-c", program, url)
+
+    def run(self, *command: str) -> str:
+        """What a command in the pod prints."""
+        return self._node.cluster.kubectl("exec", self._name, f"--namespace={self._namespace}", "--", *command)
+
+    def _running(self) -> Object:
+        pod = self._node.client.get("v1/Pod", self._name, self._namespace)
+        return pod if pod["status"].get("phase") == "Running" and pod["status"].get("podIP") else {}

@@ -1,0 +1,35 @@
+"""examples/mirrored-cifar trains in the pods that tfgen renders: three workers in step, and TensorBoard."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from tests.e2e.node.node_job import NodeJob
+
+MakeJob = Callable[..., NodeJob]
+
+GOOD = 0.75
+"""Accuracy that a model exceeds after these steps; chance is 0.1."""
+
+
+def test_a_lost_worker_of_three_is_waited_for(job: MakeJob) -> None:
+    training = job(
+        "mirrored-cifar",
+        {"args": ["--steps=300", "--checkpoint-every=25"], "roles": {"worker": {"replicas": 3}}, "run": "1"},
+    )
+    training.apply()
+    training.wait_for_line(r"INFO step 25:", "worker")
+    training.kill("worker", 1)
+    assert training.wait_for_end("worker") == "Complete"
+    log = training.log("worker")
+    resumed = re.search(r"resumed from \S+/ckpt-(\d+) at step (\d+)$", log, re.MULTILINE)
+    assert resumed, log
+    steps = [int(step) for step in re.findall(r"INFO step (\d+):", log)]
+    assert steps == [*range(25, 301, 25)]
+    accuracy = re.search(r"done: step 300, accuracy ([\d.]+)", log)
+    assert accuracy, log
+    assert float(accuracy[1]) > GOOD
+    # All began again, each once.
+    assert len(training.pods("worker")) == 6
+    assert (training.folders["model"] / "1" / "checkpoints" / "ckpt-300.index").exists()

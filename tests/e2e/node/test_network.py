@@ -1,0 +1,45 @@
+"""The rendered policies, enforced on real packets by the NetworkPolicy test double."""
+
+from __future__ import annotations
+
+from tests.e2e.client import eventually
+from tests.e2e.node.node_job import PATIENCE
+from tests.e2e.node.probe import CONNECT, DROPPED, OPEN, PORT, Probe
+from tests.e2e.node.test_dist_mnist import MakeJob, with_steps
+from tests.e2e.real_node import Node
+
+
+def test_policies_hold_by_the_test_double(job: MakeJob, node: Node, namespace: str) -> None:
+    limited = {"network": {"egress": {"limited": True}}}
+    training = job(
+        "dist-mnist",
+        with_steps(1_000_000, roles={"worker": {"replicas": 1}}, **limited),
+        spec={"tensorboard": {"logDir": "/model"}, "storage": {"model": {"for": ["chief", "tensorboard"]}}},
+    )
+    training.apply()
+    stranger = Probe(node, "stranger", namespace)
+    elsewhere = node.cluster.namespace(f"{namespace[:50]}-elsewhere")
+    labels = training.pod("worker")["metadata"]["labels"]
+    twin = Probe(node, "twin", elsewhere, labels)
+    training.wait_for_line("all tasks are reachable", "chief")  # the job's own pods reach the job's own ports
+    ps, worker = (training.pod(role)["status"]["podIP"] for role in ("ps", "worker"))
+
+    # From a pod of the same namespace, and from one of another namespace with the very labels of a worker.
+    assert [stranger.connect(ip, 2222) for ip in (ps, worker)] == [DROPPED, DROPPED]
+    assert twin.connect(ps, 2222) == DROPPED
+    assert training.run_in("worker", 0, "python3", "-c", CONNECT, "dist-mnist-ps-0.dist-mnist", "2222").strip() == OPEN
+
+    # TensorBoard has readers in its namespace, at its own port, and nowhere else.
+    board = "dist-mnist-tensorboard"
+    eventually(lambda: "<title>TensorBoard</title>" in stranger.fetch(f"http://{board}:6006/"), "a page", PATIENCE)
+    pod = node.client.list("v1/Pod", namespace, labels="tfgen/role=tensorboard")[0]["status"]["podIP"]
+    assert stranger.connect(pod, 2222) == DROPPED
+    assert twin.connect(pod, 6006) == DROPPED
+
+    # The way out is limited to the job's own pods and DNS: the name is found, the address is not reached.
+    assert stranger.connect(twin.address, PORT) == OPEN
+    name = f"{twin.address.replace('.', '-')}.{elsewhere}.pod.cluster.local"
+    found = training.run_in("worker", 0, "python3", "-c", f"import socket; print(socket.gethostbyname({name!r}))")
+    assert found.strip() == twin.address
+    assert training.run_in("worker", 0, "python3", "-c", CONNECT, name, str(PORT)).strip() == DROPPED
+    node.client.delete("Namespace", elsewhere)

@@ -1,0 +1,46 @@
+"""examples/ps-evaluator: an evaluator beside the training, TensorBoard on the logs of both, and no way out but DNS."""
+
+from __future__ import annotations
+
+from tests.e2e.client import eventually
+from tests.e2e.node.node_job import PATIENCE, NodeJob
+from tests.e2e.node.probe import Probe
+from tests.e2e.node.test_dist_mnist import GOOD, MakeJob, final_accuracy, steps
+from tests.e2e.real_node import Node
+from tests.e2e.servers import api_server
+
+# The API server listens at a port that is none of the usual ones, for which the finisher has a rule.
+API_SERVER = {"ports": [{"port": api_server.PORT, "protocol": "TCP"}]}
+
+
+def test_evaluates_shows_and_ends(job: MakeJob, node: Node, namespace: str) -> None:
+    training: NodeJob = job(
+        "ps-evaluator",
+        {
+            "args": ["--steps=600", "--checkpoint-every=200"],
+            "roles": {"ps": {"replicas": 1}, "worker": {"replicas": 1}},
+            "completion": {"evaluatorGrace": 45},
+            "network": {"egress": {"limited": True, "rules": [API_SERVER]}},
+            "run": "1",
+        },
+    )
+    training.apply()
+    assert training.wait_for_end() == "Complete"
+    assert steps(training.log("chief")) == [200, 400, 600]
+    assert final_accuracy(training.log("chief")) > GOOD
+
+    # The evaluator has its grace, in which it comes to the last checkpoint; then it is suspended.
+    training.wait_for_line(r"INFO step 600: accuracy 0\.\d+", "evaluator")
+    reader = Probe(node, "reader", namespace)
+    eventually(lambda: _served(reader, "http://ps-evaluator-tensorboard:6006/"), "TensorBoard", PATIENCE)
+    runs = reader.fetch("http://ps-evaluator-tensorboard:6006/data/runs")
+    assert all(run in runs for run in ('"1/logs/train"', '"1/logs/eval"'))
+
+    training.wait_until_released()
+    assert (training.replicas("ps"), training.replicas("worker")) == (0, 0)
+    assert training.object("Job", "evaluator")["spec"]["suspend"] is True
+    assert "everything is released" in training.log("finisher", container="finisher")
+
+
+def _served(reader: Probe, url: str) -> bool:
+    return "<title>TensorBoard</title>" in reader.fetch(url)

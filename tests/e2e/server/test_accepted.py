@@ -1,0 +1,170 @@
+"""The API server takes every object of every job, makes its pods, and finds nothing to change the second time.
+
+Each job is applied to a namespace that enforces the job's own Pod Security profile, "restricted" but for those that
+say otherwise. A workload's pods are what that is about: they are refused one by one, long after their owner was taken.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import tools
+from tests.command import Command
+from tests.e2e.client import Client, Object, eventually
+from tests.e2e.conftest import dns_label
+from tests.e2e.control_plane import ControlPlane
+from tests.e2e.custom_kinds import definitions
+from tests.e2e.jobs import EXAMPLES, environments, write_job
+from tests.equal.rendered import Rendered
+from tests.tools import ROOT
+from tfgen.check import check
+from tfgen.render import plain_objects
+
+CASES = environments([*EXAMPLES, *sorted(ROOT.glob("tests/golden/*/job.yaml"))])
+IDS = [f"{path.parent.name}-{environment or 'base'}" for path, environment in CASES]
+
+
+@pytest.fixture(scope="module")
+def with_custom_kinds(gang_cluster: ControlPlane) -> ControlPlane:
+    """A cluster that serves all kinds that jobs are rendered to."""
+    objects = [obj for job, environment in CASES for obj in _rendered(job, environment)]
+    gang_cluster.install(definitions(gang_cluster.client, objects))
+    return gang_cluster
+
+
+@functools.cache
+def _rendered(job: Path, environment: str | None) -> Sequence[Object]:
+    (document,) = check(job.read_text(encoding="utf-8"), str(job)).documents
+    return [*map(dict, plain_objects(document.data, environment))]
+
+
+@pytest.fixture
+def rendered(job: Path, tmp_path: Path) -> Rendered:
+    return write_job(job.read_text(encoding="utf-8"), tmp_path)
+
+
+@pytest.fixture
+def place(with_custom_kinds: ControlPlane, rendered: Rendered, request: pytest.FixtureRequest) -> Iterator[str]:
+    """A namespace as the job wants it, with what it takes for granted."""
+    profile = rendered.document["spec"].get("security", {}).get("profile", "restricted")
+    name = with_custom_kinds.namespace(dns_label(request.node.name), profile)
+    with_custom_kinds.client.apply_all(_taken_for_granted(rendered.document["spec"]), name)
+    yield name
+    with_custom_kinds.client.delete("Namespace", name)
+    for kind in ("PriorityClass", "eci.alibabacloud.com/v1/ImageCache"):  # which are in no namespace
+        for each in with_custom_kinds.client.list(kind):
+            if not each["metadata"]["name"].startswith("system-"):
+                with_custom_kinds.client.delete(kind, each["metadata"]["name"])
+
+
+@pytest.mark.parametrize(("job", "environment"), CASES, ids=IDS)
+def test_an_overlay_is_applied(
+    with_custom_kinds: ControlPlane, place: str, rendered: Rendered, job: Path, environment: str | None
+) -> None:
+    apply = ("apply", "--server-side", "--namespace", place, "--kustomize", rendered.overlay(environment))
+    with_custom_kinds.kubectl(*apply)
+    before = _settled(with_custom_kinds.client, place, job, environment)
+    with_custom_kinds.kubectl(*apply)
+    assert _content(with_custom_kinds.client, place, job, environment) == before
+
+
+@pytest.mark.parametrize(("job", "environment"), CASES, ids=IDS)
+def test_a_chart_is_installed(
+    with_custom_kinds: ControlPlane, place: str, rendered: Rendered, job: Path, environment: str | None
+) -> None:
+    def helm(verb: str) -> None:
+        chart: list[str | Path] = [rendered.name, rendered.chart, *rendered.values_args(environment)]
+        argv = (tools.helm_program(), verb, *chart, "--namespace", place)
+        Command(argv, env={"KUBECONFIG": str(with_custom_kinds.admin)}).run(timeout=300)
+
+    helm("install")
+    before = _settled(with_custom_kinds.client, place, job, environment)
+    helm("upgrade")
+    assert _content(with_custom_kinds.client, place, job, environment) == before
+
+
+def _taken_for_granted(spec: Mapping[str, Any]) -> Iterator[Object]:
+    """What a job names and does not make, and without which its pods are refused."""
+    said = [spec, *spec.get("environments", {}).values()]
+    made = {name for each in said for name in each.get("priorityClasses") or ()}
+    for each in said:
+        if account := each.get("serviceAccountName"):
+            yield {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": account}}
+        if runtime := each.get("runtimeClassName"):
+            yield _class("node.k8s.io/v1", "RuntimeClass", runtime, handler="runc")
+        if (priority := each.get("priorityClassName")) and priority not in made:
+            yield _class("scheduling.k8s.io/v1", "PriorityClass", priority, value=1000)
+
+
+def _class(version: str, kind: str, name: str, **content: Any) -> Object:
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": name}, **content}
+
+
+@pytest.mark.parametrize(("job", "environment"), CASES, ids=IDS)
+def test_the_pods_of_custom_kinds_are_taken(
+    with_custom_kinds: ControlPlane, place: str, job: Path, environment: str | None
+) -> None:
+    """Their controllers are not there to make them, so each template is tried as a pod."""
+    for obj in _rendered(job, environment):
+        for template in _templates(obj) if obj["apiVersion"] not in ("apps/v1", "batch/v1", "v1") else ():
+            metadata = {**template.get("metadata", {}), "name": "tried"}
+            pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
+            with_custom_kinds.client.create(pod, place, dry_run=True)
+
+
+def _templates(data: Any) -> Iterator[Object]:
+    """The pod templates anywhere in an object."""
+    if isinstance(data, dict):
+        if "containers" in data.get("spec", ()):
+            yield data
+        for value in data.values():
+            yield from _templates(value)
+    elif isinstance(data, list):
+        for value in data:
+            yield from _templates(value)
+
+
+Content = dict[tuple[str, str], Object]
+
+
+def _settled(client: Client, namespace: str, job: Path, environment: str | None) -> Content:
+    """What there is when all pods are made."""
+    eventually(lambda: _has_all_pods(client, namespace), "all pods")
+    return _content(client, namespace, job, environment)
+
+
+def _has_all_pods(client: Client, namespace: str) -> bool:
+    assert not (refused := _refusals(client, namespace)), refused
+    owners = [owner for kind in ("apps/v1/StatefulSet", "apps/v1/Deployment") for owner in client.list(kind, namespace)]
+    jobs = client.list("batch/v1/Job", namespace)
+    return all(owner.get("status", {}).get("replicas") == owner["spec"]["replicas"] for owner in owners) and all(
+        job.get("status", {}).get("active") == job["spec"]["parallelism"] for job in jobs
+    )
+
+
+def _refusals(client: Client, namespace: str) -> list[str]:
+    """Why pods were refused."""
+    events = client.list("v1/Event", namespace, fields="type=Warning")
+    return [event["message"] for event in events if event["reason"] == "FailedCreate"]
+
+
+def _content(client: Client, namespace: str, job: Path, environment: str | None) -> Content:
+    """All that was applied, by kind and name: as it is, who wrote which field, and when.
+
+    Left out is what controllers write all the time: the status, and with it the resourceVersion.
+    """
+    kinds = {(f"{obj['apiVersion']}/{obj['kind']}", obj["metadata"]["name"]) for obj in _rendered(job, environment)}
+    return {(kind, name): _without_status(kind, client.get(kind, name, namespace)) for kind, name in kinds}
+
+
+def _without_status(kind: str, obj: Object) -> Object:
+    metadata = {key: value for key, value in obj["metadata"].items() if key not in ("resourceVersion", "managedFields")}
+    # Who wrote, and when: a write that changes nothing is none. But to the API server each apply of a claim is one.
+    writers = () if kind == "v1/PersistentVolumeClaim" else obj["metadata"]["managedFields"]
+    applied = [entry for entry in writers if entry["operation"] == "Apply"]
+    return {**obj, "metadata": metadata, "status": None, "applied": applied}

@@ -1,0 +1,295 @@
+"""The finisher, as its Job's pod runs it, with the token of its own service account: what it frees, and what it may.
+
+Each test runs the program of the rendered ConfigMap with the arguments of the rendered Job, against a real API server
+and real controllers, for one way in which a job can end.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import ssl
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.client import Client, Object, eventually
+from tests.e2e.control_plane import ControlPlane
+from tests.e2e.finisher import Finisher, running
+from tests.e2e.jobs import write_job
+from tests.e2e.kubelet import end
+
+CHIEF = """
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {name: mnist}
+spec:
+  image: registry.example.com/mnist:1
+  retries: 0
+  roles:
+    chief: {}
+    ps: {replicas: 2}
+    worker: {replicas: 3}
+    evaluator: {}
+  storage:
+    model: {mountPath: /model, emptyDir: {}}
+  tensorboard: {logDir: /model, keep: false}
+  completion: {evaluatorGrace: 5}
+"""
+
+WORKER_0 = """
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {name: mnist}
+spec:
+  image: registry.example.com/mnist:1
+  retries: 0
+  completion: {by: Worker0}
+  roles:
+    ps: {replicas: 2}
+    worker: {replicas: 3}
+"""
+
+ALL_WORKERS = WORKER_0.replace("Worker0", "AllWorkers")
+
+JOBS = """
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {name: mnist}
+spec:
+  image: registry.example.com/mnist:1
+  retries: 0
+  workload: {kind: Job}
+  roles:
+    chief: {}
+    ps: {replicas: 2}
+    worker: {replicas: 3}
+"""
+
+TRAININGS = {"chief": CHIEF, "worker-0": WORKER_0, "all-workers": ALL_WORKERS, "jobs": JOBS}
+END = {"chief": "mnist-chief", "worker-0": "mnist-worker", "all-workers": "mnist-worker", "jobs": "mnist-chief"}
+"""The Job whose end is the training's."""
+
+
+@pytest.fixture
+def start(cluster: ControlPlane, namespace: str, tmp_path: Path) -> Callable[[str], None]:
+    """Applies a job, and returns when all of its pods run."""
+
+    def started(text: str) -> None:
+        rendered = write_job(text, tmp_path / "rendered")
+        cluster.kubectl("apply", "--server-side", "-n", namespace, "-k", rendered.overlay(None))
+        number = sum(
+            obj["spec"].get("replicas", obj["spec"].get("completions", 0))
+            for (_, kind, _), obj in rendered.by_tfgen(None).items()
+            if kind in ("StatefulSet", "Job", "Deployment")
+        )
+        eventually(lambda: len(running(cluster.client, namespace)) == number, f"{number} running pods")
+
+    return started
+
+
+@pytest.mark.parametrize("training", TRAININGS)
+def test_a_training_that_completes_is_released(
+    training: str, cluster: ControlPlane, namespace: str, start: Callable[[str], None], finisher: Finisher
+) -> None:
+    start(TRAININGS[training])
+    finisher.run()
+    # Worker 0 alone is enough where its end is the job's, while the others still run.
+    pods = running(cluster.client, namespace, END[training].rpartition("-")[2])
+    for pod in pods[:1] if training == "worker-0" else pods:
+        end(cluster.client, pod)
+    assert f"jobs/{END[training]}: is Complete" in finisher.finish()
+    _assert_released(cluster.client, namespace)
+
+
+@pytest.mark.parametrize("training", TRAININGS)
+def test_a_training_that_fails_is_released(
+    training: str, cluster: ControlPlane, namespace: str, start: Callable[[str], None], finisher: Finisher
+) -> None:
+    start(TRAININGS[training])
+    finisher.run()
+    end(cluster.client, running(cluster.client, namespace, END[training].rpartition("-")[2])[0], exit_code=1)
+    assert f"jobs/{END[training]}: is Failed" in finisher.finish()
+    _assert_released(cluster.client, namespace)
+
+
+@pytest.mark.parametrize("training", TRAININGS)
+def test_a_training_that_is_deleted_is_released(
+    training: str, cluster: ControlPlane, namespace: str, start: Callable[[str], None], finisher: Finisher
+) -> None:
+    start(TRAININGS[training])
+    finisher.run()
+    cluster.kubectl("delete", "job", END[training], "-n", namespace)
+    assert f"jobs/{END[training]}: is gone" in finisher.finish()
+    _assert_released(cluster.client, namespace)
+
+
+def test_a_failed_training_keeps_its_tasks_where_asked(
+    cluster: ControlPlane, namespace: str, start: Callable[[str], None], finisher: Finisher
+) -> None:
+    start(CHIEF.replace("completion: {", "completion: {onFailure: Keep, "))
+    finisher.run()
+    end(cluster.client, running(cluster.client, namespace, "chief")[0], exit_code=1)
+    assert "nothing is released" in finisher.finish()
+    assert len(running(cluster.client, namespace, "worker")) == 3
+
+
+def test_a_training_that_does_not_start_in_time_is_released(
+    cluster: ControlPlane, namespace: str, tmp_path: Path, finisher: Finisher
+) -> None:
+    """Its chief asks for more than any node has."""
+    text = CHIEF.replace("chief: {}", "chief: {resources: {cpu: 500}}").replace("retries: 0", "startDeadline: 20")
+    cluster.kubectl("apply", "-n", namespace, "-k", write_job(text, tmp_path / "rendered").overlay(None))
+    finisher.run()
+    assert "jobs/mnist-chief: has not started within 20 s" in finisher.finish()
+    _assert_released(cluster.client, namespace)
+    assert cluster.client.get("Job", "mnist-chief", namespace)["spec"]["suspend"] is True
+
+
+def test_it_is_evicted_twice_and_releases(
+    cluster: ControlPlane, namespace: str, start: Callable[[str], None], finisher: Finisher
+) -> None:
+    start(CHIEF)
+    for _ in range(2):
+        process = finisher.run()
+        cluster.client.evict(finisher.pod["metadata"]["name"], namespace)
+        process.stop()
+        assert "ended by SIGTERM" in process.tail()
+    finisher.run()
+    end(cluster.client, running(cluster.client, namespace, "chief")[0])
+    finisher.finish()
+    _assert_released(cluster.client, namespace)
+    assert cluster.client.get("Job", "mnist-finisher", namespace)["status"].get("failed", 0) == 0  # evictions are free
+
+
+def test_an_end_while_it_is_away_is_seen(
+    cluster: ControlPlane, namespace: str, start: Callable[[str], None], finisher: Finisher
+) -> None:
+    start(CHIEF)
+    finisher.run().stop()
+    end(cluster.client, running(cluster.client, namespace, "chief")[0])
+    eventually(lambda: cluster.client.get("Job", "mnist-chief", namespace)["status"].get("succeeded"), "the chief")
+    cluster.client.evict(finisher.pod["metadata"]["name"], namespace)
+    finisher.run()
+    assert "jobs/mnist-chief: is Complete" in finisher.finish()
+    _assert_released(cluster.client, namespace)
+
+
+# -- what it may ----------------------------------------------------------------------------------------------------
+
+NEEDED = [
+    ("batch", "jobs", ["mnist-chief"], ["get", "watch"]),
+    ("batch", "jobs", ["mnist-evaluator"], ["get", "patch"]),
+    ("apps", "statefulsets/scale", ["mnist-ps", "mnist-worker"], ["patch"]),
+    ("apps", "deployments/scale", ["mnist-tensorboard"], ["patch"]),
+]
+"""API group, resource, names and verbs: all that a job with an evaluator and TensorBoard is released by."""
+
+FORBIDDEN = [
+    # Each verb that it has, for a name that it has not; and each other verb, for a name that it has.
+    ("GET", "/apis/batch/v1/namespaces/{namespace}/jobs/mnist-finisher"),
+    ("GET", "/apis/batch/v1/namespaces/{namespace}/jobs"),
+    ("GET", "/apis/batch/v1/namespaces/{namespace}/jobs?watch=true&timeoutSeconds=1"),
+    (
+        "GET",
+        "/apis/batch/v1/namespaces/{namespace}/jobs?watch=true&timeoutSeconds=1&fieldSelector=metadata.name%3Dother",
+    ),
+    ("GET", "/apis/batch/v1/namespaces/default/jobs/mnist-chief"),
+    ("GET", "/apis/batch/v1/jobs"),
+    ("PATCH", "/apis/batch/v1/namespaces/{namespace}/jobs/mnist-chief"),
+    ("PATCH", "/apis/batch/v1/namespaces/{namespace}/jobs/mnist-finisher"),
+    ("PATCH", "/apis/batch/v1/namespaces/{namespace}/jobs/mnist-chief/status"),
+    ("PUT", "/apis/batch/v1/namespaces/{namespace}/jobs/mnist-evaluator"),
+    ("DELETE", "/apis/batch/v1/namespaces/{namespace}/jobs/mnist-evaluator"),
+    ("POST", "/apis/batch/v1/namespaces/{namespace}/jobs"),
+    ("DELETE", "/apis/batch/v1/namespaces/{namespace}/jobs"),
+    ("GET", "/apis/apps/v1/namespaces/{namespace}/statefulsets/mnist-ps"),
+    ("GET", "/apis/apps/v1/namespaces/{namespace}/statefulsets/mnist-ps/scale"),
+    ("PUT", "/apis/apps/v1/namespaces/{namespace}/statefulsets/mnist-ps/scale"),
+    ("PATCH", "/apis/apps/v1/namespaces/{namespace}/statefulsets/mnist-ps"),
+    ("PATCH", "/apis/apps/v1/namespaces/{namespace}/statefulsets/other/scale"),
+    ("PATCH", "/apis/apps/v1/namespaces/default/statefulsets/mnist-ps/scale"),
+    ("DELETE", "/apis/apps/v1/namespaces/{namespace}/statefulsets/mnist-ps"),
+    ("PATCH", "/apis/apps/v1/namespaces/{namespace}/deployments/mnist-tensorboard"),
+    ("PATCH", "/apis/apps/v1/namespaces/{namespace}/replicasets/mnist-ps/scale"),
+    ("GET", "/api/v1/namespaces/{namespace}/pods"),
+    ("POST", "/api/v1/namespaces/{namespace}/pods"),
+    ("DELETE", "/api/v1/namespaces/{namespace}/pods/mnist-ps-0"),
+    ("GET", "/api/v1/namespaces/{namespace}/pods/mnist-ps-0/log"),
+    ("POST", "/api/v1/namespaces/{namespace}/pods/mnist-ps-0/exec?command=sh"),
+    ("GET", "/api/v1/namespaces/{namespace}/secrets"),
+    ("GET", "/api/v1/namespaces/{namespace}/configmaps"),
+    ("GET", "/api/v1/namespaces/{namespace}/persistentvolumeclaims"),
+    ("POST", "/api/v1/namespaces/{namespace}/serviceaccounts/mnist-finisher/token"),
+    ("PATCH", "/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/roles/mnist-finisher"),
+    ("GET", "/api/v1/nodes"),
+    ("GET", "/api/v1/namespaces"),
+]
+
+
+def test_it_may_do_what_it_needs_and_nothing_else(
+    cluster: ControlPlane, namespace: str, start: Callable[[str], None]
+) -> None:
+    """By the authorizer's own list of it; what every account may is taken off."""
+    start(CHIEF)
+    every = _rules(cluster, "default", namespace)
+    own = [rule for rule in _rules(cluster, "mnist-finisher", namespace) if rule not in every]
+    needed = [
+        {"apiGroups": [group], "resources": [resource], "resourceNames": sorted(names), "verbs": sorted(verbs)}
+        for group, resource, names, verbs in NEEDED
+    ]
+    assert sorted(json.dumps(rule, sort_keys=True) for rule in own) == sorted(
+        json.dumps(rule, sort_keys=True) for rule in needed
+    )
+
+
+def test_all_else_is_refused(cluster: ControlPlane, namespace: str, start: Callable[[str], None]) -> None:
+    """By trying it."""
+    start(CHIEF)
+    token = cluster.client.token("mnist-finisher", namespace)
+    took = {
+        f"{method} {path}": status
+        for method, path in FORBIDDEN
+        if (status := _ask(cluster, token, method, path.format(namespace=namespace))) != 403
+    }
+    assert took == {}
+    assert _ask(cluster, token, "GET", f"/apis/batch/v1/namespaces/{namespace}/jobs/mnist-chief") == 200
+
+
+def _rules(cluster: ControlPlane, account: str, namespace: str) -> list[Object]:
+    review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview"}
+    client = Client(cluster.service_account(account, namespace))
+    rules: list[Object] = client.create({**review, "spec": {"namespace": namespace}})["status"]["resourceRules"]
+    client.close()
+    return [{key: sorted(values) for key, values in rule.items()} for rule in rules]
+
+
+def _ask(cluster: ControlPlane, token: str, method: str, path: str) -> int:
+    """The status of an answer to a request as the holder of a token."""
+    context = ssl.create_default_context(cafile=cluster.authority.certificate)
+    connection = http.client.HTTPSConnection(cluster.url.removeprefix("https://"), context=context, timeout=30)
+    try:
+        body = "{}" if method in ("POST", "PUT", "PATCH") else None
+        content = "application/merge-patch+json" if method == "PATCH" else "application/json"
+        connection.request(method, path, body, {"Authorization": f"Bearer {token}", "Content-Type": content})
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+# -- what there is --------------------------------------------------------------------------------------------------
+
+
+def _assert_released(client: Client, namespace: str) -> None:
+    """No pod is left, and no workload would make one."""
+    eventually(lambda: not running(client, namespace), "the end of all pods")
+    for kind in ("StatefulSet", "Deployment"):
+        for owner in client.list(kind, namespace):
+            assert owner["spec"]["replicas"] == 0, owner["metadata"]["name"]
+    eventually(lambda: all(_has_ended(job) for job in client.list("Job", namespace)), "the end of all Jobs")
+
+
+def _has_ended(job: Object) -> bool:
+    types = {each["type"] for each in job["status"].get("conditions", ()) if each["status"] == "True"}
+    return bool(types & {"Complete", "Failed", "Suspended"})

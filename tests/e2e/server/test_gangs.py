@@ -1,0 +1,208 @@
+"""Gangs under pressure: no job ever holds a part of what it needs to start, and each runs in the end.
+
+By Kubernetes' own gang scheduling, which is an alpha of 1.36, on fake nodes with fake GPUs; and by Volcano where
+VOLCANO_BIN is a folder with its programs vc-scheduler and vc-controller-manager, and ../shared/crds has its kinds.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.client import Client, Object, eventually
+from tests.e2e.conftest import up
+from tests.e2e.control_plane import GANG_API, GANG_SCHEDULING, ControlPlane, fake_node
+from tests.e2e.custom_kinds import real_definitions
+from tests.e2e.gangs import MOMENTS, GangWatch, holds_a_place, tasks
+from tests.e2e.jobs import write_job
+from tests.e2e.kubelet import end
+from tests.e2e.servers.volcano import VolcanoControllers, VolcanoScheduler
+
+pytestmark = pytest.mark.xdist_group("gangs")  # one cluster for all tests of this module
+
+NODES, GPUS = 2, 4
+
+JOB = """
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {{name: mnist}}
+spec:
+  image: registry.example.com/mnist:1
+  roles:
+    chief: {{resources: {{cpu: 1, gpu: {{count: 1}}}}}}
+    ps: {{replicas: {ps}, resources: {{cpu: 1}}}}
+    worker: {{replicas: {workers}, resources: {{cpu: 1, gpu: {{count: 1}}}}}}
+  gang: {gang}
+"""
+
+SCHEDULERS = {"kubernetes": "{scheduler: kubernetes}", "volcano": "{scheduler: volcano}"}
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        "kubernetes",
+        pytest.param("volcano", marks=pytest.mark.may_skip(reason="Volcano is not published as a Go module")),
+    ],
+)
+def scheduler(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    if name == "volcano" and not os.environ.get("VOLCANO_BIN"):
+        pytest.skip("VOLCANO_BIN names no folder with vc-scheduler and vc-controller-manager")
+    if name == "volcano" and not real_definitions("volcano.sh"):
+        pytest.skip("../shared/crds has no kinds of Volcano's")
+    return name
+
+
+@pytest.fixture(scope="module")
+def gpus(
+    scheduler: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ControlPlane]:
+    """A cluster with eight GPUs in all."""
+    nodes = [fake_node(f"node-{number}", gpus=GPUS) for number in range(NODES)]
+    native = scheduler == "kubernetes"
+    described = ControlPlane(
+        tmp_path_factory.mktemp("gpus"),
+        nodes=nodes,
+        feature_gates=GANG_SCHEDULING if native else {},
+        apis=GANG_API if native else (),
+    )
+    with up(request, described) as cluster:
+        if not native:
+            _start_volcano(cluster, Path(os.environ["VOLCANO_BIN"]))
+        yield cluster
+
+
+def _start_volcano(cluster: ControlPlane, programs: Path) -> None:
+    cluster.install(real_definitions("volcano.sh"))
+    for server in (
+        VolcanoScheduler(cluster.folder, cluster.address, cluster.admin, programs),
+        VolcanoControllers(cluster.folder, cluster.address, cluster.admin, programs),
+    ):
+        cluster.start(server).wait_until_ready()
+    queue = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "default"}}
+    cluster.client.apply({**queue, "spec": {"weight": 1}}, force=True)
+
+
+@dataclass(frozen=True)
+class Training:
+    """A job in a namespace of its own."""
+
+    client: Client
+    namespace: str
+    size: int
+
+    def is_whole(self) -> bool:
+        """Whether all of its tasks run."""
+        running = [pod for pod in tasks(self.client, self.namespace) if pod["status"].get("phase") == "Running"]
+        return len(running) == self.size
+
+    def holds(self) -> int:
+        """How many of its tasks hold a place."""
+        return sum(map(holds_a_place, tasks(self.client, self.namespace)))
+
+    def complete(self, watch: GangWatch) -> None:
+        """Ends its chief, and frees the rest as the finisher does."""
+        watch.ended(self.namespace)
+        (chief,) = self.client.list("Pod", self.namespace, labels="tfgen/role=chief")
+        end(self.client, chief)
+        for role in ("ps", "worker"):
+            self.client.patch(
+                "StatefulSet", f"mnist-{role}", self.namespace, {"spec": {"replicas": 0}}, subresource="scale"
+            )
+
+
+Start = Callable[..., Training]
+
+
+@pytest.fixture
+def start(gpus: ControlPlane, scheduler: str, tmp_path: Path) -> Iterator[Start]:
+    """Applies a job of some workers and ps to a namespace that it makes; all are gone after the test."""
+    namespaces: list[str] = []
+
+    def started(namespace: str, workers: int, ps: int = 2, *, gang: str = SCHEDULERS[scheduler]) -> Training:
+        text = JOB.format(workers=workers, ps=ps, gang=gang)
+        namespaces.append(gpus.namespace(namespace))
+        overlay = write_job(text, tmp_path / namespace).overlay(None)
+        gpus.kubectl("apply", "--server-side", "-n", namespace, "-k", overlay)
+        return Training(gpus.client, namespace, 1 + ps + workers)
+
+    yield started
+    for namespace in namespaces:
+        gpus.client.delete("Namespace", namespace)
+    eventually(lambda: not [pod for pod in gpus.client.list("Pod") if holds_a_place(pod)], "free nodes")
+
+
+def test_without_a_gang_two_jobs_block_each_other(gpus: ControlPlane, start: Start) -> None:
+    """What the other tests would see if there were no gangs: each of the two holds a part, for good."""
+    names = ("free-a", "free-b")
+    with GangWatch(gpus.client, dict.fromkeys(names, 8)) as watch:
+        a, b = (start(name, workers=5, gang="{enabled: false, scheduler: kubernetes}") for name in names)
+        eventually(lambda: any(gang.longest_part > MOMENTS for gang in watch.gangs.values()), "a part that stays")
+    assert not (a.is_whole() and b.is_whole())
+    with pytest.raises(AssertionError):
+        watch.assert_never_stuck()
+
+
+def test_two_jobs_that_fit_one_at_a_time(gpus: ControlPlane, start: Start) -> None:
+    with GangWatch(gpus.client, {"two-a": 8, "two-b": 8}) as watch:
+        trainings = [start("two-a", workers=5), start("two-b", workers=5)]
+        first = eventually(lambda: next((each for each in trainings if each.is_whole()), None), "the first")
+        (second,) = (each for each in trainings if each is not first)
+        assert second.holds() == 0
+        first.complete(watch)
+        eventually(second.is_whole, "the second")
+    watch.assert_never_stuck()
+
+
+def test_a_worker_is_lost_in_the_middle(gpus: ControlPlane, start: Start) -> None:
+    """Its place goes to the one that comes for it, also while another job waits for places."""
+    with GangWatch(gpus.client, {"lost-a": 8, "lost-b": 8}) as watch:
+        training = start("lost-a", workers=5)
+        eventually(training.is_whole, "all tasks")
+        other = start("lost-b", workers=5)
+        lost = gpus.client.get("Pod", "mnist-worker-3", training.namespace)
+        gpus.client.evict("mnist-worker-3", training.namespace)
+        eventually(lambda: _is_another(gpus.client.find("Pod", "mnist-worker-3", training.namespace), lost), "another")
+        eventually(training.is_whole, "all tasks again")
+        assert other.holds() == 0
+        training.complete(watch)
+        eventually(other.is_whole, "the other job")
+    watch.assert_never_stuck()
+
+
+def test_a_job_that_can_never_fit(gpus: ControlPlane, start: Start) -> None:
+    """It holds nothing, and nobody waits for it."""
+    with GangWatch(gpus.client, {"huge": 12, "small": 6}) as watch:
+        huge = start("huge", workers=9)
+        eventually(lambda: len(tasks(gpus.client, "huge")) == huge.size, "its pods")
+        small = start("small", workers=3)
+        eventually(small.is_whole, "the small job")
+        assert huge.holds() == 0
+        small.complete(watch)
+    watch.assert_never_stuck()
+    assert watch.gangs["huge"].most == 0
+
+
+def test_twenty_jobs_in_any_order_and_size(gpus: ControlPlane, start: Start) -> None:
+    """Each runs in the end, and is seen whole before it ends."""
+    luck = random.Random(5)
+    workers = {f"many-{number}": luck.randint(1, 7) for number in range(20)}
+    waiting: dict[str, Training] = {}
+    with GangWatch(gpus.client, {name: 1 + 2 + size for name, size in workers.items()}) as watch:
+        for name, size in luck.sample([*workers.items()], len(workers)):
+            waiting[name] = start(name, workers=size)
+        while waiting:
+            whole = eventually(lambda: [name for name, each in waiting.items() if each.is_whole()], "one that runs")
+            for name in whole:
+                waiting.pop(name).complete(watch)
+    watch.assert_never_stuck()
+
+
+def _is_another(pod: Object | None, than: Object) -> bool:
+    return bool(pod and pod["metadata"]["uid"] != than["metadata"]["uid"])

@@ -1,0 +1,169 @@
+"""What `tfgen check` says of a change of a running job, and what the API server says of the same.
+
+The changes are those of tests/unit/test_new_run.py. Each is tried, as a dry run, over the objects of the job as it was.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.command import CommandError
+from tests.e2e.client import ApiError, Client, Object, eventually
+from tests.e2e.control_plane import ControlPlane
+from tests.e2e.custom_kinds import definitions
+from tests.e2e.jobs import write_job
+from tests.unit.test_new_run import CASES, JOB
+from tfgen.check import check
+from tfgen.document import Document
+from tfgen.new_run import new_runs
+
+pytestmark = pytest.mark.xdist_group("immutable")  # one cluster for all tests of this module
+
+
+class Change(NamedTuple):
+    """One edit of JOB."""
+
+    old: str
+    new: str
+
+
+def _without_environments(text: str) -> str:
+    """A job's text as far as it is about the job itself: what environments say is the same, elsewhere."""
+    return text.partition("  environments:\n")[0]
+
+
+BEFORE = _without_environments(JOB)
+CHANGES = {
+    name: Change(BEFORE, _without_environments(JOB.replace(old, new)))
+    for name, (old, new, _) in CASES.items()
+    if _without_environments(JOB.replace(old, new)) != BEFORE
+}
+MIRRORED = """\
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {name: mirrored}
+spec:
+  strategy: MultiWorkerMirrored
+  image: mnist:1
+  retries: 5
+  roles: {worker: {replicas: 4}}
+"""
+CHANGES["retries by index"] = Change(MIRRORED, MIRRORED.replace("retries: 5", "retries: 6"))
+CHANGES["size of a cluster of Jobs"] = Change(MIRRORED, MIRRORED.replace("replicas: 4", "replicas: 5"))
+CHANGES["image of a cluster of Jobs"] = Change(MIRRORED, MIRRORED.replace("mnist:1", "mnist:2"))
+
+BOUND = {"phase": "Bound", "capacity": {"storage": "20Gi"}}
+STORAGE_CLASS = {
+    "apiVersion": "storage.k8s.io/v1",
+    "kind": "StorageClass",
+    "metadata": {"name": "nfs"},
+    "provisioner": "example.com/nfs",
+    "allowVolumeExpansion": True,
+}
+
+
+@pytest.fixture(scope="module")
+def running(cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A namespace in which both jobs run."""
+    objects = [obj for text in (BEFORE, MIRRORED) for obj in _objects(text, tmp_path_factory.mktemp("before"))]
+    cluster.install(definitions(cluster.client, objects))
+    cluster.client.apply(STORAGE_CLASS)
+    namespace = cluster.namespace("running")
+    cluster.client.apply_all(objects, namespace)
+    # A claim grows from when it is bound; that is a matter of the volumes that a cluster has.
+    cluster.client.patch("PersistentVolumeClaim", "mnist-model", namespace, {"status": BOUND}, subresource="status")
+    yield namespace
+    cluster.client.delete("Namespace", namespace)
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_change_is_refused_where_check_says_so(
+    name: str, cluster: ControlPlane, running: str, tmp_path: Path
+) -> None:
+    change = CHANGES[name]
+    said = [problem.message for problem in new_runs(*(_document(text) for text in change))]
+    refused = _refused(cluster.client, _objects(change.new, tmp_path), running)
+    job = _document(change.old).data["metadata"]["name"]
+    expected = {key for message in said if (key := _refusal(job, message))}
+    # Of several reasons `check` gives one; what is said may also be of what nobody refuses, and no pod sees.
+    assert expected <= refused.keys()
+    assert said or not refused
+    for message in said:
+        if field := re.search(r"Kubernetes refuses another (\w+) for the Job ([\w-]+)", message):
+            assert f"spec.{field[1]}: Invalid value" in refused["Job", field[2]]
+
+
+def _refusal(job: str, message: str) -> tuple[str, str] | None:
+    """The object that a message of `check` says the API server refuses."""
+    if workload := re.search(r"Kubernetes refuses another \w+ for the Job ([\w-]+)", message):
+        return "Job", workload[1]
+    if claim := re.search(r"the claim ([\w-]+) can only grow", message):
+        return "PersistentVolumeClaim", claim[1]
+    if "keep their TF_CONFIG" in message:
+        return "ConfigMap", job
+    return None
+
+
+def _refused(client: Client, objects: list[Object], namespace: str) -> dict[tuple[str, str], str]:
+    """The API server's answers to those objects that it would not take, by kind and name."""
+    answers: dict[tuple[str, str], str] = {}
+    for obj in objects:
+        try:
+            client.apply(obj, namespace, dry_run=True)
+        except ApiError as error:
+            if error.status not in (403, 422):
+                raise
+            answers[obj["kind"], obj["metadata"]["name"]] = error.message
+    return answers
+
+
+def test_a_bad_apply_restarts_no_pod(cluster: ControlPlane, namespace: str, tmp_path: Path) -> None:
+    """The Job refuses another image, while the StatefulSets take it: they must not act on it."""
+    job = BEFORE.partition("  storage:\n")[0]  # nor a gang, for which this cluster has no scheduler
+    before = write_job(job, tmp_path / "before")
+    after = write_job(job.replace("mnist:1", "no-such-image"), tmp_path / "after")
+    client = cluster.client
+    cluster.kubectl("apply", "-n", namespace, "-k", before.overlay(None))
+    eventually(lambda: len(_identities(client, namespace)) == 8, "all pods")
+    pods = _identities(client, namespace)
+    with pytest.raises(CommandError, match="field is immutable"):
+        cluster.kubectl("apply", "-n", namespace, "-k", after.overlay(None))
+
+    def is_seen() -> bool:
+        """Whether the controller has seen the new template."""
+        sets = client.list("StatefulSet", namespace)
+        return all(
+            each["status"].get("observedGeneration") == each["metadata"]["generation"]
+            and each["status"]["updateRevision"] != each["status"]["currentRevision"]
+            for each in sets
+        )
+
+    eventually(is_seen, "the controller")
+    assert _identities(client, namespace) == pods
+
+
+def _identities(client: Client, namespace: str) -> set[tuple[str, str, int]]:
+    """Each running pod's name and id, and how often its container was started again."""
+    return {
+        (
+            pod["metadata"]["name"],
+            pod["metadata"]["uid"],
+            sum(each["restartCount"] for each in pod["status"]["containerStatuses"]),
+        )
+        for pod in client.list("Pod", namespace, fields="status.phase=Running")
+        if "deletionTimestamp" not in pod["metadata"]
+    }
+
+
+def _objects(text: str, folder: Path) -> list[Object]:
+    return [dict(obj) for obj in write_job(text, folder).by_kustomize(None).values()]
+
+
+def _document(text: str) -> Document:
+    (document,) = check(text, "job.yaml").documents
+    return document

@@ -1,0 +1,110 @@
+"""Large jobs and many of them: everything becomes ready. Times and memory are printed, and nothing is said of them.
+
+make e2e PYTEST_ARGS='-k scale -rP'
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.e2e.client import eventually
+from tests.e2e.conftest import up
+from tests.e2e.control_plane import ControlPlane, fake_node
+from tests.e2e.jobs import write_job
+from tests.e2e.kubelet import environment
+
+pytestmark = pytest.mark.xdist_group("scale")  # one cluster for all tests of this module
+
+LARGE = """
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {name: dist-mnist}
+spec:
+  image: registry.example.com/mnist:1
+  roles:
+    chief: {}
+    ps: {replicas: 50}
+    worker: {replicas: 1000, resources: {gpu: {count: 1}}}
+"""
+
+SMALL = """
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {name: small}
+spec:
+  image: registry.example.com/mnist:1
+  roles:
+    chief: {}
+    ps: {replicas: 1}
+    worker: {replicas: 1}
+"""
+
+PATIENCE = 1200.0
+"""Seconds: a machine of two cores makes the 2,000 pods of 500 jobs in minutes."""
+
+
+@pytest.fixture(scope="module")
+def large(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """A cluster of 150 nodes with eight GPUs each."""
+    nodes = [fake_node(f"node-{number}", gpus=8) for number in range(150)]
+    with up(request, ControlPlane(tmp_path_factory.mktemp("large"), nodes=nodes)) as cluster:
+        yield cluster
+
+
+def test_scale_of_one_job(large: ControlPlane, tmp_path: Path) -> None:
+    """A thousand workers and fifty parameter servers."""
+    overlay = write_job(LARGE, tmp_path).overlay(None)
+    namespace = large.namespace("one-large-job")
+    began = time.monotonic()
+    large.kubectl("apply", "--server-side", "-n", namespace, "-k", overlay)
+    _await_running(large, 1000 + 50 + 1 + 1, namespace)
+    print(f"a job of 1,051 tasks runs after {time.monotonic() - began:.0f} s; {_memory(large)}")
+    last = large.client.get("Pod", "dist-mnist-worker-999", namespace)
+    config = environment(large.client, last)["TF_CONFIG"]
+    assert json.loads(config)["task"] == {"type": "worker", "index": 999}
+    assert {role: len(hosts) for role, hosts in json.loads(config)["cluster"].items()} == {
+        "chief": 1,
+        "ps": 50,
+        "worker": 1000,
+    }
+    print(f"its TF_CONFIG has {len(config):,} of 131,071 bytes")
+    large.client.delete("Namespace", namespace)
+    eventually(lambda: not large.client.list("Pod", namespace), "the end of all pods", PATIENCE)
+
+
+def test_scale_of_many_jobs(large: ControlPlane, tmp_path: Path) -> None:
+    """Five hundred small jobs at once, each a chief, a ps, a worker and a finisher."""
+    namespace = large.namespace("many-jobs")
+    small = [*write_job(SMALL, tmp_path).by_tfgen(None).values()]
+    stream = "---\n".join(
+        yaml.dump(obj, Dumper=yaml.CSafeDumper).replace("small", f"small-{number:03}")
+        for number in range(500)
+        for obj in small
+    )
+    began = time.monotonic()
+    large.kubectl("create", "-n", namespace, "-f", "-", stdin=stream, timeout=PATIENCE)
+    made = time.monotonic()
+    _await_running(large, 500 * 4, namespace)
+    print(
+        f"500 jobs of 3 tasks are {len(small) * 500:,} objects, made in {made - began:.0f} s; "
+        f"all run after {time.monotonic() - began:.0f} s; {_memory(large)}"
+    )
+    assert len({pod["metadata"]["labels"]["tfgen/job"] for pod in large.client.list("Pod", namespace)}) == 500
+
+
+def _await_running(cluster: ControlPlane, number: int, namespace: str) -> None:
+    def running() -> int:
+        return len(cluster.client.list("Pod", namespace, fields="status.phase=Running"))
+
+    eventually(lambda: running() == number, f"{number} running pods", PATIENCE)
+
+
+def _memory(cluster: ControlPlane) -> str:
+    """What each server has of the machine's memory."""
+    return ", ".join(f"{server.name} {server.memory() // 2**20} MiB" for server in cluster.processes)

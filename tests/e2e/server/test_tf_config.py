@@ -1,0 +1,136 @@
+"""Each pod that StatefulSets and Jobs make has its own TF_CONFIG, and the host names that stand in it.
+
+The variables are what a kubelet makes of the pod as the API server has it (tests/e2e/kubelet.py). What they must be
+is written here by hand: https://www.tensorflow.org/guide/distributed_training#TF_CONFIG.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.client import Object, eventually
+from tests.e2e.control_plane import ControlPlane
+from tests.e2e.jobs import write_job
+from tests.e2e.kubelet import environment
+
+PARAMETER_SERVERS = """
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {{name: mnist}}
+spec:
+  image: registry.example.com/mnist:1
+  run: b
+  roles:
+    chief: {{}}
+    ps: {{replicas: {size}}}
+    worker: {{replicas: {size}}}
+    evaluator: {{}}
+"""
+
+MIRRORED = """
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {{name: mnist}}
+spec:
+  strategy: MultiWorkerMirrored
+  image: registry.example.com/mnist:1
+  port: 3333
+  roles:
+    worker: {{replicas: {size}}}
+"""
+
+FLAGS = """
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {{name: mnist}}
+spec:
+  image: registry.example.com/mnist:1
+  legacyFlags: true
+  completion: {{by: AllWorkers}}
+  roles:
+    ps: {{replicas: {size}}}
+    worker: {{replicas: {size}}}
+"""
+
+SIZES = pytest.mark.parametrize("size", [1, 3, 100])
+
+
+@SIZES
+def test_parameter_servers(size: int, cluster: ControlPlane, namespace: str, tmp_path: Path) -> None:
+    hosts = {
+        "chief": ["mnist-b-chief-0.mnist-b:2222"],
+        "ps": [f"mnist-b-ps-{index}.mnist-b:2222" for index in range(size)],
+        "worker": [f"mnist-b-worker-{index}.mnist-b:2222" for index in range(size)],
+    }
+    alone = {"evaluator": ["mnist-b-evaluator-0.mnist-b:2222"]}
+    tasks = {
+        (role, index): {"cluster": hosts, "task": {"type": role, "index": index}}
+        for role, addresses in hosts.items()
+        for index in range(len(addresses))
+    }
+    tasks["evaluator", 0] = {"cluster": hosts | alone, "task": {"type": "evaluator", "index": 0}}
+    assert _configs(cluster, namespace, PARAMETER_SERVERS.format(size=size), tmp_path, 2 * size + 2) == tasks
+
+
+@SIZES
+def test_mirrored_workers(size: int, cluster: ControlPlane, namespace: str, tmp_path: Path) -> None:
+    hosts = {"worker": [f"mnist-worker-{index}.mnist:3333" for index in range(size)]}
+    tasks = {("worker", index): {"cluster": hosts, "task": {"type": "worker", "index": index}} for index in range(size)}
+    assert _configs(cluster, namespace, MIRRORED.format(size=size), tmp_path, size) == tasks
+
+
+@SIZES
+def test_flags(size: int, cluster: ControlPlane, namespace: str, tmp_path: Path) -> None:
+    """A program of TensorFlow 1 is told the same by its arguments, in which the kubelet puts the variables."""
+    hosts = {role: ",".join(f"mnist-{role}-{index}.mnist:2222" for index in range(size)) for role in ("ps", "worker")}
+    expected = [
+        [
+            f"--job_name={role}",
+            f"--task_index={index}",
+            f"--ps_hosts={hosts['ps']}",
+            f"--worker_hosts={hosts['worker']}",
+        ]
+        for role in ("ps", "worker")
+        for index in range(size)
+    ]
+    found = []
+    for pod in _pods(cluster, namespace, FLAGS.format(size=size), tmp_path, 2 * size):
+        args = pod["spec"]["containers"][0]["args"]
+        for name, value in environment(cluster.client, pod).items():
+            args = [arg.replace(f"$({name})", value) for arg in args]
+        found.append(args)
+    assert sorted(found) == sorted(expected)
+
+
+def _configs(
+    cluster: ControlPlane, namespace: str, text: str, folder: Path, number: int
+) -> Mapping[tuple[str, int], object]:
+    """Each task's TF_CONFIG, after a look whether its pod is reached under the name that stands in it."""
+    configs = {}
+    for pod in _pods(cluster, namespace, text, folder, number):
+        config = json.loads(environment(cluster.client, pod)["TF_CONFIG"])
+        task = config["task"]
+        host, _, port = config["cluster"][task["type"]][task["index"]].partition(":")
+        # https://kubernetes.io/docs/concepts/services-networking/dns-pod-service/#pod-hostname-and-subdomain-field
+        assert host == f"{pod['spec']['hostname']}.{pod['spec']['subdomain']}"
+        assert int(port) in [each["containerPort"] for each in pod["spec"]["containers"][0]["ports"]]
+        configs[task["type"], task["index"]] = config
+    (service,) = cluster.client.list("v1/Service", namespace)
+    assert service["metadata"]["name"] == host.partition(".")[2]
+    assert service["spec"]["clusterIP"] == "None"
+    assert service["spec"]["publishNotReadyAddresses"] is True
+    return configs
+
+
+def _pods(cluster: ControlPlane, namespace: str, text: str, folder: Path, number: int) -> Iterator[Object]:
+    """The tasks' pods of a job, which must be as many; the finisher is none."""
+    cluster.kubectl("apply", "-n", namespace, "-k", write_job(text, folder).overlay(None))
+    labels = "tfgen/role in (chief, ps, worker, evaluator)"
+    eventually(lambda: len(cluster.client.list("Pod", namespace, labels=labels)) >= number, f"{number} pods")
+    pods = cluster.client.list("Pod", namespace, labels=labels)
+    assert len(pods) == number
+    yield from pods

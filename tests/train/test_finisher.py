@@ -1,0 +1,100 @@
+"""The finisher at the end of a real training: the chief's own exit codes are what its Job says, and nothing else.
+
+The API server is scripted (tests/api_server.py) and knows no more of a Job than its controller would have written by
+then; the arguments are those of the rendered finisher; the tasks are the example's, as local processes.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.api_server import ApiServer, ended
+from tests.tools import ROOT
+from tests.train.local_cluster import LocalCluster
+from tests.train.test_dist_mnist import TIMEOUT, local_cluster
+from tests.unit.test_finisher import Finisher
+
+CHIEF = "jobs/dist-mnist-chief"
+SERVING = ("ps", "worker")
+RELEASES = [f'patch statefulsets/dist-mnist-{role}/scale {{"spec": {{"replicas": 0}}}}' for role in SERVING]
+
+
+def rendered_arguments() -> Sequence[str]:
+    """The finisher's, as the example's overlays have them."""
+    path = ROOT / "overlays" / "dist-mnist" / "base" / "job-dist-mnist-finisher.yaml"
+    (container,) = yaml.safe_load(path.read_text(encoding="utf-8"))["spec"]["template"]["spec"]["containers"]
+    arguments: Sequence[str] = container["args"]
+    return arguments
+
+
+@pytest.fixture
+def server() -> Iterator[ApiServer]:
+    with ApiServer() as server:
+        for role in SERVING:
+            server.put(f"statefulsets/dist-mnist-{role}", {"spec": {"replicas": 1}})
+        yield server
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> LocalCluster:
+    return local_cluster(tmp_path, tmp_path / "model", steps=400)
+
+
+def patches(server: ApiServer) -> Sequence[str]:
+    return [request for request in server.requests if request.startswith("patch")]
+
+
+def test_a_chief_that_fails_and_comes_back_releases_the_rest_once_it_is_done(
+    server: ApiServer, cluster: LocalCluster, tmp_path: Path
+) -> None:
+    finisher = Finisher(server, tmp_path / "finisher.log", *rendered_arguments(), faster=1)
+    with cluster, finisher:
+        server.put(CHIEF, {"status": {"active": 1, "ready": 1}})
+        cluster.wait_for_line(r"INFO step 100:", "chief", timeout=TIMEOUT)
+        cluster.kill("chief")
+        # Its Job makes the next pod: a failure is no end as long as there are retries.
+        server.put(CHIEF, {"status": {"failed": 1}})
+        cluster.start("chief")
+        server.put(CHIEF, {"status": {"active": 1, "ready": 1, "failed": 1}})
+        assert cluster.wait("chief", timeout=TIMEOUT) == 0
+        assert patches(server) == []
+        server.put(CHIEF, {"status": {**ended("SuccessCriteriaMet", "Complete"), "succeeded": 1, "failed": 1}})
+        for request in RELEASES:
+            server.wait_for(request)
+        # What serves has served until now, and ends when it is told to, as when its pods are scaled away.
+        codes = cluster.stop()
+        assert {name.partition("-")[0] for name in codes} == {*SERVING}
+        assert set(codes.values()) == {0}
+        assert finisher.end() == 0
+    assert patches(server) == RELEASES
+    assert all(server.get(f"statefulsets/dist-mnist-{role}")["spec"]["replicas"] == 0 for role in SERVING)
+    # A busy machine may let a request wait for too long, which is tried again.
+    assert [line for line in finisher.log if "trying again" not in line] == [
+        f"{CHIEF}: waiting for its end",
+        f"{CHIEF}: is Complete",
+        *(f"statefulsets/dist-mnist-{role}: scaled to 0" for role in SERVING),
+        "finisher: everything is released",
+    ]
+
+
+@pytest.mark.parametrize(("on_failure", "released"), [("Release", RELEASES), ("Keep", [])])
+def test_a_chief_that_fails_for_good(
+    on_failure: str, released: Sequence[str], server: ApiServer, cluster: LocalCluster, tmp_path: Path
+) -> None:
+    arguments = [text for text in rendered_arguments() if not text.startswith("--on-failure")]
+    finisher = Finisher(server, tmp_path / "finisher.log", *arguments, f"--on-failure={on_failure}", faster=1)
+    with cluster, finisher:
+        server.put(CHIEF, {"status": {"active": 1, "ready": 1}})
+        cluster.wait_for_line(r"INFO step 100:", "chief", timeout=TIMEOUT)
+        cluster.kill("chief")
+        assert cluster.wait("chief", timeout=TIMEOUT) == -signal.SIGKILL
+        server.put(CHIEF, {"status": {**ended("FailureTarget", "Failed"), "failed": 1}})
+        assert finisher.end() == 0
+        assert {name.partition("-")[0] for name in cluster.stop()} == {*SERVING}
+    assert patches(server) == released
+    assert f"{CHIEF}: is Failed" in finisher.log

@@ -1,0 +1,18 @@
+"""The cluster of local processes: what it does where one of them crashes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.train.local_cluster import LocalCluster
+
+CRASHES = 'echo start >> "$0"; [ $(wc -l < "$0") -gt {crashes} ] || kill -SEGV $$'
+
+
+@pytest.mark.parametrize(("crashes", "code"), [(0, 0), (1, 0), (2, -11)])
+def test_a_chief_that_crashes_is_started_again_once(tmp_path: Path, crashes: int, code: int) -> None:
+    command = ["sh", "-c", CRASHES.format(crashes=crashes), str(tmp_path / "starts")]
+    with LocalCluster({"chief": ["a:2222"]}, command, tmp_path) as cluster:
+        assert cluster.wait("chief", timeout=60) == code
