@@ -1,5 +1,5 @@
 # Sets up, tests and checks the project: `make help`. All that it needs to begin with is Python 3.11 or newer;
-# `make tools` needs Go, and `make train` a Python that TensorFlow supports.
+# `make tools` needs Go, `make e2e` Debian and root too, and `make train` a Python that TensorFlow supports.
 
 SHELL         := bash
 .SHELLFLAGS   := -eu -o pipefail -c
@@ -16,6 +16,13 @@ PYTEST := $(PYTHON) -m pytest --quiet -n 2 --dist worksteal $(PYTEST_ARGS)
 # Of the tests in a folder of its own, each is run by the target that provides what it needs.
 PIP_ONLY := not train and not e2e
 
+# What the tests on real servers need: Debian's packages, and the programs that tests/e2e/tools/build builds.
+PACKAGES := containerd containernetworking-plugins iproute2 kmod nftables procps redis-server runc util-linux
+SERVERS  := etcd kubernetes kwok coredns source-controller kustomize-controller helm-controller argocd training-operator
+
+# pytest's exit code where none of its tests is what PYTEST_ARGS asks for; CI asks for all of them.
+NO_TESTS := [[ $$? = 5 && -z $${CI:-} ]]
+
 # Folders that `tfgen render` writes.
 RENDERED := charts overlays .tfgen
 EXAMPLES := $(sort $(wildcard examples/*/job.yaml))
@@ -24,7 +31,7 @@ REQUIREMENTS := $(sort $(wildcard examples/*/requirements.txt))
 
 .PHONY: help
 help: ## Lists the targets
-	@sed -En 's/^([a-z]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r target text; do \
+	@sed -En 's/^([a-z0-9]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r target text; do \
 	  printf '  make %-8s %s\n' "$$target" "$$text"; done
 	@echo "  PYTEST_ARGS='-k chart -x' goes on to pytest."
 
@@ -45,11 +52,11 @@ test: $(VENV)/.with-test ## Runs the tests that need only pip (some are skipped 
 check: lint test drift ## Runs all that must hold before a commit
 
 .PHONY: lint
-lint: $(VENV)/.with-test $(VENV)/.with-dev ## Checks format, style and types
+lint: $(VENV)/.with-test $(VENV)/.with-e2e $(VENV)/.with-dev ## Checks format, style and types
 	@$(PYTHON) -m ruff format --quiet --check
 	@$(PYTHON) -m ruff check --quiet
 	@$(PYTHON) -m mypy --no-error-summary
-	@$(PYTHON) -m mypy --no-error-summary tests/tools.py tests/conftest.py
+	@$(PYTHON) -m mypy --no-error-summary -m tests.tools -m tests.conftest -p tests.e2e
 
 .PHONY: drift
 drift: $(VENV)/.installed ## Fails where charts/ and overlays/ are not what the examples render to
@@ -60,11 +67,12 @@ drift: $(VENV)/.installed ## Fails where charts/ and overlays/ are not what the 
 
 .PHONY: render
 render: $(VENV)/.installed ## Renders the examples into charts/ and overlays/
-	@$(TFGEN) render $(EXAMPLES)
+	@$(TFGEN) render --upgrade $(EXAMPLES)
 
 .PHONY: schema
-schema: $(VENV)/.installed ## Writes the environments' part of the job schema anew
+schema: $(VENV)/.installed ## Writes the derived schemas anew: of environments and of tfgen.yaml
 	@$(PYTHON) -m tfgen.environment_schema
+	@$(PYTHON) -m tfgen.defaults_schema
 
 .PHONY: format
 format: $(VENV)/.with-dev ## Formats the code, and mends the style where that is safe
@@ -75,12 +83,31 @@ format: $(VENV)/.with-dev ## Formats the code, and mends the style where that is
 tools: ## Builds Helm, kustomize and kubeconform for the tests, at pinned versions (minutes, once)
 	@tests/e2e/tools/build helm kustomize kubeconform
 
+.PHONY: servers
+servers: tools ## Builds Kubernetes, etcd, KWOK and CoreDNS for the tests, at pinned versions (minutes, once)
+	@tests/e2e/tools/build $(SERVERS)
+
+.PHONY: e2e
+e2e: $(VENV)/.with-test $(VENV)/.with-e2e packages servers images ## Runs the tests on real servers (Debian, as root)
+	@$(PYTEST) --dist loadgroup -m e2e --ignore tests/e2e/node || $(NO_TESTS)
+	@$(PYTEST) -n 0 -m e2e tests/e2e/node || $(NO_TESTS)
+
+.PHONY: images
+images: $(VENV)/.with-test packages
+	@$(PYTHON) -m tests.e2e.images
+
+.PHONY: packages
+packages:
+	@missing=$$(for package in $(PACKAGES); do dpkg --status $$package >/dev/null 2>&1 || echo $$package; done); \
+	[[ -z $$missing ]] || { apt-get update --quiet=2 && \
+	  apt-get install --yes --quiet=2 --no-install-recommends $$missing >/dev/null; }
+
 .PHONY: train
 train: $(VENV)/.with-test $(VENV)/.with-examples ## Trains the examples with TensorFlow, as local processes
 	@$(PYTEST) -n 0 -m train
 
 .PHONY: bench
-bench: $(VENV)/.installed ## Times tfgen beside Helm (needs `make tools`), and 1,000 jobs
+bench: $(VENV)/.installed ## Times tfgen beside Helm (needs `make tools`), and with many jobs
 	@$(PYTHON) tests/bench/render.py --many
 
 .PHONY: clean
