@@ -165,11 +165,12 @@ def unreachable(role: str, address: str) -> OSError | None:
 
 
 def training_step(
-    strategy: tf.distribute.Strategy, model: Classifier, step: tf.Variable, learning_rate: float
+    strategy: tf.distribute.Strategy, model: Classifier, step: tf.Variable, options: argparse.Namespace
 ) -> Callable[[Iterator[tuple[tf.Tensor, tf.Tensor]]], tf.Tensor]:
     """Return the function that a worker runs: take a batch, update the variables on the ps, return the loss.
 
-    Workers neither lock the variables nor wait for each other: asynchronous gradient descent.
+    Workers neither lock the variables nor wait for each other: asynchronous gradient descent. Its steps grow shorter
+    over the last third, or the last few would leave the accuracy to chance (0.82 to 0.98 from one step to another).
     """
 
     def update(images: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
@@ -177,8 +178,10 @@ def training_step(
             losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=model(images))
             loss = tf.reduce_mean(losses)
         gradients = tape.gradient(loss, model.trainable_variables)
+        left = 1 - tf.cast(step, tf.float32) / options.steps
+        rate = options.learning_rate * tf.clip_by_value(3 * left, 0.0, 1.0)
         for variable, gradient in zip(model.trainable_variables, gradients, strict=True):
-            variable.assign_sub(learning_rate * gradient)
+            variable.assign_sub(rate * gradient)
         step.assign_add(1)
         return loss
 
@@ -206,7 +209,7 @@ def train(resolver: tf.distribute.cluster_resolver.ClusterResolver, options: arg
         checkpoint.restore(manager.latest_checkpoint, options=CHIEF_IO)
         log.info("resumed from %s at step %d", manager.latest_checkpoint, int(step))
 
-    run_step = training_step(strategy, model, step, options.learning_rate)
+    run_step = training_step(strategy, model, step, options)
     batches = iter(coordinator.create_per_worker_dataset(lambda: training_batches(options.batch_size)))
     summaries = tf.summary.create_file_writer(f"{options.model_dir}/logs/train")
     while (done := int(step)) < options.steps:
@@ -278,7 +281,7 @@ def parse_arguments() -> argparse.Namespace:
         ("--model-dir", str, "/tmp/model", "folder for checkpoints, summaries and the exported model"),
         ("--steps", positive, "600", "batches to train on, over all workers and starts"),
         ("--batch-size", positive, "64", "images in a batch"),
-        ("--learning-rate", float, "0.05", "step size of the gradient descent"),
+        ("--learning-rate", float, "0.05", "step size of the gradient descent, which falls to 0 over the last third"),
         ("--checkpoint-every", positive, "100", "batches from one checkpoint to the next"),
     ):
         variable = flag.removeprefix("--").replace("-", "_").upper()
