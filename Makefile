@@ -104,7 +104,7 @@ packages:
 
 .PHONY: train
 train: $(VENV)/.with-test $(VENV)/.with-examples ## Trains the examples with TensorFlow, as local processes
-	@$(PYTEST) -n 0 -m train
+	@$(PYTEST) -n 0 tests/train
 
 .PHONY: bench
 bench: $(VENV)/.installed ## Times tfgen beside Helm (needs `make tools`), and with many jobs
