@@ -49,7 +49,8 @@ def check(content: str | bytes, file: str, under: Source | None = None) -> Check
 def check_all(sources: Iterable[Source]) -> Checked:
     """Check several files together, each with the defaults under it.
 
-    Where a team's defaults have errors, they alone are reported: what the jobs would be is not known.
+    Where a team's defaults have errors, what the jobs would be is not known: of those, only what is wrong with their
+    own keys and values is reported.
     """
     documents: list[Document] = []
     accepted: list[Document] = []
@@ -68,7 +69,7 @@ def check_all(sources: Iterable[Source]) -> Checked:
         for read in parsed.documents:
             document = defaults.under(read, team.defaults) if team.defaults else read
             documents.append(document)
-            found = () if team.problems else schema.check(document)
+            found = schema.check_alone(document) if team.problems else schema.check(document)
             problems += (problem for problem in found if (problem.file, problem.position) not in refused)
             if not found and not team.problems:
                 accepted.append(document)

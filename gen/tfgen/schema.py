@@ -29,6 +29,11 @@ if TYPE_CHECKING:
 # More than are ever said, since some are left unsaid; so a file of nothing but mistakes takes no time.
 _MOST_ERRORS = 4 * schema_messages.MOST
 
+# What is said of a key or a value by itself. A missing key, or a choice between two, may be the defaults' to mend.
+_OF_THE_VALUE = frozenset(
+    ("duplicate-item", "out-of-range", "quantity", "too-long", "too-many", "unknown-key", "wrong-format", "wrong-type")
+)
+
 __all__ = ["check", "findings", "load", "text"]
 
 
@@ -43,6 +48,13 @@ def check(document: Document) -> tuple[Problem, ...]:
         for name in data["spec"].get("environments", {}):
             problems += _environment(document, name)
     return in_order(problems)
+
+
+def check_alone(document: Document) -> tuple[Problem, ...]:
+    """What is wrong with a job whatever the defaults under it say: what no default could add, remove or choose."""
+    data = _without_nulls(document.data)
+    found = schema_messages.translate(View(document, data, load()), findings(data))
+    return in_order(problem for problem in found if problem.rule in _OF_THE_VALUE)
 
 
 def check_defaults(document: Document) -> tuple[Problem, ...]:
@@ -124,6 +136,13 @@ def _paths(data: Any, pointer: Sequence[str | int], instance: Any) -> Iterator[P
     if not found and isinstance(data, dict) and "" in data:
         for path in _paths(data[""], pointer, instance):
             yield ("", *path)
+
+
+def _without_nulls(value: Any) -> Any:
+    """The value without the keys that only remove a default."""
+    if isinstance(value, dict):
+        return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
+    return value
 
 
 def _steps(data: Any, first: str | int) -> list[str | int]:

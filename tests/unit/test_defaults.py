@@ -150,8 +150,14 @@ def test_each_problem_stands_at_its_own_file() -> None:
           tolerations: [{key: gpu, operatr: Exists}]
           environments: {dev: {run: "2"}}
         """
-    assert as_text(checked(team, {"roles": {"wroker": {}}}).problems) == dedent(
+    # Of the job, only what no default could mend: not the missing image, nor the null, which may remove a default.
+    spec = {"retries": "3", "env": {"A": None}, "roles": {"wroker": {}}}
+    assert as_text(checked(team, spec).problems) == dedent(
         """\
+        job.yaml:1:108: spec.retries: found the text "3", expected an integer from 0 to 1000; \
+write it without quotes [wrong-type]
+        job.yaml:1:143: unknown key "wroker" in spec.roles; did you mean "worker"? \
+(allowed: chief, evaluator, ps, worker) [unknown-key]
         tfgen.yaml:3:11: registry: found "registry.example.com/ml/", expected a host, and folders after it, such as \
 registry.example.com/ml, without a "/" at the end [wrong-format]
         tfgen.yaml:5:3: unknown key "run" in spec; each job says that itself, \
@@ -189,7 +195,7 @@ def test_the_defaults_are_one_document(extra: str, message: str) -> None:
 
 
 def test_the_file_is_no_job() -> None:
-    (problem,) = check("a: b", "job.yaml", Source("tfgen.yaml", "kind: TrainingJob")).problems
+    (problem,) = check("{}", "job.yaml", Source("tfgen.yaml", "kind: TrainingJob")).problems
     assert (problem.file, problem.rule) == ("tfgen.yaml", "wrong-kind")
 
 
