@@ -42,6 +42,15 @@ _POD_LISTS: Final = ("containers", "volumes")
 _CONTAINER_LISTS: Final = ("env", "ports", "volumeMounts")
 
 _RESERVED: Final = ("app.kubernetes.io/", "helm.sh/", "tfgen/")
+# https://kubernetes.io/docs/reference/labels-annotations-taints/, and what the operators' own sources write.
+_CONTROLLERS: Final = (
+    "batch.kubernetes.io/",
+    "statefulset.kubernetes.io/",
+    "apps.kubernetes.io/",
+    "training.kubeflow.org/",
+    "jobset.sigs.k8s.io/",
+)
+_OF_CONTROLLERS: Final = frozenset(("controller-revision-hash", "controller-uid", "job-name"))
 
 
 def _check(view: View) -> Iterator[Finding]:
@@ -74,6 +83,7 @@ def _metadata(view: View, role: RoleName, template: Part) -> Iterator[Finding]:
     for metadata in pod_parts.child(template, "metadata"):
         yield from _fields(metadata, role, (), ("labels", "annotations"))
         for labels in pod_parts.child(metadata, "labels"):
+            yield from _controllers(labels, "label")
             for key in labels.data:
                 if key.startswith(_RESERVED):
                     yield _own((*labels.path, key), f"the label {key}", "selectors need it")
@@ -82,11 +92,19 @@ def _metadata(view: View, role: RoleName, template: Part) -> Iterator[Finding]:
                 elif key in of_cloud:
                     yield _own((*labels.path, key), f"the label {key}", "cloud.eci says it")
         for notes in pod_parts.child(metadata, "annotations"):
+            yield from _controllers(notes, "annotation")
             for key in notes.data:
                 if key in bound.annotations:
                     yield _own((*notes.path, key), f"the annotation {key}", "it binds the pod to its gang")
                 elif key in of_cloud:
                     yield _own((*notes.path, key), f"the annotation {key}", "cloud.eci says it")
+
+
+def _controllers(keys: Part, what: str) -> Iterator[Finding]:
+    for key in keys.data:
+        if key.startswith(_CONTROLLERS) or key in _OF_CONTROLLERS:
+            message = f"podTemplate sets the {what} {key}, which a controller gives the pod itself; remove it"
+            yield Finding((*keys.path, key), message)
 
 
 def _binding(view: View, role: RoleName) -> Binding:
