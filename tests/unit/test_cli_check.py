@@ -7,6 +7,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from sarif_pydantic import Sarif
 
 from tests.command import Command
 from tests.tools import ROOT
@@ -252,7 +253,7 @@ def test_without_the_extra_the_way_to_it_is_said(job: Path, capsys: Printed, mon
 
 
 def test_sarif(job: Path, capsys: Printed) -> None:
-    """Against a closed schema of what tfgen writes, made from the specification."""
+    """Against a closed schema of what tfgen writes, made from the specification, and a reader that knows all of it."""
     Path("a b").mkdir()
     Path("a b/ä.yaml").write_text(OTHER.replace("replicas: 2", "replica: 2"), encoding="utf-8")
     job.write_text(CHANGED + "  env: {HUB_TOKEN: abc}\n", encoding="utf-8")
@@ -262,6 +263,8 @@ def test_sarif(job: Path, capsys: Printed) -> None:
     log = json.loads(out)
     schema = json.loads((ROOT / "tests" / "data" / "sarif-2.1.0.schema.json").read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator(schema).validate(log)
+    read = Sarif.model_validate(log)
+    assert read.model_dump(mode="json", by_alias=True, exclude_none=True) == log
     (run,) = log["runs"]
     assert [result["ruleId"] for result in run["results"]] == [
         "unknown-key", "new-run", "new-run", "plaintext-secret",
