@@ -13,6 +13,9 @@ import pytest
 from tests.command import Command
 from tests.tools import ROOT
 
+ALONE = {"PYTHONPATH": ""}
+"""Of whoever runs the tests, no folder that has another tfgen."""
+
 
 @pytest.fixture(scope="module")
 def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -71,12 +74,12 @@ def test_the_sdist_has_what_tests_and_builds_need(sdist):
 
 
 def test_the_wheel_is_what_runs(installed, tmp_path):
-    where = Command((installed / "python", "-c", "import tfgen; print(tfgen.__file__)"), cwd=tmp_path).run()
+    where = Command((installed / "python", "-c", "import tfgen; print(tfgen.__file__)"), cwd=tmp_path, env=ALONE).run()
     assert Path(where).is_relative_to(installed.parent)
 
 
 def test_tfgen_schema_prints_the_schema_outside_the_checkout(installed, tmp_path):
-    printed = Command((installed / "tfgen", "schema"), cwd=tmp_path).run(silent=True)
+    printed = Command((installed / "tfgen", "schema"), cwd=tmp_path, env=ALONE).run(silent=True)
     source = (ROOT / "schemas" / "trainingjob.v1alpha1.schema.json").read_text(encoding="utf-8")
     assert json.loads(printed) == json.loads(source)
 
@@ -84,12 +87,12 @@ def test_tfgen_schema_prints_the_schema_outside_the_checkout(installed, tmp_path
 @pytest.mark.parametrize("start", [("tfgen",), ("python", "-m", "tfgen")])
 def test_both_ways_to_start_are_one_program(installed, tmp_path, start):
     program, *args = start
-    printed = Command((installed / program, *args, "--help"), cwd=tmp_path).run(silent=True)
+    printed = Command((installed / program, *args, "--help"), cwd=tmp_path, env=ALONE).run(silent=True)
     assert printed.startswith("usage: tfgen ")
 
 
 def test_a_first_job_outside_the_checkout(installed, tmp_path):
-    Command((installed / "tfgen", "init", "first"), cwd=tmp_path).run()
+    Command((installed / "tfgen", "init", "first"), cwd=tmp_path, env=ALONE).run()
     (job,) = tmp_path.rglob("job.yaml")
-    Command((installed / "tfgen", "render", job, "--out", tmp_path / "out"), cwd=tmp_path).run()
+    Command((installed / "tfgen", "render", job, "--out", tmp_path / "out"), cwd=tmp_path, env=ALONE).run()
     assert (tmp_path / "out/charts/first/Chart.yaml").is_file()
