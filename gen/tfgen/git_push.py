@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import tempfile
 import time
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import Final
 
 from tfgen.errors import TfgenError, UsageError
 from tfgen.git_commit import RefusedError, Repository, wait
+from tfgen.ledger import LEDGER_FOLDER
 from tfgen.record import Record
 
 ATTEMPTS: Final = 50
@@ -86,8 +88,7 @@ def push(repository: Repository, to: Target) -> int:
         took_s = max(took_s, time.monotonic() - began)
         wait(attempt, took_s)
     raise RefusedError(
-        f"{to.remote} had something new each of {ATTEMPTS} times; the commit stays in {repository.branch}: "
-        "git pull --rebase && git push"
+        f"{to.remote} had something new each of {ATTEMPTS} times; the commit stays in {repository.branch}: try again"
     )
 
 
@@ -125,10 +126,29 @@ def _rebased(temporary: Repository, to: Target, onto: str) -> str:
             raise _failed(command.failure(done), temporary)
         raise RefusedError(
             f"{to.remote}/{to.branch} has another change of {_some(conflicts)}; the commit stays in "
-            f"{temporary.branch}, not pushed. To go on: git pull --rebase, take either side of what was rendered, "
-            "tfgen render, git rebase --continue, git push"
+            f"{temporary.branch}, not pushed. To go on:\n{_way_on(to, conflicts)}"
         )
     return os.fsdecode(temporary.git("rev-parse", "HEAD").output()).strip()
+
+
+def _way_on(to: Target, conflicts: list[str]) -> str:
+    """What to type, a line a step.
+
+    What the others rendered is taken as it is, so that a render can tell it from what was edited by hand; and while the
+    rebase waits, HEAD is theirs, so that the check sees a change of their run.
+    """
+    roots = sorted({name.partition(f"{LEDGER_FOLDER}/")[0] for name in conflicts if f"/{LEDGER_FOLDER}/" in f"/{name}"})
+    rendered = shlex.join(f":/{root}{folder}" for root in roots for folder in (LEDGER_FOLDER, "charts", "overlays"))
+    steps = [
+        f"git pull --rebase {shlex.join((to.remote, to.branch))}",
+        *([f"git restore --source HEAD --staged --worktree {rendered}  # theirs, for now"] if rendered else []),
+        "# in each file of yours that git has marked: keep one side, or what is right of both",
+        "tfgen render JOB... && tfgen check JOB...  # where that asks for a new run: tfgen rerun JOB, and again",
+        f"git add JOB... {rendered}".rstrip(),
+        "git rebase --continue",
+        "tfgen commit JOB... --push",
+    ]
+    return "\n".join(f"  {step}" for step in steps)
 
 
 def _failed(error: TfgenError, temporary: Repository) -> RefusedError:

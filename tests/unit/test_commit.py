@@ -455,11 +455,57 @@ def test_another_change_of_the_same_job(clone: Path, remote: Path, tmp_path: Pat
     write("jobs/mnist.yaml", QUEUE)
     said = run(capsys, "jobs", "--push", code=1)
     assert "origin/main has another change of jobs/mnist.yaml" in said
-    assert "git pull --rebase" in said
+    assert "\n  git pull --rebase origin main\n" in said
+    assert "git restore" not in said  # nothing that was rendered is in the way
     assert (subject(), subject(remote)) == (SUBJECT, "theirs")
     assert git("status", "--porcelain") == ""
     assert lines("worktree", "list")[1:] == []
     assert Path("jobs/mnist.yaml").read_text(encoding="utf-8") == QUEUE
+
+
+def test_the_way_on_leads_by_the_check_for_a_new_run(
+    clone: Path, remote: Path, tmp_path: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two change the worker, and both call their run 2: what lands last is a run of another name."""
+
+    def change(folder: Path, cpu: int) -> None:
+        monkeypatch.chdir(folder)
+        write("jobs/mnist.yaml", JOB.replace("replicas: 2", f"replicas: 2, resources: {{cpu: {cpu}}}"))
+        assert cli.run(["rerun", "jobs/mnist.yaml"]) == 0
+
+    def theirs(folder: Path) -> None:
+        change(folder, 3)
+        assert cli.run(["render", "jobs"]) == 0
+
+    other_clone(remote, tmp_path, theirs)
+    change(clone, 4)
+    mine = Path("jobs/mnist.yaml").read_text(encoding="utf-8")
+    said = run(capsys, "jobs", "--push", code=1)
+    steps = [line.strip() for line in said.splitlines() if line.startswith("  ")]
+    pull, restore, keep, again, *rest = [step.replace("JOB...", "jobs") for step in steps]
+
+    def shell(line: str, *, fails: bool = False) -> str:
+        tfgen = f'tfgen() {{ "{sys.executable}" -m tfgen "$@"; }}'
+        command = Command(("bash", "-c", f"{tfgen}; {line}"), env={"GIT_EDITOR": "true"})
+        if not fails:
+            return command.run()
+        with pytest.raises(CommandError) as raised:
+            command.run()
+        return raised.value.stdout + raised.value.stderr
+
+    assert "CONFLICT" in shell(pull, fails=True)
+    shell(restore)
+    assert keep.startswith("# ")
+    write("jobs/mnist.yaml", mine)
+    assert "[new-run]" in shell(again, fails=True)
+    shell("tfgen rerun jobs")
+    shell(again)
+    for step in rest:
+        shell(step)
+    assert [subject(remote), *lines("log", "--format=%s", folder=remote)[1:]] == [subject(), "theirs", "x"]
+    assert 'run: "3"' in git("show", "main:jobs/mnist.yaml", folder=remote)
+    assert git("status", "--porcelain") == ""
+    assert cli.run(["check", "jobs", "--against", "HEAD~1"]) == 0
 
 
 def test_a_dirty_file_that_the_remote_changed(clone: Path, remote: Path, tmp_path: Path, capsys: Printed) -> None:
