@@ -169,6 +169,14 @@ MUTATIONS: dict[str, Mutation] = {
         lambda o: container(o, "StatefulSet mnist-ps")["ports"].append({"name": "tensorflow", "containerPort": 1}),
         ["StatefulSet mnist-ps: 2 ports of its pod have the name tensorflow"],
     ),
+    "a container's name twice": (
+        lambda o: pod(o, "StatefulSet mnist-ps").update(initContainers=[{"name": "tensorflow", "image": "x:1"}]),
+        ["StatefulSet mnist-ps: several containers of its pod have the name tensorflow"],
+    ),
+    "a volume's name twice": (
+        lambda o: pod(o, "StatefulSet mnist-ps")["volumes"].append({"name": "data", "emptyDir": {}}),
+        ["StatefulSet mnist-ps: several volumes of its pod have the name data"],
+    ),
     "a worker less": (
         lambda o: o["StatefulSet mnist-worker"]["spec"].update(replicas=1),
         [f"{HOST} is beyond the 1 of StatefulSet mnist-worker", "PodGroup mnist: it waits for 4 pods, and 3 are in it"],

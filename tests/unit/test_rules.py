@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,9 @@ from tfgen.check import check
 from tfgen.document import parse
 from tfgen.holes import Scope, evaluate
 from tfgen.job import TrainingJob
+from tfgen.object_checks.fault import Objects
 from tfgen.objects.guards import guards
+from tfgen.render import plain_objects
 from tfgen.rules import ACROSS, RULES, guarded
 from tfgen.rules.plaintext_secret import RULES as PLAINTEXT_SECRET
 from tfgen.rules.view import View, views
@@ -232,3 +235,39 @@ spec:
     assert len(f"{name}-{'b' * 20}-worker-9") == 63
     found = [problem for problem in check(text, "job.yaml").problems if problem.rule == "host-name"]
     assert len(found) == problems
+
+
+@pytest.mark.parametrize("kind", ["StatefulSet", "Job", "TFJob", "VolcanoJob", "JobSet"])
+def test_every_name_in_a_pod_is_taken(kind: str) -> None:
+    """Whatever tfgen puts into a task's pod: a sidecar, or a volume of podTemplate, of that name is a problem."""
+    text = f"""\
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {{name: mnist}}
+spec:
+  image: registry.example.com/ml/mnist:1.4.0
+  workload: {{kind: {kind}}}
+  code: {{git: {{repository: git@git.example.com:ml/train.git, revision: v1, secretName: key}}}}
+  roles: {{chief: {{}}, ps: {{}}, worker: {{}}}}
+  storage: {{model: {{mountPath: /model, runs: Separate, claim: {{name: model}}}}}}
+  shm: 1Gi
+"""
+    tasks = [pods for pods in Objects(tuple(objects(text))).pods if (*pods.ports,)]
+    for pods in tasks:
+        names = [container["name"] for _, container in pods.containers]
+        volumes = [volume["name"] for volume in pods.spec["volumes"] if volume["name"] != "tmp"]  # that one is merged
+        role = pods.labels["tfgen/role"]
+        sidecars = ", ".join(f"{{name: {name}, image: x:1}}" for name in names)
+        beside = ", ".join(f"{{name: {name}, emptyDir: {{}}}}" for name in volumes)
+        template = f"{{spec: {{volumes: [{beside}]}}}}"
+        wrong = text.replace(f"{role}: {{}}", f"{role}: {{sidecars: [{sidecars}], podTemplate: {template}}}")
+        problems = check(wrong, "job.yaml").problems
+        assert {problem.rule for problem in problems} == {"duplicate-name"}
+        assert len(problems) == len(names) + len(volumes)
+    made = {container["name"] for pods in tasks for _, container in pods.containers}
+    assert made == {"fetch-code", "lock-model", "tensorflow"}
+
+
+def objects(text: str) -> list[dict[str, Any]]:
+    (document,) = check(text, "job.yaml").documents
+    return plain_objects(document.data)

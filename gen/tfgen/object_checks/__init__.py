@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from tfgen.object_checks import cluster, gang, ports, references, selectors
+from tfgen.object_checks import cluster, gang, names, ports, references, selectors
 from tfgen.object_checks.fault import Check, Fault, Objects
 
 CHECKS: Final[tuple[Check, ...]] = (
     cluster.check,
     gang.check,
+    names.check,
     ports.check,
     references.check,
     selectors.check,

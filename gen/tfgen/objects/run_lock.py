@@ -17,6 +17,7 @@ from tfgen.objects.values import own_or_job, value
 LOCKED: Final = Bound("locked", "map")
 
 _NAME: Final = Bound("name")
+_PREFIX: Final = "lock-"
 _FOLDER: Final = "/volume"
 _PROGRAM: Final = programs.text("run_lock")
 _DAYS: Final = 1_000_000  # tries, one a second: an earlier run may take as long as it likes
@@ -28,6 +29,11 @@ def locked(role: RoleName) -> Filtered:
     return Filtered(value("storage"), AllOf((storage.RUNS, AnyOf((Not(roles), Has(roles, role))))), item="storage")
 
 
+def container_name(volume: str) -> str:
+    """The name of the container that holds the lock of a volume."""
+    return f"{_PREFIX}{volume}"
+
+
 def containers(role: RoleName, profile: Profile, index_label: str) -> Each:
     """A container for each of them. The pod's controller, if it has one, puts its index into the label."""
     held = Text(("/tmp/.tfgen-lock-", _NAME))  # noqa: S108 - the pod's own emptyDir
@@ -35,7 +41,7 @@ def containers(role: RoleName, profile: Profile, index_label: str) -> Each:
     if index_label:
         index = {"valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{index_label}']"}}}
     container: Node = {
-        "name": Text(("lock-", _NAME)),
+        "name": Text((_PREFIX, _NAME)),
         "image": own_or_job(role, "image"),
         "imagePullPolicy": given(own_or_job(role, "imagePullPolicy")),
         "restartPolicy": "Always",
