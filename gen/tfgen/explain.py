@@ -87,7 +87,7 @@ def _inside(schema: Schema, found: _Found, step: str | int) -> _Found:
     owner = _items(schema, found.node)
     node = entry(schema, owner, step)
     if node is None:
-        hint = hint_for_key(step, owner, schema) if is_record(owner) else ", which has no keys"
+        hint = hint_for_key(step, owner, schema, found.path) if is_record(owner) else ", which has no keys"
         raise UsageError(f"unknown key {shown(step)} in {_name(found.path)}{hint}")
     return _Found((*found.path, step), node, node.get("x-tunable", found.tunable))
 

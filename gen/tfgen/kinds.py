@@ -183,7 +183,7 @@ _VOLCANO_JOB: Final = Facts(
             ("", "Chief", "AllWorkers"),
             "its TaskCompleted is the end of all tasks of a role; take AllWorkers, a chief, or the kind Job or TFJob",
         ),
-        Only("gang.scheduler", ("volcano",), "the job is Volcano's own; take the kind Job"),
+        Only("gang.scheduler", ("volcano",), "the job is Volcano's own; say volcano, or take another kind"),
     ),
 )
 

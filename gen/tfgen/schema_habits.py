@@ -22,12 +22,20 @@ from tfgen.yaml_text import scalar
 _ANY: Final = "*"
 
 _HABITS: Final[Mapping[tuple[str, ...], str]] = {
+    ("env", _ANY, "value"): "write it in its place, {{{name}: {value}}}",
     ("env", _ANY, "valueFrom"): "write what is in it in its place, {name}: {value}",
+    ("gpu", "model"): "write product: {value}",
+    ("gpu", "type"): "write product: {value}",
     ("resources", "amd.com/gpu"): "write gpu: {{count: {value}, resource: amd.com/gpu}}",
     ("resources", "ephemeral-storage"): "write requests: {{ephemeral-storage: {value}}}",
     ("resources", "nvidia.com/gpu"): "write gpu: {{count: {value}}}",
     ("roles", "chief", "replicas"): "there is always one chief; remove it",
     ("roles", "evaluator", "replicas"): "there is always one evaluator; remove it",
+    ("security", "allowPrivilegeEscalation"): "profile restricted, the default, forbids it; remove it",
+    ("security", "capabilities"): "profile restricted, the default, drops them; remove it",
+    ("security", "privileged"): "write profile: privileged for what no other profile allows",
+    ("security", "runAsNonRoot"): "profile restricted, the default, sets it; remove it",
+    ("security", "seccompProfile"): "profile restricted, the default, sets it, and so does baseline; remove it",
     ("spec", "environments", _ANY, "resumeFrom"): "each job says that itself",
     ("spec", "environments", _ANY, "run"): "each job says that itself",
     ("spec", "resumeFrom"): "each job says that itself, and so does each of its environments",
@@ -35,10 +43,13 @@ _HABITS: Final[Mapping[tuple[str, ...], str]] = {
     ("spec", "run"): "each job says that itself, and so does each of its environments",
     ("spec", "volumes"): "write storage: {value}, each with its mountPath",
     ("storage", _ANY, "claim", "claimName"): "write name: {value}",
-    ("storage", _ANY, "persistentVolumeClaim"): "write claim: {value}",
+    ("storage", _ANY, "path"): "write mountPath: {value} for where it is mounted, and subPath for a folder within it",
+    ("storage", _ANY, "persistentVolumeClaim"): "write claim: {named}",
+    ("storage", _ANY, "pvc"): "write claim: {named}",
     ("volumeMounts",): "a volume of spec.storage has its mountPath itself, and in for the roles that mount it",
 }
-"""By the end of a key's path, what to do; `name` is the key around it, `value` what it has, in our words."""
+"""By the end of a key's path, what to do; `name` is the key around it, `value` what it has, in our words, and `named`
+the same where a text is a name."""
 
 _OUR_KEYS: Final = {"persistentVolumeClaim": "claim", "claimName": "name"}
 _WRAPPERS: Final = ("value", "valueFrom")
@@ -53,7 +64,10 @@ def instead(path: Path, value: Any) -> str:
     for end, advice in _HABITS.items():
         if _ends(path, end):
             around = "".join(map(str, path[-2:-1]))
-            return f"; {advice.format(name=_scalar(around), value=_shown(value))}"
+            named = {"name": value} if isinstance(value, str) else value
+            # What a variable's value looks like, its own name says; of the rest, no name does.
+            said = _shown(value, around if end[-1] in _WRAPPERS else "")
+            return f"; {advice.format(name=_scalar(around), value=said, named=_shown(named))}"
     if isinstance(value, list) and _by_name(value):
         return f"; write them by name: {_shown(value)}"
     return ""
@@ -64,12 +78,13 @@ def _ends(path: Path, end: Sequence[str]) -> bool:
     return len(tail) == len(end) and all(want in (_ANY, step) for want, step in zip(end, tail, strict=True))
 
 
-def _shown(value: Any) -> str:
+def _shown(value: Any, name: str = "") -> str:
     """A value in our words, as YAML in one line; of what has names, the first."""
-    ours = _ours("", value)
-    text = _flow(ours)
+    text = flow(_ours(name, value))
     if isinstance(value, list) and len(value) > 1 and _by_name(value):
         text = f"{text[:-1]}, ...}}"
+    if not isinstance(value, (Mapping, list)):
+        return text if len(text) <= _LONGEST else "..."
     return text if value and len(text) <= _LONGEST else "{...}"
 
 
@@ -92,11 +107,12 @@ def _by_name(items: Sequence[Any]) -> tuple[str, Any] | None:
     return first["name"], {key: inner for key, inner in first.items() if key != "name"}
 
 
-def _flow(value: Any) -> str:
+def flow(value: Any) -> str:
+    """A value as YAML in one line."""
     if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{_scalar(key)}: {_flow(inner)}' for key, inner in value.items())}}}"
+        return f"{{{', '.join(f'{_scalar(key)}: {flow(inner)}' for key, inner in value.items())}}}"
     if isinstance(value, list):
-        return f"[{', '.join(map(_flow, value))}]"
+        return f"[{', '.join(map(flow, value))}]"
     return _scalar(value)
 
 

@@ -16,7 +16,18 @@ from typing import TYPE_CHECKING, Any
 from tfgen import schema_file
 from tfgen.problems import Problem, shown
 from tfgen.record import Record
-from tfgen.schema_words import choices, either, expected, hint_for_key, integers, json_types, meant, nearest, path_name
+from tfgen.schema_words import (
+    NEAR,
+    choices,
+    either,
+    expected,
+    hint_for_key,
+    integers,
+    json_types,
+    meant,
+    nearest,
+    path_name,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -165,7 +176,7 @@ def _unknown_key(view: View, finding: Finding) -> Iterator[Problem]:
             yield _not_tunable(view, path)
         else:
             owner = {"propertyNames": finding.node} if finding.of_key else finding.node
-            hint = _instead(view, path) or hint_for_key(key, owner, view.schema)
+            hint = _instead(view, path) or hint_for_key(key, owner, view.schema, finding.path)
             message = f"unknown key {shown(key)} in {view.name(finding.path)}{hint}"
             yield view.problem(path, message, "unknown-key", at_key=True)
 
@@ -214,7 +225,10 @@ def _wrong_type(view: View, finding: Finding) -> Iterator[Problem]:
         return
     text = view.text(finding.path) or ""
     hint = _instead(view, finding.path) if json_types(finding.node) == ["object"] else ""
+    hint = hint or _as_only_key(value, finding.node)
     wanted = expected(finding.node) + ("" if hint else _such_as(view, finding))
+    if not isinstance(value, (str, bool)) and text and "string" in json_types(finding.node):
+        wanted = _form(text, finding.node) or wanted
     message = f"{view.name(finding.path)}: found {_found(value, text)}, expected {wanted}"
     yield view.problem(finding.path, message + (hint or _hint(value, text, finding.node)), "wrong-type")
 
@@ -231,7 +245,7 @@ def _not_allowed(view: View, finding: Finding) -> Iterator[Problem]:
         return
     value = view.value(finding.path)
     message = f"{view.name(finding.path)}: found {shown(value)}, expected {expected(finding.node)}"
-    yield view.problem(finding.path, message + meant(nearest(value, finding.node["enum"])), "not-allowed")
+    yield view.problem(finding.path, message + meant(nearest(value, finding.node["enum"], NEAR)), "not-allowed")
 
 
 def _out_of_range(view: View, finding: Finding) -> Iterator[Problem]:
@@ -359,7 +373,25 @@ def _hint(value: Any, text: str, node: Schema) -> str:
     if value is None:
         empty = next((_EMPTY[kind] for kind in json_types(node) if kind in _EMPTY), None)
         return f"; write {empty} for an empty one" if empty else ""
-    return f'; quote it: "{text}"' if "string" in json_types(node) else ""
+    return f'; quote it: "{text}"' if "string" in json_types(node) and not _form(text, node) else ""
+
+
+def _form(text: str, node: Schema) -> str:
+    """What a text must be, where this one is not that."""
+    if "enum" in node and text not in node["enum"]:
+        return expected(node)
+    fits = re.search(node.get("pattern", ""), text)
+    return "" if fits else str(node["x-pattern-says"])
+
+
+def _as_only_key(value: Any, node: Schema) -> str:
+    """`{name: hub}` for `hub`, where a mapping needs one key only."""
+    needed = node.get("required", ())
+    if not isinstance(value, str) or json_types(node) != ["object"] or len(needed) != 1:
+        return ""
+    from tfgen.schema_habits import flow
+
+    return f"; write {flow({needed[0]: value})}"
 
 
 def _such_as(view: View, finding: Finding) -> str:

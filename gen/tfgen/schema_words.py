@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from tfgen import schema_file
 from tfgen.problems import shown
-from tfgen.schema_file import resolve
+from tfgen.schema_file import is_record, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,6 +27,8 @@ _TYPE_NAMES = {
     "null": "null",
 }
 _LARGEST = 2**53 - 1
+NEAR = 0.8
+"""How much two names have in common of which one is surely the other misspelt: case, a letter, an s."""
 _SHORT_LIST = 12
 """Names; a longer list of what is allowed hides what was wrong."""
 
@@ -63,11 +66,18 @@ def choices(node: Schema) -> list[str]:
     return [key for choice in node["oneOf"] for key in choice["required"]]
 
 
-def hint_for_key(key: str, owner: Schema, schema: Schema) -> str:
-    """What was probably meant by a key that a mapping does not have, and what is allowed where that is short."""
+def hint_for_key(key: str, owner: Schema, schema: Schema, path: Path = ()) -> str:
+    """What was probably meant by a key that the mapping at a path does not have, and what is allowed if short."""
     known = owner["properties"] if "properties" in owner else owner["propertyNames"]["enum"]
     listed = f" (allowed: {', '.join(sorted(known))})" if len(known) <= _SHORT_LIST else ""
-    found = _in_our_words(key, known) or nearest(key, known) or _nested(key, owner, schema) or _of_spec(key, schema)
+    found = (
+        _in_our_words(key, known)
+        or nearest(key, known, NEAR)
+        or _nested(key, owner, schema)
+        or _around(key, path, schema)
+        or nearest(key, known)
+        or _of_spec(key, schema)
+    )
     return meant(found) + listed
 
 
@@ -109,17 +119,29 @@ def _nested(key: str, owner: Schema, schema: Schema) -> str | None:
     return None
 
 
+def _around(key: str, path: Path, schema: Schema) -> str | None:
+    """`spec.gitops.createNamespace` for a `createNamespace` that stands deeper in `spec.gitops`."""
+    for end in range(len(path) - 1, 0, -1):
+        owner = schema_file.node(schema, path[:end])
+        if owner is not None and is_record(owner) and key in owner["properties"]:
+            return path_name((*path[:end], key))
+    return None
+
+
 def meant(name: str | None) -> str:
     """A question for the nearest known name."""
     return f"; did you mean {shown(name)}?" if name else ""
 
 
-def nearest(name: Any, known: Iterable[str]) -> str | None:
-    """The known name that was probably meant. Case is what people get wrong first, so it does not count."""
+def nearest(name: Any, known: Iterable[str], least: float = 0.6) -> str | None:
+    """The known name that was probably meant, if at least that part of the two is the same.
+
+    Case is what people get wrong first, so it does not count.
+    """
     from difflib import get_close_matches  # 5 ms, which a valid job need not pay
 
     by_lower = {choice.lower(): choice for choice in known if choice}
-    found = get_close_matches(str(name).lower(), by_lower, n=1)
+    found = get_close_matches(str(name).lower(), by_lower, n=1, cutoff=least)
     return by_lower[found[0]] if found else None
 
 

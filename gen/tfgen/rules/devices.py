@@ -90,6 +90,22 @@ def _gpu_counts(view: View) -> Iterator[Finding]:
                     yield Finding((*path, *key, device), message)
 
 
+def _products(view: View) -> Iterator[Finding]:
+    for role, path, said in _resources(view):
+        product, label = said["gpu"]["product"], said["gpu"]["productLabel"]
+        for selector in (("roles", role, "nodeSelector"), ("nodeSelector",)):
+            labels = view.values["roles"][role]["nodeSelector"] if selector[1:] else view.values["nodeSelector"]
+            if label not in labels:
+                continue
+            if product and labels[label] != product:
+                message = (
+                    f"role {role} has gpu.product {product}, and its nodeSelector has {labels[label]} for {label}, "
+                    "which wins over it; say the product in gpu.product alone"
+                )
+                yield Finding(view.blamed((*selector, label), (*path, "gpu", "product")), message)
+            break
+
+
 def _of_volcano(view: View) -> Iterator[Finding]:
     structure = view.job.structure
     if structure.kind == "VolcanoJob" or (structure.gang == "volcano" and view.values["gang"]["enabled"]):
@@ -127,6 +143,7 @@ RULES: Final = (
     Rule("device-in-parts", "error", "A device is asked for in parts.", _in_parts),
     Rule("device-request", "error", "A device is requested without the same limit.", _without_limit),
     Rule("gpu-count", "error", "A number of GPUs contradicts another, or is none.", _gpu_counts),
+    Rule("gpu-product", "error", "A GPU's product contradicts the node selector.", _products),
     Rule("vgpu-scheduler", "warning", "A GPU of Volcano's is asked for where another scheduler works.", _of_volcano),
     Rule("legacy-gpu", "error", "A GPU is asked for by a name that Kubernetes has given up.", _legacy),
 )

@@ -10,13 +10,14 @@ from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
 from tfgen.schema_words import either
 
-# The kinds that make all tasks of one object, of those that Kueue knows (https://kueue.sigs.k8s.io/docs/tasks/run/).
+_OBJECT_A_ROLE: Final[tuple[WorkloadKind, ...]] = ("StatefulSet", "Job")
+# Of the others, those that Kueue knows (https://kueue.sigs.k8s.io/docs/tasks/run/).
 _ONE_OBJECT: Final[tuple[WorkloadKind, ...]] = ("TFJob", "JobSet")
 
 
 def _check(view: View) -> Iterator[Finding]:
     structure = view.job.structure
-    if view.environment is not None or structure.gang != "kueue" or structure.kind in _ONE_OBJECT:
+    if view.environment is not None or structure.gang != "kueue" or structure.kind not in _OBJECT_A_ROLE:
         return  # the structure is the same in every environment
     roles = [role.name for role in structure.roles if role.name != "evaluator"]
     if len(roles) > 1:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from tfgen import kinds
 from tfgen.document import Path
 from tfgen.objects import resources
 from tfgen.rules.rule import Finding, Rule
@@ -15,7 +16,10 @@ from tfgen.workloads import WORKLOADS
 
 
 def _check(view: View) -> Iterator[Finding]:
-    yield from (Finding(path, f"{path_name(path)} does nothing: {why}") for path, why in _idle(view) if view.has(path))
+    for path, why in _idle(view):
+        # Of what the workload kind has no place for at all, the rule workload-kind speaks.
+        if view.has(path) and not kinds.lacking(view.spec, path):
+            yield Finding(path, f"{path_name(path)} does nothing: {why}")
 
 
 def _idle(view: View) -> Iterator[tuple[Path, str]]:
