@@ -30,7 +30,7 @@ Object = Mapping[str, Any]
 
 NAMESPACE = "ml"
 GROUPS = {"jobs": "batch", "statefulsets": "apps", "deployments": "apps"}
-PATIENCE = 30  # seconds that a test waits for what must come
+PATIENCE = 120  # seconds that a test waits for what must come
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,8 @@ import pytest
 
 from tfgen import programs
 
+PATIENCE_S = 120.0
+
 Start = Callable[..., "subprocess.Popen[str]"]
 
 
@@ -34,8 +36,8 @@ def start(tmp_path: Path) -> Iterator[Start]:
         process.communicate()
 
 
-def wait_for(path: Path, seconds: float = 20) -> None:
-    end = time.monotonic() + seconds
+def wait_for(path: Path) -> None:
+    end = time.monotonic() + PATIENCE_S
     while not path.exists():
         assert time.monotonic() < end, f"{path.name} did not come"
         time.sleep(0.05)
@@ -54,7 +56,7 @@ def test_the_next_run_waits_for_the_last_ones_end(start: Start, tmp_path: Path, 
     assert line(second) == "waiting for run 1, which writes to this volume"
     assert not (tmp_path / "held-2").exists()
     first.send_signal(end)
-    assert first.wait(20) == (0 if end == signal.SIGTERM else -signal.SIGKILL)
+    assert first.wait(PATIENCE_S) == (0 if end == signal.SIGTERM else -signal.SIGKILL)
     wait_for(tmp_path / "held-2")
     assert line(second) == "locked"
     assert (tmp_path / ".tfgen-run-lock").read_text(encoding="utf-8") == "run 2"
@@ -75,7 +77,7 @@ def test_a_volume_without_locks_ends_with_the_way_out(tmp_path: Path) -> None:
         [sys.executable, "-c", program, str(tmp_path), str(tmp_path / "held")],
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=PATIENCE_S,
     )
     assert done.returncode == 1
     assert "this volume knows no locks" in done.stderr
