@@ -276,6 +276,9 @@ def test_a_writer_that_is_really_killed_leaves_what_the_next_one_mends(tmp_path:
         with subprocess.Popen([sys.executable, "-c", WRITER, tmp_path], stdout=subprocess.PIPE, text=True) as writer:
             assert writer.stdout is not None
             assert writer.stdout.readline() == "ready\n"
+            while not (tmp_path / ".tfgen/mnist.json").exists():
+                assert writer.poll() is None, "the writer met a conflict"
+                time.sleep(0.01)
             time.sleep(0.05 + delays.random() * 0.1)
             assert writer.poll() is None, "the writer met a conflict"
             writer.send_signal(signal.SIGKILL)
