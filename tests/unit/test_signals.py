@@ -109,8 +109,9 @@ def test_render(number: signal.Signals, begun: str) -> None:
 def test_check_ends_its_workers(number: signal.Signals) -> None:
     tfgen("render", "jobs")
     commit_all()
-    is_alone = len(os.sched_getaffinity(0)) < 2
-    interrupted(number, lambda pid: is_alone or len(children(pid)) > 1, "check", "jobs")
+    # On one processor it has no workers; git, its child now and then, says that it has begun.
+    enough = 1 if len(os.sched_getaffinity(0)) < 2 else 2
+    interrupted(number, lambda pid: len(children(pid)) >= enough, "check", "jobs")
     assert git("status", "--porcelain") == ""
 
 
