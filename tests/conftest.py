@@ -16,6 +16,10 @@ E2E = "e2e"
 TIERS = ("train", E2E)
 """The folders of tests that need more than pip; a test there has the marker of the same name."""
 
+# A hook of git's, in which the tests may run, names its repository to every git that they start.
+for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"):
+    os.environ.pop(name, None)
+
 # No deadline: many properties run real programs, whose first start is slow.
 hypothesis.settings.register_profile("dev", deadline=None)
 # The same examples each time, so that a red run is due to its change; developers' runs search on.

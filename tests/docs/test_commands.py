@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import git_author
 from tests.command import Command
 from tests.tools import ROOT, helm_template, kustomize_build
 from tfgen import cli
@@ -48,7 +49,8 @@ def commands() -> list[object]:
 
 @pytest.mark.parametrize("session", sessions())
 def test_a_session_prints_what_the_document_shows(session: str, tmp_path: Path) -> None:
-    environment = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**git_author.VARIABLES, "PATH": path}
     for step in re.split(r"^\$ ", session, flags=re.MULTILINE)[1:]:
         command, _, shown = step.partition("\n")
         printed = Command(("bash", "-c", f"{command} 2>&1 || true"), cwd=tmp_path, env=environment).run()

@@ -44,7 +44,10 @@ def folder(tmp_path: Path) -> Path:
 
 
 def pytest_in(folder: Path, *args: str) -> str:
-    return Command((sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *args), cwd=folder).run()
+    # No colours, and no options of whoever runs the tests.
+    environment = {"PY_COLORS": "0", "PYTEST_ADDOPTS": ""}
+    argv = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *args)
+    return Command(argv, cwd=folder, env=environment).run()
 
 
 def test_skips_are_allowed(folder):
