@@ -33,7 +33,7 @@ class Command:
     """Variables set on top of this process's own."""
     stdin: str = ""
 
-    def run(self, *, silent: bool = False, timeout: float = 120) -> str:
+    def run(self, *, silent: bool = False, timeout: float = 600) -> str:
         """What the program writes to stdout.
 
         Args:

@@ -24,6 +24,10 @@ from tests.unit.test_cli import JOB
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
 WRONG = JOB.replace("replicas: 2", "replica: 2")
 
+PATIENT_PIP = {"PIP_RETRIES": "10", "PIP_DEFAULT_TIMEOUT": "60"}
+"""For an index that is far away or busy."""
+INSTALL_S = 1800.0
+
 
 def git(folder: Path, *arguments: str | Path) -> str:
     return Command(("git", *arguments), cwd=folder, env=git_author.VARIABLES).run()
@@ -63,7 +67,7 @@ def inputs(**given: str) -> dict[str, str]:
     return {**defaults, "against": "HEAD", **{name.replace("_", "-"): value for name, value in given.items()}}
 
 
-def bash(script: str, folder: Path, path: str, env: dict[str, str], timeout: float = 120) -> str:
+def bash(script: str, folder: Path, path: str, env: dict[str, str], timeout: float = 600) -> str:
     shell = ("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script)
     environment = {**git_author.VARIABLES, **env, "PATH": f"{path}{os.pathsep}{os.environ['PATH']}"}
     return Command(shell, cwd=folder, env=environment).run(timeout=timeout)
@@ -100,7 +104,7 @@ def test_the_action_as_a_runner_runs_it(repository: Path, checkout: Path, tmp_pa
     }
     python = str(Path(sys.executable).parent)
     try:
-        bash(install, repository, python, {**runner, **env}, timeout=600)
+        bash(install, repository, python, {**runner, **env, **PATIENT_PIP}, timeout=INSTALL_S)
     except CommandError as error:
         if "No matching distribution found" in error.stderr:
             pytest.skip("pip reaches no index")
@@ -152,12 +156,13 @@ def test_pre_commit_runs_the_hook(repository: Path, checkout: Path, tmp_path: Pa
     config: dict[str, Any] = {"repos": [{"repo": str(checkout), "rev": revision, "hooks": [{"id": "tfgen-check"}]}]}
     (repository / ".pre-commit-config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
     git(repository, "add", "--all")
-    environment = {**git_author.VARIABLES, "PRE_COMMIT_HOME": str(tmp_path / "cache"), "PRE_COMMIT_COLOR": "never"}
+    own = {"PRE_COMMIT_HOME": str(tmp_path / "cache"), "PRE_COMMIT_COLOR": "never"}
+    environment = {**git_author.VARIABLES, **PATIENT_PIP, **own}
     pre_commit = (sys.executable, "-m", "pre_commit")
     Command((*pre_commit, "install"), cwd=repository, env=environment).run()
     git_commit = Command(("git", "commit", "--quiet", "--message=x"), cwd=repository, env=environment)
     try:
-        git_commit.run(timeout=600)
+        git_commit.run(timeout=INSTALL_S)
     except CommandError as error:
         if "No matching distribution found" in error.stderr:
             pytest.skip("pip reaches no index")
@@ -166,6 +171,6 @@ def test_pre_commit_runs_the_hook(repository: Path, checkout: Path, tmp_path: Pa
     (repository / "overlays" / "mnist" / "base" / "service-mnist.yaml").write_text("# mine\n", encoding="utf-8")
     git(repository, "add", "--all")
     with pytest.raises(CommandError) as error:
-        git_commit.run(timeout=600)
+        git_commit.run()
     assert "overlays/mnist/base/service-mnist.yaml:1:1: " in error.value.stderr
     assert git(repository, "rev-list", "--count", "HEAD") == "2\n"
