@@ -150,7 +150,7 @@ class LocalCluster:
             self._crashed = True
             self.start("chief")
 
-    def stop(self, timeout: float = 10) -> dict[str, int]:
+    def stop(self, timeout: float = 60) -> dict[str, int]:
         """End by SIGTERM, and after `timeout` seconds by SIGKILL, what still runs; return those tasks' exit codes."""
         running = {name: process for name, process in self._processes.items() if process.poll() is None}
         for process in running.values():

@@ -84,8 +84,9 @@ def test_a_chief_that_fails_and_comes_back_releases_the_rest_once_it_is_done(
 
 @pytest.mark.parametrize(("on_failure", "released"), [("Release", RELEASES), ("Keep", [])])
 def test_a_chief_that_fails_for_good(
-    on_failure: str, released: Sequence[str], server: ApiServer, cluster: LocalCluster, tmp_path: Path
+    on_failure: str, released: Sequence[str], server: ApiServer, tmp_path: Path
 ) -> None:
+    cluster = local_cluster(tmp_path, tmp_path / "model", steps=1_000_000)  # more than it comes to
     arguments = [text for text in rendered_arguments() if not text.startswith("--on-failure")]
     finisher = Finisher(server, tmp_path / "finisher.log", *arguments, f"--on-failure={on_failure}", faster=1)
     with cluster, finisher:

@@ -13,20 +13,23 @@ from tests.tools import ROOT
 
 PROGRAM = ROOT / "examples" / "single-gpu" / "train.py"
 STEPS = 1500
+"""After the stop; those before it do no harm."""
+
+TIMEOUT = 600
 GOOD = 0.9
 """Accuracy that a trained model exceeds (it reaches 1.0); chance is 0.5."""
 
 
-def start(model_dir: Path) -> subprocess.Popen[str]:
+def start(model_dir: Path, steps: int) -> subprocess.Popen[str]:
     """The program as its container starts it, without a cluster; what it says comes on standard error."""
-    command = [sys.executable, PROGRAM, "--model-dir", model_dir, f"--steps={STEPS}", "--checkpoint-every=100"]
+    command = [sys.executable, PROGRAM, "--model-dir", model_dir, f"--steps={steps}", "--checkpoint-every=100"]
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
     environment.pop("TF_CONFIG", None)
     return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
 
 
 def test_a_job_that_is_stopped_loses_no_step(tmp_path: Path) -> None:
-    first = start(tmp_path)
+    first = start(tmp_path, steps=1_000_000)  # which it does not come to before it is stopped
     try:
         assert first.stderr
         said = ""
@@ -35,7 +38,7 @@ def test_a_job_that_is_stopped_loses_no_step(tmp_path: Path) -> None:
             assert line, said
             said += line
         first.send_signal(signal.SIGTERM)
-        said += first.communicate(timeout=120)[1]
+        said += first.communicate(timeout=TIMEOUT)[1]
     finally:
         first.kill()
     assert first.returncode == 128 + signal.SIGTERM, said
@@ -43,14 +46,15 @@ def test_a_job_that_is_stopped_loses_no_step(tmp_path: Path) -> None:
     saved = re.search(r"SIGTERM: saved \S+-(\d+)\n", said)
     assert saved, said
 
-    second = start(tmp_path)
+    steps = int(saved[1]) + STEPS
+    second = start(tmp_path, steps)
     try:
-        said = second.communicate(timeout=120)[1]
+        said = second.communicate(timeout=TIMEOUT)[1]
     finally:
         second.kill()
     assert second.returncode == 0, said
     assert f"at step {saved[1]}\n" in said
-    done = re.search(rf"done: step {STEPS}, accuracy ([\d.]+)\n", said)
+    done = re.search(rf"done: step {steps}, accuracy ([\d.]+)\n", said)
     assert done, said
     assert float(done[1]) > GOOD
     assert list((tmp_path / "logs").glob("events.*"))
