@@ -12,10 +12,17 @@ LOCK_PORT = 16400
 
 
 def free_port() -> int:
-    """A port that is free on every address now, for a server that listens on all of them."""
-    with socket.socket() as probe:
-        probe.bind(("", 0))
-        return int(probe.getsockname()[1])
+    """A port that is free on every address, for a server that listens on all of them.
+
+    It is this process's until it ends: a socket has it that never listens. A server that says SO_REUSEADDR, as Go's do,
+    can listen there all the same, and nobody else is given the port, be it for a connection's near end.
+    """
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    held.bind(("", 0))
+    port = int(held.getsockname()[1])
+    held.detach()  # open for as long as the process
+    return port
 
 
 class LoopbackAddress:
