@@ -60,8 +60,10 @@ def run(folder: Path, args: argparse.Namespace) -> int:
     folder.mkdir(parents=True)
     try:
         with _cluster(folder, args) as cluster:
-            (folder / READY).write_text(f"{os.getpid()}\n", encoding="utf-8")
             print(f"export KUBECONFIG={cluster.admin}", flush=True)
+            written = folder / f"{READY}.tmp"
+            written.write_text(f"{os.getpid()}\n", encoding="utf-8")
+            written.rename(folder / READY)  # whoever waits for it reads it, and what was printed
             signal.pause()
     except KeyboardInterrupt:
         pass

@@ -29,7 +29,7 @@ BRIDGE: Final = "tfgen-node"
 
 _CABLE: Final = "tfgen-cable"
 
-_PATIENCE = 30.0  # seconds
+_PATIENCE = 120.0  # seconds
 # A process whose parent has ended is this one's child, and ends unseen where its signal is ignored.
 _FIRST_PROCESS: Final = "trap '' CHLD; exec sleep infinity"
 # What programs write at a place of their own, and would leave behind there.
@@ -77,7 +77,7 @@ class Namespaces:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.end()
         if self._connected:
-            _remove_bridge()
+            _remove_cable()
         while self._made:
             self._made.pop().rmdir()
 
@@ -86,7 +86,7 @@ class Namespaces:
         enter = ("nsenter", f"--target={self._first}", "--net", "--mount", "--pid")
         return (*enter, "--", "setpriv", "--pdeathsig=TERM", "--", *argv)
 
-    def run(self, *argv: str | Path, stdin: str = "", timeout: float = 120) -> str:
+    def run(self, *argv: str | Path, stdin: str = "", timeout: float = 600) -> str:
         """What a program that runs in here writes to stdout; a CommandError where it fails."""
         return Command(self.command(argv), stdin=stdin).run(timeout=timeout)
 
@@ -99,7 +99,7 @@ class Namespaces:
             networks: Those that are reached through it, such as "10.244.0.0/24".
         """
         self.outside, self.inside = outside, inside
-        _remove_bridge()  # of a process that was killed
+        _remove_cable()  # of a process that was killed
         self._connected = True
         for outer in (
             f"link add {BRIDGE} type bridge",
@@ -138,6 +138,13 @@ class Namespaces:
         self._unshare, self._first = None, 0
 
 
-def _remove_bridge() -> None:
-    if Path("/sys/class/net", BRIDGE).exists():
-        Command(("ip", "link", "delete", BRIDGE)).run()
+def _remove_cable() -> None:
+    """Removes this machine's end, also where the kernel, which is in no hurry with the other one's, is about to."""
+    for name in (_CABLE, BRIDGE):
+        place = Path("/sys/class/net", name)
+        end = time.monotonic() + _PATIENCE
+        while place.exists() and time.monotonic() < end:
+            subprocess.run(("ip", "link", "delete", name), check=False)
+            time.sleep(0.02)
+        if place.exists():
+            raise RuntimeError(f"the network interface {name} stays (see the message above)")
