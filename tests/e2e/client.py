@@ -26,8 +26,8 @@ Object = dict[str, Any]
 
 T = TypeVar("T")
 
-PATIENCE = 120.0
-"""Seconds that a test waits for what must come."""
+PATIENCE = 600.0
+"""Seconds that a test waits for what must come: a busy machine of two cores may need minutes."""
 
 MANAGER = "tfgen-e2e"
 """The field manager of what a test applies."""

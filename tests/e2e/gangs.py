@@ -20,7 +20,7 @@ from typing import Self
 
 from tests.e2e.client import Client, Object
 
-MOMENTS = 20.0
+MOMENTS = 60.0
 """Seconds that binding a gang may take, on a machine at its limits."""
 
 

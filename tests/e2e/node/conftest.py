@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 
 GPUS = 3
-END = 120.0
+END = 600.0
 """Seconds that a test's pods have to end after it."""
 
 

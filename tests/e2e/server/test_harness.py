@@ -88,11 +88,11 @@ os.kill(os.getpid(), signal.{signal.SIGKILL.name})
 def test_a_person_has_a_cluster(tmp_path: Path) -> None:
     command = (sys.executable, "-m", "tests.e2e.cluster")
     folder = tmp_path / "cluster"
-    said = Command((*command, "up", "--nodes", "1", "--gpus", "2", "--folder", folder), cwd=ROOT).run(timeout=300)
+    said = Command((*command, "up", "--nodes", "1", "--gpus", "2", "--folder", folder), cwd=ROOT).run(timeout=1800)
     assert said == f"export KUBECONFIG={folder}/admin.kubeconfig\n"
     holder = int((folder / "ready").read_text())
     assert _runs(holder)
-    Command((*command, "down", "--folder", folder), cwd=ROOT).run(timeout=300)
+    Command((*command, "down", "--folder", folder), cwd=ROOT).run(timeout=1800)
     assert not _runs(holder)
     assert not [*tmp_path.iterdir()]
 

@@ -47,7 +47,7 @@ def _kubectl(*options: str) -> Apply:
 def _helm(*options: str) -> Apply:
     def upgrade(cluster: ControlPlane, job: Rendered, namespace: str) -> str:
         release: list[str | Path] = ["upgrade", "--install", job.name, job.chart, "--namespace", namespace]
-        return Command((helm_program(), *release, *options), env={"KUBECONFIG": str(cluster.admin)}).run(timeout=300)
+        return Command((helm_program(), *release, *options), env={"KUBECONFIG": str(cluster.admin)}).run(timeout=1800)
 
     return upgrade
 

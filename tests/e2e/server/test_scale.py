@@ -45,7 +45,7 @@ spec:
     worker: {replicas: 1}
 """
 
-PATIENCE = 1200.0
+PATIENCE = 3600.0
 """Seconds: a machine of two cores makes the 2,000 pods of 500 jobs in minutes."""
 
 

@@ -11,20 +11,20 @@ when it exits, and by the kernel where it is killed.
 from __future__ import annotations
 
 import atexit
+import http.client
 import os
 import resource
 import shlex
 import ssl
 import subprocess
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-PATIENCE = 120.0
+PATIENCE = 600.0
 """Seconds within which a server must be ready. It is ready in a few; a machine at its limits takes longer."""
 
 GRACE = 20.0
@@ -185,5 +185,5 @@ def answers(url: str, authority: Path | None = None) -> bool:
     try:
         with urllib.request.urlopen(url, timeout=5, context=context):
             return True
-    except (urllib.error.URLError, ConnectionError, TimeoutError):
+    except (OSError, http.client.HTTPException):  # of a server that is about to begin
         return False
