@@ -33,6 +33,14 @@ for _ in range(2):
 print(answer)
 """
 
+FETCH: Final = """
+import sys, urllib.request
+try:
+    print(urllib.request.urlopen(sys.argv[1], timeout=20).read().decode())
+except OSError as error:
+    print(error)
+"""
+
 
 class Probe:
     """The pod, once it runs.
@@ -78,9 +86,8 @@ class Probe:
         return self.run("python3", "-c", CONNECT, host, str(port)).strip()
 
     def fetch(self, url: str) -> str:
-        """What a GET from the pod gives."""
-        program = "import sys, urllib.request as r; print(r.urlopen(sys.argv[1], timeout=20).read().decode())"
-        return self.run("python3", "-c", program, url)
+        """What a GET from the pod gives, or why it gives nothing."""
+        return self.run("python3", "-c", FETCH, url)
 
     def run(self, *command: str) -> str:
         """What a command in the pod prints."""

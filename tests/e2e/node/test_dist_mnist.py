@@ -97,8 +97,9 @@ def test_a_killed_ps_costs_the_steps_since_the_last_checkpoint(job: MakeJob) -> 
     assert resumed[1] == resumed[2] == str(steps(before)[-1])
     assert only_forwards(steps(log), 900)
     assert final_accuracy(log) > GOOD
-    # The chief began again; those that serve did not have to.
-    assert len(training.pods("chief")) == 2
+    # The chief began again, and once more where it came before a worker had found the new ps (gRPC's back-off); those
+    # that serve did not have to.
+    assert len(training.pods("chief")) >= 2
     assert {pod["status"]["containerStatuses"][0]["restartCount"] for pod in training.pods("worker")} <= {0}
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
 
 from tests.e2e.node.node_job import NodeJob
 
 MakeJob = Callable[..., NodeJob]
 
+INDEX = "batch.kubernetes.io/job-completion-index"
 GOOD = 0.75
 """Accuracy that a model exceeds after these steps; chance is 0.1."""
 
@@ -30,6 +32,7 @@ def test_a_lost_worker_of_three_is_waited_for(job: MakeJob) -> None:
     accuracy = re.search(r"done: step 300, accuracy ([\d.]+)", log)
     assert accuracy, log
     assert float(accuracy[1]) > GOOD
-    # All began again, each once.
-    assert len(training.pods("worker")) == 6
+    # All began again; one that came before another had seen the loss may have done so twice.
+    starts = Counter(pod["metadata"]["labels"][INDEX] for pod in training.pods("worker"))
+    assert {index for index, number in starts.items() if number >= 2} == {"0", "1", "2"}
     assert (training.folders["model"] / "1" / "checkpoints" / "ckpt-300.index").exists()

@@ -37,7 +37,7 @@ def test_policies_hold_by_the_test_double(job: MakeJob, node: Node, namespace: s
     assert twin.connect(pod, 6006) == DROPPED
 
     # The way out is limited to the job's own pods and DNS: the name is found, the address is not reached.
-    assert stranger.connect(twin.address, PORT) == OPEN
+    eventually(lambda: stranger.connect(twin.address, PORT) == OPEN, "the twin's own port", PATIENCE)
     name = f"{twin.address.replace('.', '-')}.{elsewhere}.pod.cluster.local"
     found = training.run_in("worker", 0, "python3", "-c", f"import socket; print(socket.gethostbyname({name!r}))")
     assert found.strip() == twin.address

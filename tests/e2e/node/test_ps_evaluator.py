@@ -19,7 +19,7 @@ def test_evaluates_shows_and_ends(job: MakeJob, node: Node, namespace: str) -> N
         {
             "args": ["--steps=600", "--checkpoint-every=200"],
             "roles": {"ps": {"replicas": 1}, "worker": {"replicas": 1}},
-            "completion": {"evaluatorGrace": 45},
+            "completion": {"evaluatorGrace": 90},
             "network": {"egress": {"limited": True, "rules": [API_SERVER]}},
             "run": "1",
         },
