@@ -144,6 +144,10 @@ class Client:
             return False
         return True
 
+    def forget_kinds(self) -> None:
+        """Asks the server anew for what it offers."""
+        self._api.resources.invalidate_cache()
+
     def watch(self, kind: str, namespace: str | None = None, *, seconds: int) -> Iterator[tuple[str, Object]]:
         """What becomes of a kind's objects: first each that is there as ADDED, then each change, for some seconds."""
         for event in self._resource(kind).watch(namespace=namespace, timeout=seconds):

@@ -130,7 +130,7 @@ class ControlPlane:
         path = self.folder / f"{namespace}-{name}.kubeconfig"
         return write_kubeconfig(path, self.url, self.authority.certificate, self.client.token(name, namespace))
 
-    def kubectl(self, *args: str | Path, user: Path | None = None, stdin: str = "", timeout: float = 300) -> str:
+    def kubectl(self, *args: str | Path, user: Path | None = None, stdin: str = "", timeout: float = 1800) -> str:
         """What `kubectl ARGS...` prints within `timeout` seconds, as the administrator or as another user.
 
         Raises:
@@ -153,13 +153,39 @@ class ControlPlane:
 
     def install(self, definitions: Iterable[Object]) -> None:
         """Applies CustomResourceDefinitions, and returns when their kinds are served."""
-        names = {_name(self.client.apply(definition, force=True)) for definition in definitions}
+        applied = [self.client.apply(definition, force=True) for definition in definitions]
+        names = {_name(definition) for definition in applied}
+        kinds = {
+            (f"{definition['spec']['group']}/{version['name']}", definition["spec"]["names"]["kind"])
+            for definition in applied
+            for version in definition["spec"]["versions"]
+            if version["served"]
+        }
 
         def established() -> bool:
             there = self.client.list("CustomResourceDefinition")
             return names <= {_name(definition) for definition in there if _condition(definition, "Established")}
 
         eventually(established, f"the kinds of {', '.join(sorted(names))}")
+        # The list of what is served comes a little later.
+        eventually(lambda: all(self.client.serves(*kind) for kind in kinds), f"the list of {', '.join(sorted(names))}")
+
+    def uninstall(self) -> None:
+        """Removes all CustomResourceDefinitions, and returns when none of their kinds is served."""
+        there = [definition["spec"] for definition in self.client.list("CustomResourceDefinition")]
+        kinds = [
+            (f"{spec['group']}/{version['name']}", spec["names"]["kind"])
+            for spec in there
+            for version in spec["versions"]
+        ]
+        for spec in there:
+            self.client.delete("CustomResourceDefinition", f"{spec['names']['plural']}.{spec['group']}")
+
+        def gone() -> bool:
+            self.client.forget_kinds()
+            return not any(self.client.serves(*kind) for kind in kinds)
+
+        eventually(gone, "the end of the custom kinds")
 
     @property
     def url(self) -> str:

@@ -11,6 +11,7 @@ Each test is run once with either tool, in namespaces of its own; one marked `@e
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -20,12 +21,13 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests import git_author
 from tests.e2e.client import ApiError, Object, eventually
 from tests.e2e.conftest import dns_label, skipped_without_programs
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.custom_kinds import stand_in
 from tests.e2e.gitops.jobs import WAITS_FOR_ITS_CONSUMER
-from tests.e2e.gitops.repository import APPLICATION, HELM_RELEASE, KUSTOMIZATION, WAYS, Repository
+from tests.e2e.gitops.repository import APPLICATION, GIT_REPOSITORY, HELM_RELEASE, KUSTOMIZATION, WAYS, Repository
 from tests.e2e.servers import argocd as argocd_server
 from tests.e2e.servers import flux as flux_server
 from tests.e2e.servers.git_server import GitServer
@@ -46,6 +48,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def cluster(gang_cluster: ControlPlane) -> ControlPlane:
     """The one whose own scheduler knows gangs."""
+    # Of what other tests have defined there, one test here wants a kind to be missing, and another to take anything.
+    gang_cluster.uninstall()
     return gang_cluster
 
 
@@ -76,7 +80,7 @@ def storage(cluster: ControlPlane) -> None:
             "volumeBindingMode": "WaitForFirstConsumer",
         }
     )
-    for number in range(20):
+    for number in range(40):  # one a test: what was bound once is not bound again
         cluster.client.apply(
             {
                 "apiVersion": "v1",
@@ -167,8 +171,11 @@ def repository(
     pod_groups: None,
     storage: None,
     tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Repository]:
     """An empty repository that is about to be followed, in the way of WAYS that the parameter names."""
+    for variable, value in git_author.VARIABLES.items():
+        monkeypatch.setenv(variable, value)
     way = WAYS[request.param]
     request.getfixturevalue(way.tool)
     name = dns_label(request.node.name, 58)  # "root-" comes before it, and Flux makes a label of that
@@ -176,8 +183,9 @@ def repository(
     root = APPLICATION if way.tool == "argocd" else KUSTOMIZATION
     _remove(cluster, root, way.namespace, f"root-{name}")
     # Argo CD leaves what the root brought, of which the next test's has the same name; and what is made by a set goes
-    # after the set.
-    for kind in (APPLICATION_SET, APPLICATION) if way.tool == "argocd" else (HELM_RELEASE, KUSTOMIZATION):
+    # after the set. Flux would go on asking for what is new in the repositories.
+    left = (APPLICATION_SET, APPLICATION) if way.tool == "argocd" else (HELM_RELEASE, KUSTOMIZATION, GIT_REPOSITORY)
+    for kind in left:
         _remove(cluster, kind, way.namespace, *(_names(cluster, kind, way.namespace)))
     for claim in _names(cluster, "PersistentVolumeClaim", name):
         cluster.client.delete("PersistentVolumeClaim", claim, name)
@@ -219,14 +227,15 @@ def _definitions(tool: str, module: str, folder: str) -> list[Object]:
     """The CustomResourceDefinitions in the sources that a program was built from."""
     if shutil.which("go") is None:
         raise MissingProgramError("needs go, to find the sources of the controllers")
-    where = subprocess.run(
-        ["go", "list", "-m", "-f", "{{.Dir}}", module],
+    # Unlike `go list`, it fetches them again where the programs are kept, and the sources are not.
+    said = subprocess.run(
+        ["go", "mod", "download", "-json", module],
         cwd=ROOT / "tests" / "e2e" / "tools" / tool,
         env={**os.environ, "GOFLAGS": "-mod=mod", "GOWORK": "off"},
         capture_output=True,
         text=True,
         check=True,
-    ).stdout.strip()
-    files = sorted(Path(where, folder).glob("*.yaml"))
+    ).stdout
+    files = sorted(Path(json.loads(said)["Dir"], folder).glob("*.yaml"))
     found = [item for path in files for item in yaml.safe_load_all(path.read_text(encoding="utf-8")) if item]
     return [item for item in found if item["kind"] == "CustomResourceDefinition"]

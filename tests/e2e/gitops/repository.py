@@ -26,6 +26,7 @@ from tfgen import cli
 
 APPLICATION: Final = "argoproj.io/v1alpha1/Application"
 KUSTOMIZATION: Final = "kustomize.toolkit.fluxcd.io/v1/Kustomization"
+GIT_REPOSITORY: Final = "source.toolkit.fluxcd.io/v1/GitRepository"
 HELM_RELEASE: Final = "helm.toolkit.fluxcd.io/v2/HelmRelease"
 JOB: Final = "batch/v1/Job"
 HELM_CHART: Final = "source.toolkit.fluxcd.io/v1/HelmChart"
@@ -140,7 +141,7 @@ class Repository:
             }
             client.apply(self.of_tool(APPLICATION, name, spec))
         else:
-            client.apply(self.of_tool("source.toolkit.fluxcd.io/v1/GitRepository", name, self.source()))
+            client.apply(self.of_tool(GIT_REPOSITORY, name, self.source()))
             spec = {"path": f"./{folder}", "sourceRef": {"kind": "GitRepository", "name": name}}
             client.apply(self.of_tool(KUSTOMIZATION, name, {**spec, "interval": "2s", "prune": True}))
 

@@ -12,7 +12,7 @@ import yaml
 
 from tests.e2e.client import eventually
 from tests.e2e.gitops.jobs import job
-from tests.e2e.gitops.repository import JOB, KUSTOMIZATION, Repository
+from tests.e2e.gitops.repository import GIT_REPOSITORY, JOB, KUSTOMIZATION, Repository
 from tests.tools import kustomize_build
 
 SHELL = {"command": ["sh", "-c"], "args": ["python train.py --epochs=${EPOCHS} --host=$$(HOSTNAME)"]}
@@ -27,7 +27,7 @@ def applied_by_another(repository: Repository, **spec: Any) -> dict[tuple[str, s
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": repository.namespace}}
     )
     client, name = repository.cluster.client, "theirs-prod"
-    client.apply(repository.of_tool("source.toolkit.fluxcd.io/v1/GitRepository", name, repository.source()))
+    client.apply(repository.of_tool(GIT_REPOSITORY, name, repository.source()))
     kustomization = {
         "interval": "2s",
         "path": "./overlays/mnist/prod",
