@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from kubernetes import config
 from kubernetes.dynamic import DynamicClient
-from kubernetes.dynamic.exceptions import DynamicApiError, ResourceNotFoundError
+from kubernetes.dynamic.exceptions import DynamicApiError, NotFoundError, ResourceNotFoundError
 
 Object = dict[str, Any]
 """A Kubernetes object, as JSON has it."""
@@ -144,8 +144,17 @@ class Client:
             return False
         return True
 
+    def lists(self, api_version: str, kind: str) -> bool:
+        """Whether a kind of a group is in the server's list of what it serves now, from which clients know of it."""
+        try:
+            groups = self._api.request("GET", "/apis").groups
+            listed = api_version in (version.groupVersion for group in groups for version in group.versions)
+            return listed and kind in (each.kind for each in self._api.request("GET", f"/apis/{api_version}").resources)
+        except NotFoundError:
+            return False
+
     def forget_kinds(self) -> None:
-        """Asks the server anew for what it offers."""
+        """Asks the server anew for what it serves."""
         self._api.resources.invalidate_cache()
 
     def watch(self, kind: str, namespace: str | None = None, *, seconds: int) -> Iterator[tuple[str, Object]]:

@@ -168,7 +168,7 @@ class ControlPlane:
 
         eventually(established, f"the kinds of {', '.join(sorted(names))}")
         # The list of what is served comes a little later.
-        eventually(lambda: all(self.client.serves(*kind) for kind in kinds), f"the list of {', '.join(sorted(names))}")
+        eventually(lambda: all(self.client.lists(*kind) for kind in kinds), f"the list of {', '.join(sorted(names))}")
 
     def uninstall(self) -> None:
         """Removes all CustomResourceDefinitions, and returns when none of their kinds is served."""
@@ -180,12 +180,8 @@ class ControlPlane:
         ]
         for spec in there:
             self.client.delete("CustomResourceDefinition", f"{spec['names']['plural']}.{spec['group']}")
-
-        def gone() -> bool:
-            self.client.forget_kinds()
-            return not any(self.client.serves(*kind) for kind in kinds)
-
-        eventually(gone, "the end of the custom kinds")
+        eventually(lambda: not any(self.client.lists(*kind) for kind in kinds), "the end of the custom kinds")
+        self.client.forget_kinds()
 
     @property
     def url(self) -> str:
