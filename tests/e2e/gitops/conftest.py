@@ -57,8 +57,12 @@ def cluster(gang_cluster: ControlPlane) -> ControlPlane:
 def git_server(cluster: ControlPlane) -> Iterator[GitServer]:
     folder = cluster.folder / "git"
     folder.mkdir()
-    with GitServer(folder, cluster.address) as server:
-        yield server
+    with pytest.MonkeyPatch.context() as patch:
+        # Before the server's threads, which read them; the author's git has them too.
+        for name, value in git_author.VARIABLES.items():
+            patch.setenv(name, value)
+        with GitServer(folder, cluster.address) as server:
+            yield server
 
 
 @pytest.fixture(scope="session")
@@ -171,11 +175,8 @@ def repository(
     pod_groups: None,
     storage: None,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Repository]:
     """An empty repository that is about to be followed, in the way of WAYS that the parameter names."""
-    for variable, value in git_author.VARIABLES.items():
-        monkeypatch.setenv(variable, value)
     way = WAYS[request.param]
     request.getfixturevalue(way.tool)
     name = dns_label(request.node.name, 58)  # "root-" comes before it, and Flux makes a label of that
