@@ -26,7 +26,7 @@ Object = dict[str, Any]
 
 T = TypeVar("T")
 
-PATIENCE = 600.0
+PATIENCE = 300.0
 """Seconds that a test waits for what must come: a busy machine of two cores may need minutes."""
 
 MANAGER = "tfgen-e2e"

@@ -26,7 +26,7 @@ from tests.e2e.real_node import STORAGE_CLASS, Node
 from tests.e2e.servers.program import program
 from tests.tools import ROOT
 
-PATIENCE = 1800.0
+PATIENCE = 900.0
 """Seconds that a test waits for a training to get on: nothing takes 60 on an idle machine of two cores."""
 
 ENVIRONMENT = "laptop"
