@@ -95,6 +95,8 @@ def _words(change: FieldChange) -> str:
     match change.path.steps:
         case ("roles", str(role), "replicas") if role in _TASKS:
             return f"{_TASKS[role]} {_value(change.before)} -> {_value(change.after)}"
+        case ("enabled",) if False in (change.before, change.after):
+            return "retired" if change.after is False else "no longer retired"
         case ("run",):
             return f"run {change.after or 'without a name'}"
         case (*above, "image"):

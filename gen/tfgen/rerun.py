@@ -72,7 +72,7 @@ def rerun(text: str, document: Document, environment: str | None, *, resume: boo
         resume: go on in the folder of the last run, instead of the new run's own.
 
     Raises:
-        UsageError: the job has no such environment.
+        UsageError: the job has no such environment, or is retired there.
         TfgenError: a run's next name is too long, or the job is so written that it cannot be put in.
     """
     spec = document.data["spec"]
@@ -80,6 +80,10 @@ def rerun(text: str, document: Document, environment: str | None, *, resume: boo
     if environment is not None and environment not in environments:
         known = ", ".join(environments) or "none"
         raise UsageError(f"{document.file}: no environment {environment!r}; it has {known}")
+    if environment is not None and not environments[environment].get("enabled", True):
+        line, column = document.value((*_JOB, "environments", environment, "enabled"))
+        place = f"{document.source((*_JOB, 'environments', environment, 'enabled'))}:{line}:{column}"
+        raise UsageError(f"{place}: retired in {environment} (enabled: false), so that no run would start there")
     changes: dict[Path, dict[str, str]] = {}
     raised = []
     for name in (None, *environments) if environment is None else (environment,):
