@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import pytest
 from tests.tools import kustomize_build
 from tfgen import cli
 from tfgen.check import check
+from tfgen.commit_message import job_changes
+from tfgen.comparison import Pair
 from tfgen.file_tree import digest_of
 from tfgen.new_run import new_runs
 from tfgen.render import plain_objects
@@ -161,8 +164,100 @@ def test_rm_takes_a_job_away_that_git_can_give_back(repo: Path, capsys: pytest.C
     assert cli.run(["rm", "b"]) == cli.USAGE
 
 
+def test_rm_by_name_wants_the_jobs_file_gone(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Else the next render would make all anew; and until then the cluster would have lost a job that is in git."""
+    commit(repo)
+    before = on_disk(repo)
+    assert cli.run(["rm", "a"]) == cli.USAGE
+    said = capsys.readouterr().err
+    assert "a: jobs/a/job.yaml still has it, and would be rendered anew" in said
+    assert "tfgen rm jobs/a/job.yaml" in said
+    assert cli.run(["rm", "a", "--out", "."]) == cli.USAGE
+    assert on_disk(repo) == before
+    assert cli.run(["rm", "a", "--force"]) == 0
+    assert of_job(repo, "a") == {"jobs/a/job.yaml"}
+
+
+def test_rm_by_name_looks_around_an_output_folder_too(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["render", "jobs/a", "--out", "deploy"]) == 0
+    capsys.readouterr()
+    assert cli.run(["rm", "a", "--out", "deploy"]) == cli.USAGE
+    assert "jobs/a/job.yaml still has it" in capsys.readouterr().err
+
+
+def test_rm_of_a_folder(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["rm", "jobs/a"]) == cli.USAGE
+    assert "jobs/a: a folder, not a job's file, and no job of that name was rendered" in capsys.readouterr().err
+
+
+def test_rm_takes_what_init_made_and_leaves_what_is_anothers(repo: Path) -> None:
+    for name in ("new", "kept", "edited"):
+        assert cli.run(["init", name, "--out", "jobs"]) == 0
+    (repo / "jobs" / "kept" / "train.py").write_text("", encoding="utf-8")
+    (repo / "jobs" / "edited" / "job.schema.json").write_text("{}", encoding="utf-8")
+    for name in ("new", "kept", "edited"):
+        assert cli.run(["rm", f"jobs/{name}/job.yaml", "--force"]) == 0
+    assert not (repo / "jobs" / "new").exists()
+    assert of_job(repo, "kept") == {"jobs/kept/job.schema.json", "jobs/kept/train.py"}
+    assert of_job(repo, "edited") == {"jobs/edited/job.schema.json"}
+
+
+def test_rm_leaves_no_empty_folders(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit(repo)
+    assert cli.run(["rm", "jobs/a/job.yaml"]) == 0
+    assert [path.name for path in (repo / "jobs").iterdir()] == ["b"]
+    monkeypatch.chdir(repo / "jobs" / "b")
+    assert cli.run(["rm", "job.yaml"]) == 0
+    assert (repo / "jobs" / "b").is_dir()  # somebody is there
+    monkeypatch.chdir(repo)
+    write(repo, "c")
+    (repo / "jobs" / "b").rmdir()
+    assert cli.run(["rm", "jobs/c/job.yaml", "--force"]) == 0
+    assert not (repo / "jobs").exists()
+    assert repo.is_dir()
+
+
 def test_rm_with_an_environment_retires_the_job_there(repo: Path) -> None:
     path = repo / "jobs" / "a" / "job.yaml"
     assert cli.run(["rm", "jobs/a/job.yaml", "--env", "prod"]) == 0
     assert path.read_text(encoding="utf-8") == RETIRED.replace("NAME", "a")
     assert cli.run(["rm", "jobs/a/job.yaml", "--env", "pord"]) == cli.USAGE
+    assert cli.run(["rm", "a", "--env", "prod"]) == cli.USAGE
+
+
+def test_retiring_twice_says_so(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for _ in range(2):
+        text = (repo / "jobs" / "a" / "job.yaml").read_text(encoding="utf-8")
+        capsys.readouterr()
+        assert cli.run(["rm", "jobs/a/job.yaml", "--env", "prod"]) == 0
+    assert capsys.readouterr().out == "jobs/a/job.yaml: retired in prod already\n"
+    assert (repo / "jobs" / "a" / "job.yaml").read_text(encoding="utf-8") == text
+    assert cli.run(["rm", "jobs/a/job.yaml", "--env", "prod", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"retired": "prod", "changed": False}
+
+
+def test_a_name_and_an_environment_want_the_jobs_file(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["rm", "a", "--env", "prod"]) == cli.USAGE
+    said = "a: no such file, and --env is written into a job's file; a is in jobs/a/job.yaml"
+    assert said in capsys.readouterr().err
+    assert cli.run(["rm", "z", "--env", "prod"]) == cli.USAGE
+    assert capsys.readouterr().err.endswith("--env is written into a job's file\n")
+
+
+def test_no_run_is_raised_where_a_job_is_retired(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(repo, "a", RETIRED)
+    assert cli.run(["rerun", "jobs/a/job.yaml", "--env", "prod"]) == cli.USAGE
+    assert "jobs/a/job.yaml:8:34: retired in prod (enabled: false)" in capsys.readouterr().err
+    assert path.read_text(encoding="utf-8") == RETIRED.replace("NAME", "a")
+
+
+def test_the_commit_says_retired() -> None:
+    assert said(JOB, RETIRED) == ["retired"]
+    assert said(RETIRED, JOB) == ["no longer retired"]
+    two = JOB.replace("{prod: {}}", "{dev: {namespace: dev}, prod: {}}")
+    assert said(two, two.replace("prod: {}", "prod: {enabled: false}")) == ["retired in prod"]
+
+
+def said(before: str, after: str) -> list[str]:
+    (was,), (now,) = (check(text, "job.yaml").documents for text in (before, after))
+    return job_changes(Pair(was, now))

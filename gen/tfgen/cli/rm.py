@@ -15,7 +15,11 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("job", type=path, metavar="JOB", help="a job.yaml, or the name of a job whose file is gone")
     parser.add_argument("--env", metavar="ENV", help="only retire it there: nothing runs, and its claims stay")
     parser.add_argument("--out", type=path, metavar="DIR", help="where charts/ and overlays/ are (the repo's root)")
-    parser.add_argument("--force", action="store_true", help="remove files that git does not have as they are, too")
+    parser.add_argument(
+        "--force",
+        action="store_true",
+        help="remove what git does not have as it is, too, and by name though the file stays",
+    )
 
 
 def _run(args: Namespace) -> int:
@@ -26,6 +30,7 @@ def _retire(args: Namespace) -> int:
     from tfgen.job_text import read_text, replace_text, with_values
     from tfgen.problems import has_errors
 
+    _named_by_file(args)
     jobs = checked([args.job])
     if has_errors(jobs.problems):
         report(args, jobs.problems)
@@ -38,17 +43,44 @@ def _retire(args: Namespace) -> int:
         raise UsageError(f"{args.job}: no environment {args.env!r}; it has {', '.join(known) or 'none'}")
     place = ("spec", "environments", args.env)
     file = Path(document.file)
-    replace_text(file, with_values(read_text(file), document, {place: {"enabled": False}}))
+    is_new = known[args.env].get("enabled", True)
+    if is_new:
+        replace_text(file, with_values(read_text(file), document, {place: {"enabled": False}}))
     if args.format == "json":
-        print_json({"retired": args.env})
-    else:
+        print_json({"retired": args.env, "changed": is_new})
+    elif is_new:
         print(f"{file}: retired in {args.env}\n\nNext:\n\n  tfgen render {file}")
+    else:
+        print(f"{file}: retired in {args.env} already")
     return OK
+
+
+def _named_by_file(args: Namespace) -> None:
+    """Refuses a job's name where its file is needed.
+
+    Raises:
+        UsageError: it is a name; with the job's file, where there is one.
+    """
+    from tfgen.output_root import output_root
+
+    if args.job.exists():
+        return
+    found = _files_of(str(args.job), args.out or output_root(Path()))
+    there = f"; {args.job} is in {', '.join(found)}" if found else ""
+    raise UsageError(f"{args.job}: no such file, and --env is written into a job's file{there}")
+
+
+def _files_of(name: str, out: Path) -> list[str]:
+    """The files that have a job, named as a person here would."""
+    from tfgen.job_file import files_of
+
+    here = Path.cwd()
+    return [str(file.relative_to(here) if file.is_relative_to(here) else file) for file in files_of(name, out)]
 
 
 def _remove(args: Namespace) -> int:
     from tfgen.gone import removal
-    from tfgen.job_file import job_in
+    from tfgen.job_file import job_in, remove_file
     from tfgen.output_root import output_root
     from tfgen.tree_writer import apply, plan_write, read_ledgers
 
@@ -57,14 +89,19 @@ def _remove(args: Namespace) -> int:
     ledgers = read_ledgers(out)
     if name not in ledgers and not file.is_file():
         known = ", ".join(sorted(ledgers)) or "none"
-        raise UsageError(f"{args.job}: no such file, and no job of that name was rendered; there are: {known}")
+        what = "a folder, not a job's file" if file.is_dir() else "no such file"
+        raise UsageError(f"{args.job}: {what}, and no job of that name was rendered; there are: {known}")
+    if not (file.is_file() or args.force) and (found := _files_of(name, out)):
+        raise UsageError(
+            f"{name}: {', '.join(found)} still has it, and would be rendered anew; remove both by "
+            f"tfgen rm {found[0]}, or only what was rendered by --force"
+        )
     plan = apply(plan_write(out, [removal(name)] if name in ledgers else [], force=args.force))
     for conflict in plan.lost:
         say(f"lost: {conflict}")
     removed = list(plan.removed)
     if file.is_file():
-        file.unlink()
-        removed.append(str(file))
+        removed += (str(path) for path in remove_file(file))
     if args.format == "json":
         print_json({"removed": removed})
     else:
