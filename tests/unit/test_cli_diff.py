@@ -80,6 +80,9 @@ def test_a_job_with_errors_is_not_compared(job: Path, capsys: Printed) -> None:
     out, err = capsys.readouterr()
     assert out == ""
     assert "unknown-key" in err
+    assert cli.run(["diff", "job.yaml", "--format", "json"]) == 1
+    out, err = capsys.readouterr()
+    assert ([problem["rule"] for problem in json.loads(out)["problems"]], err) == (["unknown-key"], "")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from argparse import ArgumentParser, Namespace
 from typing import Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.output import checked, count, jobs_argument, print_json, say
+from tfgen.cli.output import checked, count, jobs_argument, print_json, report, say
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -22,12 +22,13 @@ def _run(args: Namespace) -> int:
     from tfgen.diff_markdown import diff_markdown
     from tfgen.diff_text import diff_text
     from tfgen.job_diff import job_diff, rows
-    from tfgen.problems import as_text, has_errors
+    from tfgen.problems import has_errors
+    from tfgen.problems import rows as problem_rows
     from tfgen.sources import removed_sources
 
     jobs = checked(args.jobs)
     if has_errors(jobs.problems):
-        say(as_text(jobs.problems), end="")
+        report(args, jobs.problems)
         return PROBLEMS
     found = pairs(jobs, args.against, removed_sources(args.jobs, args.against))
     diffs = [job_diff(pair) for pair in found.pairs]
@@ -39,7 +40,8 @@ def _run(args: Namespace) -> int:
             say(f"note: {pair.name} stays as it is committed until its own file changes, or tfgen render --upgrade")
     match args.format:
         case "json":
-            print_json({"against": args.against, "jobs": [rows(diff) for diff in changed]})
+            problems = problem_rows(jobs.problems)
+            print_json({"against": args.against, "jobs": [rows(diff) for diff in changed], "problems": problems})
         case "markdown":
             print(diff_markdown(changed), end="")
         case _:
