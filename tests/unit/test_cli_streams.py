@@ -68,10 +68,11 @@ def test_any_locale_will_do(job: Path, locale: dict[str, str]) -> None:
     assert shell("$tfgen render job.yaml", job, **locale).returncode == 1
 
 
-def test_a_folder_that_is_gone_is_an_error(job: Path) -> None:
-    done = shell("mkdir gone && cd gone && rmdir ../gone && $tfgen check ../job.yaml", job)
-    assert done.returncode in (2, 3)
-    assert done.stderr.startswith(b"tfgen: error: ")
+@pytest.mark.parametrize("command", ["check ../job.yaml", "check job.yaml", "render .", "rm mnist", "init a"])
+def test_a_working_directory_that_is_gone_is_said_to_be(job: Path, command: str) -> None:
+    done = shell(f"mkdir gone && cd gone && rmdir ../gone && $tfgen {command}", job)
+    expected = b"tfgen: error: the working directory is not there any more: No such file or directory\n"
+    assert (done.returncode, done.stderr, done.stdout) == (3, expected, b"")
 
 
 def test_an_environment_to_write_alone_is_refused(job: Path) -> None:

@@ -16,6 +16,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from types import FrameType
 from typing import Final, NoReturn
 
@@ -66,6 +67,7 @@ def run(argv: Sequence[str]) -> int:
     try:
         args = _parser(argv).parse_args(argv)
         is_debug = args.debug
+        _check_working_directory()
         command: Run = args.run
         code = command(args)
         sys.stdout.flush()
@@ -94,6 +96,18 @@ def run(argv: Sequence[str]) -> int:
         say(f"tfgen: internal error: {type(error).__name__}: {error}\nRun it again with --debug for where.")
         return FAILED
     return code
+
+
+def _check_working_directory() -> None:
+    """Without one no path leads anywhere, not even one that begins with "..": each would be the wrong one to name.
+
+    Raises:
+        TfgenError: there is none any more.
+    """
+    try:
+        Path.cwd()
+    except OSError as error:
+        raise TfgenError(f"the working directory is not there any more: {error.strerror}") from error
 
 
 def _terminate(_number: int, _frame: FrameType | None) -> NoReturn:
