@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from tfgen.errors import TfgenError, UsageError
+from tfgen.real_path import real_path
 from tfgen.record import Record
 
 HEAD: Final = "HEAD"
@@ -172,7 +173,7 @@ def _by_repository(paths: Iterable[Path]) -> dict[Path, dict[Path, str]]:
     found: dict[Path, dict[Path, str]] = {}
     roots: dict[Path, Path] = {}
     for path in paths:
-        whole = path.resolve()
+        whole = real_path(path)
         parent = whole.parent
         if parent not in roots:
             around = next((each for each in (parent, *parent.parents) if (each / ".git").exists()), None)

@@ -19,6 +19,7 @@ from typing import ClassVar, Final
 from tfgen import git
 from tfgen.errors import TfgenError, UsageError
 from tfgen.git import Git
+from tfgen.real_path import real_path
 from tfgen.record import Record
 
 _UNDER_WAY: Final = {
@@ -68,7 +69,8 @@ def open_repository(folder: Path) -> Repository:
     """
     if not git.is_installed():
         raise UsageError("there is no git on the PATH, so nothing can be committed")
-    folder = next(each for each in (folder.resolve(), *folder.resolve().parents) if each.is_dir())
+    whole = real_path(folder)
+    folder = next(each for each in (whole, *whole.parents) if each.is_dir())
     found = Git(folder, ("rev-parse", "--show-toplevel")).done()
     if found.code:
         if "not a git repository" in found.stderr:

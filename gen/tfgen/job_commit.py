@@ -24,6 +24,7 @@ from tfgen.git_push import push, target
 from tfgen.gone import gone
 from tfgen.ledger import Ledger, ledger_path, parse_ledger
 from tfgen.problems import Problem, has_errors
+from tfgen.real_path import real_path
 from tfgen.record import Record
 from tfgen.sources import removed_sources
 from tfgen.tree_writer import apply, plan_write, read_ledgers
@@ -154,10 +155,10 @@ def _committed_ledger(out: Path, path: str) -> Ledger | None:
 
 def _from_root(repository: Repository, paths: Iterable[Path]) -> Iterable[str]:
     """The paths below the root; what is elsewhere is another repository's."""
-    root = repository.root.resolve()
+    root = real_path(repository.root)
     for path in paths:
         # The file itself may be a link, which is what git has of it.
-        whole = path.parent.resolve() / path.name
+        whole = real_path(path.parent) / path.name
         if whole.is_relative_to(root):
             yield whole.relative_to(root).as_posix()
 

@@ -11,6 +11,7 @@ from tfgen.errors import UsageError
 from tfgen.init import SCHEMA_FILE
 from tfgen.output_root import output_root
 from tfgen.problems import Problem
+from tfgen.real_path import real_path
 from tfgen.sources import read_sources
 
 
@@ -31,7 +32,7 @@ def job_in(path: Path, *, force: bool) -> str:
 
 def files_of(job: str, out: Path) -> list[Path]:
     """The files, in the repository around an output folder, that have a job of this name."""
-    out = out.resolve()
+    out = real_path(out)
     root = next((folder for folder in (out, *out.parents) if (folder / ".git").exists()), out)
     if not root.is_dir():
         return []
@@ -56,7 +57,7 @@ def remove_file(path: Path) -> list[Path]:
         if content in (schema_file.text().encode(), git.committed(schema)):
             schema.unlink()
             removed.append(schema)
-    for empty in _up_to_root(folder.resolve()):
+    for empty in _up_to_root(real_path(folder)):
         if any(empty.iterdir()):
             break
         empty.rmdir()

@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from tfgen.document import Document, Path, parse
 from tfgen.errors import TfgenError
 from tfgen.problems import has_errors, shown
+from tfgen.real_path import real_path
 from tfgen.schema_words import path_name
 from tfgen.yaml_node import Entry, Node, nodes
 from tfgen.yaml_text import scalar
@@ -48,7 +49,7 @@ def replace_text(path: FilePath, text: str) -> None:
     Raises:
         TfgenError: the disk fails.
     """
-    target = path.resolve()
+    target = real_path(path)
     new = target.with_name(f".{target.name}.tfgen")
     try:
         new.write_text(text, encoding="utf-8", newline="")

@@ -15,6 +15,7 @@ from tfgen.defaults import FILE
 from tfgen.document import MAX_BYTES
 from tfgen.errors import UsageError
 from tfgen.output_root import output_root
+from tfgen.real_path import real_path
 from tfgen.record import Record
 
 # In a folder, a file is ours when a document of it says so: a GitOps repository is full of other YAML.
@@ -53,7 +54,7 @@ def read_sources(paths: Iterable[Path], *, may_be_none: bool = False) -> list[So
 
 def source_name(path: Path) -> str:
     """A job's file, or a folder of such, from the root of its repository: the same from wherever a command is given."""
-    whole = path.resolve()
+    whole = real_path(path)
     return whole.relative_to(output_root(whole if whole.is_dir() else whole.parent)).as_posix()
 
 
@@ -104,7 +105,7 @@ def _defaults(job: Path) -> Source | None:
 
 def defaults_path(job: Path) -> Path | None:
     """Where the defaults of a job's file are, named as the job is: by an absolute path or one from here."""
-    found = _nearest(job.resolve().parent)
+    found = _nearest(real_path(job).parent)
     if found is None or job.is_absolute():
         return found
     return Path(os.path.relpath(found))

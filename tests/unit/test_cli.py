@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.command import Command
 from tfgen import cli
 
 JOB = """\
@@ -198,3 +199,26 @@ def test_an_empty_path_is_not_the_working_directory(
     with pytest.raises(SystemExit, match="2"):
         cli.run([command, ""])
     assert "an empty path; write . for the working directory" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("path", ["loop", "loop/job.yaml"])
+@pytest.mark.parametrize(
+    "command", [["render"], ["check"], ["diff"], ["commit"], ["rerun"], ["rm"], ["explain", "--origin"]]
+)
+def test_links_that_lead_in_a_circle_are_no_file(
+    job: Path, capsys: pytest.CaptureFixture[str], command: list[str], path: str
+) -> None:
+    job.with_name("loop").symlink_to("loop")
+    Command(("git", "init", "--quiet")).run()
+    assert cli.run([*command, path]) == cli.USAGE
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"tfgen: error: {path}: ")
+    assert err.count("\n") == 1
+
+
+def test_links_that_lead_in_a_circle_are_no_output_folder(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    job.with_name("loop").symlink_to("loop")
+    for command in ("render", "check"):
+        assert cli.run([command, "job.yaml", "--out", "loop"]) == cli.FAILED
+        assert capsys.readouterr().err == "tfgen: error: loop: Too many levels of symbolic links\n"
