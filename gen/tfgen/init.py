@@ -129,13 +129,14 @@ jobs:
     runs-on: ubuntu-latest
     env:
       TFGEN: git+https://git.example.com/platform/tfgen@v{version} # where your tfgen comes from
+      KUBERNETES: "1.33" # the oldest of your clusters: the objects are held against its schemas
     steps:
     - uses: actions/checkout@v4
       with: {{fetch-depth: 0}}
     - uses: actions/setup-python@v5
       with: {{python-version: "3.12"}}
-    - run: pip install "$TFGEN"
-    - run: tfgen check jobs --format github --against "origin/$GITHUB_BASE_REF"
+    - run: pip install "tfgen[kubernetes] @ $TFGEN"
+    - run: tfgen check jobs --format github --against "origin/$GITHUB_BASE_REF" --kubernetes-version "$KUBERNETES"
     - run: tfgen render jobs
     - run: test -z "$(git status --porcelain)" || (git status --short; exit 1)
 """

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from textwrap import dedent, indent
 from typing import Any
 
 import jsonschema
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -257,6 +259,20 @@ def test_a_new_repository_renders_and_checks_clean(repo: Path, capsys: pytest.Ca
     assert capsys.readouterr().err == "0 errors, 0 warnings; 0 jobs compared with HEAD\n"
     assert (repo / "overlays" / "mnist" / "prod" / "kustomization.yaml").is_file()
     assert cli.run(["init", "mnist", "--repo"]) == cli.USAGE
+
+
+def test_the_workflow_of_a_new_repository_asks_for_kubernetes_schemas_and_installs_them(
+    repo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workflow = yaml.load((repo / ".github" / "workflows" / "tfgen.yaml").read_text(encoding="utf-8"), yaml.BaseLoader)
+    work = workflow["jobs"]["check"]
+    install, command, *_ = (step["run"] for step in work["steps"] if "run" in step)
+    assert install == 'pip install "tfgen[kubernetes] @ $TFGEN"'
+    assert cli.run(["render", "jobs"]) == 0
+    words = shlex.split(command.replace("origin/$GITHUB_BASE_REF", "HEAD"))
+    version = work["env"]["KUBERNETES"]
+    assert cli.run([version if word == "$KUBERNETES" else word for word in words[1:]]) == 0
+    assert capsys.readouterr().err.endswith("0 errors, 0 warnings; 0 jobs compared with HEAD\n")
 
 
 def test_a_job_has_the_nearest_defaults_up_to_the_repositorys_root(
