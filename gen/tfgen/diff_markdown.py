@@ -13,6 +13,9 @@ from tfgen.problems import Problem
 LONGEST: Final = 60_000
 """Characters: GitHub takes 65,536 for a comment."""
 
+_ARROW: Final = "→"
+"""For "->", of which Markdown that is read as text, as in a mail, would have an escape."""
+
 _SHARE: Final = 0.5
 """The part of that for the tables; what is left is for the fields."""
 
@@ -50,9 +53,8 @@ def _head(diff: JobDiff) -> str:
 def _row(each: EnvironmentDiff) -> str:
     counts = [(action, sum(item.action == action for item in each.objects)) for action in SIGNS]
     objects = ", ".join(f"{number} {action}" for action, number in counts if number) or "no change"
-    return (
-        f"| {_escaped(title(each) + state(each))} | {objects} | {_escaped(summary(each.before, each.after, '→'))} |\n"
-    )
+    name, asked = title(each) + state(each, _ARROW), summary(each.before, each.after, _ARROW)
+    return f"| {_escaped(name)} | {objects} | {_escaped(asked)} |\n"
 
 
 def _problem(problem: Problem) -> str:

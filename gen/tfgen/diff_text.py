@@ -64,7 +64,7 @@ def _amounts(found: Totals | None) -> dict[str, str]:
     return {"pods": str(found.pods), **{name: amount(name, found.requests[name]) for name in names}}
 
 
-def state(each: EnvironmentDiff) -> str:
+def state(each: EnvironmentDiff, arrow: str = "->") -> str:
     """What an environment is, beside changed."""
     if each.before is None:
         return " (new)"
@@ -72,7 +72,7 @@ def state(each: EnvironmentDiff) -> str:
         return " (gone)"
     if each.runs:
         was, now = (run or "without a name" for run in each.runs)
-        return f" (new run: {was} -> {now})"
+        return f" (new run: {was} {arrow} {now})"
     return ""
 
 
