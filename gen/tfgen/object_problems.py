@@ -29,19 +29,22 @@ RULES: Final[Mapping[str, str]] = {
 }
 """What each rule says; it begins the rule's section of docs/rules.md."""
 
+_MOST: Final = 3
+"""Objects with one fault that are named."""
+
 _LEAST_ALIKE: Final = 2
 """Steps at the end of two paths that are to be the same, before one is taken for the origin of the other."""
 
 
 def object_problems(document: Document, built: Built, schemas: ObjectSchemas) -> tuple[Problem, ...]:
-    """What is wrong with the objects of a job that has no errors: what several environments share is said once.
+    """What is wrong with the objects of a job that has no errors: what several objects or environments share, once.
 
     Args:
         document: the job.
         built: what comes of it.
         schemas: what each object is held against.
     """
-    found: dict[tuple[Position, str, str], list[str | None]] = {}
+    found: dict[tuple[Position, str, str], dict[str, list[str | None]]] = {}
     said = frozenset(_texts(document.data))
     forms = [
         (None, built.job.values, built.base),
@@ -53,20 +56,29 @@ def object_problems(document: Document, built: Built, schemas: ObjectSchemas) ->
         shaped = ((OBJECT_SCHEMA, fault) for item in items for fault in schemas.faults(item))
         for rule, fault in (*linked, *shaped):
             position = _position(document, environment, fault)
-            found.setdefault((position, _message(fault), rule), []).append(environment)
+            name = f"{fault.item['kind']} {fault.item['metadata']['name']}"
+            found.setdefault((position, _what(fault), rule), {}).setdefault(name, []).append(environment)
     return in_order(
-        Problem(document.file, position, message + _where(environments), rule)
-        for (position, message, rule), environments in found.items()
+        Problem(document.file, position, f"{_objects(objects)}: {what}{_where(objects)}", rule)
+        for (position, what, rule), objects in found.items()
     )
 
 
-def _message(fault: Fault) -> str:
+def _what(fault: Fault) -> str:
     field = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in fault.path).lstrip(".")
-    name = f"{fault.item['kind']} {fault.item['metadata']['name']}"
-    return ": ".join(part for part in (name, field, fault.message) if part)
+    return ": ".join(part for part in (field, fault.message) if part)
 
 
-def _where(environments: Sequence[str | None]) -> str:
+def _objects(found: Mapping[str, Sequence[str | None]]) -> str:
+    """Of the objects that have one fault, those of the job itself; in an environment their names may be others."""
+    names = [name for name, environments in found.items() if None in environments] or [*found]
+    more = len(names) - _MOST
+    return either(names, "and") if more <= 0 else f"{', '.join(names[:_MOST])} and {more} more"
+
+
+def _where(found: Mapping[str, Sequence[str | None]]) -> str:
+    """The environments that have the fault, where the job itself has it not."""
+    environments = dict.fromkeys(name for each in found.values() for name in each)
     names = [name for name in environments if name is not None]
     if None in environments or not names:
         return ""
