@@ -1,4 +1,4 @@
-"""The job files that a command is given, and the defaults under them: read from disk, nothing else.
+"""The job files that a command is given, and the defaults under them: read from disk or standard input, nothing else.
 
 read_sources([Path("jobs")])  ->  [Source("jobs/mnist/job.yaml", b"apiVersion: tfgen/...", Source("tfgen.yaml", ...))]
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final, NoReturn
@@ -22,6 +23,10 @@ from tfgen.record import Record
 _OURS: Final = re.compile(rb"^[\"']?apiVersion[\"']?:\s*[\"']?tfgen/", re.MULTILINE)
 _SUFFIXES: Final = (".yaml", ".yml")
 
+STDIN: Final = Path("-")
+"""Standard input, in place of a file."""
+_STDIN_NAME: Final = "<stdin>"
+
 
 class Source(Record):
     """A file's name as it is to be reported, its content, and the team's defaults for the jobs in it."""
@@ -31,25 +36,43 @@ class Source(Record):
     defaults: Source | None = None
 
 
-def read_sources(paths: Iterable[Path], *, may_be_none: bool = False) -> list[Source]:
+def read_sources(paths: Iterable[Path], *, may_be_none: bool = False, takes_stdin: bool = False) -> list[Source]:
     """The files named, and of each folder those below it that hold a tfgen document; each once, in order of name.
 
     Args:
         paths: files and folders.
         may_be_none: whether a folder may have no such file, and a path not be there at all.
+        takes_stdin: whether "-" stands for standard input, under which are the defaults of the working directory.
 
     Raises:
-        UsageError: a path that cannot be read, or a folder without any such file.
+        UsageError: "-" where it stands for nothing, a path that cannot be read, or a folder without any such file.
     """
     sources: dict[str, Source] = {}
     for path in paths:
-        if may_be_none and not path.exists():
+        if path == STDIN:
+            found = [_from_stdin(takes_stdin=takes_stdin)]
+        elif may_be_none and not path.exists():
             continue
-        found = list(_below(path)) if path.is_dir() else [Source(str(path), _read(path), _defaults(path))]
+        else:
+            found = list(_below(path)) if path.is_dir() else [Source(str(path), _read(path), _defaults(path))]
         if not found and not may_be_none:
             raise UsageError(f"{path}: no file below it holds a document with apiVersion tfgen/...")
         sources |= {source.file: source for source in found}
     return list(sources.values())
+
+
+def _from_stdin(*, takes_stdin: bool) -> Source:
+    if not takes_stdin:
+        raise UsageError(
+            "-: standard input is read by tfgen check and by tfgen render --stdout; all else belongs to a file in git"
+        )
+    if sys.stdin is None:
+        raise UsageError("-: standard input is closed")
+    try:
+        content = sys.stdin.buffer.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise UsageError(f"-: {error.strerror}") from error
+    return Source(_STDIN_NAME, content, _defaults(STDIN))
 
 
 def source_name(path: Path) -> str:

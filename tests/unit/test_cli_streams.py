@@ -79,3 +79,28 @@ def test_an_environment_to_write_alone_is_refused(job: Path) -> None:
     done = shell("$tfgen render job.yaml --env prod", job)
     assert done.stderr == b"tfgen: error: --env goes with --stdout: all environments are written\n"
     assert (done.returncode, list(job.parent.iterdir())) == (2, [job])
+
+
+def test_a_job_from_standard_input(job: Path) -> None:
+    job.with_name("tfgen.yaml").write_text("apiVersion: tfgen/v1alpha1\nkind: Defaults\nregistry: hub.example.com\n")
+    done = shell("$tfgen render - --stdout <job.yaml && $tfgen render job.yaml --stdout", job)
+    assert (done.returncode, done.stderr) == (0, b"")
+    once = done.stdout[: len(done.stdout) // 2]
+    assert done.stdout == once * 2
+    assert b"image: hub.example.com/mnist:1\n" in once
+    done = shell("$tfgen render job.yaml >/dev/null; sed s/mnist:1/mnist:2/ job.yaml | $tfgen check -", job)
+    assert (done.returncode, done.stdout) == (0, b"")
+    done = shell("sed s/image:/imgae:/ job.yaml | $tfgen check -", job)
+    assert done.returncode == 1
+    assert done.stdout.startswith(b'<stdin>:6:3: unknown key "imgae" in spec; did you mean "image"?')
+    done = shell("$tfgen check - <&-", job)
+    assert (done.returncode, done.stderr) == (2, b"tfgen: error: -: standard input is closed\n")
+
+
+@pytest.mark.parametrize("command", ["render", "diff", "commit", "rerun", "explain --origin"])
+def test_what_belongs_to_a_file_takes_no_standard_input(job: Path, command: str) -> None:
+    done = shell(f"git init -q; $tfgen {command} - <job.yaml", job)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.startswith(
+        b"tfgen: error: -: standard input is read by tfgen check and by tfgen render --stdout"
+    )

@@ -33,12 +33,14 @@ def _run(args: Namespace) -> int:
     from tfgen.full_check import full_check
     from tfgen.output_root import output_root
     from tfgen.problems import has_errors
+    from tfgen.sources import STDIN
 
     out = args.out or output_root(Path())
     report = full_check(
-        checked(args.jobs),
+        checked(args.jobs, takes_stdin=True),
         against=args.against,
         out=out,
+        is_written=args.jobs == [STDIN],  # of what no file has, none is rendered
         is_quick=args.changed,
         kubernetes_version=args.kubernetes_version,
     )

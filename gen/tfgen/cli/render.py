@@ -21,14 +21,16 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--upgrade", action="store_true", help="write anew what only a newer tfgen or tfgen.yaml changes"
     )
-    parser.add_argument("--stdout", action="store_true", help="print the objects instead of writing files")
+    parser.add_argument(
+        "--stdout", action="store_true", help="print the objects instead of writing files; JOB may be -, standard input"
+    )
     parser.add_argument("--env", metavar="ENV", help="with --stdout: the objects of this environment")
 
 
 def _run(args: Namespace) -> int:
     if args.env is not None and not args.stdout:
         raise UsageError("--env goes with --stdout: all environments are written")
-    jobs = checked(args.jobs, may_be_none=True)
+    jobs = checked(args.jobs, may_be_none=True, takes_stdin=args.stdout)
     return _print_objects(args, jobs) if args.stdout else _write_files(args, jobs)
 
 
