@@ -22,20 +22,26 @@ def removal(job: str) -> Rendering:
     return Rendering(job, FileTree({}), "")
 
 
-def gone(ledgers: Mapping[str, Ledger], paths: Iterable[Path], there: Collection[str]) -> list[Rendering]:
+def gone(
+    ledgers: Mapping[str, Ledger], paths: Iterable[Path], there: Collection[str], committed: Collection[str] = ()
+) -> list[Rendering]:
     """The removals of the jobs that some files and folders had, and have no more.
 
     Args:
         ledgers: of all jobs that were rendered.
         paths: the files and folders, which may be gone too.
         there: the names of the jobs in them.
+        committed: files that git has, and that are there no more.
 
     Raises:
-        UsageError: a path is not there, and no job came of it.
+        UsageError: a path is not there, no job came of it, and git has none of it.
     """
     names = {source_name(path): path for path in paths}
     for name, path in names.items():
-        if not path.exists() and not any(_covers(name, ledger.source) for ledger in ledgers.values()):
+        was_there = any(_covers(name, ledger.source) for ledger in ledgers.values()) or any(
+            Path(file).is_relative_to(path) for file in committed
+        )
+        if not (path.exists() or was_there):
             raise UsageError(f"{path}: No such file or directory")
     return [
         removal(job)

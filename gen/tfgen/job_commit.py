@@ -93,8 +93,9 @@ def commit_jobs(
     report = full_check(checked, against=git.HEAD, out=out, is_written=True)
     if has_errors(report.problems):
         raise ProblemsError(report.problems)
-    found = pairs(checked, git.HEAD, removed_sources(jobs, git.HEAD)).pairs
-    removals = gone(read_ledgers(out), jobs, {rendering.job for rendering in report.renderings})
+    removed = removed_sources(jobs, git.HEAD)
+    found = pairs(checked, git.HEAD, removed).pairs
+    removals = gone(read_ledgers(out), jobs, {rendering.job for rendering in report.renderings}, removed)
     if not (found or removals):
         raise UsageError(f"{', '.join(map(str, jobs))}: no file below it holds a document with apiVersion tfgen/...")
     apply(plan_write(out, [*report.renderings, *removals], upgrade=False))

@@ -419,6 +419,17 @@ def test_a_lock_of_another_git(clone: Path, capsys: Printed, monkeypatch: pytest
     assert subject() == SUBJECT
 
 
+@pytest.mark.parametrize("named", ["jobs", "jobs/mnist.yaml", "."])
+def test_what_rm_took_away_is_committed_by_its_name(clone: Path, capsys: Printed, named: str) -> None:
+    """The last job of a folder takes the folder along."""
+    assert cli.run(["rm", "jobs/mnist.yaml"]) == 0
+    assert not Path("jobs").exists()
+    run(capsys, named)
+    assert subject() == "mnist: removed"
+    assert lines("ls-files") == []
+    assert cli.run(["commit", "jobs"]) == cli.USAGE
+
+
 # -- pushing ---------------------------------------------------------------------------------------------------------
 
 
