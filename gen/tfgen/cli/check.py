@@ -40,7 +40,7 @@ def _run(args: Namespace) -> int:
         checked(args.jobs, takes_stdin=True),
         against=args.against,
         out=out,
-        is_written=args.jobs == [STDIN],  # of what no file has, none is rendered
+        is_written=args.jobs == [STDIN],  # what is on disk did not come of it
         is_quick=args.changed,
         kubernetes_version=args.kubernetes_version,
     )
