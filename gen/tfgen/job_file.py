@@ -9,6 +9,7 @@ from tfgen import git, schema_file
 from tfgen.document import Document, decode, parse
 from tfgen.errors import UsageError
 from tfgen.init import SCHEMA_FILE
+from tfgen.ledger import LEDGER_FOLDER
 from tfgen.output_root import output_root
 from tfgen.problems import Problem
 from tfgen.real_path import real_path
@@ -33,12 +34,14 @@ def job_in(path: Path, *, force: bool) -> str:
 def files_of(job: str, out: Path) -> list[Path]:
     """The files, in the repository around an output folder, that have a job of this name."""
     out = real_path(out)
-    root = next((folder for folder in (out, *out.parents) if (folder / ".git").exists()), out)
-    if not root.is_dir():
+    around = [folder for folder in (out, *out.parents) if (folder / ".git").exists()]
+    if (out / LEDGER_FOLDER).is_dir():
+        around.append(out)
+    if not around:  # no repository: it may be anybody's home
         return []
     return [
         Path(source.file)
-        for source in read_sources([root], may_be_none=True)
+        for source in read_sources(around[:1], may_be_none=True)
         if isinstance(source.content, bytes) and job.encode() in source.content
         if job in _names(source.content, source.file)
     ]
