@@ -19,8 +19,9 @@ template text. The laws that hold both together:
 
 from __future__ import annotations
 
+import posixpath
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, Final, Literal, NoReturn, TypeAlias
 
@@ -125,6 +126,12 @@ class Join(Hole):
     """The items of a tunable list of strings as one text, with commas between them."""
 
     list: Hole
+
+
+class Clean(Hole):
+    """A path from the root, written as short as it can be: ``/a//b/.`` as ``/a/b``."""
+
+    path: Node
 
 
 class Length(Hole):
@@ -236,7 +243,7 @@ class Has(Hole):
     """True when a list of strings (null is an empty one) has the item."""
 
     list: Hole
-    item: str
+    item: Node
 
 
 class HasKey(Hole):
@@ -312,20 +319,32 @@ class Splice(Record):
     name: str
 
 
+class Entries(Record):
+    """The entries of a map, one after the other by sorted key; `key` and `item` are bound."""
+
+    over: Hole
+    key: str
+    item: str
+
+
 class Guard(Record):
     """What must not be: printed as Helm's ``fail``, and reported by the rules at the job's own `path`.
 
     Attributes:
         test: true where the values are wrong.
-        path: the values path to report at.
+        path: the values path to report at, or its steps where they depend on the entry.
         message: what was found and what is allowed.
         rule: the rule's id.
+        each: whose entries it looks at, one by one; of several, the later ones for each entry of those before.
+        let: names for expressions, known in the test and the message.
     """
 
     test: Hole
-    path: str
+    path: str | tuple[Node, ...]
     message: Text
     rule: str
+    each: tuple[Entries, ...] = ()
+    let: tuple[tuple[str, Hole], ...] = ()
 
 
 def given(hole: Hole) -> When:
@@ -357,7 +376,7 @@ def kind_of(node: Node) -> Kind:
             return "boolean"
         case int():
             return "integer"
-        case str() | Text() | Release() | ChartOnly() | Repeat() | Join() | JoinEach():
+        case str() | Text() | Release() | ChartOnly() | Repeat() | Join() | JoinEach() | Clean():
             return "string"
         case list() | tuple():
             return "list"
@@ -449,6 +468,23 @@ def evaluate(node: Node, scope: Scope) -> Any:
     return node
 
 
+def broken(guard: Guard, scope: Scope) -> Iterator[Scope]:
+    """The scopes in which a guard's test is true: one for each entry that is wrong, or else the only one."""
+    for name, expression in guard.let:
+        scope = scope.binding({name: evaluate(expression, scope)})
+    return (each for each in _scopes(guard.each, scope) if evaluate(guard.test, each))
+
+
+def _scopes(entries: Sequence[Entries], scope: Scope) -> Iterator[Scope]:
+    if not entries:
+        yield scope
+        return
+    first, *rest = entries
+    over = evaluate(first.over, scope) or {}
+    for key in sorted(over):
+        yield from _scopes(rest, scope.binding({first.key: key, first.item: over[key]}))
+
+
 def _lookup(data: Any, path: str) -> Any:
     for key in path.split("."):
         if data is None:
@@ -494,6 +530,8 @@ _EVALUATE: Final[dict[type[Hole], Callable[[Any, Scope], Any]]] = {
     Text: _evaluate_text,
     Sum: lambda n, s: sum(int(evaluate(t, s)) for t in n.terms),
     Join: lambda n, s: ",".join(evaluate(n.list, s) or ()),
+    # POSIX lets two slashes at the start be something else, Go does not.
+    Clean: lambda n, s: posixpath.normpath("/" + evaluate(n.path, s).lstrip("/")),
     Length: lambda n, s: len(evaluate(n.text, s).encode()),
     Repeat: _evaluate_repeat,
     JoinEach: _evaluate_joined,
@@ -509,7 +547,7 @@ _EVALUATE: Final[dict[type[Hole], Callable[[Any, Scope], Any]]] = {
     AnyOf: lambda n, s: any(evaluate(x, s) for x in n.nodes),
     Equal: lambda n, s: evaluate(n.one, s) == evaluate(n.other, s),
     Greater: lambda n, s: evaluate(n.one, s) > evaluate(n.other, s),
-    Has: lambda n, s: n.item in (evaluate(n.list, s) or ()),
+    Has: lambda n, s: evaluate(n.item, s) in (evaluate(n.list, s) or ()),
     HasKey: lambda n, s: evaluate(n.key, s) in (evaluate(n.map, s) or {}),
     Contains: lambda n, s: evaluate(n.part, s) in evaluate(n.text, s),
     IsMap: lambda n, s: isinstance(evaluate(n.node, s), dict),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,10 @@ from tests.command import CommandError
 from tests.equal.normal import Objects
 from tests.equal.rendered import Rendered
 from tests.equal.test_values import JOB
+from tests.generated import accepted, saying
 from tests.helm import HelmLibrary
+from tfgen.check import check
+from tfgen.yaml_text import dump
 
 ENVIRONMENT_STRING_MAX = 131_071
 """Bytes of NAME=VALUE: 32 pages of 4,096, less the zero at the end (execve(2), MAX_ARG_STRLEN)."""
@@ -78,9 +82,140 @@ CASES = [
 ]
 
 
+@dataclass(frozen=True)
+class Contradiction:
+    """Values that Helm refuses with this message, as tfgen does a job that says them; and others that both take."""
+
+    name: str
+    values: Mapping[str, Any]
+    says: str
+    neighbour: Mapping[str, Any]
+
+
+def _volume(path: str, **more: Any) -> Mapping[str, Any]:
+    return {"mountPath": path, "emptyDir": {}, **more}
+
+
+def _of_worker(**resources: Any) -> Mapping[str, Any]:
+    return {"roles": {"worker": {"resources": resources}}}
+
+
+LEGACY = "alpha.kubernetes.io/nvidia-gpu"
+
+CONTRADICTIONS = [
+    Contradiction(
+        "no folder to go on in",
+        {"run": "2", "resumeFrom": "1"},
+        "resumeFrom names a run's folder, but no volume has one for each run; set runs: Separate in storage",
+        {"run": "2", "resumeFrom": "1", "storage": {"data": {"runs": "Separate"}}},
+    ),
+    Contradiction(
+        "a path of the node",
+        {"storage": {"x": {"mountPath": "/x", "hostPath": {"path": "/y"}}}},
+        "storage.x: security.profile restricted refuses hostPath volumes, which need at least privileged; "
+        "use an emptyDir or a claim, or set security.profile to privileged",
+        {"storage": {"x": _volume("/x")}},
+    ),
+    Contradiction(
+        "a server",
+        {"storage": {"x": {"mountPath": "/x", "nfs": {"server": "nfs.example.com", "path": "/y"}}}},
+        "storage.x: security.profile restricted refuses nfs volumes, which need at least baseline; "
+        "use a claim, or a CSI volume, or set security.profile to baseline",
+        {"storage": {"x": {"mountPath": "/x", "claim": {"name": "nfs"}}}},
+    ),
+    Contradiction(
+        "the temporary folder",
+        {"storage": {"x": _volume("//tmp/./")}},
+        "storage.x is mounted at /tmp, and so is the temporary folder of every pod; choose another mountPath",
+        {"storage": {"x": _volume("/tmp/x")}},
+    ),
+    Contradiction(
+        "the shared memory",
+        {"storage": {"x": _volume("/dev/shm")}, "roles": {"worker": {"shm": "1Gi"}}},
+        "storage.x is mounted at /dev/shm, and so is shm; choose another mountPath",
+        {"storage": {"x": _volume("/dev/shm", **{"for": ["ps"]})}, "roles": {"worker": {"shm": "1Gi"}}},
+    ),
+    Contradiction(
+        "two volumes in one place",
+        {"storage": {"x": _volume("/x", **{"for": ["ps", "worker"]}), "y": _volume("/x/", **{"for": ["worker"]})}},
+        "is mounted at /x, and so is storage.",
+        {"storage": {"x": _volume("/x", **{"for": ["ps"]}), "y": _volume("/x/", **{"for": ["worker"]})}},
+    ),
+    Contradiction(
+        "more GPUs than are counted",
+        _of_worker(limits={"nvidia.com/gpu": 3}),
+        "role worker has gpu.count 1 and a limit of 3 of nvidia.com/gpu, which wins over it; "
+        "say how many in gpu.count alone",
+        _of_worker(limits={"nvidia.com/gpu": 1}),
+    ),
+    Contradiction(
+        "no GPU in the end",
+        _of_worker(limits={"nvidia.com/gpu": "0"}),
+        "role worker has gpu.count 1 and a limit of 0 of nvidia.com/gpu, which wins over it; "
+        "say how many in gpu.count alone",
+        _of_worker(limits={"nvidia.com/gpu": 3}, gpu={"count": 0}),
+    ),
+    *(
+        Contradiction(
+            f"the first name of a GPU in {where}",
+            _of_worker(**said),
+            f"{LEGACY} has been gone since Kubernetes 1.10: no node has it, and role worker would never start; "
+            "say how many in gpu.count alone, which asks for nvidia.com/gpu",
+            _of_worker(gpu={"count": 2}),
+        )
+        for where, said in {
+            "limits": {"limits": {LEGACY: 1}},
+            "both": {"limits": {LEGACY: 1}, "requests": {LEGACY: 1}},
+            "a share": {"gpu": {"share": {LEGACY: 1}}},
+            "its resource": {"gpu": {"resource": LEGACY}},
+        }.items()
+    ),
+]
+
+
 @pytest.fixture(scope="module")
 def rendered(tmp_path_factory) -> Rendered:
     return Rendered.write(JOB, tmp_path_factory.mktemp("refusals"))
+
+
+@pytest.mark.parametrize("case", CONTRADICTIONS, ids=lambda case: case.name)
+def test_helm_refuses_what_tfgen_refuses_in_the_same_words(case, rendered):
+    assert case.says in _refusal(rendered, *_setting(case.values))
+    found = check(dump(saying(JOB, case.values)), "job.yaml").problems
+    assert [problem for problem in found if case.says in problem.message], found
+
+
+@pytest.mark.parametrize("case", CONTRADICTIONS, ids=lambda case: case.name)
+def test_helm_takes_its_neighbour(case, rendered):
+    assert rendered.by_helm(*_setting(case.neighbour))
+    assert accepted(saying(JOB, case.neighbour))
+
+
+def _setting(values: Mapping[str, Any]) -> list[str]:
+    return [argument for key, value in values.items() for argument in ("--set-json", f"{key}={json.dumps(value)}")]
+
+
+def test_a_weaker_profile_lets_more_volumes_through(tmp_path):
+    """A chart has the guards of its own profile: hostPath is refused by two of the three, nfs by one."""
+    for profile, taken in {"baseline": ["nfs"], "privileged": ["nfs", "hostPath"]}.items():
+        rendered = Rendered.write(saying(JOB, {"security": {"profile": profile}}), tmp_path / profile)
+        for source, said in {"nfs": {"server": "a", "path": "/"}, "hostPath": {"path": "/y"}}.items():
+            args = _setting({"storage": {"x": {"mountPath": "/x", source: said}}})
+            if source in taken:
+                assert rendered.by_helm(*args)
+            else:
+                assert f"security.profile {profile} refuses {source} volumes" in _refusal(rendered, *args)
+
+
+def test_helm_refuses_a_volume_where_the_code_is(tmp_path):
+    job = saying(JOB, {"code": {"configMap": {"files": {"train.py": "pass"}}}})
+    rendered = Rendered.write(job, tmp_path)
+    values = {"storage": {"x": _volume("/code")}}
+    says = "storage.x is mounted at /code, and so is code; choose another mountPath"
+    assert says in _refusal(rendered, *_setting(values))
+    (problem,) = check(dump(saying(job, values)), "job.yaml").problems
+    assert problem.message == "code is mounted at /code, and so is storage.x; choose another mountPath"
+    assert rendered.by_helm(*_setting({**values, "code": {"mountPath": "/src"}}))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

@@ -15,10 +15,13 @@ from tfgen.holes import (
     AnyOf,
     Bound,
     ChartOnly,
+    Clean,
     Contains,
     Default,
     Each,
+    Entries,
     Equal,
+    Filtered,
     Greater,
     Guard,
     Has,
@@ -61,11 +64,13 @@ EXPRESSIONS = {
     '"plain"': Text(("pl", "ain")),
     "add 1 .Values.roles.worker.replicas": Sum((1, REPLICAS)),
     "len .Values.image": Length(IMAGE),
+    "clean .Values.image": Clean(IMAGE),
     "not .Values.image": Not(IMAGE),
     'and .Values.gang.enabled (eq .Values.image "a")': AllOf((ENABLED, Equal(IMAGE, "a"))),
     "or .Values.gang.enabled (not .Values.image)": AnyOf((ENABLED, Not(IMAGE))),
     "gt (int64 .Values.roles.worker.replicas) (int64 3)": Greater(REPLICAS, 3),
     'has "a" .Values.args': Has(ARGS, "a"),
+    "has $name .Values.args": Has(ARGS, NAME),
     'hasKey .Values.labels "a"': HasKey(LABELS, "a"),
     'contains "$(" .Values.image': Contains(IMAGE, "$("),
     'kindIs "map" $value': IsMap(ITEM),
@@ -314,11 +319,51 @@ def test_items_of_a_list_join_the_others():
 
 def test_a_guard_fails_with_its_message():
     guard = Guard(Greater(REPLICAS, 3), "roles", Text(("there are ", REPLICAS, ' "workers"')), "too-many")
-    assert Printer("mnist").guard(guard) == (
+    assert Printer("mnist").guards([guard]) == (
         "{{- if gt (int64 .Values.roles.worker.replicas) (int64 3) }}\n"
         '{{- fail (printf "there are %d \\"workers\\"" (int64 .Values.roles.worker.replicas)) }}\n'
         "{{- end }}\n"
     )
+
+
+def test_guards_that_look_at_the_same_entries_share_the_range():
+    labels, items = Entries(LABELS, "name", "value"), Entries(ITEM, "key", "item")
+    guards = [
+        Guard(Equal(NAME, "a"), "labels", Text(("a",)), "one", each=(labels,)),
+        Guard(Equal(Bound("key"), IMAGE), "labels", Text((NAME,)), "two", each=(labels, items)),
+        Guard(IMAGE, "image", Text(("b",)), "three"),
+    ]
+    assert Printer("mnist").guards(guards).splitlines() == [
+        "{{- range $name, $value := .Values.labels }}",
+        '{{- if eq $name "a" }}',
+        '{{- fail "a" }}',
+        "{{- end }}",
+        "{{- range $key, $item := $value }}",
+        "{{- if eq $key $.Values.image }}",
+        '{{- fail (printf "%v" $name) }}',
+        "{{- end }}",
+        "{{- end }}",
+        "{{- end }}",
+        "{{- if .Values.image }}",
+        '{{- fail "b" }}',
+        "{{- end }}",
+    ]
+
+
+def test_a_guard_names_what_it_counts():
+    few = Filtered(LABELS, Equal(ITEM, "few"))
+    guard = Guard(Not(Bound("few", "map")), "labels", Text(("none",)), "none", let=(("few", few),))
+    assert Printer("mnist").guards([guard]).splitlines() == [
+        "{{- $few := dict }}",
+        "{{- range $name, $value := .Values.labels }}",
+        '{{- if eq $value "few" }}',
+        "{{- $_ := set $few $name $value }}",
+        "{{- end }}",
+        "{{- end }}",
+        "{{- if not $few }}",
+        '{{- fail "none" }}',
+        "{{- end }}",
+    ]
 
 
 @pytest.mark.parametrize(

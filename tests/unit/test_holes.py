@@ -10,11 +10,15 @@ from tfgen.holes import (
     AnyOf,
     Bound,
     ChartOnly,
+    Clean,
     Contains,
     Default,
     Each,
+    Entries,
     Equal,
+    Filtered,
     Greater,
+    Guard,
     Has,
     HasKey,
     Hole,
@@ -36,6 +40,7 @@ from tfgen.holes import (
     Text,
     Value,
     When,
+    broken,
     evaluate,
     fill,
     given,
@@ -86,6 +91,9 @@ FILLED = {
     "text": (Text(("a", v("four"), "-", v("word"))), "a4-Größe"),
     "sum": (Sum((1, v("four"), v("zero"))), 5),
     "bytes": (Length(v("word")), 7),
+    "a path as it is": (Clean("/a/b"), "/a/b"),
+    "a path with what says nothing": (Clean("//a/./b//"), "/a/b"),
+    "a path that goes up": (Clean("/../a/../b"), "/b"),
     "repeat": (Repeat(v("four"), Text(("h", Bound("i", "integer")))), "h0,h1,h2,h3"),
     "repeat none": (Repeat(v("zero"), "h"), ""),
     "default not needed": (Default(v("word"), "else"), "Größe"),
@@ -198,3 +206,17 @@ def test_a_text_for_each_entry_is_joined_by_sorted_key():
     each = JoinEach(Value("map", "map"), ";", Text((Bound("name"), "=", Bound("value"))))
     assert evaluate(each, Scope({"map": {"b": "2", "a": "1"}}, "release", "chart")) == "a=1;b=2"
     assert evaluate(each, Scope({"map": {}}, "release", "chart")) == ""
+
+
+def test_a_guard_finds_each_entry_that_is_wrong():
+    pairs = (Entries(v("map"), "name", "value"), Entries(v("map"), "other", "second"))
+    guard = Guard(Not(Equal(NAME, Bound("other"))), "map", Text((NAME, Bound("second"))), "two", each=pairs)
+    assert [evaluate(guard.message, scope) for scope in broken(guard, SCOPE)] == ["a2", "b1"]
+    assert list(broken(guard.replaced(each=(Entries(v("none"), "name", "value"),)), SCOPE)) == []
+
+
+def test_a_guard_counts_what_it_names():
+    ones = (("ones", Filtered(v("map"), Equal(ITEM, "1"))),)
+    guard = Guard(Bound("ones", "map"), "map", Text(("some",)), "some", let=ones)
+    assert len(list(broken(guard, SCOPE))) == 1
+    assert list(broken(guard.replaced(test=Not(Bound("ones", "map"))), SCOPE)) == []

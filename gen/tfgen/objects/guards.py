@@ -13,6 +13,7 @@ from tfgen.holes import AllOf, Default, Equal, Greater, Guard, Hole, Length, Mat
 from tfgen.job import RoleName, Scheduler, Structure
 from tfgen.objects import names
 from tfgen.objects.name_guards import short_finisher
+from tfgen.objects.value_guards import of_values
 from tfgen.objects.values import of_role, value
 from tfgen.schedulers import GANGS
 from tfgen.schedulers.gang import Field, is_partial, members
@@ -30,6 +31,7 @@ def guards(structure: Structure) -> tuple[Guard, ...]:
         *(_has_image(role) for role in roles),
         *([_short_tf_config(structure, workload.pod_name)] if workload.tells_cluster(structure) else []),
         *(_of_gang(structure, structure.gang) if structure.gang else []),
+        *of_values(structure),
         *([_priced_spot()] if structure.eci else []),
         *(_of_tensorboard() if structure.tensorboard_port else []),
         *([_not_root()] if structure.profile == "restricted" else []),

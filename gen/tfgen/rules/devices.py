@@ -11,13 +11,12 @@ from typing import Any, Final
 
 from tfgen import quantity
 from tfgen.document import Path
+from tfgen.holes import evaluate
 from tfgen.job import RoleName
-from tfgen.rules import pod_parts
+from tfgen.objects.value_guards import LEGACY_GPU, legacy_gpu
+from tfgen.rules import guarded, pod_parts
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
-
-# Kubernetes counted GPUs itself under this name, until 1.10 left that to device plugins.
-_LEGACY: Final = "alpha.kubernetes.io/nvidia-gpu"
 
 _COUNTED: Final = re.compile(r"/(gpu|mig-.*|vgpu-number)$")
 """Resources of which one is a GPU, or a part of it that a program sees as one."""
@@ -40,15 +39,11 @@ def _amounts(said: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, str |
 
 def _legacy(view: View) -> Iterator[Finding]:
     for role, path, said in _resources(view):
-        found = [((*key, _LEGACY), amounts[_LEGACY]) for key, amounts in _amounts(said) if _LEGACY in amounts]
-        if said["gpu"]["resource"] == _LEGACY:
-            found.append((("gpu", "resource"), said["gpu"]["count"]))
-        for key, amount in found:
-            message = (
-                f"{_LEGACY} has been gone since Kubernetes 1.10: no node has it, and role {role} would never start; "
-                f"say resources: {{gpu: {{count: {amount}}}}}, which asks for nvidia.com/gpu"
-            )
-            yield Finding((*path, *key), message)
+        found: list[Path] = [(*key, LEGACY_GPU) for key, amounts in _amounts(said) if LEGACY_GPU in amounts]
+        if said["gpu"]["resource"] == LEGACY_GPU:
+            found.append(("gpu", "resource"))
+        for key in found:
+            yield Finding((*path, *key), evaluate(legacy_gpu(role), view.scope))
 
 
 def _is_device(name: str) -> bool:
@@ -69,19 +64,15 @@ def _in_parts(view: View) -> Iterator[Finding]:
 
 
 def _gpu_counts(view: View) -> Iterator[Finding]:
+    contradicted = set()
+    for (*resources, map_, name), message in guarded.findings("gpu-count", view):
+        contradicted.add((*resources, map_, name))
+        yield Finding(view.blamed((*resources, map_, name), (*resources, "gpu", "count")), message)
     for role, path, said in _resources(view):
-        gpu = said["gpu"]
-        count, name = gpu["count"], gpu["resource"]
-        limit = said["limits"].get(name, count)
-        if count and quantity.parse(limit) != count:
-            message = (
-                f"role {role} has gpu.count {count} and a limit of {limit} of {name}, which wins over it; "
-                "say how many in gpu.count alone"
-            )
-            yield Finding(view.blamed((*path, "limits", name), (*path, "gpu", "count")), message)
-            continue
         for key, amounts in _amounts(said):
             for device, amount in amounts.items():
+                if (*path, *key, device) in contradicted:
+                    continue
                 if _COUNTED.search(device) and quantity.parse(amount) > _MOST_GPUS:
                     message = (
                         f"role {role} asks for {amount} of {device}, which are so many GPUs and no memory of one; "

@@ -1,4 +1,7 @@
-"""What a chart refuses when it is installed: the guards of `objects.guards`, said here for the job's own values."""
+"""What a chart refuses when it is installed: the guards of `objects.guards`, said here for the job's own values.
+
+Of what a rule has to say more than the chart, such as of a podTemplate, it asks for the `findings` itself.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from functools import partial
 from typing import Final
 
 from tfgen.document import Path
-from tfgen.holes import Guard, Scope, evaluate
+from tfgen.holes import Guard, Scope, broken, evaluate
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
 
@@ -25,6 +28,7 @@ SUMMARIES: Final[Mapping[str, str]] = {
     "host-name": "A task's host name is longer than a DNS label.",
     "no-image": "A role has no image.",
     "node-name-and-gang": "A task of a gang is bound to a node past its scheduler.",
+    "resume-from": "A run is to go on in another's folder, and there are no folders of runs.",
     "root-user": "The programs run as root, which Pod Security restricted refuses.",
     "service-name": "The name of the run's Service is no DNS label.",
     "statefulset-name": "A StatefulSet's name is too long to make pods.",
@@ -34,12 +38,14 @@ SUMMARIES: Final[Mapping[str, str]] = {
 }
 
 
-def _check(rule: str, view: View) -> Iterator[Finding]:
+def findings(rule: str, view: View) -> Iterator[Finding]:
+    """What a rule's guards find: one mistake a path."""
     worst: dict[Path, str] = {}
     for guard in view.guards:
-        if guard.rule == rule and evaluate(guard.test, view.scope):
-            path = tuple(guard.path.split("."))
-            message = f"{evaluate(guard.message, view.scope)}{_ADVICE.get(rule, _no_advice)(guard, view)}"
+        for scope in broken(guard, view.scope) if guard.rule == rule else ():
+            steps = guard.path.split(".") if isinstance(guard.path, str) else guard.path
+            path: Path = tuple(evaluate(step, scope) for step in steps)
+            message = f"{evaluate(guard.message, scope)}{_ADVICE.get(rule, _no_advice)(guard, view)}"
             # One run name makes every role's hosts too long: the longest one, and so its message, speaks for all.
             worst[path] = max(message, worst.get(path, ""), key=len)
     yield from map(Finding, worst.keys(), worst.values())
@@ -75,4 +81,4 @@ _ADVICE: Final[Mapping[str, Callable[[Guard, View], str]]] = {
     "tf-config-size": _workers_that_fit,
 }
 
-RULES: Final = tuple(Rule(id_, "error", summary, partial(_check, id_)) for id_, summary in SUMMARIES.items())
+RULES: Final = tuple(Rule(id_, "error", summary, partial(findings, id_)) for id_, summary in SUMMARIES.items())

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from tfgen.document import Path
+from tfgen.holes import evaluate
 from tfgen.job import RoleName
 from tfgen.objects import tensorboard
+from tfgen.objects.value_guards import mounted_twice
 from tfgen.rules import pod_parts
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
@@ -32,7 +34,7 @@ def _twice(view: View, taken: dict[str, str], mounts: Iterator[tuple[Path, str]]
         place = posixpath.normpath("/" + mount.lstrip("/"))  # POSIX lets two slashes be something else
         name = path_name(path[:-1])
         if place in taken:
-            yield Finding(path, f"{name} is mounted at {place}, and so is {taken[place]}; choose another mountPath")
+            yield Finding(path, evaluate(mounted_twice(name, place, taken[place]), view.scope))
         taken.setdefault(place, name)
 
 

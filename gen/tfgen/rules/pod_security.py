@@ -12,13 +12,12 @@ from typing import Any, Final, NamedTuple
 
 from tfgen.document import Path
 from tfgen.job import Profile
+from tfgen.objects.value_guards import PROFILES
 from tfgen.problems import shown
 from tfgen.rules import pod_parts
 from tfgen.rules.pod_parts import Part
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
-
-_PROFILES: Final[tuple[Profile, ...]] = ("restricted", "baseline", "privileged")
 
 _HOST: Final = ("hostNetwork", "hostPID", "hostIPC")
 _PROBES: Final = ("startupProbe", "livenessProbe", "readinessProbe")
@@ -72,7 +71,7 @@ class _Said(NamedTuple):
 def _check(view: View) -> Iterator[Finding]:
     has = view.job.structure.profile
     for said in _fields(view):
-        if _PROFILES.index(said.needs) > _PROFILES.index(has):
+        if PROFILES.index(said.needs) > PROFILES.index(has):
             message = (
                 f"security.profile {has} refuses {said.what}, which needs at least {said.needs}; "
                 f"{said.instead}, or set security.profile to {said.needs}"

@@ -11,14 +11,7 @@ from tfgen.rules.view import View
 WRITABLE: Final = ("claim", "nfs", "hostPath", "azureFile", "csi", "flexVolume")
 
 
-def _check_resume(view: View) -> Iterator[Finding]:
-    separate = any(volume.get("runs") == "Separate" for volume in view.values["storage"].values())
-    if view.values["resumeFrom"] and not separate:
-        message = "resumeFrom names a run's folder, but no volume has one for each run; set runs: Separate in storage"
-        yield Finding(("resumeFrom",), message)
-
-
-def _check_runs(view: View) -> Iterator[Finding]:
+def _check(view: View) -> Iterator[Finding]:
     ends = view.job.structure.ends
     for name, volume in view.values["storage"].items():
         if "runs" not in volume:
@@ -35,12 +28,4 @@ def _check_runs(view: View) -> Iterator[Finding]:
             )
 
 
-RULES: Final = (
-    Rule(
-        "resume-from",
-        "error",
-        "A run is to go on in another's folder, and there are no folders of runs.",
-        _check_resume,
-    ),
-    Rule("volume-runs", "error", "Runs take turns on a volume on which they cannot.", _check_runs),
-)
+RULES: Final = (Rule("volume-runs", "error", "Runs take turns on a volume on which they cannot.", _check),)

@@ -48,7 +48,7 @@ def chart(
     """
     printer = Printer(job.name)
     files = {f"templates/{template.name}.yaml": printer.template(template.objects) for template in templates}
-    files["templates/guards.yaml"] = _GUARDS_HEAD + "".join(printer.guard(check) for check in checks)
+    files["templates/guards.yaml"] = _GUARDS_HEAD + printer.guards(checks)
     files["templates/NOTES.txt"] = printer.text(notes(job.structure))
     if "pods" in printer.helpers:
         files["templates/_pods.tpl"] = printer.helpers_file(_PODS_HEAD.strip(), "pods")

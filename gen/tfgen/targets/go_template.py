@@ -25,6 +25,7 @@ from tfgen.holes import (
     AnyOf,
     Bound,
     ChartOnly,
+    Clean,
     Contains,
     Default,
     Each,
@@ -96,10 +97,24 @@ class Printer(Record):
         table = "\n".join(f"  {name}" for name in helpers)
         return "\n".join([f"{{{{/*\n{head}\n\n{table}\n*/}}}}", *helpers.values()])
 
-    def guard(self, guard: Guard) -> str:
-        """A check that stops Helm with a message that helps."""
+    def guards(self, guards: Sequence[Guard]) -> str:
+        """Checks that stop Helm with a message that helps; neighbours that look at the same entries share the range."""
+        return "".join(f"{line}\n" for line in self._guards(guards, depth=0))
+
+    def _guards(self, guards: Sequence[Guard], depth: int) -> Lines:
+        lines: Lines = []
+        for each, run in groupby(guards, key=lambda guard: (guard.each[depth:] or (None,))[0]):
+            if each is None:
+                lines += [line for guard in run for line in self._guard(guard)]
+            else:
+                head = f"{{{{- range ${each.key}, ${each.item} := {self.expression(each.over)} }}}}"
+                lines += [head, *self._inside._guards(list(run), depth + 1), "{{- end }}"]
+        return lines
+
+    def _guard(self, guard: Guard) -> Lines:
+        assigned = [line for let in guard.let for line in self._assign(*let)]
         test, message = self.expression(guard.test), self._argument(guard.message)
-        return f"{{{{- if {test} }}}}\n{{{{- fail {message} }}}}\n{{{{- end }}}}\n"
+        return [*assigned, f"{{{{- if {test} }}}}", f"{{{{- fail {message} }}}}", "{{- end }}"]
 
     def text(self, node: Node) -> str:
         """A node as text within a line or a free text such as NOTES.txt."""
@@ -149,8 +164,8 @@ class Printer(Record):
                 return "add " + " ".join(self._argument(term) for term in terms)
             case Join(items):
                 return f'join "," {self._argument(items)}'
-            case Length(text):
-                return f"len {self._argument(text)}"
+            case Clean(text) | Length(text):
+                return f"{'clean' if isinstance(node, Clean) else 'len'} {self._argument(text)}"
             case Default(first, fallback):
                 return f"{self.expression(first)} | default {self._argument(fallback)}"
             case NotEmpty(tree):
@@ -176,7 +191,7 @@ class Printer(Record):
             case Greater(one, other):
                 return f"gt (int64 {self._argument(one)}) (int64 {self._argument(other)})"
             case Has(list=items, item=item):
-                return f"has {_go_string(item)} {self._argument(items)}"
+                return f"has {self._argument(item)} {self._argument(items)}"
             case HasKey(map=inner, key=key):
                 return f"hasKey {self._argument(inner)} {self._argument(key)}"
             case Contains(text, part):
