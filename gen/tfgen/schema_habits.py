@@ -73,6 +73,41 @@ def instead(path: Path, value: Any) -> str:
     return ""
 
 
+def as_items(value: Any, key: str) -> str:
+    """What is no list as one of Kubernetes': a lone item, or a map by name, of which the first is shown.
+
+        >>> as_items({"scratch": {"emptyDir": {}}}, "name"), as_items({"A": "b", "C": "d"}, "name"), as_items("x", "")
+        ('[{name: scratch, emptyDir: {}}]', '[{name: A, value: b}, ...]', '[x]')
+
+    Empty where that is not plain.
+    """
+    if isinstance(value, str):
+        items = [value]
+    elif not isinstance(value, Mapping) or not key or not value:
+        return ""
+    elif key in value:
+        items = [_hidden(value.get("name"), value)]
+    else:
+        name, first = next(iter(value.items()))
+        rest = (
+            first if isinstance(first, Mapping) else {"value": first if isinstance(first, str) else json.dumps(first)}
+        )
+        items = [_hidden(name, {key: name, **rest})]
+    text = flow(items)
+    if isinstance(value, Mapping) and key not in value and len(value) > 1:
+        text = f"{text[:-1]}, ...]"
+    return text if len(text) <= _LONGEST else ""
+
+
+def _hidden(name: Any, value: Any) -> Any:
+    """A value of Kubernetes', but for what may be a secret."""
+    if isinstance(value, Mapping):
+        return {key: _hidden(name if key == "value" else key, inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_hidden(name, inner) for inner in value]
+    return "..." if isinstance(value, str) and looks_secret(str(name), value) else value
+
+
 def _ends(path: Path, end: Sequence[str]) -> bool:
     tail = path[-len(end) :]
     return len(tail) == len(end) and all(want in (_ANY, step) for want, step in zip(end, tail, strict=True))

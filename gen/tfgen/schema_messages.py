@@ -229,12 +229,12 @@ def _wrong_type(view: View, finding: Finding) -> Iterator[Problem]:
     wanted = expected(finding.node) + ("" if hint else _such_as(view, finding))
     if not isinstance(value, (str, bool)) and text and "string" in json_types(finding.node):
         wanted = _form(text, finding.node) or wanted
-    message = f"{view.name(finding.path)}: found {_found(value, text)}, expected {wanted}"
-    yield view.problem(finding.path, message + (hint or _hint(value, text, finding.node)), "wrong-type")
+    message = f"{view.name(finding.path)}: found {found_words(value, text)}, expected {wanted}"
+    yield view.problem(finding.path, message + (hint or hint_for_value(value, text, finding.node)), "wrong-type")
 
 
 def _wrong_constant(view: View, finding: Finding) -> Iterator[Problem]:
-    found = _found(view.value(finding.path), view.text(finding.path) or "")
+    found = found_words(view.value(finding.path), view.text(finding.path) or "")
     message = f"{view.name(finding.path)}: found {found}, expected {finding.node['const']}"
     yield view.problem(finding.path, message, "wrong-kind")
 
@@ -350,7 +350,8 @@ def _other_kind(view: View) -> Problem | None:
     return view.problem(("kind",), message, "wrong-kind")
 
 
-def _found(value: Any, text: str) -> str:
+def found_words(value: Any, text: str) -> str:
+    """What a value is, given the text of it if it is a scalar."""
     if value is None:
         return text or "nothing"
     if isinstance(value, bool):
@@ -362,7 +363,7 @@ def _found(value: Any, text: str) -> str:
     return "a mapping" if isinstance(value, dict) else "a list"
 
 
-def _hint(value: Any, text: str, node: Schema) -> str:
+def hint_for_value(value: Any, text: str, node: Schema) -> str:
     """How to write what was meant, where that is plain."""
     if isinstance(value, str):
         return _hint_for_text(value, json_types(node))

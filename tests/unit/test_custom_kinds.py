@@ -24,7 +24,7 @@ OF_GITOPS = (".argoproj.io.", ".toolkit.fluxcd.io.")
 OURS = {
     path.stem: json.loads(path.read_text(encoding="utf-8"))
     for path in sorted(ROOT.glob("schemas/*.json"))
-    if not path.name.endswith(".schema.json") and not any(group in path.name for group in OF_GITOPS)
+    if not path.name.endswith((".schema.json", ".fields.json")) and not any(group in path.name for group in OF_GITOPS)
 }
 """By KIND.GROUP.VERSION, in lower case."""
 

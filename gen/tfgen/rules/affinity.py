@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from tfgen import pod_fields
 from tfgen.document import Path
 from tfgen.problems import shown
 from tfgen.rules.rule import Finding, Rule, did_you_mean
@@ -33,10 +34,19 @@ _WEIGHT_MAX: Final = 100
 
 
 def _check(view: View) -> Iterator[Finding]:
-    yield from _affinity(("affinity",), view.values["affinity"])
+    yield from _whole(view, ("affinity",), view.values["affinity"])
     for role in view.roles:
         path: Path = ("roles", role.name, "affinity")
-        yield from _affinity(path, view.values["roles"][role.name]["affinity"])
+        yield from _whole(view, path, view.values["roles"][role.name]["affinity"])
+
+
+def _whole(view: View, path: Path, rules: Mapping[str, Any]) -> Iterator[Finding]:
+    found = list(_affinity(path, rules))
+    yield from found
+    for misfit in pod_fields.misfits(path, rules, "Affinity", view.text):
+        around = {misfit.path[:end] for end in range(len(misfit.path) + 1)}
+        if misfit.kind == "shape" and not any(finding.path in around for finding in found):
+            yield Finding(misfit.path, misfit.message)
 
 
 def _affinity(path: Path, rules: Mapping[str, Any]) -> Iterator[Finding]:

@@ -128,6 +128,10 @@ class View(Record):
         is_scalar = self.document.text(place) is not None
         return self.document.value(place) if is_scalar else self.document.key(place)
 
+    def text(self, path: Path) -> str:
+        """The scalar at the path as it was written; empty where there is none."""
+        return self.document.text(self._place(path)) or ""
+
     def _place(self, path: Path) -> Path:
         base: Path = ("spec", "environments", self.environment or "") if self.says(path) else ("spec",)
         return (*base, *path)
