@@ -85,11 +85,6 @@ def as_github(problems: Iterable[Problem]) -> str:
     return "".join(lines)
 
 
-def as_json(problems: Iterable[Problem]) -> str:
-    """A JSON list of `rows`."""
-    return json.dumps(rows(problems), indent=2) + "\n"
-
-
 def shown(value: object, longest: int = 60) -> str:
     r"""A user's value inside a message: as JSON, in one line, cut after `longest` characters.
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfgen import schema_file, schema_messages, tunables
 from tfgen.problems import Problem, in_order
-from tfgen.schema_file import load, text
+from tfgen.schema_file import load
 from tfgen.schema_messages import Finding, View
 
 if TYPE_CHECKING:
@@ -33,8 +33,6 @@ _MOST_ERRORS = 4 * schema_messages.MOST
 _OF_THE_VALUE = frozenset(
     ("duplicate-item", "out-of-range", "quantity", "too-long", "too-many", "unknown-key", "wrong-format", "wrong-type")
 )
-
-__all__ = ["check", "findings", "load", "text"]
 
 
 def check(document: Document) -> tuple[Problem, ...]:

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import json
-
-from tfgen.problems import Position, Problem, as_github, as_json, as_text, has_errors, in_order, shown
+from tfgen.problems import Position, Problem, as_github, as_text, has_errors, in_order, rows, shown
 
 LATE = Problem("b.yaml", Position(1, 1), "late", "rule-b")
 DEEP = Problem("a.yaml", Position(10, 2), "deep", "rule-a")
@@ -42,11 +40,11 @@ def test_github_gets_an_annotation_a_problem() -> None:
     )
 
 
-def test_json_has_a_row_a_problem() -> None:
-    assert json.loads(as_json([EARLY])) == [
+def test_as_plain_data_each_is_a_row() -> None:
+    assert rows([EARLY]) == [
         {"file": "a.yaml", "line": 9, "column": 30, "message": "early", "rule": "rule-z", "severity": "warning"}
     ]
-    assert json.loads(as_json([])) == []
+    assert rows([]) == []
 
 
 def test_only_errors_stop_the_work() -> None:

@@ -102,11 +102,6 @@ def metadata(
     }
 
 
-def common() -> Node:
-    """The labels of every object."""
-    return _COMMON
-
-
 def run_selector() -> Node:
     """What selects every pod of a run."""
     return _RUN_SELECTOR

@@ -552,26 +552,6 @@ def _has_holes(node: Node) -> bool:
     return False
 
 
-def holes_in(node: Node) -> Iterator[Hole]:
-    """Every hole of a graph, those inside other holes too."""
-    match node:
-        case Hole():
-            yield node
-            for part in vars(node).values():
-                if isinstance(part, Hole | dict | tuple | list):
-                    yield from holes_in(part)
-        case dict():
-            for key, child in node.items():
-                if isinstance(key, Hole):
-                    yield from holes_in(key)
-                yield from holes_in(child)
-        case str():
-            return
-        case list() | tuple():
-            for child in node:
-                yield from holes_in(child)
-
-
 @functools.cache
 def _field(base: str, path: str) -> str:
     """A field of the values: dots where Go's syntax takes every name, else ``index``."""
