@@ -1,7 +1,7 @@
 """The job: what a checked ``job.yaml`` says, as frozen records.
 
-    job = TrainingJob.from_spec("dist-mnist", None, spec)
-    job.structure.roles      -> (Role("chief", ...), Role("ps", ...), Role("worker", ...))
+    job = TrainingJob.from_document(document.data)
+    job.structure.roles                        -> (Role("chief", ...), Role("ps", ...), Role("worker", ...))
     job.values["roles"]["worker"]["replicas"]  -> 4
 
 The two halves never meet. The `Structure` decides which objects there are and what shape they have; the graph is
@@ -115,6 +115,7 @@ class Structure(Record):
         gang: the gang scheduler, or none.
         tensorboard_port: the TCP port of TensorBoard, or none where the job has none.
         disruption_budget: whether the tasks may be kept from being evicted.
+        profile: the Pod Security Standard that the job's pods are to meet.
         code: what is put into the image, or nothing.
         eci: how the pods run on Alibaba's container instances, or nothing.
         pod_template: Kubernetes' PodTemplateSpec for the pods of every role.

@@ -1,4 +1,4 @@
-"""The job files that a command is given, and the defaults under them: read from disk or standard input, nothing else.
+"""The job files that a command is given, and the defaults under them: from disk or standard input; in git, those gone.
 
 read_sources([Path("jobs")])  ->  [Source("jobs/mnist/job.yaml", b"apiVersion: tfgen/...", Source("tfgen.yaml", ...))]
 """

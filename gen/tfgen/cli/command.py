@@ -2,8 +2,8 @@
 
     COMMAND = Command("schema", "print the JSON Schema of job.yaml", _arguments, _run)
 
-All modules of commands are imported whichever is run, so each imports what its work needs within its functions:
-``tfgen --help`` is to start as fast as Python does.
+``tfgen --help`` imports the modules of all commands, so each imports what its work needs within its functions: help is
+to start as fast as Python does.
 """
 
 from __future__ import annotations
