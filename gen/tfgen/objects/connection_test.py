@@ -6,7 +6,7 @@ from typing import Final
 
 from tfgen.holes import Node, Splice, given
 from tfgen.job import Structure
-from tfgen.objects import labels, names, security
+from tfgen.objects import config_map, labels, names, security
 from tfgen.objects.values import of_role, value
 
 _PROGRAM: Final = """\
@@ -30,8 +30,8 @@ def connection_test(structure: Structure) -> Node:
             "name": names.connection_test(),
             "labels": {Splice("selector"): labels.run_selector(), labels.NAME: names.CHART},
             "annotations": {
-                "helm.sh/hook": "test",
-                "helm.sh/hook-delete-policy": "before-hook-creation,hook-succeeded",
+                labels.HOOK: "test",
+                labels.HOOK_DELETE: "before-hook-creation,hook-succeeded",
             },
         },
         "spec": {
@@ -47,7 +47,10 @@ def connection_test(structure: Structure) -> Node:
                     "imagePullPolicy": given(of_role(role, "imagePullPolicy")),
                     "command": ["python3", "-c", _PROGRAM],
                     "env": [
-                        {"name": "TF_CLUSTER", "valueFrom": {"configMapKeyRef": {"name": names.RUN, "key": "cluster"}}}
+                        {
+                            "name": "TF_CLUSTER",
+                            "valueFrom": {"configMapKeyRef": {"name": names.RUN, "key": config_map.CLUSTER}},
+                        }
                     ],
                     "resources": {"requests": {"cpu": "50m", "memory": "64Mi"}, "limits": {"memory": "64Mi"}},
                     "securityContext": security.of_container(structure.profile),

@@ -18,7 +18,6 @@ from tfgen.job import GitCode, Structure
 from tfgen.objects import labels, names
 from tfgen.objects.values import value
 
-_KEY: Final = "k8s.aliyun.com/eci-"
 _WAY: Final = "cloud.eci.way"
 
 
@@ -44,9 +43,9 @@ def pod_annotations(structure: Structure) -> Mapping[str, Node]:
     }
     lists = {"use-specs": "specs", "vswitch": "vSwitches"}
     said: dict[str, Node] = {
-        **{_KEY + key: given(value(f"cloud.eci.{path}")) for key, path in texts.items()},
-        **{_KEY + key: _joined(f"cloud.eci.{path}") for key, path in lists.items()},
-        f"{_KEY}image-cache": When(value("cloud.eci.imageCache.match"), "true"),
+        **{labels.ECI_PREFIX + key: given(value(f"cloud.eci.{path}")) for key, path in texts.items()},
+        **{labels.ECI_PREFIX + key: _joined(f"cloud.eci.{path}") for key, path in lists.items()},
+        f"{labels.ECI_PREFIX}image-cache": When(value("cloud.eci.imageCache.match"), "true"),
     }
     return {key: When(_enabled(), said[key]) for key in sorted(said)}
 
@@ -57,7 +56,7 @@ def _joined(path: str) -> Node:
 
 def pod_labels(structure: Structure) -> Mapping[str, Node]:
     """The label by which Alibaba's webhook sends a pod to ECI, past every other rule of where it runs."""
-    return {"alibabacloud.com/eci": When(_goes("Label"), "true")} if structure.eci else {}
+    return {labels.ECI: When(_goes("Label"), "true")} if structure.eci else {}
 
 
 def node_selector(structure: Structure) -> Mapping[str | Hole, Node]:
@@ -97,7 +96,7 @@ def image_cache(structure: Structure) -> Node:
         "kind": "ImageCache",
         "metadata": labels.metadata(
             names.JOB,
-            annotations={**labels.BEFORE_PODS, "k8s.aliyun.com/imc-enable-reuse": "true"},
+            annotations={**labels.BEFORE_PODS, labels.CACHE_REUSE: "true"},
         ),
         "spec": {
             "images": [*(When(image, image) for image in tunable), *_beside(structure)],

@@ -13,7 +13,7 @@ from typing import Final
 
 from tfgen.holes import Node, given
 from tfgen.job import RoleName, Structure
-from tfgen.objects import names
+from tfgen.objects import labels, names
 from tfgen.objects.values import value
 from tfgen.schedulers.gang import MIN_RESOURCES, Binding, Gang, least
 
@@ -27,7 +27,7 @@ def _spec(structure: Structure) -> Mapping[str, Node]:
 
 
 def _task(_role: RoleName) -> Binding:
-    return Binding(labels={"scheduling.x-k8s.io/pod-group": names.RUN})
+    return Binding(labels={labels.POD_GROUP: names.RUN})
 
 
 GANG: Final = Gang(

@@ -10,7 +10,7 @@ from typing import Final
 
 from tfgen.holes import Node, given
 from tfgen.job import RoleName, Structure
-from tfgen.objects import names
+from tfgen.objects import labels, names
 from tfgen.schedulers.gang import PRIORITY, QUEUE, Binding, Gang, least
 
 
@@ -19,7 +19,7 @@ def _spec(structure: Structure) -> Mapping[str, Node]:
 
 
 def _task(_role: RoleName) -> Binding:
-    return Binding(annotations={"scheduling.k8s.io/group-name": names.RUN})
+    return Binding(annotations={labels.GROUP_NAME: names.RUN})
 
 
 GANG: Final = Gang(

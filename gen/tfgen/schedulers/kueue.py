@@ -20,8 +20,8 @@ from tfgen.objects.values import value
 from tfgen.schedulers.gang import PRIORITY, QUEUE, REQUIRED_TOPOLOGY, Binding, Gang
 
 _TOPOLOGY: Final = {
-    "kueue.x-k8s.io/podset-required-topology": given(REQUIRED_TOPOLOGY),
-    "kueue.x-k8s.io/podset-preferred-topology": given(value("gang.preferredTopology")),
+    labels.REQUIRED_TOPOLOGY: given(REQUIRED_TOPOLOGY),
+    labels.PREFERRED_TOPOLOGY: given(value("gang.preferredTopology")),
 }
 
 
@@ -32,5 +32,5 @@ def _task(_role: RoleName) -> Binding:
 GANG: Final = Gang(
     fields=frozenset(("preferredTopology", "priorityClassName", "queue", "requiredTopology")),
     task=_task,
-    whole={labels.QUEUE: given(QUEUE), "kueue.x-k8s.io/priority-class": given(PRIORITY)},
+    whole={labels.QUEUE: given(QUEUE), labels.QUEUE_PRIORITY: given(PRIORITY)},
 )

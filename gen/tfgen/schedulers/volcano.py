@@ -12,7 +12,7 @@ from typing import Final
 from tfgen import cluster_spec
 from tfgen.holes import Node, When, given
 from tfgen.job import RoleName, Structure
-from tfgen.objects import names
+from tfgen.objects import labels, names
 from tfgen.schedulers.gang import MIN_RESOURCES, PRIORITY, QUEUE, Binding, Gang, is_partial, least
 
 # What TensorFlow cannot do without a single task of; workers it can be short of. Volcano heeds it from a minMember on
@@ -33,7 +33,7 @@ def _spec(structure: Structure) -> Mapping[str, Node]:
 
 
 def _task(role: RoleName) -> Binding:
-    return Binding(annotations={"scheduling.k8s.io/group-name": names.RUN, "volcano.sh/task-spec": role})
+    return Binding(annotations={labels.GROUP_NAME: names.RUN, labels.TASK_SPEC: role})
 
 
 GANG: Final = Gang(
@@ -42,6 +42,6 @@ GANG: Final = Gang(
     spec=_spec,
     fields=frozenset(("minAvailable", "minResources", "priorityClassName", "queue")),
     task=_task,
-    outside=Binding(annotations={"scheduling.volcano.sh/queue-name": given(QUEUE)}),
+    outside=Binding(annotations={labels.VOLCANO_QUEUE: given(QUEUE)}),
     scheduler_name="volcano",
 )

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from tfgen.objects import labels
 from tfgen.schedulers import GANGS
 from tfgen.targets.delivery import SUSPENDED, Delivery, Object, Site, changed_outside, pod_security
 
@@ -131,7 +132,7 @@ def _application(
     ignore = [{"group": group, "kind": kind, "jsonPointers": [field]} for group, kind, field in ignored]
     return {
         "metadata": {
-            "annotations": {"argocd.argoproj.io/manifest-generate-paths": "." if site.is_chart else ".;../base"},
+            "annotations": {labels.MANIFEST_PATHS: "." if site.is_chart else ".;../base"},
             "finalizers": [_FINALIZER],
         },
         "spec": {

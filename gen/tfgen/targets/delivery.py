@@ -16,9 +16,6 @@ from tfgen.record import Record
 Object: TypeAlias = Mapping[str, Any]
 Files: TypeAlias = Mapping[str, tuple[Object, ...]]
 
-ENFORCE: Final = "pod-security.kubernetes.io/enforce"
-"""https://kubernetes.io/docs/concepts/security/pod-security-admission/"""
-
 SUSPENDED: Final[Mapping[tuple[str, str], str]] = {
     ("batch", "Job"): "/spec/suspend",
     ("jobset.x-k8s.io", "JobSet"): "/spec/suspend",
@@ -104,4 +101,4 @@ def _has(found: Any, keys: Iterable[str]) -> bool:
 
 def pod_security(job: TrainingJob) -> dict[str, str]:
     """The label of a namespace that takes the job's pods and no weaker ones."""
-    return {ENFORCE: job.structure.profile}
+    return {labels.POD_SECURITY: job.structure.profile}

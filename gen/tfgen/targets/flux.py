@@ -16,6 +16,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from tfgen.objects import labels
 from tfgen.targets.delivery import Delivery, Object, Site, changed_outside, pod_security
 
 FOLDER: Final = "overlays/flux"
@@ -146,7 +147,7 @@ def _namespace(site: Site) -> Object:
         "metadata": {
             "name": site.namespace,
             "labels": pod_security(site.job),
-            "annotations": {"kustomize.toolkit.fluxcd.io/prune": "disabled"},
+            "annotations": {labels.FLUX_PRUNE: "disabled"},
         },
     }
 

@@ -93,9 +93,9 @@ def _pod(structure: Structure) -> Node:
             "name": names.elastic_dl_master(),
             "labels": {
                 Splice("selector"): labels.role_selector(_MASTER),
-                "elasticdl-job-name": names.RUN,
-                "elasticdl-replica-type": _MASTER,
-                "elasticdl-replica-index": "0",
+                labels.ELASTIC_DL_JOB: names.RUN,
+                labels.ELASTIC_DL_TYPE: _MASTER,
+                labels.ELASTIC_DL_INDEX: "0",
                 labels.NAME: names.CHART,
                 labels.INSTANCE: names.RELEASE,
                 **labels.INSTALLED,
