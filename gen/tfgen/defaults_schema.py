@@ -15,12 +15,12 @@ makes it anew.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from tfgen import schema_file
 from tfgen.environment_schema import STRUCTURE, PartMaker, part
-from tfgen.schema_file import Schema, resolve
+from tfgen.schema_file import Schema, resolve, used_definitions
 from tfgen.tunables import ValuesPath
 
 OF_ONE_JOB: Final = ("run", "resumeFrom", "roles")
@@ -74,7 +74,7 @@ def defaults_schema(schema: Schema) -> dict[str, Any]:
         **environment,
         "properties": {key: value for key, value in environment["properties"].items() if key not in _OF_ONE_RUN},
     }
-    return {**made, "definitions": _used(made, {**schema["definitions"], **changed})}
+    return {**made, "definitions": used_definitions(made, {**schema["definitions"], **changed})}
 
 
 def text() -> str:
@@ -109,30 +109,6 @@ class _Defaults(PartMaker):
         if isinstance(made.get("additionalProperties"), Mapping):
             made["additionalProperties"] = self.entry(made["additionalProperties"])
         return made
-
-
-def _used(root: Schema, definitions: Schema) -> dict[str, Any]:
-    """The definitions that a schema refers to, and those that they refer to."""
-    used: dict[str, Any] = {}
-    waiting = list(_references(root))
-    while waiting:
-        name = waiting.pop()
-        if name not in used:
-            used[name] = definitions[name]
-            waiting += _references(used[name])
-    return dict(sorted(used.items()))
-
-
-def _references(found: Any) -> Iterator[str]:
-    """The names of the definitions that are referred to, without what is behind a name."""
-    if isinstance(found, Mapping):
-        if "$ref" in found:
-            yield found["$ref"].split("/")[2]
-        for value in found.values():
-            yield from _references(value)
-    elif isinstance(found, list):
-        for item in found:
-            yield from _references(item)
 
 
 if __name__ == "__main__":

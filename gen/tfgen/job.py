@@ -24,6 +24,8 @@ Strategy: TypeAlias = Literal["ParameterServer", "MultiWorkerMirrored", "Single"
 CompletionBy: TypeAlias = Literal["Chief", "Worker0", "AllWorkers"]
 Scheduler: TypeAlias = Literal["volcano", "kube-batch", "coscheduling", "kubernetes", "kueue"]
 Profile: TypeAlias = Literal["restricted", "baseline", "privileged"]
+PROFILES: tuple[Profile, ...] = get_args(Profile)
+"""The Pod Security Standards, the strictest first."""
 Containers: TypeAlias = tuple[Mapping[str, Any], ...]
 
 

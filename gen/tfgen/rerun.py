@@ -10,9 +10,9 @@ from tfgen import tunables
 from tfgen.document import Document, Path
 from tfgen.errors import TfgenError, UsageError
 from tfgen.job_text import with_values
+from tfgen.objects.storage import WRITABLE
 from tfgen.problems import Problem
 from tfgen.record import Record
-from tfgen.rules.run_folders import WRITABLE
 
 RULES: Final[Mapping[str, str]] = {
     "not-fresh": "A run that is to begin anew finds what earlier ones wrote, since no volume has a folder for each.",

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +101,30 @@ def complete(schema: Schema, found: Schema, value: Mapping[str, Any]) -> dict[st
         elif "default" in inner:
             made[key] = inner["default"]
     return made
+
+
+def used_definitions(root: Schema, definitions: Schema) -> dict[str, Any]:
+    """The definitions that a schema refers to, and those that they refer to, in the order of their names."""
+    used: dict[str, Any] = {}
+    waiting = list(_references(root))
+    while waiting:
+        name = waiting.pop()
+        if name not in used:
+            used[name] = definitions[name]
+            waiting += _references(used[name])
+    return dict(sorted(used.items()))
+
+
+def _references(found: Any) -> Iterator[str]:
+    """The names of the definitions that are referred to; of one within another, the outer's."""
+    if isinstance(found, Mapping):
+        if "$ref" in found:
+            yield found["$ref"].split("/")[2]
+        for value in found.values():
+            yield from _references(value)
+    elif isinstance(found, list):
+        for item in found:
+            yield from _references(item)
 
 
 def first_sentence(found: Schema) -> str:

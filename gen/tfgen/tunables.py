@@ -14,13 +14,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from tfgen import kinds, schema_file
 from tfgen.record import Record
-from tfgen.schema_file import Schema, is_record, resolve
+from tfgen.schema_file import Schema, is_record, resolve, used_definitions
 
-Kind = Literal["string", "integer", "boolean", "quantity", "map", "list"]
+if TYPE_CHECKING:
+    from tfgen.holes import Kind
+
 ValuesPath = tuple[str, ...]
 
 _KINDS: Mapping[str, Kind] = {
@@ -145,7 +147,7 @@ def values_schema(spec: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         **root,
-        "definitions": _used_definitions(root),
+        "definitions": _public(used_definitions(root, schema_file.load()["definitions"])),
     }
 
 
@@ -258,27 +260,3 @@ def _public(found: Any) -> Any:
     if isinstance(found, dict):
         return {key: _public(value) for key, value in found.items() if not key.startswith("x-")}
     return [_public(item) for item in found] if isinstance(found, list) else found
-
-
-def _used_definitions(root: Schema) -> dict[str, Any]:
-    """The definitions that a schema refers to, and those that they refer to, in the order of their names."""
-    definitions = schema_file.load()["definitions"]
-    used: dict[str, Any] = {}
-    waiting = list(_references(root))
-    while waiting:
-        name = waiting.pop()
-        if name not in used:
-            used[name] = _public(definitions[name])
-            waiting += _references(used[name])
-    return dict(sorted(used.items()))
-
-
-def _references(found: Any) -> Iterator[str]:
-    if isinstance(found, dict):
-        if "$ref" in found:
-            yield found["$ref"].removeprefix("#/definitions/")
-        for value in found.values():
-            yield from _references(value)
-    elif isinstance(found, list):
-        for item in found:
-            yield from _references(item)

@@ -34,6 +34,8 @@ SOURCES: Final = (
     "flexVolume",
     "projected",
 )
+WRITABLE: Final = ("claim", "nfs", "hostPath", "azureFile", "csi", "flexVolume")
+"""The sources of which a task may find again what another wrote."""
 
 
 def volumes(role: RoleName) -> list[Node]:

@@ -26,11 +26,9 @@ from tfgen.holes import (
     Text,
     Value,
 )
-from tfgen.job import Profile, Structure
+from tfgen.job import PROFILES, Profile, Structure
 from tfgen.objects import storage
 from tfgen.objects.values import value
-
-PROFILES: Final[tuple[Profile, ...]] = ("restricted", "baseline", "privileged")
 
 # https://kubernetes.io/docs/concepts/security/pod-security-standards/: baseline refuses hostPath alone.
 _OF_RESTRICTED: Final = frozenset(

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from tfgen.document import Path
-from tfgen.job import Profile
-from tfgen.objects.value_guards import PROFILES
+from tfgen.job import PROFILES, Profile
 from tfgen.problems import shown
 from tfgen.rules import pod_parts
 from tfgen.rules.pod_parts import Part

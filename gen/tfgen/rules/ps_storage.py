@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from tfgen.objects.storage import WRITABLE
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
 
 # Seen: /job:localhost fails when a checkpoint is saved, and /job:chief alone when it is restored.
 _CHIEF: Final = "/job:chief/replica:0/task:0/device:CPU:0"
-_WRITABLE: Final = ("claim", "nfs", "hostPath", "azureFile", "csi", "flexVolume")
 _OF_ONE_NODE: Final = ("ReadWriteOnce", "ReadWriteOncePod")
 
 
@@ -34,7 +34,7 @@ def _check(view: View) -> Iterator[Finding]:
 
 def _is_shared(volume: Mapping[str, Any]) -> bool:
     """Whether the volume can be written, and from several nodes."""
-    writable = any(source in volume for source in _WRITABLE) and not volume.get("readOnly")
+    writable = any(source in volume for source in WRITABLE) and not volume.get("readOnly")
     return writable and volume.get("claim", {}).get("accessMode") not in _OF_ONE_NODE
 
 

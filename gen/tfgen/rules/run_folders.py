@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from tfgen.objects.storage import WRITABLE
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
-
-WRITABLE: Final = ("claim", "nfs", "hostPath", "azureFile", "csi", "flexVolume")
 
 
 def _check(view: View) -> Iterator[Finding]:
