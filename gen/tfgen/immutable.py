@@ -12,8 +12,8 @@ from typing import Final, get_args
 from tfgen import quantity
 from tfgen.job import RoleName
 from tfgen.objects import labels
+from tfgen.plain_object import Object, group, identity
 from tfgen.record import Record
-from tfgen.targets.patch import Object, identity
 
 NEW_RUN: Final = "new-run"
 CLAIM_CHANGE: Final = "claim-change"
@@ -49,9 +49,9 @@ def lost(before: Iterable[Object], after: Iterable[Object]) -> dict[str, Loss]:
     was, now = _by_name(before), _by_name(after)
     losses: dict[str, Loss] = {}
     for key in {**was, **now}:
-        version, kind, name = key
+        _, kind, name = key
         if key in was and key in now:
-            keeps = _KEPT.get((version.rpartition("/")[0], kind))
+            keeps = _KEPT.get((group(was[key]), kind))
             why = keeps(name, was[key], now[key]) if keeps else None
         elif _is_task(was.get(key) or now[key]):
             why = f"the {kind} {name} would {'go' if key in was else 'come'} while its run lasts"
@@ -71,7 +71,7 @@ def _by_name(objects: Iterable[Object]) -> dict[tuple[str, str, str], Object]:
 
 def _is_task(found: Object) -> bool:
     """Whether an object makes the tasks of a role. The finisher does not, and may come and go."""
-    if (found["apiVersion"].rpartition("/")[0], found["kind"]) in _OPERATED:
+    if (group(found), found["kind"]) in _OPERATED:
         return True
     template = found if found["kind"] == "Pod" else found.get("spec", {}).get("template", {})
     return template.get("metadata", {}).get("labels", {}).get(labels.ROLE) in get_args(RoleName)

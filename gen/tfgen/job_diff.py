@@ -11,19 +11,18 @@ second's name, so what differs is what somebody changed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
 from tfgen.comparison import Pair
 from tfgen.document import Document
 from tfgen.field_diff import NOTHING, FieldChange, field_changes
+from tfgen.plain_object import Object, identity
 from tfgen.problems import Problem
 from tfgen.record import Record
 from tfgen.render import plain_objects
-from tfgen.targets.patch import identity
 from tfgen.totals import Totals, totals
 
-Object: TypeAlias = Mapping[str, Any]
 Action: TypeAlias = Literal["added", "changed", "removed"]
 
 

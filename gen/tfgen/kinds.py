@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, TypeAlias, get_args
 
-from tfgen import schema_file
+from tfgen import data_path, schema_file
 from tfgen.record import Record
 
 WorkloadKind: TypeAlias = Literal["StatefulSet", "Job", "TFJob", "VolcanoJob", "JobSet", "Pod", "ElasticDL"]
@@ -273,9 +273,7 @@ def of_spec(spec: Mapping[str, Any]) -> WorkloadKind:
 
 def said(spec: Mapping[str, Any], path: str) -> Any:
     """What a spec has at a path: by itself, else by default, else nothing."""
-    found: Any = spec
-    for key in path.split("."):
-        found = found.get(key) if isinstance(found, Mapping) else None
+    found = data_path.at(spec, path.split("."))
     if found is not None:
         return found
     node = schema_file.node(schema_file.load(), ("spec", *path.split(".")))

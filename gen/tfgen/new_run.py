@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice, takewhile
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
-from tfgen import schema, tunables
+from tfgen import data_path, schema, tunables
 from tfgen.document import Document, Path
 from tfgen.immutable import CLAIM_CHANGE, NEW_RUN, PRIORITY_CLASS_CHANGE, lost
 from tfgen.problems import Position, Problem, shown
@@ -121,7 +121,7 @@ def _blames(
         for rule in found.keys() & losses.keys():
             unexplained.pop(rule, None)
             yield _Blame(path, rule, found[rule].why, is_alone=True)
-    together = _above(changed)
+    together = data_path.shared(changed)
     for rule in unexplained.keys() - known.get(together, set()):
         yield _Blame(together, rule, unexplained[rule].why, is_alone=False)
 
@@ -131,11 +131,6 @@ def _reaches(before: Document, after: Document, environment: str, blame: _Blame)
     was, now = _form(before, environment), _form(after, environment)
     tried = _with(was, now, blame.path) if blame.is_alone else now
     return blame.rule in lost(plain_objects(was, environment), plain_objects(tried, environment))
-
-
-def _above(paths: Iterable[Path]) -> Path:
-    """The path that all of them begin with."""
-    return tuple(steps[0] for steps in takewhile(lambda steps: len(set(steps)) == 1, zip(*paths, strict=False)))
 
 
 def _changed(before: Any, after: Any, path: Path = ()) -> Iterator[Path]:
@@ -168,7 +163,7 @@ def _with(before: Mapping[str, Any], after: Mapping[str, Any], path: Path) -> di
 
 def _innermost(before: Any, after: Any, path: Path) -> Path:
     """The path of the one thing that a key which is new, or gone, brings along."""
-    was, now = _at(before, path), _at(after, path)
+    was, now = data_path.at(before, path), data_path.at(after, path)
     only = now if was is None else was if now is None else None
     while isinstance(only, Mapping) and len(only) == 1:
         ((key, only),) = only.items()
@@ -203,16 +198,8 @@ def _value(data: Any, environment: str | None, path: Path) -> Any:
     """The value at a values path: with its default, as the environment has it; None where there is none."""
     spec = data["spec"]
     found: Any = tunables.values(spec) if environment is None else tunables.environment_values(spec, environment)
-    inside = _at(found, path)
-    return _at(spec, path) if inside is None else inside
-
-
-def _at(found: Any, path: Path) -> Any:
-    for step in path:
-        if not isinstance(found, Mapping) or step not in found:
-            return None
-        found = found[step]
-    return found
+    inside = data_path.at(found, path)
+    return data_path.at(spec, path) if inside is None else inside
 
 
 def _change(was: Any, now: Any) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any, Final
 
+from tfgen import data_path
 from tfgen.document import Document, Path, Place
 from tfgen.object_checks import faults
 from tfgen.object_checks.fault import Fault, FieldPath, Objects
@@ -123,7 +124,7 @@ def _origin(document: Document, environment: str | None, fault: Fault) -> Path |
             best, alike = [path], same
         elif same == alike:
             best.append(path)
-    common = tuple(steps[0] for steps in takewhile(lambda steps: len(set(steps)) == 1, zip(*best, strict=False)))
+    common = data_path.shared(best)
     return common if len(common) > 1 else None
 
 

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tfgen import schema_file
 from tfgen.errors import UsageError
-from tfgen.object_checks.fault import Fault, Object
+from tfgen.object_checks.fault import Fault
+from tfgen.plain_object import Object
 
 if TYPE_CHECKING:
     from jsonschema_rs import Draft7Validator, Draft202012Validator

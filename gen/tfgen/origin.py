@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tfgen import schema_file, tunables
+from tfgen import data_path, schema_file, tunables
 from tfgen.document import Document, Path
 from tfgen.errors import UsageError
 from tfgen.problems import Position, shown
@@ -90,7 +90,7 @@ def _origin(document: Document, environment: str | None, path: Path, value: Any)
     places = [("spec", "environments", environment, *path)] if environment is not None else []
     for place in (*places, ("spec", *path)):
         for layer in (document.alone(), *([document.under] if document.under else [])):
-            said = _at(layer.data, place)
+            said = data_path.at(layer.data, place)
             if said is not None:
                 registry = _registry(document) if isinstance(value, (str, list)) and said != value else None
                 return Origin(("spec", *path), value, layer.file, layer.value(place), registry)
@@ -104,14 +104,6 @@ def _registry(document: Document) -> str | None:
 
 def _place(file: str, position: Position) -> str:
     return f"{file}:{position.line}:{position.column}"
-
-
-def _at(found: Any, path: Path) -> Any:
-    for step in path:
-        if not isinstance(found, Mapping):
-            return None
-        found = found.get(step)
-    return found
 
 
 def _leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:

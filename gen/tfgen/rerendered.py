@@ -23,12 +23,12 @@ from tfgen.ledger import Ledger, ledger_path, parse_ledger
 from tfgen.new_run import environments_at_work, way_out
 from tfgen.objects import labels
 from tfgen.output_folder import OutputFolder
+from tfgen.plain_object import Object
 from tfgen.problems import Position, Problem, in_order, shown
 from tfgen.record import Record
 from tfgen.render import input_digest, plain_objects
 from tfgen.targets.kustomize import FOLDER
 from tfgen.targets.overlay import built, is_built
-from tfgen.targets.patch import Object
 from tfgen.tree_plan import Action, JobPlan, Plan
 
 _LONGEST: Final = 60

@@ -16,7 +16,7 @@ import functools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tfgen import kinds, schema_file
+from tfgen import data_path, kinds, schema_file
 from tfgen.record import Record
 from tfgen.schema_file import Schema, is_record, resolve, used_definitions
 
@@ -125,7 +125,9 @@ def merge(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 def missing_sections(spec: Mapping[str, Any], environment: Mapping[str, Any]) -> tuple[ValuesPath, ...]:
     """The sections that an environment changes and the job does not have."""
-    return tuple(section for section in _sections() if _has(environment, section) and not _has(spec, section))
+    return tuple(
+        section for section in _sections() if data_path.has(environment, section) and not data_path.has(spec, section)
+    )
 
 
 def values_schema(spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -181,7 +183,7 @@ def _complete(spec: Mapping[str, Any], said: Mapping[str, Any], *, of_any_kind: 
 
 
 def _present(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> tuple[Leaf, ...]:
-    has = frozenset(section for section in _sections() if _has(spec, section))
+    has = frozenset(section for section in _sections() if data_path.has(spec, section))
     return _with(has, () if of_any_kind else tuple(each.path for each in kinds.without(spec)))
 
 
@@ -200,15 +202,6 @@ def _with(has: frozenset[ValuesPath], lacks: tuple[str, ...]) -> tuple[Leaf, ...
 def _sections() -> tuple[ValuesPath, ...]:
     """Every section that the schema knows, in its order."""
     return tuple(dict.fromkeys(section for leaf in _all().values() for section in leaf.sections))
-
-
-def _has(spec: Mapping[str, Any], section: ValuesPath) -> bool:
-    found: Any = spec
-    for key in section:
-        if key not in found:
-            return False
-        found = found[key]
-    return True
 
 
 @functools.cache

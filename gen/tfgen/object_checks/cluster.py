@@ -10,9 +10,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from tfgen.object_checks.fault import Fault, FieldPath, Object, Objects
+from tfgen.object_checks.fault import Fault, FieldPath, Objects
 from tfgen.object_checks.pods import Pods
 from tfgen.object_checks.selectors import matches
+from tfgen.plain_object import Object
 from tfgen.record import Record
 
 _HOST: Final = re.compile(r"(?P<owner>.+)-(?P<index>[0-9]+)\.(?P<service>[^.:]+):(?P<port>[0-9]+)")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from tfgen.object_checks.pods import Pods, pods_of
+from tfgen.plain_object import Object
 from tfgen.record import Record
 
-Object: TypeAlias = Mapping[str, Any]
 FieldPath: TypeAlias = tuple[str | int, ...]
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tfgen.object_checks.fault import Fault, FieldPath, Object, Objects
+from tfgen.object_checks.fault import Fault, FieldPath, Objects
 from tfgen.object_checks.pods import Pods
+from tfgen.plain_object import Object
 
 _BINDINGS = ("/group-name", "/pod-group")
 """The ends of the annotations and labels by which a pod names its group."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tfgen.plain_object import group
 from tfgen.record import Record
 
 _OWN_GROUPS = ("apps", "batch", "")
@@ -44,7 +45,7 @@ class Pods(Record):
     @property
     def is_complete(self) -> bool:
         """Whether the template has all labels of its pods: an operator of a custom kind may add its own."""
-        return self.owner["apiVersion"].rpartition("/")[0] in _OWN_GROUPS
+        return group(self.owner) in _OWN_GROUPS
 
 
 def pods_of(item: Mapping[str, Any]) -> Iterator[Pods]:

@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from tfgen.object_checks.fault import Fault, FieldPath, Object, Objects
+from tfgen.object_checks.fault import Fault, FieldPath, Objects
 from tfgen.object_checks.pods import Pods
 from tfgen.object_checks.selectors import matches, selector
+from tfgen.plain_object import Object
 
 _PROBES: Final = ("readinessProbe", "livenessProbe", "startupProbe")
 _ACTIONS: Final = ("httpGet", "tcpSocket")

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
-from tfgen import tunables
+from tfgen import data_path, tunables
 from tfgen.document import Document, Path
 from tfgen.holes import Guard, Node, Scope, Value, evaluate, fill
 from tfgen.job import Role, RoleName, TrainingJob
@@ -108,11 +108,11 @@ class View(Record):
             if step not in found:
                 return False
             found = found[step]
-        return not isinstance(found, Mapping) or not _has(self.spec, path)
+        return not isinstance(found, Mapping) or not data_path.has(self.spec, path)
 
     def has(self, path: Path) -> bool:
         """Whether the environment or the job says something there; else it is a default."""
-        return self.says(path) or _has(self.spec, path)
+        return self.says(path) or data_path.has(self.spec, path)
 
     def blamed(self, *paths: Path) -> Path:
         """Of the paths that contradict each other, the first that the environment says, or else the first."""
@@ -158,11 +158,3 @@ def _role_scope(scope: Scope, role: RoleName) -> Scope:
     for name, node in bindings:
         scope = scope.binding({name: evaluate(node, scope)})
     return scope
-
-
-def _has(found: Any, path: Path) -> bool:
-    for step in path:
-        if not isinstance(found, Mapping) or step not in found:
-            return False
-        found = found[step]
-    return True

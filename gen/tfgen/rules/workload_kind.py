@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from tfgen import kinds, schema_file
+from tfgen import data_path, kinds, schema_file
 from tfgen.document import Path
 from tfgen.problems import shown
 from tfgen.rules.rule import Finding, Rule
@@ -37,15 +37,9 @@ def _idle(view: View, said: Any, above: Path = ()) -> Iterator[Finding]:
         node = schema_file.node(schema_file.load(), ("spec", *path))
         if isinstance(value, Mapping) and node and schema_file.is_record(node) and not kinds.lacking(view.spec, path):
             yield from _idle(view, value, path)
-            if not value and _at(view.job.values, path) is None:
+            if not value and data_path.at(view.job.values, path) is None:
                 kind, name = view.job.structure.kind, ".".join(map(str, path))
                 yield Finding(path, f"the workload kind {kind} lets an environment set nothing in {name}; remove it")
-
-
-def _at(found: Any, path: Path) -> Any:
-    for key in path:
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return found
 
 
 def _found(data: Any, steps: Sequence[str], above: Path = ()) -> Iterator[tuple[Path, Any]]:

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from tfgen.objects import labels
+from tfgen.plain_object import Object
 from tfgen.schedulers import GANGS
-from tfgen.targets.delivery import SUSPENDED, Delivery, Object, Site, changed_outside, pod_security
+from tfgen.targets.delivery import SUSPENDED, Delivery, Site, changed_outside, pod_security
 
 FOLDER: Final = "overlays/argocd"
 API_VERSION: Final = "argoproj.io/v1alpha1"

@@ -7,13 +7,14 @@ them: no job's file lists the others, since two authors who add a job each would
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
+from tfgen import data_path
 from tfgen.job import Environment, GitOps, TrainingJob
 from tfgen.objects import labels
+from tfgen.plain_object import Object, group
 from tfgen.record import Record
 
-Object: TypeAlias = Mapping[str, Any]
 Files: TypeAlias = Mapping[str, tuple[Object, ...]]
 
 SUSPENDED: Final[Mapping[tuple[str, str], str]] = {
@@ -77,26 +78,18 @@ def changed_outside(objects: Iterable[Object]) -> Iterator[tuple[str, str, str]]
     """
     found: dict[tuple[str, str, str], None] = {}
     for item in objects:
-        group, kind = item["apiVersion"].rpartition("/")[0], item["kind"]
-        if kind == "Role":
+        key = (group(item), item["kind"])
+        if item["kind"] == "Role":
             resources = {resource for rule in item["rules"] for resource in rule["resources"]}
             if "statefulsets/scale" in resources:
                 found["apps", "StatefulSet", "/spec/replicas"] = None
             if "deployments/scale" in resources:
                 found["apps", "Deployment", "/spec/replicas"] = None
-        elif (group, kind) in SUSPENDED:
-            field = SUSPENDED[group, kind]
-            if labels.QUEUE in item["metadata"]["labels"] or _has(item, field.split("/")[1:]):
-                found[group, kind, field] = None
+        elif key in SUSPENDED:
+            field = SUSPENDED[key]
+            if labels.QUEUE in item["metadata"]["labels"] or data_path.has(item, field.split("/")[1:]):
+                found[*key, field] = None
     yield from found
-
-
-def _has(found: Any, keys: Iterable[str]) -> bool:
-    for key in keys:
-        if key not in found:
-            return False
-        found = found[key]
-    return True
 
 
 def pod_security(job: TrainingJob) -> dict[str, str]:

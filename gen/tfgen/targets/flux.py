@@ -17,7 +17,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from tfgen.objects import labels
-from tfgen.targets.delivery import Delivery, Object, Site, changed_outside, pod_security
+from tfgen.plain_object import Object
+from tfgen.targets.delivery import Delivery, Site, changed_outside, pod_security
 
 FOLDER: Final = "overlays/flux"
 

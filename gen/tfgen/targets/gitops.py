@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from tfgen import yaml_text
 from tfgen.file_tree import FileTree
 from tfgen.job import TrainingJob
+from tfgen.plain_object import Object
 from tfgen.targets.argocd import argocd
-from tfgen.targets.delivery import Delivery, Files, Object, Site
+from tfgen.targets.delivery import Delivery, Files, Site
 from tfgen.targets.flux import flux
 
 

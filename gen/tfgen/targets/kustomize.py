@@ -14,8 +14,9 @@ from typing import Any, Final
 
 from tfgen import yaml_text
 from tfgen.file_tree import FileTree
+from tfgen.plain_object import Object, group, identity
 from tfgen.targets.kustomize_images import as_changed, image_changes, with_images
-from tfgen.targets.patch import Object, identity, merge_patch, strategic_merge_patch
+from tfgen.targets.patch import merge_patch, strategic_merge_patch
 
 FOLDER: Final = "overlays"
 
@@ -82,7 +83,7 @@ def file_stem(item: Object) -> str:
 
 def is_core(item: Object) -> bool:
     """Whether kustomize knows the lists of the object's kind, and merges them by key."""
-    return item["apiVersion"].rpartition("/")[0] in ("", *_CORE_GROUPS)
+    return group(item) in ("", *_CORE_GROUPS)
 
 
 def _base(objects: Iterable[Object]) -> dict[str, str]:

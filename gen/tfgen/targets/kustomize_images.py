@@ -14,8 +14,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from tfgen.plain_object import Object
 from tfgen.record import Record
-from tfgen.targets.patch import Object
 
 
 class Image(Record):

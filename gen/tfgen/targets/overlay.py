@@ -12,9 +12,10 @@ from typing import Any, Final
 
 from tfgen.document import parse
 from tfgen.errors import TfgenError
+from tfgen.plain_object import Object, identity
 from tfgen.targets.kustomize import is_core
 from tfgen.targets.kustomize_images import Image, with_images
-from tfgen.targets.patch import Object, identity, merged, strategically_merged
+from tfgen.targets.patch import merged, strategically_merged
 
 BASE: Final = "base"
 _KUSTOMIZATION: Final = "kustomization.yaml"

@@ -6,17 +6,11 @@ strategically_merged({"spec": {"a": 1, "b": 2}}, {"spec": {"b": 3}})           -
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from typing import Any
 
 from tfgen.objects.pod_template import LIST_KEYS
-
-Object: TypeAlias = Mapping[str, Any]
-
-
-def identity(item: Object) -> tuple[str, str, str]:
-    """What tells one object from another within a namespace: API version, kind and name."""
-    return item["apiVersion"], item["kind"], item["metadata"]["name"]
+from tfgen.plain_object import Object
 
 
 def merge_patch(before: Object, after: Object) -> dict[str, Any]:
