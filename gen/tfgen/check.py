@@ -19,7 +19,7 @@ from tfgen.record import Record
 from tfgen.rules import ACROSS, RULES
 from tfgen.rules.rule import Rule
 from tfgen.rules.view import View, views
-from tfgen.schema_words import either
+from tfgen.schema_words import in_environments
 from tfgen.sources import Source
 
 MOST: Final = 100
@@ -108,7 +108,7 @@ def _rule_problems(document: Document) -> Iterator[Problem]:
     forms = tuple(views(document))
     for rule in RULES:
         for (file, position, message), environments in _found(rule, forms).items():
-            yield Problem(file, position, message + _where(environments), rule.id, rule.severity)
+            yield Problem(file, position, message + in_environments(environments), rule.id, rule.severity)
 
 
 def _found(rule: Rule, forms: Iterable[View]) -> dict[tuple[str, Position, str], list[str | None]]:
@@ -124,13 +124,6 @@ def _found(rule: Rule, forms: Iterable[View]) -> dict[tuple[str, Position, str],
             if len(found) == MOST:
                 return found
     return found
-
-
-def _where(environments: list[str | None]) -> str:
-    names = list(dict.fromkeys(name for name in environments if name is not None))
-    if None in environments:
-        return ""
-    return f" (in the environment{'s' if len(names) > 1 else ''} {either(names, 'and')})"
 
 
 def _across_problems(documents: list[Document]) -> Iterator[Problem]:

@@ -17,6 +17,7 @@ from tfgen import tunables
 from tfgen.comparison import Pair
 from tfgen.document import Document
 from tfgen.field_diff import NOTHING, FieldChange, FieldPath, field_changes
+from tfgen.job_document import environments_of
 from tfgen.problems import shown
 from tfgen.schema_words import either
 
@@ -58,13 +59,12 @@ def job_changes(pair: Pair) -> list[str]:
 
 
 def _changes(before: Document, after: Document) -> Iterator[str]:
-    was, now = _environments(before), _environments(after)
+    was: list[str | None] = [*environments_of(before)]
+    now: list[str | None] = [*environments_of(after)]
     if not (was and now):
-        was, now = {None: before.data["spec"]}, {None: after.data["spec"]}
-    for name in now.keys() - was.keys():
-        yield f"new environment {name}"
-    for name in was.keys() - now.keys():
-        yield f"environment {name} removed"
+        was, now = [None], [None]
+    yield from (f"new environment {name}" for name in now if name not in was)
+    yield from (f"environment {name} removed" for name in was if name not in now)
     both = [name for name in now if name in was]
     found: dict[tuple[str, str], tuple[FieldChange, list[str | None]]] = {}
     for name in both:
@@ -76,18 +76,13 @@ def _changes(before: Document, after: Document) -> Iterator[str]:
         yield _words(change) + where
 
 
-def _environments(document: Document) -> Mapping[str | None, Any]:
-    found: Mapping[str | None, Any] = document.data["spec"].get("environments") or {}
-    return found
-
-
 def _values(document: Document, environment: str | None) -> dict[str, Any]:
     """All that a job says in an environment, with the defaults of what may be tuned."""
     spec = {key: value for key, value in document.data["spec"].items() if key != "environments"}
     if environment is None:
         return tunables.merge(spec, tunables.values(spec))
     whole = document.data["spec"]
-    said = whole["environments"][environment] or {}
+    said = whole["environments"][environment]
     return tunables.merge(tunables.merge(spec, said), tunables.environment_values(whole, environment))
 
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from tfgen import defaults, git
 from tfgen.check import Checked, check_all
 from tfgen.document import Document
+from tfgen.job_document import name_of, own_data
 from tfgen.new_run import new_runs
 from tfgen.output_root import output_root
 from tfgen.problems import Problem, has_errors, in_order
@@ -31,7 +31,8 @@ class Pair(Record):
     @property
     def name(self) -> str:
         """The job's name."""
-        return name_of(self.after or self.before)
+        one = self.after or self.before
+        return name_of(one) if one else ""
 
     @property
     def new_runs(self) -> Iterator[Problem]:
@@ -41,7 +42,9 @@ class Pair(Record):
     @property
     def stays(self) -> bool:
         """Whether the job's own file says the same: what a team's defaults change waits for the job's next change."""
-        return bool(self.before and self.after) and (self.before is self.after or _own(self.before) == _own(self.after))
+        if self.before is None or self.after is None:
+            return False
+        return self.before is self.after or own_data(self.before) == own_data(self.after)
 
 
 class Pairs(Record):
@@ -130,13 +133,3 @@ def _committed(
         content, of_team = contents.get(Path(file)), contents.get(Path(team))
         if content is not None:
             yield now.get(file), Source(file, content, None if of_team is None else Source(team, of_team))
-
-
-def _own(document: Document | None) -> Any:
-    return document and (document.data if document.own is None else document.own)
-
-
-def name_of(document: Document | None) -> str:
-    """The name of a document's job."""
-    name: str = document.data["metadata"]["name"] if document else ""
-    return name

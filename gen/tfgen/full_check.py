@@ -14,9 +14,10 @@ from pathlib import Path
 
 from tfgen import git
 from tfgen.check import Checked
-from tfgen.comparison import Comparison, compare, name_of
+from tfgen.comparison import Comparison, compare
 from tfgen.document import Document
 from tfgen.drift import Drift, drift
+from tfgen.job_document import name_of
 from tfgen.ledger import ledger_path
 from tfgen.object_problems import object_problems
 from tfgen.object_schemas import ObjectSchemas

@@ -222,7 +222,7 @@ class TrainingJob(Record):
         metadata = data["metadata"]
         # In the schema's order, whatever the file's: equal jobs are to be printed alike.
         spec = tunables.in_order(data["spec"], schema_file.load()["properties"]["spec"])
-        environments = spec.get("environments") or {}
+        environments = spec.get("environments", {})
         own, by_environment = tunables.all_values(spec)
         return cls(
             structure=_structure(metadata["name"], spec),

@@ -26,7 +26,7 @@ from tfgen.ledger import Ledger, ledger_path, parse_ledger
 from tfgen.problems import Problem, has_errors
 from tfgen.real_path import real_path
 from tfgen.record import Record
-from tfgen.sources import removed_sources
+from tfgen.sources import no_job_below, removed_sources
 from tfgen.tree_writer import apply, plan_write, read_ledgers
 
 
@@ -97,7 +97,7 @@ def commit_jobs(
     found = pairs(checked, git.HEAD, removed).pairs
     removals = gone(read_ledgers(out), jobs, {rendering.job for rendering in report.renderings}, removed)
     if not (found or removals):
-        raise UsageError(f"{', '.join(map(str, jobs))}: no file below it holds a document with apiVersion tfgen/...")
+        raise no_job_below(jobs)
     apply(plan_write(out, [*report.renderings, *removals], upgrade=False))
 
     files = {pair.name: _files(before, out, pair) for pair in found}

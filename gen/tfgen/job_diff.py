@@ -17,6 +17,7 @@ from typing import Any, Literal, TypeAlias
 from tfgen.comparison import Pair
 from tfgen.document import Document
 from tfgen.field_diff import NOTHING, FieldChange, field_changes
+from tfgen.job_document import environments_of
 from tfgen.plain_object import Object, identity
 from tfgen.problems import Problem
 from tfgen.record import Record
@@ -89,7 +90,7 @@ def job_diff(pair: Pair) -> JobDiff:
 
 def _environments(pair: Pair) -> Sequence[str | None]:
     """Those of both, in the order of the job as it is; the job itself where one of the two has none."""
-    each = [tuple(d.data["spec"].get("environments") or ()) for d in (pair.after, pair.before) if d is not None]
+    each = [tuple(environments_of(d)) for d in (pair.after, pair.before) if d is not None]
     itself = [None] if not all(each) else []
     return [*itself, *dict.fromkeys(name for names in each for name in names)]
 
@@ -123,12 +124,14 @@ def _environment_diff(pair: Pair, environment: str | None) -> EnvironmentDiff:
 
 def _has(document: Document | None, environment: str | None) -> bool:
     """Whether a document's job has the environment; the job itself is one where it has none."""
-    known = (document.data["spec"].get("environments") or {}) if document else {}
-    return document is not None and (environment in known or (environment is None and not known))
+    if document is None:
+        return False
+    known = environments_of(document)
+    return environment in known or (environment is None and not known)
 
 
 def _run(data: Any, environment: str | None) -> str:
-    said = data["spec"] if environment is None else data["spec"]["environments"][environment] or {}
+    said = data["spec"] if environment is None else data["spec"]["environments"][environment]
     run: str = said.get("run", data["spec"].get("run", ""))
     return run
 
@@ -137,7 +140,7 @@ def _with_run(data: Any, environment: str | None, run: str) -> Any:
     spec = data["spec"]
     if environment is None:
         return {**data, "spec": {**spec, "run": run}}
-    said = {**(spec["environments"][environment] or {}), "run": run}
+    said = {**spec["environments"][environment], "run": run}
     return {**data, "spec": {**spec, "environments": {**spec["environments"], environment: said}}}
 
 

@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 from tfgen import data_path, schema, tunables
 from tfgen.document import Document, Path
 from tfgen.immutable import CLAIM_CHANGE, NEW_RUN, PRIORITY_CLASS_CHANGE, lost
+from tfgen.job_document import environments_of
 from tfgen.problems import Position, Problem, shown
 from tfgen.render import plain_objects
 
@@ -47,7 +48,7 @@ def new_runs(before: Document, after: Document) -> Iterator[Problem]:
     known: dict[Path, set[str]] = {}
     environments = tuple(environments_at_work(before, after))
     following = [name for name in environments if "run" not in _said(after.data, name)]
-    runs_itself = not before.data["spec"].get("environments")
+    runs_itself = not environments_of(before)
     for environment in (None, *environments):
         says_run = environment is not None and environment not in following
         # One command for the job, and one for each environment that it does not reach.
@@ -66,8 +67,7 @@ def new_runs(before: Document, after: Document) -> Iterator[Problem]:
 
 def environments_at_work(before: Document, after: Document) -> Iterator[str]:
     """Those of both in which the job is at work: where it is retired, its run has ended."""
-    known = before.data["spec"].get("environments", {})
-    now = after.data["spec"].get("environments", {})
+    known, now = environments_of(before), environments_of(after)
     return (name for name in now if name in known and _is_enabled(known[name]) and _is_enabled(now[name]))
 
 

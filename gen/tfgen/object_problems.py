@@ -19,7 +19,7 @@ from tfgen.object_schemas import ObjectSchemas
 from tfgen.objects import labels
 from tfgen.problems import Position, Problem, in_order
 from tfgen.render import Built
-from tfgen.schema_words import either
+from tfgen.schema_words import either, in_environments
 
 OBJECT_LINKS: Final = "object-links"
 OBJECT_SCHEMA: Final = "object-schema"
@@ -78,12 +78,7 @@ def _objects(found: Mapping[str, Sequence[str | None]]) -> str:
 
 
 def _where(found: Mapping[str, Sequence[str | None]]) -> str:
-    """The environments that have the fault, where the job itself has it not."""
-    environments = dict.fromkeys(name for each in found.values() for name in each)
-    names = [name for name in environments if name is not None]
-    if None in environments or not names:
-        return ""
-    return f" (in the environment{'s' if len(names) > 1 else ''} {either(names, 'and')})"
+    return in_environments(name for environments in found.values() for name in environments)
 
 
 def _texts(found: Any) -> Iterator[str]:

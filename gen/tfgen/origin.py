@@ -12,7 +12,7 @@ from typing import Any
 
 from tfgen import data_path, schema_file, tunables
 from tfgen.document import Document, Path
-from tfgen.errors import UsageError
+from tfgen.job_document import check_environment, environments_of
 from tfgen.problems import Position, shown
 from tfgen.record import Record
 from tfgen.schema_words import path_name
@@ -54,10 +54,10 @@ def origins(document: Document, environment: str | None = None) -> tuple[Origin,
         UsageError: the job has no such environment.
     """
     spec = document.data["spec"]
-    known = spec.get("environments", {})
-    if environment is not None and environment not in known:
-        raise UsageError(f"{document.file}: no environment {environment!r}; it has {', '.join(known) or 'none'}")
-    override = tunables.overrides(known[environment]) if environment is not None else {}
+    override = {}
+    if environment is not None:
+        check_environment(document, environment)
+        override = tunables.overrides(environments_of(document)[environment])
     said = tunables.merge({key: value for key, value in spec.items() if key != "environments"}, override)
     complete = tunables.merge(tunables.values(said), said)
     ordered = tunables.in_order(complete, schema_file.load()["properties"]["spec"])

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from tfgen.document import Document
 from tfgen.holes import Scope
 from tfgen.job import Environment, TrainingJob
+from tfgen.job_document import own_data
 from tfgen.objects.graph import graph, objects
 from tfgen.objects.guards import guards
 from tfgen.objects.template import Template
@@ -88,7 +89,7 @@ def _digest(data: Mapping[str, Any]) -> str:
 
 def input_digest(document: Document) -> str:
     """The digest of what a job's own file says, which its ledger has."""
-    return _digest(document.data if document.own is None else document.own)
+    return _digest(own_data(document))
 
 
 def render_document(document: Document, built: Built | None = None) -> Rendering:

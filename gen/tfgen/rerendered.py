@@ -19,6 +19,7 @@ from tfgen.document import Document
 from tfgen.errors import TfgenError
 from tfgen.field_diff import NOTHING, FieldChange, field_changes
 from tfgen.immutable import NEW_RUN, Loss, lost
+from tfgen.job_document import environments_of
 from tfgen.ledger import Ledger, ledger_path, parse_ledger
 from tfgen.new_run import environments_at_work, way_out
 from tfgen.objects import labels
@@ -132,7 +133,7 @@ def _on_disk(out: Path, name: str, ledger: Ledger) -> _Files | None:
 
 def _problems(before: Document, after: Document, versions: _Versions) -> Iterator[Problem]:
     """A problem for the job, and one for each environment that names its run itself, for each rule."""
-    runs_itself = not before.data["spec"].get("environments")
+    runs_itself = not environments_of(before)
     said: set[tuple[str | None, str]] = set()
     for environment in (*((None,) if runs_itself else ()), *environments_at_work(before, after)):
         own = environment and "run" in after.data["spec"]["environments"][environment]

@@ -9,6 +9,7 @@ from typing import Any, Final
 from tfgen import tunables
 from tfgen.document import Document, Path
 from tfgen.errors import TfgenError, UsageError
+from tfgen.job_document import check_environment, environments_of
 from tfgen.job_text import with_values
 from tfgen.objects.storage import WRITABLE
 from tfgen.problems import Problem
@@ -75,15 +76,14 @@ def rerun(text: str, document: Document, environment: str | None, *, resume: boo
         UsageError: the job has no such environment, or is retired there.
         TfgenError: a run's next name is too long, or the job is so written that it cannot be put in.
     """
-    spec = document.data["spec"]
-    environments = spec.get("environments", {})
-    if environment is not None and environment not in environments:
-        known = ", ".join(environments) or "none"
-        raise UsageError(f"{document.file}: no environment {environment!r}; it has {known}")
-    if environment is not None and not environments[environment].get("enabled", True):
-        line, column = document.value((*_JOB, "environments", environment, "enabled"))
-        place = f"{document.source((*_JOB, 'environments', environment, 'enabled'))}:{line}:{column}"
-        raise UsageError(f"{place}: retired in {environment} (enabled: false), so that no run would start there")
+    spec, environments = document.data["spec"], environments_of(document)
+    if environment is not None:
+        check_environment(document, environment)
+        if not environments[environment].get("enabled", True):
+            path = (*_JOB, "environments", environment, "enabled")
+            line, column = document.value(path)
+            place = f"{document.source(path)}:{line}:{column}"
+            raise UsageError(f"{place}: retired in {environment} (enabled: false), so that no run would start there")
     changes: dict[Path, dict[str, str]] = {}
     raised = []
     for name in (None, *environments) if environment is None else (environment,):
@@ -104,7 +104,7 @@ def rerun(text: str, document: Document, environment: str | None, *, resume: boo
 def not_fresh(document: Document, environment: str | None) -> Iterator[Problem]:
     """What keeps a run from beginning anew: of an environment, or, without one, of the job and all that it has."""
     spec = document.data["spec"]
-    for name in (environment,) if environment is not None else (None, *spec.get("environments", {})):
+    for name in (environment,) if environment is not None else (None, *environments_of(document)):
         said = _said(spec, name)
         if not _has_folders(said):
             yield _not_fresh(document, said)

@@ -61,6 +61,15 @@ def either(names: Iterable[str], last: str = "or") -> str:
     return f"{', '.join(most)} {last} {end}" if most else end
 
 
+def in_environments(names: Iterable[str | None]) -> str:
+    """What a message ends with that holds in some environments; nothing where it holds for the job itself: None."""
+    found = list(dict.fromkeys(names))
+    each = [name for name in found if name is not None]
+    if len(each) < len(found) or not each:
+        return ""
+    return f" (in the environment{'s' if len(each) > 1 else ''} {either(each, 'and')})"
+
+
 def choices(node: Schema) -> list[str]:
     """The keys of which a mapping needs exactly one."""
     return [key for choice in node["oneOf"] for key in choice["required"]]

@@ -56,7 +56,7 @@ def read_sources(paths: Iterable[Path], *, may_be_none: bool = False, takes_stdi
         else:
             found = list(_below(path)) if path.is_dir() else [Source(str(path), _read(path), _defaults(path))]
         if not found and not may_be_none:
-            raise UsageError(f"{path}: no file below it holds a document with apiVersion tfgen/...")
+            raise no_job_below([path])
         sources |= {source.file: source for source in found}
     return list(sources.values())
 
@@ -73,6 +73,11 @@ def _from_stdin(*, takes_stdin: bool) -> Source:
     except OSError as error:
         raise UsageError(f"-: {error.strerror}") from error
     return Source(_STDIN_NAME, content, _defaults(STDIN))
+
+
+def no_job_below(paths: Iterable[Path]) -> UsageError:
+    """The error of who looked for jobs where there are none."""
+    return UsageError(f"{', '.join(map(str, paths))}: no file below it holds a document with apiVersion tfgen/...")
 
 
 def source_name(path: Path) -> str:

@@ -98,7 +98,7 @@ def environment_values(spec: Mapping[str, Any], name: str, *, of_any_kind: bool 
 def all_values(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> tuple[dict[str, Any], dict[str, Any]]:
     """What `values` gives, and what `environment_values` gives for each environment by its name."""
     own = values(spec, of_any_kind=of_any_kind)
-    names = spec.get("environments") or {}
+    names = spec.get("environments", ())
     return own, {name: _of_environment(spec, own, name, of_any_kind=of_any_kind) for name in names}
 
 

@@ -39,6 +39,7 @@ def _write_files(args: Namespace, jobs: Checked) -> int:
     from tfgen.output_root import output_root
     from tfgen.problems import has_errors
     from tfgen.render import render_document
+    from tfgen.sources import no_job_below
     from tfgen.tree_writer import apply, plan_write, read_ledgers
 
     if has_errors(jobs.problems):
@@ -49,9 +50,7 @@ def _write_files(args: Namespace, jobs: Checked) -> int:
     out = args.out or output_root(Path())
     removals = gone(read_ledgers(out), args.jobs, {rendering.job for rendering in renderings})
     if not renderings and not removals:
-        raise UsageError(
-            f"{', '.join(map(str, args.jobs))}: no file below it holds a document with apiVersion tfgen/..."
-        )
+        raise no_job_below(args.jobs)
     renderings += removals
     plan = apply(plan_write(out, renderings, force=args.force, upgrade=args.upgrade))
     for conflict in plan.lost:
@@ -76,6 +75,7 @@ def _write_files(args: Namespace, jobs: Checked) -> int:
 
 
 def _print_objects(args: Namespace, jobs: Checked) -> int:
+    from tfgen.job_document import check_environment
     from tfgen.problems import as_text, has_errors
     from tfgen.render import plain_objects
     from tfgen.yaml_text import documents
@@ -83,10 +83,8 @@ def _print_objects(args: Namespace, jobs: Checked) -> int:
     say(as_text(jobs.problems), end="")  # standard output is the objects', in JSON too
     if has_errors(jobs.problems):
         return PROBLEMS
-    for document in jobs.documents:
-        known = document.data["spec"].get("environments", {})
-        if args.env is not None and args.env not in known:
-            raise UsageError(f"{document.file}: no environment {args.env!r}; it has {', '.join(known) or 'none'}")
+    for document in jobs.documents if args.env is not None else ():
+        check_environment(document, args.env)
     objects = [item for d in jobs.documents for item in plain_objects(d.data, args.env)]
     if args.format == "json":
         print_json(objects)

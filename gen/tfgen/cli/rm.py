@@ -27,6 +27,7 @@ def _run(args: Namespace) -> int:
 
 
 def _retire(args: Namespace) -> int:
+    from tfgen.job_document import check_environment, environments_of
     from tfgen.job_text import read_text, replace_text, with_values
     from tfgen.problems import has_errors
 
@@ -38,12 +39,10 @@ def _retire(args: Namespace) -> int:
     if len(jobs.documents) != 1:
         raise UsageError(f"{args.job}: holds {len(jobs.documents)} jobs; one at a time is retired")
     (document,) = jobs.documents
-    known = document.data["spec"].get("environments", {})
-    if args.env not in known:
-        raise UsageError(f"{args.job}: no environment {args.env!r}; it has {', '.join(known) or 'none'}")
+    check_environment(document, args.env)
     place = ("spec", "environments", args.env)
     file = Path(document.file)
-    is_new = known[args.env].get("enabled", True)
+    is_new = environments_of(document)[args.env].get("enabled", True)
     if is_new:
         replace_text(file, with_values(read_text(file), document, {place: {"enabled": False}}))
     if args.format == "json":

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tfgen.document import Document
+from tfgen.job_document import environments_of
 from tfgen.rules.rule import AcrossRule, Clash
 
 _NONE: Final[Mapping[str, Any]] = {}
@@ -17,7 +18,7 @@ def _check(documents: Sequence[Document]) -> Iterator[Clash]:
         spec, job = document.data["spec"], document.data["metadata"]["name"]
         if "gitops" not in spec:
             continue
-        for environment, said in (spec.get("environments") or _NONE).items():
+        for environment, said in environments_of(document).items():
             cluster = said.get("cluster", "")
             for kind, name, way_out in _made(job, spec, said):
                 other = first.setdefault((cluster, kind, name), (job, environment))

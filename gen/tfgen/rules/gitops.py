@@ -7,6 +7,7 @@ from typing import Any, Final, TypeAlias
 
 from tfgen.document import Document, Path
 from tfgen.job import TrainingJob
+from tfgen.job_document import environments_of
 from tfgen.problems import shown
 from tfgen.rules.rule import AcrossRule, Clash
 from tfgen.workloads import WORKLOADS
@@ -33,7 +34,7 @@ def _incomplete(documents: Sequence[Document]) -> Iterator[Clash]:
 
 def _environments(document: Document) -> Iterator[Clash]:
     metadata = document.data["metadata"]
-    for name, environment in document.data["spec"].get("environments", {}).items():
+    for name, environment in environments_of(document).items():
         if "namespace" not in environment and "namespace" not in metadata:
             message = f"the environment {name} has no namespace; add namespace here, or to metadata"
             yield Clash(document, (*_ENVIRONMENTS, name), message)
@@ -46,7 +47,7 @@ def _environments(document: Document) -> Iterator[Clash]:
 def _same_place(documents: Sequence[Document]) -> Iterator[Clash]:
     for document in documents:
         first: dict[_Place, str] = {}
-        for name, environment in document.data["spec"].get("environments", {}).items():
+        for name, environment in environments_of(document).items():
             place = _place(document, environment)
             if place is None:
                 continue
@@ -70,7 +71,7 @@ def _mixed_folders(documents: Sequence[Document]) -> Iterator[Clash]:
     named: list[tuple[Document, str, str]] = []
     for document in documents:
         if "flux" in (_gitops(document) or {}):
-            for name, environment in document.data["spec"].get("environments", {}).items():
+            for name, environment in environments_of(document).items():
                 if "cluster" in environment:
                     named.append((document, name, environment["cluster"]))
                 else:
@@ -103,10 +104,10 @@ def _taken_along(documents: Sequence[Document]) -> Iterator[Clash]:
     sets: dict[str, str] = {}
     for document in documents:
         if _is_in_sets(document) and (_gitops(document) or {}).get("source") != "Chart":
-            for name in document.data["spec"].get("environments", {}):
+            for name in environments_of(document):
                 sets.setdefault(name, document.data["metadata"]["name"])
     for document in documents:
-        for name in document.data["spec"].get("environments", {}):
+        for name in environments_of(document):
             if name in sets and not _is_in_sets(document):
                 message = (
                     f"the ApplicationSet of {name}, which the job {shown(sets[name])} asks for, applies all overlays "
