@@ -130,6 +130,8 @@ def _reaches(before: Document, after: Document, environment: str, blame: _Blame)
     """Whether a change of the job's own is one of the environment's too, which may say something else there."""
     was, now = _form(before, environment), _form(after, environment)
     tried = _with(was, now, blame.path) if blame.is_alone else now
+    if schema.check(before.replaced(data=tried)):
+        tried = now  # the environment removes what the change alone leaves nothing of
     return blame.rule in lost(plain_objects(was, environment), plain_objects(tried, environment))
 
 

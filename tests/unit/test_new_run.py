@@ -271,6 +271,13 @@ def test_what_every_environment_says_for_itself_may_change() -> None:
     assert said(OVERRIDDEN, OVERRIDDEN.replace("mnist:1", "mnist:2")) == ""
 
 
+def test_a_variable_goes_with_the_null_that_removed_it_in_an_environment() -> None:
+    """Gone from the job alone, it would leave the environment a null that removes nothing."""
+    before = JOB.replace("dev: {", "dev: {env: {DATA: null}, ")
+    after = JOB.replace("  env: {DATA: /data}\n", "")
+    assert said(before, after) == (runs("4:1", "env.DATA is gone", CHIEF_B, "--env prod"))
+
+
 def test_a_job_that_had_no_environments_ran_by_itself() -> None:
     before = OVERRIDDEN[: OVERRIDDEN.index("  environments:")]
     assert said(before, OVERRIDDEN.replace("mnist:1", "mnist:2")) == runs(
