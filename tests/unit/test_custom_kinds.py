@@ -92,13 +92,10 @@ def test_the_real_definition_has_each_field_of_our_schema(key):
 @pytest.mark.may_skip("the projects' definitions are not part of the repository")
 @pytest.mark.parametrize("key", [key for key in OURS if key not in NO_DEFINITION])
 def test_the_real_definition_accepts_what_is_rendered_and_prunes_nothing(key):
-    closed = _closed(definitions()[key])
-    for place, found, item in rendered():
-        if found == key:
-            errors = [
-                f"{place}: {e.json_path}: {e.message}" for e in jsonschema.Draft7Validator(closed).iter_errors(item)
-            ]
-            assert errors == []
+    closed = jsonschema.Draft7Validator(_closed(definitions()[key]))
+    made = [(place, item) for place, found, item in rendered() if found == key]
+    assert made
+    assert [f"{place}: {e.json_path}: {e.message}" for place, item in made for e in closed.iter_errors(item)] == []
 
 
 @pytest.mark.may_skip("the projects' definitions are not part of the repository")

@@ -65,7 +65,9 @@ def test_only_what_can_be_scaled_says_how_many_may_be_gone(strategy):
     """The disruption controller asks the pods' controller for its scale, which a Job has not."""
     made = rendered(f"{STRATEGIES[strategy]}\npodDisruptionBudget: {{}}")
     kinds = {each["metadata"]["name"]: each["kind"] for each in made if each["kind"] in ("StatefulSet", "Job")}
-    for budget in (each for each in made if each["kind"] == "PodDisruptionBudget"):
+    budgets = [each for each in made if each["kind"] == "PodDisruptionBudget"]
+    assert budgets
+    for budget in budgets:
         assert ("maxUnavailable" in budget["spec"]) == (kinds[budget["metadata"]["name"]] == "StatefulSet")
 
 

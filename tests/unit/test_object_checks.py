@@ -270,10 +270,10 @@ def test_a_gang_of_kubernetes_itself() -> None:
 
 @pytest.mark.parametrize("path", JOBS, ids=lambda path: path.parent.name)
 def test_what_tfgen_makes_has_no_fault(path: Path) -> None:
-    for document in check(path.read_bytes(), path.parent.name).documents:
-        own_gang = document.data["spec"].get("gang", {}).get("scheduler") == "kubernetes"
-        schemas = ObjectSchemas("1.37" if own_gang else "1.31")
-        assert as_text(object_problems(document, build(document.data), schemas)) == ""
+    (document,) = check(path.read_bytes(), path.parent.name).documents
+    own_gang = document.data["spec"].get("gang", {}).get("scheduler") == "kubernetes"
+    schemas = ObjectSchemas("1.37" if own_gang else "1.31")
+    assert as_text(object_problems(document, build(document.data), schemas)) == ""
 
 
 def problems(text: str, version: str | None = None) -> str:
