@@ -18,6 +18,7 @@ import yaml
 from tests.tools import ROOT
 from tfgen.check import check
 from tfgen.document import parse
+from tfgen.problems import has_errors
 from tfgen.render import plain_objects, render
 from tfgen.targets.argocd import check as health_check
 from tfgen.targets.argocd import health_checks
@@ -56,7 +57,7 @@ def rendered(spec: str, name: str = "mnist", roles: str = "roles: {chief: {}, ps
         f"{{apiVersion: tfgen/v1alpha1, kind: TrainingJob, metadata: {{name: {name}, namespace: ml}}, spec: {{"
         f"image: 'registry.example.com/ml/mnist:1', {roles} {spec}}}}}"
     )
-    assert check(text, "job.yaml").problems == ()
+    assert not has_errors(check(text, "job.yaml").problems)
     files = render(parse(text, "job.yaml").documents[0].data).tree.files
     wanted = ("overlays/argocd/", "overlays/flux/")
     return {path: yaml.safe_load(text) for path, text in files.items() if path.startswith(wanted)}
@@ -182,9 +183,9 @@ def test_nothing_is_replaced_hooked_or_substituted() -> None:
 def test_what_a_custom_kind_is_waited_for_by_is_said_where_something_waits(source: str) -> None:
     """A helm-controller before 1.5 does not know the field."""
 
-    def said(flux: str) -> Any:
+    def said(flux: str, scheduler: str = "volcano") -> Any:
         delivery = GITOPS % f"source: {source}, flux: {flux}"
-        return rendered(f"workload: {{kind: Job}}, gang: {{scheduler: volcano}}, {delivery}")[
+        return rendered(f"workload: {{kind: Job}}, gang: {{scheduler: {scheduler}}}, {delivery}")[
             "overlays/flux/mnist-prod.yaml"
         ]["spec"]
 
@@ -192,6 +193,8 @@ def test_what_a_custom_kind_is_waited_for_by_is_said_where_something_waits(sourc
     assert said("{wait: true, timeout: 24h}")["healthCheckExprs"] == [
         {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", "current": "has(status.phase)"}
     ]
+    # The status of Kubernetes' own PodGroup has conditions, and no phase that it could be waited for by.
+    assert "healthCheckExprs" not in said("{wait: true, timeout: 24h}", "kubernetes")
 
 
 def test_the_waves_put_the_gang_before_its_pods_and_hold_nothing_that_waits() -> None:

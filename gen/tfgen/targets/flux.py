@@ -17,31 +17,32 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from tfgen.objects import labels
-from tfgen.plain_object import Object
+from tfgen.plain_object import Object, group
 from tfgen.targets.delivery import Delivery, Site, changed_outside, pod_security
 
 FOLDER: Final = "overlays/flux"
 
-_HEALTH: Final[Mapping[str, Mapping[str, str]]] = {
-    # It goes on waiting for its pods where there are none yet: that it is known to its scheduler is all it can be.
-    "PodGroup": {"current": "has(status.phase)"},
-    "TFJob": {
+# It goes on waiting for its pods where there are none yet: that it is known to its scheduler is all it can be.
+_POD_GROUP: Final = {"current": "has(status.phase)"}
+_HEALTH: Final[Mapping[tuple[str, str], Mapping[str, str]]] = {
+    # Not Kubernetes' own, which has no phase: to Flux it is ready once it is there, as any without an expression.
+    ("scheduling.incubator.k8s.io", "PodGroup"): _POD_GROUP,
+    ("scheduling.volcano.sh", "PodGroup"): _POD_GROUP,
+    ("scheduling.x-k8s.io", "PodGroup"): _POD_GROUP,
+    ("kubeflow.org", "TFJob"): {
         "current": "status.conditions.exists(c, c.type == 'Succeeded' && c.status == 'True')",
         "failed": "status.conditions.exists(c, c.type == 'Failed' && c.status == 'True')",
     },
-    "JobSet": {
+    ("jobset.x-k8s.io", "JobSet"): {
         "current": "status.conditions.exists(c, c.type == 'Completed' && c.status == 'True')",
         "failed": "status.conditions.exists(c, c.type == 'Failed' && c.status == 'True')",
     },
-    "batch.volcano.sh/v1alpha1 Job": {
+    ("batch.volcano.sh", "Job"): {
         "current": "status.state.phase == 'Completed'",
         "failed": "status.state.phase in ['Failed', 'Aborted', 'Terminated']",
     },
 }
-"""CEL by kind, or by version and kind where the kind alone is another one too.
-
-https://fluxcd.io/flux/components/kustomize/kustomizations/#health-check-expressions
-"""
+"""CEL by group and kind: https://fluxcd.io/flux/components/kustomize/kustomizations/#health-check-expressions."""
 
 
 def flux(sites: Sequence[Site]) -> Delivery:
@@ -172,10 +173,10 @@ def _health(site: Site) -> dict[str, Any]:
     """How the custom kinds that the job has are known to be done, for ``wait``: without it nothing looks."""
     if not _said(site)["wait"]:
         return {}
-    kinds = dict.fromkeys((item["apiVersion"], item["kind"]) for item in site.objects)
-    checks = [
-        {"apiVersion": version, "kind": kind, **(_HEALTH.get(kind) or _HEALTH[f"{version} {kind}"])}
-        for version, kind in kinds
-        if kind in _HEALTH or f"{version} {kind}" in _HEALTH
-    ]
-    return {"healthCheckExprs": checks} if checks else {}
+    checks = {
+        (item["apiVersion"], item["kind"]): _HEALTH[group(item), item["kind"]]
+        for item in site.objects
+        if (group(item), item["kind"]) in _HEALTH
+    }
+    said = [{"apiVersion": version, "kind": kind, **check} for (version, kind), check in checks.items()]
+    return {"healthCheckExprs": said} if said else {}
