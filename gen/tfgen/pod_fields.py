@@ -112,6 +112,12 @@ def _record(path: Path, value: Mapping[str, Any], kind: str, text: Text) -> Iter
                 yield Misfit(here, "unknown", f"{unknown}, a {kind} of Kubernetes{meant(nearest(key, fields))}")
 
 
+def is_misspelt(name: str, kind: str) -> bool:
+    """Whether a type has no such field, and one that was surely meant."""
+    fields = types()[kind]
+    return name not in fields and misspelt(name, fields) is not None
+
+
 def misspelt(name: str, known: Collection[str]) -> str | None:
     """The field from which a name is one slip: a letter too many, too few, or wrong, two that changed places, case.
 

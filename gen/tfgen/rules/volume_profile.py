@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from tfgen import pod_fields
 from tfgen.holes import evaluate
 from tfgen.objects.value_guards import refused_volume, refuses
 from tfgen.rules import guarded, pod_parts
@@ -21,7 +22,8 @@ def _check(view: View) -> Iterator[Finding]:
     for role in view.roles:
         for volume in pod_parts.patched(view, role.name, "volumes"):
             for key, value in volume.data.items():
-                if key not in ("name", "$patch") and value is not None and refuses(profile, key):
+                is_source = key not in ("name", "$patch") and not pod_fields.is_misspelt(key, "Volume")
+                if is_source and value is not None and refuses(profile, key):
                     message = refused_volume(path_name(volume.path), key, profile)
                     yield Finding((*volume.path, key), evaluate(message, view.scope))
 
