@@ -142,6 +142,12 @@ CONTRADICTIONS = [
         {"storage": {"x": _volume("/x", **{"for": ["ps"]}), "y": _volume("/x/", **{"for": ["worker"]})}},
     ),
     Contradiction(
+        "a limit that no policy keeps",
+        {"network": {"policy": "Off", "egress": {"limited": True}}},
+        "network.policy is Off, so that nothing limits egress; set it to Isolated, or egress.limited to false",
+        {"network": {"policy": "Isolated", "egress": {"limited": True}}},
+    ),
+    Contradiction(
         "more GPUs than are counted",
         _of_worker(limits={"nvidia.com/gpu": 3}),
         "role worker has gpu.count 1 and a limit of 3 of nvidia.com/gpu, which wins over it; "

@@ -32,6 +32,7 @@ def guards(structure: Structure) -> tuple[Guard, ...]:
         *([_short_tf_config(structure, workload.pod_name)] if workload.tells_cluster(structure) else []),
         *(_of_gang(structure, structure.gang) if structure.gang else []),
         *of_values(structure),
+        _limited_egress(),
         *([_priced_spot()] if structure.eci else []),
         *(_of_tensorboard() if structure.tensorboard_port else []),
         *([_not_root()] if structure.profile == "restricted" else []),
@@ -166,6 +167,17 @@ def _scheduled(role: RoleName) -> Guard:
                 ", which goes past the scheduler that starts the gang together; "
                 "name the node in nodeSelector, as kubernetes.io/hostname, or do without the gang",
             )
+        ),
+    )
+
+
+def _limited_egress() -> Guard:
+    return Guard(
+        rule="egress-unlimited",
+        path="network.policy",
+        test=AllOf((value("network.egress.limited"), Equal(value("network.policy"), "Off"))),
+        message=Text(
+            ("network.policy is Off, so that nothing limits egress; set it to Isolated, or egress.limited to false",)
         ),
     )
 

@@ -17,6 +17,7 @@ from tfgen.rules.view import View
 
 SUMMARIES: Final[Mapping[str, str]] = {
     "eci-spot-price": "Spot instances are to have a limit of price, and none is said.",
+    "egress-unlimited": "Egress is limited, but there is no network policy.",
     "elasticdl-priority": "The workers' priority is none that ElasticDL knows.",
     "finisher-name": "The finisher's name is longer than a label may be.",
     "gang-all-workers": "A gang starts before all workers that train as one can.",

@@ -1,4 +1,4 @@
-"""A way out that is limited on paper only, and rules of the network that Kubernetes refuses.
+"""Rules of the network that Kubernetes refuses.
 
 https://kubernetes.io/docs/concepts/services-networking/network-policies/: a range of ports ends where it begins or
 later, and what is left out of a block of addresses is a part of it.
@@ -18,14 +18,6 @@ _RULES: Final[Path] = ("network", "egress", "rules")
 
 
 def _check(view: View) -> Iterator[Finding]:
-    network = view.values["network"]
-    if network["egress"]["limited"] and network["policy"] == "Off":
-        path = view.blamed(("network", "policy"), ("network", "egress", "limited"))
-        message = "network.policy is Off, so that nothing limits egress; set it to Isolated, or egress.limited to false"
-        yield Finding(path, message)
-
-
-def _ranges(view: View) -> Iterator[Finding]:
     for index, rule in enumerate(view.values["network"]["egress"]["rules"]):
         here = (*_RULES, index)
         for number, port in enumerate(rule.get("ports", ())):
@@ -55,7 +47,4 @@ def _is_within(inner: str, outer: str) -> bool:
     return is_longer and part.network_address in whole
 
 
-RULES: Final = (
-    Rule("egress-unlimited", "error", "Egress is limited, but there is no network policy.", _check),
-    Rule("network-range", "error", "A range of ports or addresses has nothing in it.", _ranges),
-)
+RULES: Final = (Rule("network-range", "error", "A range of ports or addresses has nothing in it.", _check),)
