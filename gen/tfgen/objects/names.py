@@ -1,4 +1,4 @@
-"""Every name that a rendered object has, and every host.
+"""Every name that an object of a job has, and every host.
 
 What belongs to the job (its claims) is named after the release; what belongs to one run of it (its workloads, its
 Service, its pods) has the run's name in it, because a run cannot be changed in place.
