@@ -16,7 +16,7 @@ from typing import Final
 from tfgen import programs
 from tfgen.holes import Default, Let, Merged, Node, Splice, Text, When, given
 from tfgen.job import RoleName, Structure
-from tfgen.objects import disruption, labels, names, placement, security
+from tfgen.objects import disruption, labels, names, placement, rbac, security
 from tfgen.objects.values import of_role, value
 from tfgen.record import Record
 
@@ -50,20 +50,10 @@ class Plan(Record):
 
 def finisher(structure: Structure, plan: Plan) -> tuple[Node, ...]:
     """All objects of the finisher, in the order in which they are to be applied."""
-    return (service_account(), role(plan), role_binding(), config_map(), job(structure, plan))
+    return (*rbac.objects(names.finisher(), rules(plan)), config_map(), job(structure, plan))
 
 
-def service_account() -> Node:
-    """The account. A pod must ask for its token: the finisher's own is the only one that does."""
-    return {
-        "apiVersion": "v1",
-        "kind": "ServiceAccount",
-        "metadata": labels.metadata(names.finisher(), annotations=labels.BEFORE_PODS),
-        "automountServiceAccountToken": False,
-    }
-
-
-def role(plan: Plan) -> Node:
+def rules(plan: Plan) -> list[Node]:
     """What the program needs, and no more: each rule is one resource, its objects by name.
 
     No rule may be without names, because such a one grants all objects; so a rule goes with its last name.
@@ -72,20 +62,15 @@ def role(plan: Plan) -> Node:
     # A watch whose field selector is the name is authorised by the name. The patches are the note that the Job has
     # started, and its suspension where it has not in time.
     ends: list[Node] = ["get", "watch", When(_START_DEADLINE, "patch")]
-    rules: list[Node] = [_rule("batch", "jobs", [names.workload(plan.ends)], ends)]
+    made: list[Node] = [_rule("batch", "jobs", [names.workload(plan.ends)], ends)]
     if plan.suspend:
-        rules.append(_rule("batch", "jobs", [names.workload(name) for name in plan.suspend], ["get", "patch"]))
+        made.append(_rule("batch", "jobs", [names.workload(name) for name in plan.suspend], ["get", "patch"]))
     if plan.scale:
-        rules.append(_rule("apps", "statefulsets/scale", [names.workload(name) for name in plan.scale], ["patch"]))
-    rules += [
+        made.append(_rule("apps", "statefulsets/scale", [names.workload(name) for name in plan.scale], ["patch"]))
+    made += [
         _where(name, lambda name: _rule("apps", "deployments/scale", [name], ["patch"])) for name in plan.deployments
     ]
-    return {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "Role",
-        "metadata": labels.metadata(names.finisher(), annotations=labels.BEFORE_PODS),
-        "rules": rules,
-    }
+    return made
 
 
 def _rule(group: str, resource: str, resource_names: list[Node], verbs: list[Node]) -> Node:
@@ -95,17 +80,6 @@ def _rule(group: str, resource: str, resource_names: list[Node], verbs: list[Nod
 def _where(name: Node, make: Callable[[Node], Node]) -> Node:
     """What is made of a name, under the condition of the name."""
     return When(name.test, make(name.then)) if isinstance(name, When) else make(name)
-
-
-def role_binding() -> Node:
-    """The binding. An account without a namespace is one of the binding's own."""
-    return {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "RoleBinding",
-        "metadata": labels.metadata(names.finisher(), annotations=labels.BEFORE_PODS),
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": names.finisher()},
-        "subjects": [{"kind": "ServiceAccount", "name": names.finisher()}],
-    }
 
 
 def config_map() -> Node:

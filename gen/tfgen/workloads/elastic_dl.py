@@ -32,7 +32,7 @@ from tfgen.holes import (
     given,
 )
 from tfgen.job import RoleName, Structure
-from tfgen.objects import labels, name_guards, names, network, security, storage
+from tfgen.objects import labels, name_guards, names, network, rbac, security, storage
 from tfgen.objects.template import Template
 from tfgen.objects.values import value
 from tfgen.workloads.workload import Workload, never
@@ -44,43 +44,15 @@ _PRIORITY: Final = value("workload.elasticDL.workerPriority")
 _STORAGE: Final = value("storage")
 
 
-def _account() -> Node:
-    return {
-        "apiVersion": "v1",
-        "kind": "ServiceAccount",
-        "metadata": labels.metadata(names.elastic_dl_account(), annotations=labels.BEFORE_PODS),
-        "automountServiceAccountToken": False,
-    }
-
-
-def _role() -> Node:
+def _rules() -> list[Node]:
     """What the master does with its pods, whose names it makes up, and with the Services of its ps."""
-    return {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "Role",
-        "metadata": labels.metadata(names.elastic_dl_account(), annotations=labels.BEFORE_PODS),
-        "rules": [
-            {
-                "apiGroups": [""],
-                "resources": ["pods"],
-                "verbs": ["create", "get", "list", "watch", "patch", "delete"],
-            },
-            {"apiGroups": [""], "resources": ["services"], "verbs": ["create", "get", "patch"]},
-            # It owns its pods so that they keep it from being deleted, for which some clusters ask this:
-            # https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#ownerreferencespermissionenforcement
-            {"apiGroups": [""], "resources": ["pods/finalizers"], "verbs": ["update"]},
-        ],
-    }
-
-
-def _binding() -> Node:
-    return {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "RoleBinding",
-        "metadata": labels.metadata(names.elastic_dl_account(), annotations=labels.BEFORE_PODS),
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": names.elastic_dl_account()},
-        "subjects": [{"kind": "ServiceAccount", "name": names.elastic_dl_account()}],
-    }
+    return [
+        {"apiGroups": [""], "resources": ["pods"], "verbs": ["create", "get", "list", "watch", "patch", "delete"]},
+        {"apiGroups": [""], "resources": ["services"], "verbs": ["create", "get", "patch"]},
+        # It owns its pods so that they keep it from being deleted, for which some clusters ask this:
+        # https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#ownerreferencespermissionenforcement
+        {"apiGroups": [""], "resources": ["pods/finalizers"], "verbs": ["update"]},
+    ]
 
 
 def _pod(structure: Structure) -> Node:
@@ -232,8 +204,9 @@ def _guards(_: Structure) -> list[Guard]:
 
 
 def _templates(structure: Structure) -> tuple[Template, ...]:
+    account = names.elastic_dl_account()
     return (
-        Template("rbac", (_account(), _role(), _binding(), network.to_api_server(names.elastic_dl_account(), _MASTER))),
+        Template("rbac", (*rbac.objects(account, _rules()), network.to_api_server(account, _MASTER))),
         Template(_MASTER, (_pod(structure),)),
     )
 
