@@ -8,9 +8,11 @@ The law: a byte that tfgen did not write is lost only when `force` was asked for
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
+from typing import TypeAlias
 
 from tfgen.errors import TfgenError
 from tfgen.file_tree import FileTree, digest_of
@@ -170,89 +172,103 @@ class Plan(Record):
         return tuple(sorted({change.path for change in self.changes() if change.action is action}))
 
 
-def owners(ledgers: Mapping[str, Ledger]) -> dict[str, tuple[str, ...]]:
-    """Path, case folded, -> the jobs that have it in their ledgers: one, unless a merge of branches made it two."""
-    jobs: dict[str, tuple[str, ...]] = {}
-    for job, ledger in sorted(ledgers.items()):
-        for path in ledger.paths():
-            jobs[path.casefold()] = (*jobs.get(path.casefold(), ()), job)
-    return jobs
+class Surroundings(Record):
+    """What the plan of each job rests on beside the job itself.
+
+    Attributes:
+        ledgers: job -> ledger, of all jobs.
+        found: what is on disk, for each path of the jobs' trees and ledgers.
+        final: how many jobs have each path, case folded, in the end.
+        read: the text on disk at a path; asked for only where a conflict has to say what is lost.
+    """
+
+    ledgers: Mapping[str, Ledger]
+    found: Mapping[str, Found]
+    final: Mapping[str, int]
+    read: Callable[[str], str]
+
+    @cached_property
+    def owners(self) -> Mapping[str, tuple[str, ...]]:
+        """Path, case folded, -> the jobs that have it in their ledgers: one, unless a merge of branches made it two."""
+        jobs: dict[str, tuple[str, ...]] = {}
+        for job, ledger in sorted(self.ledgers.items()):
+            for path in ledger.paths():
+                jobs[path.casefold()] = (*jobs.get(path.casefold(), ()), job)
+        return jobs
+
+    def owner(self, path: str, job: str) -> str | None:
+        """Another job that has the path."""
+        return next((other for other in self.owners.get(path.casefold(), ()) if other != job), None)
+
+    def is_kept(self, path: str, rendering: Rendering) -> bool:
+        """Whether another job has the path in the end."""
+        own = any(path.casefold() == each.casefold() for each in rendering.tree.files)
+        return self.final.get(path.casefold(), 0) > own
+
+    def wrote(self, path: str, job: str) -> bool:
+        """Whether the file on disk is as the job's ledger has it."""
+        ledger, digest = self.ledgers.get(job), self.found[path].digest
+        return ledger is not None and digest is not None and ledger.wrote(path, digest)
+
+    def any_wrote(self, path: str) -> bool:
+        """Whether the file on disk is as some job's ledger has it."""
+        return any(self.wrote(path, job) for job in self.ledgers)
 
 
-def plan_job(
-    rendering: Rendering,
-    before: Ledger | None,
-    tool_version: str,
-    owned: Mapping[str, tuple[str, ...]],
-    found: Mapping[str, Found],
-    read: Callable[[str], str],
-    others: Sequence[Ledger],
-    final: Mapping[str, int],
-) -> tuple[JobPlan, tuple[Conflict, ...]]:
+def plan_job(rendering: Rendering, around: Surroundings, tool_version: str) -> tuple[JobPlan, tuple[Conflict, ...]]:
     """Decides each path of the tree and of the ledger, as `force` would have it; conflicts say what that overrides.
 
     Args:
         rendering: The job's name and files.
-        before: The job's ledger, if it has one.
+        around: All that the decisions rest on.
         tool_version: Goes to the ledger.
-        owned: What `owners` gives for all ledgers.
-        found: What is on disk, for each path of the tree and of the ledger.
-        read: The text on disk at a path; asked for only where a conflict has to say what is lost.
-        others: The ledgers of all other jobs.
-        final: How many jobs have each path, case folded, in the end.
     """
-    changes: list[Change] = []
-    conflicts: list[Conflict] = []
-    tree = rendering.tree.files
-    target = rendering.ledger(tool_version)
+    before = around.ledgers.get(rendering.job)
+    stale = before.paths() - rendering.tree.files.keys() if before else set()
+    decided = [
+        *(_wanted(path, rendering, around) for path in rendering.tree.files),
+        *(_stale(path, rendering, around) for path in sorted(stale)),
+    ]
+    changes = tuple(change for change, _ in decided if change)
+    conflicts = tuple(conflict for _, conflict in decided if conflict)
+    return JobPlan(rendering, before, rendering.ledger(tool_version), changes), conflicts
 
-    def owner(path: str) -> str | None:
-        return next((job for job in owned.get(path.casefold(), ()) if job != rendering.job), None)
 
-    def is_ours(path: str, digest: str) -> bool:
-        known = [before, *(others if path in rendering.shared else ())]
-        return any(ledger is not None and ledger.wrote(path, digest) for ledger in known)
+_Decision: TypeAlias = tuple[Change | None, Conflict | None]
+"""What is done, and what `force` has to override for it; no change at all where not even `force` can."""
 
-    own = {path.casefold() for path in tree}
 
-    def is_kept(path: str) -> bool:
-        return final.get(path.casefold(), 0) > (path.casefold() in own)
+def _wanted(path: str, rendering: Rendering, around: Surroundings) -> _Decision:
+    """A path of the tree."""
+    here, text, is_shared = around.found[path], rendering.tree.files[path], path in rendering.shared
+    if not is_shared and (other := around.owner(path, rendering.job)):
+        return None, Conflict(path, f"belongs to job {other} ({ledger_path(other)})", can_force=False)
+    if here.obstacle:
+        return None, Conflict(path, here.obstacle, can_force=False)
+    if here.digest is None:
+        return Change(path, Action.CREATE, None, text), None
+    if here.digest == digest_of(text):
+        return Change(path, Action.KEEP, here.digest, text), None
+    change = Change(path, Action.CHANGE, here.digest, text)
+    if around.any_wrote(path) if is_shared else around.wrote(path, rendering.job):
+        return change, None
+    before = around.ledgers.get(rendering.job)
+    what = "edited since tfgen wrote it" if before and path in before.paths() else "not written by tfgen"
+    reason = f"{what}; --force replaces it, and {_loss(around.read(path), text)}"
+    return change, Conflict(path, reason, can_force=True)
 
-    for path, text in tree.items():
-        here = found[path]
-        if path not in rendering.shared and (other := owner(path)):
-            conflicts.append(Conflict(path, f"belongs to job {other} ({ledger_path(other)})", can_force=False))
-        elif here.obstacle:
-            conflicts.append(Conflict(path, here.obstacle, can_force=False))
-        elif here.digest is None:
-            changes.append(Change(path, Action.CREATE, None, text))
-        elif here.digest == target.files[path]:
-            changes.append(Change(path, Action.KEEP, here.digest, text))
-        else:
-            changes.append(Change(path, Action.CHANGE, here.digest, text))
-            if is_ours(path, here.digest):
-                continue
-            if before is None or path not in before.paths():
-                reason = f"not written by tfgen; --force replaces it, and {_loss(read(path), text)}"
-                conflicts.append(Conflict(path, reason, can_force=True))
-            else:
-                reason = f"edited since tfgen wrote it; --force replaces it, and {_loss(read(path), text)}"
-                conflicts.append(Conflict(path, reason, can_force=True))
 
-    stale = before.paths() - tree.keys() if before else set()
-    for path in sorted(stale):
-        here = found[path]
-        if here.digest is None or is_kept(path):
-            changes.append(Change(path, Action.FORGET))
-            continue
-        changes.append(Change(path, Action.REMOVE, here.digest))
-        if not (before and before.wrote(path, here.digest)) and not any(o.wrote(path, here.digest) for o in others):
-            reason = (
-                f"edited since tfgen wrote it, and no longer rendered; --force removes it, and {_loss(read(path), '')}"
-            )
-            conflicts.append(Conflict(path, reason, can_force=True))
-
-    return JobPlan(rendering, before, target, tuple(changes)), tuple(conflicts)
+def _stale(path: str, rendering: Rendering, around: Surroundings) -> _Decision:
+    """A path of the ledger that the tree no longer has."""
+    here = around.found[path]
+    if here.digest is None or around.is_kept(path, rendering):
+        return Change(path, Action.FORGET), None
+    change = Change(path, Action.REMOVE, here.digest)
+    if around.any_wrote(path):
+        return change, None
+    what = "edited since tfgen wrote it, and no longer rendered"
+    reason = f"{what}; --force removes it, and {_loss(around.read(path), '')}"
+    return change, Conflict(path, reason, can_force=True)
 
 
 def _loss(on_disk: str, new: str) -> str:

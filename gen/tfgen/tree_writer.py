@@ -20,7 +20,7 @@ from tfgen.errors import TfgenError
 from tfgen.file_tree import FileTree, path_fault
 from tfgen.ledger import LEDGER_FOLDER, Ledger, job_of, ledger_path, parse_ledger
 from tfgen.output_folder import OutputFolder, is_temporary, temporary_path
-from tfgen.tree_plan import Action, ConflictsError, JobPlan, Plan, Rendering, owners, plan_job
+from tfgen.tree_plan import Action, ConflictsError, JobPlan, Plan, Rendering, Surroundings, plan_job
 
 LOCK_WAIT_S = 30.0
 """How long to wait for another tfgen at work in the same folder."""
@@ -121,25 +121,12 @@ def _plan(folder: OutputFolder, renderings: tuple[Rendering, ...], *, force: boo
     renderings = tuple(r for r in renderings if r not in kept)
     wanted = _combined(renderings).files
     found = folder.survey(wanted.keys() | _recorded(renderings, ledgers))
-    owned = owners(ledgers)
 
     def read(path: str) -> str:
         return folder.read_text(path, _LOSS_READ)
 
-    final = _final(renderings, ledgers)
-    planned = [
-        plan_job(
-            rendering,
-            ledgers.get(rendering.job),
-            __version__,
-            owned,
-            found,
-            read,
-            others=[ledger for job, ledger in ledgers.items() if job != rendering.job],
-            final=final,
-        )
-        for rendering in renderings
-    ]
+    around = Surroundings(ledgers, found, _final(renderings, ledgers), read)
+    planned = [plan_job(rendering, around, __version__) for rendering in renderings]
     jobs = tuple(job for job, _ in planned)
     conflicts = sorted((one for _, some in planned for one in some), key=lambda one: one.path)
     return Plan(
