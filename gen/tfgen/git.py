@@ -28,6 +28,10 @@ _OF_A_HOOK: Final = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GI
 _ENVIRONMENT: Final = {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}
 
 
+_CHUNK: Final = 500
+"""Paths on one command line."""
+
+
 class Done(Record):
     """What a git command came to."""
 
@@ -80,6 +84,15 @@ class Git(Record):
         if done.code:
             raise self.failure(done)
         return done.stdout
+
+    def output_of(self, paths: Sequence[str]) -> bytes:
+        """What the command prints of paths, which stand behind its arguments: in as many runs as they take.
+
+        Raises:
+            TfgenError: one of them ended with another code than 0.
+        """
+        parts = (paths[start : start + _CHUNK] for start in range(0, len(paths), _CHUNK))
+        return b"".join(self.replaced(arguments=(*self.arguments, *part)).output() for part in parts)
 
     def failure(self, done: Done) -> TfgenError:
         """The error of a command that went wrong: what to type to see it again, and what it said."""
@@ -191,19 +204,13 @@ def _commit_or_none(folder: Path, revision: str, path: Path) -> str | None:
     return commit
 
 
-_CHUNK: Final = 500
-"""Paths on one command line."""
-
-
 def _files(root: Path, commit: str, names: Sequence[str], *options: str) -> dict[str, bytes]:
     """The files of a commit by their names below a folder; a link's content is a path, so that it is none."""
     ids: dict[str, bytes] = {}
-    for start in range(0, len(names), _CHUNK):
-        command = Git(root, ("ls-tree", "-z", *options, "--", commit, *names[start : start + _CHUNK]))
-        for entry in command.output().split(b"\0"):
-            head, _, name = entry.partition(b"\t")  # mode, type and id
-            if head.startswith(b"100"):
-                ids[os.fsdecode(name)] = head.split()[2]
+    for entry in Git(root, ("ls-tree", "-z", *options, "--", commit)).output_of(names).split(b"\0"):
+        head, _, name = entry.partition(b"\t")  # mode, type and id
+        if head.startswith(b"100"):
+            ids[os.fsdecode(name)] = head.split()[2]
     contents = _blobs(root, dict.fromkeys(ids.values())) if ids else {}
     return {name: contents[each] for name, each in ids.items()}
 

@@ -95,7 +95,7 @@ def changed(repository: Repository, paths: Iterable[str]) -> list[str]:
     if repository.head:
         known |= _listed(repository, ("ls-tree", "-r", "-z", "--name-only", "--full-tree", "HEAD", "--"), kept)
     status = ("status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--ignored=no", "--")
-    entries = _output(repository, status, [path for path in kept if path in known])
+    entries = repository.git(*status).output_of([path for path in kept if path in known])
     return sorted(os.fsdecode(entry[3:]) for entry in entries.split(b"\0") if entry)
 
 
@@ -192,16 +192,7 @@ def _ignored(repository: Repository, paths: Sequence[str]) -> set[str]:
 
 def _listed(repository: Repository, arguments: tuple[str, ...], paths: Sequence[str]) -> set[str]:
     """The names that a command prints of some paths."""
-    return {os.fsdecode(name) for name in _output(repository, arguments, paths).split(b"\0") if name}
-
-
-_CHUNK: Final = 500
-"""Paths on one command line."""
-
-
-def _output(repository: Repository, arguments: tuple[str, ...], paths: Sequence[str]) -> bytes:
-    parts = (paths[start : start + _CHUNK] for start in range(0, len(paths), _CHUNK))
-    return b"".join(repository.git(*arguments, *part).output() for part in parts)
+    return {os.fsdecode(name) for name in repository.git(*arguments).output_of(paths).split(b"\0") if name}
 
 
 def _literal(paths: Sequence[str]) -> bytes:
