@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias
 from tfgen.comparison import Pair
 from tfgen.document import Document
 from tfgen.field_diff import NOTHING, FieldChange, field_changes
-from tfgen.job_document import environments_of
+from tfgen.job_document import environments_of, run_of
 from tfgen.plain_object import Object, identity
 from tfgen.problems import Problem
 from tfgen.record import Record
@@ -99,8 +99,8 @@ def _environment_diff(pair: Pair, environment: str | None) -> EnvironmentDiff:
     is_before, is_after = _has(pair.before, environment), _has(pair.after, environment)
     runs = None
     was_data, data = (document.data if document else {} for document in (pair.before, pair.after))
-    if is_before and is_after and (run := _run(data, environment)) != _run(was_data, environment):
-        runs = (_run(was_data, environment), run)
+    if is_before and is_after and (run := run_of(data, environment)) != run_of(was_data, environment):
+        runs = (run_of(was_data, environment), run)
         was_data = _with_run(was_data, environment, run)
     before = plain_objects(was_data, environment) if is_before else ()
     after = plain_objects(data, environment) if is_after else ()
@@ -128,12 +128,6 @@ def _has(document: Document | None, environment: str | None) -> bool:
         return False
     known = environments_of(document)
     return environment in known or (environment is None and not known)
-
-
-def _run(data: Any, environment: str | None) -> str:
-    said = data["spec"] if environment is None else data["spec"]["environments"][environment]
-    run: str = said.get("run", data["spec"].get("run", ""))
-    return run
 
 
 def _with_run(data: Any, environment: str | None, run: str) -> Any:

@@ -29,6 +29,14 @@ def environments_of(document: Document) -> Mapping[str, Mapping[str, Any]]:
     return found
 
 
+def run_of(data: Any, environment: str | None) -> str:
+    """The name of the run of a job's data, or of one of its environments; empty where it has none."""
+    spec = data["spec"]
+    said = spec if environment is None else spec["environments"][environment]
+    run: str = said.get("run", spec.get("run", ""))
+    return run
+
+
 def check_environment(document: Document, name: str) -> None:
     """See that the job has an environment.
 

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 from tfgen import data_path, schema, tunables
 from tfgen.document import Document, Path
 from tfgen.immutable import CLAIM_CHANGE, NEW_RUN, PRIORITY_CLASS_CHANGE, lost
-from tfgen.job_document import environments_of
+from tfgen.job_document import environments_of, run_of
 from tfgen.problems import Position, Problem, shown
 from tfgen.render import plain_objects
 
@@ -82,11 +82,6 @@ def _said(data: Any, environment: str | None) -> Mapping[str, Any]:
     return spec if environment is None else spec["environments"][environment]
 
 
-def _run(data: Any, environment: str | None) -> str:
-    run: str = {**data["spec"], **_said(data, environment)}.get("run", "")
-    return run
-
-
 def _form(document: Document, environment: str | None) -> dict[str, Any]:
     """The document's data with that environment alone, or with none."""
     spec = {key: value for key, value in document.data["spec"].items() if key != "environments"}
@@ -106,7 +101,7 @@ def _blames(
         return
     committed = plain_objects(was, environment)
     losses = lost(committed, plain_objects(now, environment))
-    if _run(was, environment) != _run(now, environment):
+    if run_of(was, environment) != run_of(now, environment):
         losses.pop(NEW_RUN, None)
     unexplained = dict(losses)
     for path in islice(changed, MOST) if losses else ():
