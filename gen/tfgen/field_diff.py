@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from tfgen.objects.pod_template import LIST_KEYS
+from tfgen.problems import shown
 from tfgen.record import Record
 
 
@@ -22,6 +23,19 @@ class Nothing:
 
 
 NOTHING: Final = Nothing()
+
+
+def in_words(was: Any, now: Any, longest: int) -> str:
+    """A change as a message has it; of a scalar with both values, cut after `longest` characters.
+
+    >>> in_words(4, 8, 60), in_words(NOTHING, 8, 60)
+    ('was 4 and is 8', 'is new')
+    """
+    if was is NOTHING or now is NOTHING:
+        return "is new" if was is NOTHING else "is gone"
+    if isinstance(was, (Mapping, list)) or isinstance(now, (Mapping, list)):
+        return "changed"
+    return f"was {shown(was, longest)} and is {shown(now, longest)}"
 
 
 class Item(Record):

@@ -17,9 +17,10 @@ from typing import Any, Final, NamedTuple
 
 from tfgen import data_path, schema, tunables
 from tfgen.document import Document, Path
+from tfgen.field_diff import NOTHING, in_words
 from tfgen.immutable import CLAIM_CHANGE, NEW_RUN, PRIORITY_CLASS_CHANGE, lost
 from tfgen.job_document import environments_of, run_of
-from tfgen.problems import Position, Problem, shown
+from tfgen.problems import Position, Problem
 from tfgen.render import plain_objects
 
 MOST: Final = 20
@@ -177,7 +178,8 @@ def _message(before: Document, after: Document, environment: str | None, blame: 
     if path[:2] == ("environments", environment):
         path = path[2:]
     name = ".".join(map(str, path)) or "spec"
-    change = _change(_value(before.data, environment, path), _value(after.data, environment, path))
+    was, now = (_value(document.data, environment, path) for document in (before, after))
+    change = in_words(NOTHING if was is None else was, NOTHING if now is None else now, _LONGEST)
     return f"{name} {change if blame.is_alone else 'changed'}: {blame.why}; {way_out(after, environment, blame.rule)}"
 
 
@@ -197,13 +199,3 @@ def _value(data: Any, environment: str | None, path: Path) -> Any:
     found: Any = tunables.values(spec) if environment is None else tunables.environment_values(spec, environment)
     inside = data_path.at(found, path)
     return data_path.at(spec, path) if inside is None else inside
-
-
-def _change(was: Any, now: Any) -> str:
-    if was is None:
-        return "is new"
-    if now is None:
-        return "is gone"
-    if isinstance(was, (Mapping, list)) or isinstance(now, (Mapping, list)):
-        return "changed"
-    return f"was {shown(was, _LONGEST)} and is {shown(now, _LONGEST)}"

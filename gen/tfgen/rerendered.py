@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from tfgen import git
 from tfgen.comparison import Pair
 from tfgen.document import Document
 from tfgen.errors import TfgenError
-from tfgen.field_diff import NOTHING, FieldChange, field_changes
+from tfgen.field_diff import FieldChange, field_changes, in_words
 from tfgen.immutable import NEW_RUN, Loss, lost
 from tfgen.job_document import environments_of
 from tfgen.ledger import Ledger, ledger_path, parse_ledger
@@ -25,7 +25,7 @@ from tfgen.new_run import environments_at_work, way_out
 from tfgen.objects import labels
 from tfgen.output_folder import OutputFolder
 from tfgen.plain_object import Object
-from tfgen.problems import Position, Problem, in_order, shown
+from tfgen.problems import Position, Problem, in_order
 from tfgen.record import Record
 from tfgen.render import input_digest, plain_objects
 from tfgen.targets.kustomize import FOLDER
@@ -184,21 +184,13 @@ def _field(loss: Loss) -> str:
         return f"{title} is {'new' if loss.before is None else 'gone'}"
     changes = field_changes(loss.before, loss.after)
     first = min(changes, key=_weight)
-    return f"{title}: {first.path} {_change(first.before, first.after)}"
+    return f"{title}: {first.path} {in_words(first.before, first.after, _LONGEST)}"
 
 
 def _weight(change: FieldChange) -> int:
     """Labels of the object itself may change; of a Job, so may what is beside its template."""
     steps = change.path.steps
     return 2 if steps[0] in ("metadata", "apiVersion", "kind") else 0 if "template" in steps else 1
-
-
-def _change(was: Any, now: Any) -> str:
-    if was is NOTHING or now is NOTHING:
-        return "is new" if was is NOTHING else "is gone"
-    if isinstance(was, (Mapping, list)) or isinstance(now, (Mapping, list)):
-        return "changed"
-    return f"was {shown(was, _LONGEST)} and is {shown(now, _LONGEST)}"
 
 
 def _cause(before: Document, versions: _Versions) -> str:
