@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from tfgen.document import Path
-from tfgen.job import RoleName
 from tfgen.rules import pod_parts
 from tfgen.rules.pod_parts import Part
 from tfgen.rules.rule import Finding, Rule, did_you_mean
@@ -83,16 +82,11 @@ def _references(view: View) -> Iterator[_Reference]:
         from_elsewhere = bool(view.effective(role.name, "envFrom")[1])
         for name, value in referring.items():
             for to in references(value):
-                yield _Reference(_path(view, role.name, name), name, to, order, from_elsewhere)
+                yield _Reference(view.env_path(role.name, name), name, to, order, from_elsewhere)
 
 
 def _env(container: Part) -> Iterator[Part]:
     return pod_parts.items(container, "env")
-
-
-def _path(view: View, role: RoleName, name: str) -> Path:
-    own: Path = ("roles", role, "env", name)
-    return own if name in view.values["roles"][role]["env"] else ("env", name)
 
 
 RULES: Final = (

@@ -18,9 +18,8 @@ def _check(view: View) -> Iterator[Finding]:
         printed = Counter(variable["name"] for variable in view.variables(role.name))
         for name in view.env(role.name):
             if printed[name] > 1:
-                own = name in view.values["roles"][role.name]["env"]
                 message = f"with legacyFlags tfgen sets the variable {name} itself; choose another name"
-                yield Finding(("roles", role.name, "env", name) if own else ("env", name), message)
+                yield Finding(view.env_path(role.name, name), message)
 
 
 RULES: Final = (Rule("flag-variable", "error", "A variable has the name of one that legacyFlags set.", _check),)

@@ -75,6 +75,11 @@ class View(Record):
         env: Mapping[str, Any] = self.role_scope(role).bound[environment.ENV.name]
         return env
 
+    def env_path(self, role: RoleName, name: str) -> Path:
+        """Where one of a role's variables is said: the role's own env, or the job's."""
+        own: Path = ("roles", role, "env", name)
+        return own if name in self.values["roles"][role]["env"] else ("env", name)
+
     def variables(self, role: RoleName) -> tuple[Mapping[str, Any], ...]:
         """The environment of a role's main container as it is printed, in its order."""
         structure = self.job.structure
