@@ -503,6 +503,11 @@ def _evaluate_text(node: Text, scope: Scope) -> str:
     return "".join(str(part) for part in parts if part is not ABSENT)
 
 
+def cleaned(path: str) -> str:
+    """A path from the root as `Clean` has it. POSIX lets two slashes at the start be something else, Go does not."""
+    return posixpath.normpath("/" + path.lstrip("/"))
+
+
 def _evaluate_repeat(node: Repeat, scope: Scope) -> str:
     count = int(evaluate(node.count, scope))
     return ",".join(evaluate(node.body, scope.binding({node.index: i})) for i in range(count))
@@ -530,8 +535,7 @@ _EVALUATE: Final[dict[type[Hole], Callable[[Any, Scope], Any]]] = {
     Text: _evaluate_text,
     Sum: lambda n, s: sum(int(evaluate(t, s)) for t in n.terms),
     Join: lambda n, s: ",".join(evaluate(n.list, s) or ()),
-    # POSIX lets two slashes at the start be something else, Go does not.
-    Clean: lambda n, s: posixpath.normpath("/" + evaluate(n.path, s).lstrip("/")),
+    Clean: lambda n, s: cleaned(evaluate(n.path, s)),
     Length: lambda n, s: len(evaluate(n.text, s).encode()),
     Repeat: _evaluate_repeat,
     JoinEach: _evaluate_joined,

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Iterator
 from typing import Final
 
 from tfgen.document import Path
-from tfgen.holes import evaluate
+from tfgen.holes import cleaned, evaluate
 from tfgen.job import RoleName
 from tfgen.objects import tensorboard
 from tfgen.objects.value_guards import mounted_twice
@@ -31,7 +30,7 @@ def _check(view: View) -> Iterator[Finding]:
 
 def _twice(view: View, taken: dict[str, str], mounts: Iterator[tuple[Path, str]]) -> Iterator[Finding]:
     for path, mount in sorted(mounts, key=lambda found: view.position(found[0])):
-        place = posixpath.normpath("/" + mount.lstrip("/"))  # POSIX lets two slashes be something else
+        place = cleaned(mount)
         name = path_name(path[:-1])
         if place in taken:
             yield Finding(path, evaluate(mounted_twice(name, place, taken[place]), view.scope))

@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Iterator
 from typing import Final
 
-from tfgen.holes import evaluate
+from tfgen.holes import cleaned, evaluate
 from tfgen.objects import environment
 from tfgen.objects.tensorboard import ROLE
 from tfgen.problems import shown
@@ -17,8 +17,8 @@ from tfgen.rules.view import View
 def _check(view: View) -> Iterator[Finding]:
     if not view.has_tensorboard:
         return
-    log_dir = _folder(view.values["tensorboard"]["logDir"])
-    volumes = {_folder(volume["mountPath"]): volume for volume in view.volumes(ROLE).values()}
+    log_dir = cleaned(view.values["tensorboard"]["logDir"])
+    volumes = {cleaned(volume["mountPath"]): volume for volume in view.volumes(ROLE).values()}
     mount = max((mount for mount in volumes if posixpath.commonpath((mount, log_dir)) == mount), key=len, default="")
     # An emptyDir is each pod's own.
     if not mount or "emptyDir" in volumes[mount]:
@@ -35,10 +35,6 @@ def _check(view: View) -> Iterator[Finding]:
                 f"{mount}, {run} among them; say {mount}, which shows the runs side by side"
             )
             yield Finding(("tensorboard", "logDir"), message)
-
-
-def _folder(path: str) -> str:
-    return posixpath.normpath("/" + path.lstrip("/"))
 
 
 RULES: Final = (Rule("tensorboard-log-dir", "warning", "TensorBoard does not see the logs.", _check),)
