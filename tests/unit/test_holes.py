@@ -168,7 +168,7 @@ REFUSED = {
     "truth": (bool, "When(hole, ...)"),
     "length": (len, "Length(hole)"),
     "items": (list, "Each(hole, ...)"),
-    "items in": (lambda hole: "x" in hole, "Has(hole, item) or Contains(hole, text)"),
+    "items in": (lambda hole: "x" in hole, "Has(hole, item), HasKey(hole, key) or Contains(hole, text)"),
     "str": (str, "Text((..., hole, ...))"),
     "format": (lambda hole: f"{hole}", "Text((..., hole, ...))"),
     "percent": (lambda hole: "%s" % hole, "Text((..., hole, ...))"),  # noqa: UP031
