@@ -49,9 +49,9 @@ def part(structure: Structure, role: Role, controller: Controller) -> Named:
     return Named(f"{role.name}.pod", f"The pods of the {role.name} tasks.", made, file="pods")
 
 
-def document(structure: Structure, role: RoleName, workload: Node) -> Node:
-    """A role's object, with everything bound that its pod template names; the first in the list is bound first."""
-    bindings: list[tuple[str, Hole]] = [
+def bindings(structure: Structure, role: RoleName) -> tuple[tuple[str, Hole], ...]:
+    """What a role's pod template names; a later one may name those before it."""
+    return (
         (ROLE, Value(f"roles.{role}", "map")),
         (resources.REQUESTS.name, resources.requests(role)),
         (resources.LIMITS.name, resources.limits(role)),
@@ -61,8 +61,12 @@ def document(structure: Structure, role: RoleName, workload: Node) -> Node:
         (labels.POD_ANNOTATIONS.name, labels.pod_annotations(role)),
         (run_lock.LOCKED.name, run_lock.locked(role)),
         (placement.NODE_SELECTOR.name, placement.node_selector(structure, role)),
-    ]
-    for name, expression in reversed(bindings):
+    )
+
+
+def document(structure: Structure, role: RoleName, workload: Node) -> Node:
+    """A role's object, with everything bound that its pod template names."""
+    for name, expression in reversed(bindings(structure, role)):
         workload = Let(name, expression, workload)
     return workload
 

@@ -14,11 +14,10 @@ from typing import Any
 
 from tfgen import data_path, tunables
 from tfgen.document import Document, Path
-from tfgen.holes import Guard, Node, Scope, Value, evaluate, fill
-from tfgen.job import Role, RoleName, TrainingJob
-from tfgen.objects import environment, resources
+from tfgen.holes import Guard, Scope, evaluate, fill
+from tfgen.job import Role, RoleName, Structure, TrainingJob
+from tfgen.objects import environment, pod
 from tfgen.objects.guards import guards
-from tfgen.objects.values import ROLE
 from tfgen.problems import Position
 from tfgen.record import Record
 from tfgen.workloads import WORKLOADS
@@ -64,10 +63,10 @@ class View(Record):
 
     @cached_property
     def _role_scopes(self) -> Mapping[RoleName, Scope]:
-        return {role.name: _role_scope(self.scope, role.name) for role in self.roles}
+        return {role.name: _role_scope(self.job.structure, self.scope, role.name) for role in self.roles}
 
     def role_scope(self, role: RoleName) -> Scope:
-        """The same inside a role's document, where its resources and its environment are bound."""
+        """The same inside a role's document, where all is bound that its pod template names."""
         return self._role_scopes[role]
 
     def env(self, role: RoleName) -> Mapping[str, Any]:
@@ -152,14 +151,7 @@ def views(document: Document) -> Iterator[View]:
         yield View(document, job, each.name, by_environment[each.name], shared)
 
 
-def _role_scope(scope: Scope, role: RoleName) -> Scope:
-    bindings: tuple[tuple[str, Node], ...] = (
-        (ROLE, Value(f"roles.{role}", "map")),
-        (resources.REQUESTS.name, resources.requests(role)),
-        (resources.LIMITS.name, resources.limits(role)),
-        (resources.DEVICES.name, resources.devices()),
-        (environment.ENV.name, environment.env(role)),
-    )
-    for name, node in bindings:
+def _role_scope(structure: Structure, scope: Scope, role: RoleName) -> Scope:
+    for name, node in pod.bindings(structure, role):
         scope = scope.binding({name: evaluate(node, scope)})
     return scope
