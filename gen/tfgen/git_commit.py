@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, Final
 
@@ -97,6 +97,14 @@ def changed(repository: Repository, paths: Iterable[str]) -> list[str]:
     status = ("status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--ignored=no", "--")
     entries = repository.git(*status).output_of([path for path in kept if path in known])
     return sorted(os.fsdecode(entry[3:]) for entry in entries.split(b"\0") if entry)
+
+
+def would_change(repository: Repository, contents: Mapping[str, str | None]) -> bool:
+    """Whether a commit would change any of some paths if they had these contents; None is for no file."""
+    kept = contents.keys() - _ignored(repository, sorted(contents))
+    committed = git.committed_files(repository.root / path for path in kept)
+    wanted = {repository.root / path: text.encode() for path in kept if (text := contents[path]) is not None}
+    return wanted != committed
 
 
 def commit(repository: Repository, paths: Sequence[str], message: str) -> str:

@@ -19,7 +19,7 @@ from tfgen.comparison import Pair, pairs
 from tfgen.drift import drift
 from tfgen.errors import TfgenError, UsageError
 from tfgen.full_check import Report, full_check
-from tfgen.git_commit import Repository, changed, commit, drop_branch, open_repository, start_branch
+from tfgen.git_commit import Repository, changed, commit, drop_branch, open_repository, start_branch, would_change
 from tfgen.git_push import push, target
 from tfgen.gone import gone
 from tfgen.ledger import Ledger, ledger_path, parse_ledger
@@ -27,6 +27,7 @@ from tfgen.problems import Problem, has_errors
 from tfgen.real_path import real_path
 from tfgen.record import Record
 from tfgen.sources import no_job_below, removed_sources
+from tfgen.tree_plan import ConflictsError, Plan
 from tfgen.tree_writer import apply, plan_write, read_ledgers
 
 
@@ -86,37 +87,26 @@ def commit_jobs(
         ConflictsError: a file was edited by hand.
         TfgenError: git or the disk fails.
     """
-    before = open_repository(out)
-    if not (branch or before.branch):
-        raise UsageError("no branch is checked out (a detached HEAD): name a new one by --branch")
+    before = _opened(out, branch)
+    is_new = branch not in ("", before.branch)
     to = target(before.replaced(branch=branch or before.branch)) if pushes else None
-    report = full_check(checked, against=git.HEAD, out=out, is_written=True)
-    if has_errors(report.problems):
-        raise ProblemsError(report.problems)
-    removed = removed_sources(jobs, git.HEAD)
-    found = pairs(checked, git.HEAD, removed).pairs
-    removals = gone(read_ledgers(out), jobs, {rendering.job for rendering in report.renderings}, removed)
-    if not (found or removals):
-        raise no_job_below(jobs)
-    apply(plan_write(out, [*report.renderings, *removals], upgrade=False))
+    work = _work(jobs, checked, out)
+    if to and is_new and not _leads_to_a_commit(before, out, work):
+        raise UsageError(f"nothing has changed, so there is nothing for a branch {branch}")
+    apply(work.plan)
 
-    files = {pair.name: _files(before, out, pair) for pair in found}
+    files = {pair.name: _files(before, out, pair) for pair in work.pairs}
     wanted = changed(before, (path for paths in files.values() for path in paths))
     repository = before
     written = ""
     if wanted:
-        message = message or commit_message(_changes(found, files, wanted))
-        repository = start_branch(before, branch) if branch else before
-        try:
-            written = commit(repository, wanted, message)
-        except BaseException:
-            drop_branch(before, repository)
-            raise
-    notes = list(report.notes)
-    if written and checked.documents and (drifted := _drift(checked, report, out)):
+        message = message or commit_message(_changes(work.pairs, files, wanted))
+        repository, written = _committed(before, branch, wanted, message)
+    notes = list(work.report.notes)
+    if written and checked.documents and (drifted := _drift(checked, work.report, out)):
         notes.append(f"a hook changed what was rendered: {drifted[0]}")
-    if to and not wanted and branch and branch != before.branch:
-        raise UsageError(f"nothing has changed, so there is nothing for a branch {branch}")
+    if is_new and not wanted:
+        to = None  # another process has committed it meanwhile, or a filter of git's makes no difference of it
     if to:
         push(repository, to)
         written = written and git.resolved(repository.root)
@@ -126,9 +116,60 @@ def commit_jobs(
         files=tuple(wanted),
         branch=repository.branch,
         pushed_to=f"{to.remote}/{to.branch}" if to else "",
-        problems=report.problems,
+        problems=work.report.problems,
         notes=tuple(notes),
     )
+
+
+class _Work(Record):
+    """What there is to do: the jobs beside what is committed of them, and what is to be written."""
+
+    report: Report
+    pairs: tuple[Pair, ...]
+    plan: Plan
+
+
+def _opened(out: Path, branch: str) -> Repository:
+    repository = open_repository(out)
+    if not (branch or repository.branch):
+        raise UsageError("no branch is checked out (a detached HEAD): name a new one by --branch")
+    return repository
+
+
+def _work(jobs: Sequence[Path], checked: Checked, out: Path) -> _Work:
+    """Check the jobs, and decide what is to be written; nothing is."""
+    report = full_check(checked, against=git.HEAD, out=out, is_written=True)
+    if has_errors(report.problems):
+        raise ProblemsError(report.problems)
+    removed = removed_sources(jobs, git.HEAD)
+    found = pairs(checked, git.HEAD, removed).pairs
+    removals = gone(read_ledgers(out), jobs, {rendering.job for rendering in report.renderings}, removed)
+    if not (found or removals):
+        raise no_job_below(jobs)
+    plan = plan_write(out, [*report.renderings, *removals], upgrade=False)
+    if plan.conflicts:
+        raise ConflictsError(plan.conflicts)
+    return _Work(report, found, plan)
+
+
+def _leads_to_a_commit(repository: Repository, out: Path, work: _Work) -> bool:
+    """Whether git will have anything to commit once all is written."""
+    jobs = {pair.name for pair in work.pairs}
+    planned = [job.contents for job in work.plan.jobs if job.rendering.job in jobs]
+    texts = {out / path: text for contents in planned for path, text in contents.items()}
+    contents = {name: texts[path] for path, name in _from_root(repository, texts).items()}
+    others = {path for pair in work.pairs for path in _files(repository, out, pair)} - contents.keys()
+    return would_change(repository, contents) or bool(changed(repository, others))
+
+
+def _committed(before: Repository, branch: str, paths: Sequence[str], message: str) -> tuple[Repository, str]:
+    """Commit to the branch, which is made if it is a new one; gives it, and the commit's id."""
+    repository = start_branch(before, branch) if branch else before
+    try:
+        return repository, commit(repository, paths, message)
+    except BaseException:
+        drop_branch(before, repository)
+        raise
 
 
 def _drift(checked: Checked, report: Report, out: Path) -> tuple[Problem, ...]:
@@ -146,7 +187,7 @@ def _files(repository: Repository, out: Path, pair: Pair) -> set[str]:
     for document in (pair.before, pair.after):
         if document:
             paths |= {Path(document.file), *([Path(document.under.file)] if document.under else [])}
-    return set(_from_root(repository, paths))
+    return set(_from_root(repository, paths).values())
 
 
 def _committed_ledger(out: Path, path: str) -> Ledger | None:
@@ -154,14 +195,12 @@ def _committed_ledger(out: Path, path: str) -> Ledger | None:
     return None if content is None else parse_ledger(path, content.decode("utf-8", errors="replace"))
 
 
-def _from_root(repository: Repository, paths: Iterable[Path]) -> Iterable[str]:
-    """The paths below the root; what is elsewhere is another repository's."""
+def _from_root(repository: Repository, paths: Iterable[Path]) -> dict[Path, str]:
+    """The paths from the root, without those of what is elsewhere: it is another repository's."""
     root = real_path(repository.root)
-    for path in paths:
-        # The file itself may be a link, which is what git has of it.
-        whole = real_path(path.parent) / path.name
-        if whole.is_relative_to(root):
-            yield whole.relative_to(root).as_posix()
+    # The file itself may be a link, which is what git has of it.
+    wholes = {path: real_path(path.parent) / path.name for path in paths}
+    return {path: whole.relative_to(root).as_posix() for path, whole in wholes.items() if whole.is_relative_to(root)}
 
 
 def _changes(found: Sequence[Pair], files: Mapping[str, set[str]], wanted: Sequence[str]) -> dict[str, list[str]]:

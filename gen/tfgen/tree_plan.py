@@ -106,6 +106,12 @@ class JobPlan(Record):
         """Whether any file is to be written, removed or forgotten."""
         return any(change.action is not Action.KEEP for change in self.changes)
 
+    @property
+    def contents(self) -> Mapping[str, str | None]:
+        """What each path has in the end, the ledger's own among them: None for no file."""
+        decided = {change.path: change.text for change in self.changes if change.action is not Action.FORGET}
+        return {**decided, ledger_path(self.rendering.job): self.after.to_text() if self.after else None}
+
     def intent(self) -> Ledger:
         """The ledger while the files are written: both what is to be and what it replaces are tfgen's own.
 

@@ -266,6 +266,39 @@ def test_a_new_branch(clone: Path, remote: Path, capsys: Printed) -> None:
     assert subject() == "mnist: gang.queue night -> production in prod"
 
 
+def test_nothing_for_a_new_branch(clone: Path, remote: Path, capsys: Printed) -> None:
+    """It is said before anything is written: what is rendered anew would be as it is committed already."""
+    rendered = clone / "overlays/mnist/prod/kustomization.yaml"
+    rendered.unlink()
+    said = run(capsys, "jobs", "--branch", "nights", "--push", code=2)
+    assert "nothing has changed, so there is nothing for a branch nights" in said
+    assert not rendered.exists()
+    assert lines("branch", "--list", folder=remote) == ["* main"]
+    write(rendered, "# mine\n")
+    assert "edited since tfgen wrote it" in refused(capsys, "jobs", "--branch", "nights", "--push")
+    rendered.unlink()
+    run(capsys, "jobs", "--push")
+    assert rendered.exists()
+    rendered.unlink()
+    write("jobs/mnist.yaml", QUEUE)
+    run(capsys, "jobs", "--branch", "nights", "--push")
+    assert rendered.exists()
+    assert git("log", "-1", "--format=%s", "nights", folder=remote).strip() == SUBJECT
+
+
+@pytest.mark.parametrize("change", ["ignored", "untracked"])
+def test_a_new_branch_for_a_file_that_git_does_not_have(
+    clone: Path, remote: Path, capsys: Printed, change: str
+) -> None:
+    """Where git is to ignore it, it is no reason for a branch; else it is one, though no render writes it."""
+    git("rm", "--quiet", "--cached", "overlays/mnist/prod/kustomization.yaml")
+    git("commit", "--quiet", "--message=y")
+    if change == "ignored":
+        write(".git/info/exclude", "overlays/mnist/prod/kustomization.yaml\n")
+    run(capsys, "jobs", "--branch", "nights", "--push", code=2 if change == "ignored" else 0)
+    assert len(lines("branch", "--list", folder=remote)) == (1 if change == "ignored" else 2)
+
+
 def test_a_detached_head_wants_a_branch(clone: Path, capsys: Printed) -> None:
     git("checkout", "--quiet", "--detach")
     write("jobs/mnist.yaml", QUEUE)
