@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from tfgen import git
@@ -111,4 +112,5 @@ def _seen(kubernetes_version: str | None, document: Document) -> _Seen:
     schemas = ObjectSchemas(kubernetes_version)
     built = build(document.data)
     problems = object_problems(document, built, schemas)
-    return _Seen(problems, frozenset(schemas.unknown), render_document(document, built))
+    items = chain(built.base, *built.environments.values())
+    return _Seen(problems, schemas.unknown(items), render_document(document, built))

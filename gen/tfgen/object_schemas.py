@@ -13,7 +13,7 @@ import functools
 import importlib.util
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -41,27 +41,29 @@ _LONGEST: Final = 300
 class ObjectSchemas:
     """Schemas by kind. Without a version, those of custom kinds alone.
 
-    Attributes:
-        unknown: the kinds that had no schema, as "KIND of GROUP/VERSION".
-
     Raises:
         UsageError: the schemas are not installed, or there are none of that version.
     """
 
     def __init__(self, version: str | None = None) -> None:
-        self.unknown: set[str] = set()
         self._folder = _folder(version) if version else None
 
     def faults(self, item: Object) -> Iterator[Fault]:
         """What an object has that its schema refuses: nothing of a kind without one."""
-        api_version, kind = item["apiVersion"], item["kind"]
-        validator = _custom(kind, api_version) or (self._folder and _kubernetes(self._folder, kind, api_version))
-        if validator:
+        if validator := self._validator(item):
             for error in validator.iter_errors(item):
                 text = error.message
                 yield Fault(item, tuple(error.instance_path), text if len(text) < _LONGEST else text[:_LONGEST] + "...")
-        elif self._folder:
-            self.unknown.add(f"{kind} of {api_version}")
+
+    def unknown(self, items: Iterable[Object]) -> frozenset[str]:
+        """The kinds of some objects that have no schema, as "KIND of GROUP/VERSION"; none without a version."""
+        without = (item for item in items if self._folder and not self._validator(item))
+        return frozenset(f"{item['kind']} of {item['apiVersion']}" for item in without)
+
+    def _validator(self, item: Object) -> Draft7Validator | Draft202012Validator | None:
+        api_version, kind = item["apiVersion"], item["kind"]
+        custom = _custom(kind, api_version)
+        return custom or (_kubernetes(self._folder, kind, api_version) if self._folder else None)
 
 
 @functools.cache
