@@ -71,8 +71,7 @@ render: $(VENV)/.installed ## Renders the examples into charts/ and overlays/
 
 .PHONY: schema
 schema: $(VENV)/.installed ## Writes the derived schemas anew: of environments and of tfgen.yaml
-	@$(PYTHON) -m tfgen.environment_schema
-	@$(PYTHON) -m tfgen.defaults_schema
+	@$(PYTHON) gen/derived_schemas.py
 
 .PHONY: format
 format: $(VENV)/.with-dev ## Formats the code, and mends the style where that is safe

@@ -5,11 +5,7 @@
     (True, False)
 
 It has the shape of a job without what makes it that job, and nothing in it is required. The published file holds the
-result, for editors and for `schema.check_defaults`; after a change of the job schema
-
-    python -m tfgen.defaults_schema
-
-makes it anew.
+result, for editors and for `schema.check_defaults`; `make schema` makes it anew after a change of the job schema.
 """
 
 from __future__ import annotations
@@ -18,7 +14,6 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from tfgen import schema_file
 from tfgen.environment_schema import STRUCTURE, PartMaker, part
 from tfgen.schema_file import Schema, resolve, used_definitions
 from tfgen.tunables import ValuesPath
@@ -77,9 +72,9 @@ def defaults_schema(schema: Schema) -> dict[str, Any]:
     return {**made, "definitions": used_definitions(made, {**schema["definitions"], **changed})}
 
 
-def text() -> str:
-    """The text of the published file."""
-    return json.dumps(defaults_schema(schema_file.load()), indent=2) + "\n"
+def text(schema: Schema) -> str:
+    """The text of the published file, made from the job schema."""
+    return json.dumps(defaults_schema(schema), indent=2) + "\n"
 
 
 class _Defaults(PartMaker):
@@ -109,7 +104,3 @@ class _Defaults(PartMaker):
         if isinstance(made.get("additionalProperties"), Mapping):
             made["additionalProperties"] = self.entry(made["additionalProperties"])
         return made
-
-
-if __name__ == "__main__":
-    schema_file.path(schema_file.DEFAULTS).write_text(text(), encoding="utf-8")

@@ -5,12 +5,8 @@
 
 It has the shape of the spec, without what is not tunable, and the keys of `definitions.place`. Nothing is required and
 nothing has a default, since what is not said stays as the job has it. Inside a map by name, null removes an entry or a
-key, as it does in Helm. The published file holds the result, so that editors complete environments too; after a change
-of the rest of the file
-
-    python -m tfgen.environment_schema
-
-makes that part anew.
+key, as it does in Helm. The published file holds the result, so that editors complete environments too; `make schema`
+makes that part anew after a change of the rest of the file.
 """
 
 from __future__ import annotations
@@ -20,7 +16,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tfgen import schema_file
 from tfgen.schema_file import Schema, is_record, resolve
 from tfgen.tunables import ValuesPath, kind_of, leaves
 
@@ -130,7 +125,3 @@ class _Environment(PartMaker):
 def part(found: Schema) -> dict[str, Any]:
     """A node without the keywords that speak of a whole."""
     return {key: value for key, value in found.items() if key not in _OF_A_WHOLE}
-
-
-if __name__ == "__main__":
-    schema_file.path().write_text(updated(schema_file.load()), encoding="utf-8")

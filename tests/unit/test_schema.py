@@ -277,7 +277,7 @@ def test_it_is_draft_07():
 
 
 def test_the_file_holds_the_schema_of_environments():
-    """After a change of the schema: python -m tfgen.environment_schema."""
+    """After a change of the schema: make schema."""
     assert text() == updated(load())
 
 
