@@ -248,6 +248,37 @@ TEMPLATES = {
         {{- end }}
         """,
     ),
+    "an entry of a layer is left out where what it says is empty": (
+        Let(
+            "all", Merged(({"a": "", "b": When(ENABLED, IMAGE), "c": given(IMAGE)}, LABELS)), {"l": Bound("all", "map")}
+        ),
+        """\
+        {{- $all := dict }}
+        {{- if and .Values.gang.enabled .Values.image }}
+        {{- $_ := set $all "b" .Values.image }}
+        {{- end }}
+        {{- if .Values.image }}
+        {{- $_ := set $all "c" .Values.image }}
+        {{- end }}
+        {{- $all = mergeOverwrite $all .Values.labels }}
+        {{- with $all }}
+        l:
+          {{- toYaml . | nindent 2 }}
+        {{- end }}
+        """,
+    ),
+    "text that may be nothing, or none of plain YAML, in a part": (
+        {
+            "a": Text((Named("hosts", "Hosts.", Repeat(REPLICAS, "h")),)),
+            "b": Text((Named("json", "JSON.", Text(("[", REPLICAS, "]"))),)),
+            "c": Text((Named("its", "Its.", Text(("it's: ", REPLICAS))),)),
+        },
+        """\
+        a: '{{ include "mnist.hosts" . }}'
+        b: '{{ include "mnist.json" . }}'
+        c: {{ printf "%v" (include "mnist.its" .) | quote }}
+        """,
+    ),
     "what a chart alone says": (
         {"a": ChartOnly("{{ .Release.Service }}", filled="tfgen")},
         """\
@@ -317,6 +348,15 @@ def test_items_of_a_list_join_the_others():
     ]
 
 
+def test_white_space_beside_what_trims_stays():
+    printer = Printer("mnist")
+    printer.expression(Named("hosts", "Hosts.", Text((" to ", Repeat(REPLICAS, "h"), " \n"))))
+    assert printer.helpers["helpers"]["mnist.hosts"].splitlines()[2] == (
+        '{{ " " }}to {{ range $i := until (int .Values.roles.worker.replicas) }}'
+        '{{ if $i }},{{ end }}h{{ end }}{{ " \\n" }}'
+    )
+
+
 def test_a_guard_fails_with_its_message():
     guard = Guard(Greater(REPLICAS, 3), "roles", Text(("there are ", REPLICAS, ' "workers"')), "too-many")
     assert Printer("mnist").guards([guard]) == (
@@ -372,6 +412,7 @@ def test_a_guard_names_what_it_counts():
         ({"a": [{"b": given(IMAGE)}]}, "a list item must begin with an entry that is always there"),
         ({"a": {"b": [Each(LABELS, When(ITEM, NAME))]}}, "whether anything is left of these items cannot be said"),
         ("text", "not a mapping or sequence"),
+        (Let("l", Merged(({"a": When(IMAGE, "b", "c")}, LABELS)), {"a": 1}), "an entry of a layer has no other branch"),
     ],
 )
 def test_what_cannot_be_printed_is_refused(node, says):

@@ -249,7 +249,7 @@ class Printer(Record):
             node = node.body
         if assigned:  # what they leave behind would be an empty line where the part is used
             assigned[-1] = f"{assigned[-1].removesuffix(' }}')} -}}}}"
-        return "\n".join([*assigned, *self._body(node, "")]) if _is_tree(node) else self.text(node)
+        return "\n".join([*assigned, *self._body(node, "")]) if _is_tree(node) else _kept(self.text(node))
 
     # -- lines -----------------------------------------------------------------------------------------------
 
@@ -304,16 +304,15 @@ class Printer(Record):
         """A literal mapping: a ``dict`` of what is always there, and lines that set what may come to nothing."""
         if not isinstance(lowest, dict):
             raise TypeError(f"the lowest layer must be a hole or a mapping: {lowest!r}")
-        always = {key: node for key, node in lowest.items() if not isinstance(node, Hole)}
+        always = {key: node for key, node in lowest.items() if not isinstance(node, Hole) and node}
         lines: Lines = []
-        tested = ((node.test, key, node.then) if isinstance(node, When) else (node, key, node)
-                  for key, node in lowest.items() if isinstance(node, Hole))  # fmt: skip
+        tested = ((*_tested(node), key) for key, node in lowest.items() if isinstance(node, Hole))
         for test, entries in groupby(tested, key=lambda entry: entry[0]):
             lines += [
                 f"{{{{- if {self.expression(test)} }}}}",
                 *(
                     f"{{{{- $_ := set ${name} {self._argument(key)} {self._item_of_dict(node)} }}}}"
-                    for _, key, node in entries
+                    for _, node, key in entries
                 ),
                 "{{- end }}",
             ]
@@ -437,10 +436,10 @@ class Printer(Record):
             case str() | int() | None:
                 return _escape(yaml_text.scalar(node))
             case Text(parts) if all(_is_safe(part) for part in parts):
-                literal = "".join(part for part in parts if isinstance(part, str))
-                if yaml_text.scalar("".join(_sample(part) for part in parts))[0] not in "'\"":
+                samples = [_sample(node, longest=longest) for longest in (True, False)]
+                if all(yaml_text.scalar(sample)[0] not in "'\"" for sample in samples):
                     return self.text(node)
-                if "'" not in literal and "\n" not in literal:
+                if not any("'" in sample or "\n" in sample for sample in samples):
                     return f"'{self.text(node)}'"
             case ChartOnly(template):
                 return template
@@ -515,13 +514,38 @@ def _presence_of_any(children: Sequence[Node]) -> Node:
 def _is_safe(part: Node) -> bool:
     """Whether a part of a text is no text of a user's, but ours, a name or a number."""
     if isinstance(part, Named):
-        return not isinstance(part.node, JoinEach)
+        return _is_of_names(part.node)
     return isinstance(part, (str, Release)) or kind_of(part) == "integer"
 
 
-def _sample(part: Node) -> str:
-    """What a part of a text may look like."""
-    return part if isinstance(part, str) else "0" if kind_of(part) == "integer" else "x"
+def _is_of_names(node: Node) -> bool:
+    """Whether a part that has a name of its own is made of names: what a user says in one is no more than a name."""
+    match node:
+        case Named(node=inner) | Repeat(body=inner):
+            return _is_of_names(inner)
+        case Text(parts):
+            return all(_is_of_names(part) for part in parts)
+        case When(_, then, otherwise):
+            return _is_of_names(then) and _is_of_names(otherwise)
+    return not isinstance(node, (JoinEach, ChartOnly))
+
+
+def _sample(node: Node, *, longest: bool) -> str:
+    """What a text made of names may look like: with all that it may have, or with the least."""
+    match node:
+        case str():
+            return node
+        case Absent():
+            return ""
+        case Text(parts):
+            return "".join(_sample(part, longest=longest) for part in parts)
+        case Named(node=inner):
+            return _sample(inner, longest=longest)
+        case Repeat(body=inner):
+            return _sample(inner, longest=True) if longest else ""
+        case When(_, then, otherwise):
+            return _sample(then if longest else otherwise, longest=longest)
+    return "0" if kind_of(node) == "integer" else "x"
 
 
 def _flat(parts: Sequence[Node]) -> Iterator[Node]:
@@ -531,6 +555,16 @@ def _flat(parts: Sequence[Node]) -> Iterator[Node]:
             yield from _flat(part.parts)
         else:
             yield part
+
+
+def _tested(node: Hole) -> tuple[Node, Node]:
+    """When an entry of a literal layer comes to something, and to what."""
+    if not isinstance(node, When):
+        return node, node
+    if node.otherwise is not ABSENT:
+        raise TypeError(f"an entry of a layer has no other branch: {node!r}")
+    may_be_empty = isinstance(node.then, Hole) and node.then != node.test
+    return (AllOf((node.test, node.then)) if may_be_empty else node.test), node.then
 
 
 def _own_test(entry: tuple[Any, Node]) -> Node:
@@ -570,13 +604,25 @@ def _escape(text: str) -> str:
     return text.replace("{{", '{{ "{{" }}')
 
 
+_SPACE = (" ", "\t", "\r", "\n")
+"""What Go trims beside an action with a dash."""
+
+
+def _kept(text: str) -> str:
+    """Text that keeps the white space at its ends beside actions that trim."""
+    core = text.strip("".join(_SPACE))
+    start, _, end = text.partition(core) if core else (text, "", "")
+    before, after = (f"{{{{ {_go_string(space)} }}}}" if space else "" for space in (start, end))
+    return f"{before}{core}{after}"
+
+
 def _joined(texts: Sequence[str]) -> str:
-    """The texts in a row; a brace before an action is escaped, or Go would read three of them as a start."""
+    """The texts in a row. Go would take a brace before an action for part of its start; its dash would eat a space."""
     out = ""
     for text in texts:
         if text.startswith("{{") and out.endswith("{") and not out.endswith("}}{{"):
             out = f'{out[:-1]}{{{{ "{{" }}}}'
-        out += text
+        out += text.replace("{{-", "{{", 1) if text.startswith("{{-") and out.endswith(_SPACE) else text
     return out
 
 
