@@ -109,7 +109,7 @@ def _record(path: Path, value: Mapping[str, Any], kind: str, text: Text) -> Iter
             if near:
                 yield Misfit(here, "misspelt", unknown + meant(near))
             else:
-                yield Misfit(here, "unknown", f"{unknown}, a {kind} of Kubernetes{meant(nearest(key, fields))}")
+                yield Misfit(here, "unknown", f"{unknown} (Kubernetes' {kind}){meant(nearest(key, fields))}")
 
 
 def is_misspelt(name: str, kind: str) -> bool:

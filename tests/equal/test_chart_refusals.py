@@ -113,14 +113,14 @@ CONTRADICTIONS = [
         "a path of the node",
         {"storage": {"x": {"mountPath": "/x", "hostPath": {"path": "/y"}}}},
         "storage.x: security.profile restricted refuses hostPath volumes, which need at least privileged; "
-        "use an emptyDir or a claim, or set security.profile to privileged",
+        "use an emptyDir or a claim, or a job with security.profile privileged",
         {"storage": {"x": _volume("/x")}},
     ),
     Contradiction(
         "a server",
         {"storage": {"x": {"mountPath": "/x", "nfs": {"server": "nfs.example.com", "path": "/y"}}}},
         "storage.x: security.profile restricted refuses nfs volumes, which need at least baseline; "
-        "use a claim, or a CSI volume, or set security.profile to baseline",
+        "use a claim, or a CSI volume, or a job with security.profile baseline",
         {"storage": {"x": {"mountPath": "/x", "claim": {"name": "nfs"}}}},
     ),
     Contradiction(
@@ -144,7 +144,7 @@ CONTRADICTIONS = [
     Contradiction(
         "a limit that no policy keeps",
         {"network": {"policy": "Off", "egress": {"limited": True}}},
-        "network.policy is Off, so that nothing limits egress; set it to Isolated, or egress.limited to false",
+        "network.policy is Off, so that nothing limits egress; set it to Isolated, or network.egress.limited to false",
         {"network": {"policy": "Isolated", "egress": {"limited": True}}},
     ),
     Contradiction(

@@ -67,3 +67,17 @@ def test_a_role_that_may_run_on_spot_nodes():
 def test_the_node_of_a_role():
     made = pods("roles: {chief: {nodeName: node-1}, ps: {}, worker: {}}")
     assert {role: pod.get("nodeName") for role, pod in made.items()} == {"chief": "node-1", "ps": None, "worker": None}
+
+
+def test_only_tasks_with_a_gpu_need_a_node_with_the_product():
+    gpu = "gpu: {count: 1, product: NVIDIA-T4}"
+    made = pods(
+        f"roles: {{chief: {{resources: {{{gpu}}}}}, ps: {{}}, worker: {{resources: {{{gpu.replace('1', '0')}}}}}, "
+        "evaluator: {resources: {gpu: {count: 0, product: NVIDIA-T4}, limits: {nvidia.com/mig-1g.5gb: 1}}}}"
+    )
+    assert {role: pod.get("nodeSelector") for role, pod in made.items()} == {
+        "chief": {"nvidia.com/gpu.product": "NVIDIA-T4"},
+        "ps": None,
+        "worker": None,
+        "evaluator": {"nvidia.com/gpu.product": "NVIDIA-T4"},
+    }

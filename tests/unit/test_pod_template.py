@@ -33,6 +33,11 @@ CASES = {
         {"containers": [{"name": "log", "image": "b"}]},
         {**POD["spec"], "containers": [OURS, {"name": "log", "image": "b"}]},
     ),
+    "an item more, with fields that are blank": (
+        {"containers": [OURS]},
+        {"containers": [{"name": "log", "env": None, "resources": {"limits": None, "requests": {"cpu": 1}}}]},
+        {"containers": [OURS, {"name": "log", "resources": {"requests": {"cpu": 1}}}]},
+    ),
     "an item gone": (POD["spec"], {"volumes": [{"$patch": "delete", "name": "tmp"}]}, {**POD["spec"], "volumes": []}),
     "a list within an item": (
         {"containers": [OURS]},

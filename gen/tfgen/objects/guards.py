@@ -177,7 +177,10 @@ def _limited_egress() -> Guard:
         path="network.policy",
         test=AllOf((value("network.egress.limited"), Equal(value("network.policy"), "Off"))),
         message=Text(
-            ("network.policy is Off, so that nothing limits egress; set it to Isolated, or egress.limited to false",)
+            (
+                "network.policy is Off, so that nothing limits egress; set it to Isolated, "
+                "or network.egress.limited to false",
+            )
         ),
     )
 

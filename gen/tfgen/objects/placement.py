@@ -7,6 +7,7 @@ from typing import Final
 from tfgen.holes import AnyOf, Bound, Equal, Hole, Items, Merged, Node, NotEmpty, When
 from tfgen.job import RoleName, Structure
 from tfgen.objects import eci, labels
+from tfgen.objects.resources import has_gpus
 from tfgen.objects.values import own, own_or_job, value
 
 NODE_SELECTOR: Final = Bound("nodeSelector", "map")
@@ -25,8 +26,11 @@ _CLOUDS: Final[tuple[Node, ...]] = tuple(
 
 
 def node_selector(structure: Structure, role: RoleName) -> Merged:
-    """What `NODE_SELECTOR` is bound to: the labels of the wanted GPU and cloud, under the job's and the role's own."""
-    product = {own(role, "resources.gpu.productLabel"): own(role, "resources.gpu.product")}
+    """What `NODE_SELECTOR` is bound to: the labels of the wanted GPU and cloud, under the job's and the role's own.
+
+    The devices are bound. Where a role's count of GPUs is 0, its tasks need no node that has the product.
+    """
+    product = {own(role, "resources.gpu.productLabel"): When(has_gpus(role), own(role, "resources.gpu.product"))}
     return Merged(({**product, **eci.node_selector(structure)}, value("nodeSelector"), own(role, "nodeSelector")))
 
 

@@ -39,9 +39,7 @@ def merge(under: Node, over: Mapping[str, Any]) -> Node:
         >>> merge({"a": 1, "env": [{"name": "X", "value": "1"}]}, {"a": None, "env": [{"name": "X", "value": "2"}]})
         {'env': [{'name': 'X', 'value': '2'}]}
     """
-    if not isinstance(under, dict):
-        return dict(over)
-    merged = dict(under)
+    merged = dict(under) if isinstance(under, dict) else {}
     for key, value in over.items():
         if value is None:
             merged.pop(key, None)
@@ -63,5 +61,5 @@ def _merge_items(under: Node, over: Sequence[Any], name: str) -> list[Node]:
         elif places:
             items[places[0]] = merge(items[places[0]], item)
         else:
-            items.append(item)
+            items.append(merge({}, item))
     return items

@@ -30,9 +30,20 @@ from tfgen.job import PROFILES, Profile, Structure
 from tfgen.objects import storage
 from tfgen.objects.values import value
 
-# https://kubernetes.io/docs/concepts/security/pod-security-standards/: baseline refuses hostPath alone.
+# https://kubernetes.io/docs/concepts/security/pod-security-standards/: baseline refuses hostPath alone. The page has
+# no image, which Kubernetes takes since 1.33 (policy/check_restrictedVolumes.go of k8s.io/pod-security-admission).
 _OF_RESTRICTED: Final = frozenset(
-    ("configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim", "projected", "secret")
+    (
+        "configMap",
+        "csi",
+        "downwardAPI",
+        "emptyDir",
+        "ephemeral",
+        "image",
+        "persistentVolumeClaim",
+        "projected",
+        "secret",
+    )
 )
 
 # Kubernetes counted GPUs itself under this name, until 1.10 left that to device plugins.
@@ -103,7 +114,7 @@ def refused_volume(name: Node, source: str, profile: Profile) -> Text:
         (
             name,
             f": security.profile {profile} refuses {source} volumes, which need at least {least}; "
-            f"use {instead}, or set security.profile to {least}",
+            f"use {instead}, or a job with security.profile {least}",
         )
     )
 

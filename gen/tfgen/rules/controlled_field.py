@@ -8,6 +8,7 @@ from typing import Final
 from tfgen import schema_file
 from tfgen.document import Path
 from tfgen.job import RoleName
+from tfgen.kinds import WorkloadKind
 from tfgen.objects import eci
 from tfgen.rules import pod_parts
 from tfgen.rules.pod_parts import Part
@@ -42,15 +43,19 @@ _POD_LISTS: Final = ("containers", "volumes")
 _CONTAINER_LISTS: Final = ("env", "ports", "volumeMounts")
 
 _RESERVED: Final = ("app.kubernetes.io/", "helm.sh/", "tfgen/")
-# https://kubernetes.io/docs/reference/labels-annotations-taints/, and what the operators' own sources write.
-_CONTROLLERS: Final = (
-    "batch.kubernetes.io/",
-    "statefulset.kubernetes.io/",
-    "apps.kubernetes.io/",
-    "training.kubeflow.org/",
-    "jobset.sigs.k8s.io/",
-)
-_OF_CONTROLLERS: Final = frozenset(("controller-revision-hash", "controller-uid", "job-name"))
+# What the controllers of a kind's pods write on these, key by key or all of a domain's:
+# https://kubernetes.io/docs/reference/labels-annotations-taints/, and the operators' own sources.
+_OF_JOBS: Final = ("batch.kubernetes.io/", "controller-uid", "job-name")
+_OF_STATEFUL_SETS: Final = ("statefulset.kubernetes.io/", "apps.kubernetes.io/", "controller-revision-hash")
+_CONTROLLERS: Final[Mapping[WorkloadKind, tuple[str, ...]]] = {
+    "StatefulSet": (*_OF_STATEFUL_SETS, *_OF_JOBS),
+    "Job": _OF_JOBS,
+    "TFJob": ("training.kubeflow.org/", "tf-job-name", "tf-replica-type", "tf-replica-index"),
+    "VolcanoJob": tuple(
+        f"volcano.sh/{key}" for key in ("job-name", "job-namespace", "job-version", "task-index", "task-spec")
+    ),
+    "JobSet": ("jobset.sigs.k8s.io/", *_OF_JOBS),
+}
 
 
 def _check(view: View) -> Iterator[Finding]:
@@ -83,7 +88,7 @@ def _metadata(view: View, role: RoleName, template: Part) -> Iterator[Finding]:
     for metadata in pod_parts.child(template, "metadata"):
         yield from _fields(metadata, role, (), ("labels", "annotations"))
         for labels in pod_parts.child(metadata, "labels"):
-            yield from _controllers(labels, "label")
+            yield from _controllers(view, labels, "label")
             for key in labels.data:
                 if key.startswith(_RESERVED):
                     yield _own((*labels.path, key), f"the label {key}", "selectors need it")
@@ -92,7 +97,7 @@ def _metadata(view: View, role: RoleName, template: Part) -> Iterator[Finding]:
                 elif key in of_cloud:
                     yield _own((*labels.path, key), f"the label {key}", "cloud.eci says it")
         for notes in pod_parts.child(metadata, "annotations"):
-            yield from _controllers(notes, "annotation")
+            yield from _controllers(view, notes, "annotation")
             for key in notes.data:
                 if key in bound.annotations:
                     yield _own((*notes.path, key), f"the annotation {key}", "it binds the pod to its gang")
@@ -100,9 +105,10 @@ def _metadata(view: View, role: RoleName, template: Part) -> Iterator[Finding]:
                     yield _own((*notes.path, key), f"the annotation {key}", "cloud.eci says it")
 
 
-def _controllers(keys: Part, what: str) -> Iterator[Finding]:
+def _controllers(view: View, keys: Part, what: str) -> Iterator[Finding]:
+    theirs = _CONTROLLERS.get(view.job.structure.kind, ())
     for key in keys.data:
-        if key.startswith(_CONTROLLERS) or key in _OF_CONTROLLERS:
+        if any(key == each or (each.endswith("/") and key.startswith(each)) for each in theirs):
             message = f"podTemplate sets the {what} {key}, which a controller gives the pod itself; remove it"
             yield Finding((*keys.path, key), message)
 

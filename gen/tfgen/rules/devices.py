@@ -88,7 +88,7 @@ def _products(view: View) -> Iterator[Finding]:
             labels = view.values["roles"][role]["nodeSelector"] if selector[1:] else view.values["nodeSelector"]
             if label not in labels:
                 continue
-            if product and labels[label] != product:
+            if product and said["gpu"]["count"] and labels[label] != product:
                 message = (
                     f"role {role} has gpu.product {product}, and its nodeSelector has {labels[label]} for {label}, "
                     "which wins over it; say the product in gpu.product alone"

@@ -22,7 +22,7 @@ def _check(view: View) -> Iterator[Finding]:
     for role in view.roles:
         for volume in pod_parts.patched(view, role.name, "volumes"):
             for key, value in volume.data.items():
-                is_source = key not in ("name", "$patch") and not pod_fields.is_misspelt(key, "Volume")
+                is_source = key != "name" and not key.startswith("$") and not pod_fields.is_misspelt(key, "Volume")
                 if is_source and value is not None and refuses(profile, key):
                     message = refused_volume(path_name(volume.path), key, profile)
                     yield Finding((*volume.path, key), evaluate(message, view.scope))

@@ -84,10 +84,14 @@ def _list(path: Path, value: Any, merge_key: str, text: Text) -> Iterator[Findin
         return
     for index, item in enumerate(value):
         here = (*path, index)
-        if not isinstance(item, Mapping) or isinstance(item.get(merge_key, []), (Mapping, list)):
+        if not isinstance(item, Mapping) or not _tells_apart(item.get(merge_key)):
             yield _expected(here, item, f"one with the key {merge_key}, as in {item_such_as}", text)
         elif item.get("$patch") != "delete":
             yield from _unmerged(Part(here, item), text)
+
+
+def _tells_apart(key: Any) -> bool:
+    return key is not None and not isinstance(key, (Mapping, list))
 
 
 def _expected(path: Path, value: Any, what: str, text: Text) -> Finding:

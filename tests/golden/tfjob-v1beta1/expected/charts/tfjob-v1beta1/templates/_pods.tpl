@@ -59,7 +59,7 @@ The pods of each role: what its tasks are, whatever object makes them.
 {{- end }}
 {{- end }}
 {{- $nodeSelector := dict }}
-{{- if $role.resources.gpu.product }}
+{{- if and (or $role.resources.gpu.count $devices) $role.resources.gpu.product }}
 {{- $_ := set $nodeSelector $role.resources.gpu.productLabel $role.resources.gpu.product }}
 {{- end }}
 {{- $nodeSelector = mergeOverwrite $nodeSelector .Values.nodeSelector $role.nodeSelector -}}
@@ -492,7 +492,7 @@ spec:
 {{- end }}
 {{- end }}
 {{- $nodeSelector := dict }}
-{{- if $role.resources.gpu.product }}
+{{- if and (or $role.resources.gpu.count $devices) $role.resources.gpu.product }}
 {{- $_ := set $nodeSelector $role.resources.gpu.productLabel $role.resources.gpu.product }}
 {{- end }}
 {{- $nodeSelector = mergeOverwrite $nodeSelector .Values.nodeSelector $role.nodeSelector -}}
@@ -794,7 +794,7 @@ spec:
 {{- end }}
 {{- end }}
 {{- $nodeSelector := dict }}
-{{- if $role.resources.gpu.product }}
+{{- if and (or $role.resources.gpu.count $devices) $role.resources.gpu.product }}
 {{- $_ := set $nodeSelector $role.resources.gpu.productLabel $role.resources.gpu.product }}
 {{- end }}
 {{- $nodeSelector = mergeOverwrite $nodeSelector .Values.nodeSelector $role.nodeSelector -}}
