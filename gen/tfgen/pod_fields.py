@@ -98,7 +98,7 @@ def misfits(path: Path, value: Any, kind: str, text: Text) -> Iterator[Misfit]:
 
 
 def _record(path: Path, value: Mapping[str, Any], kind: str, text: Text) -> Iterator[Misfit]:
-    fields = types()[kind]
+    fields = types()[kind] if value else {}  # most affinities are empty, and the table need not be read
     for key, inner in value.items():
         here = (*path, key)
         if key in fields:
