@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfgen import data_path, kinds, schema_file
 from tfgen.record import Record
-from tfgen.schema_file import Schema, is_record, resolve, used_definitions
+from tfgen.schema_file import Schema, is_record, resolve, target, used_definitions
 
 if TYPE_CHECKING:
     from tfgen.holes import Kind
@@ -146,11 +146,26 @@ def values_schema(spec: Mapping[str, Any]) -> dict[str, Any]:
             place = place["properties"].setdefault(key, _closed(_described(leaf.tunable.path[:depth])))
         place["properties"][leaf.tunable.path[-1]] = _public(leaf.written)
         place["required"].append(leaf.tunable.path[-1])
-    return {
-        "$schema": "http://json-schema.org/draft-07/schema#",
-        **root,
-        "definitions": _public(used_definitions(root, schema_file.load()["definitions"])),
-    }
+    schema = {**root, "definitions": _public(used_definitions(root, schema_file.load()["definitions"]))}
+    for lacking in kinds.without(spec):
+        _take_out(schema, lacking.path.split("."))
+    definitions = used_definitions(root, schema["definitions"])
+    return {"$schema": "http://json-schema.org/draft-07/schema#", **root, "definitions": definitions}
+
+
+def _take_out(schema: dict[str, Any], path: Sequence[str]) -> None:
+    """Takes a key out of the entries of a map, such as ``storage.*.nfs``, where the values schema has it."""
+    *above, key = path
+    node: Any = schema
+    for step in above:
+        node = node.get("additionalProperties") if step == "*" else node.get("properties", {}).get(step)
+        if not isinstance(node, dict):
+            return
+        if "$ref" in node:
+            node = target(schema, node["$ref"])
+    node.get("properties", {}).pop(key, None)
+    if "oneOf" in node:
+        node["oneOf"] = [choice for choice in node["oneOf"] if choice.get("required") != [key]]
 
 
 def in_order(value: Any, found: Schema) -> Any:

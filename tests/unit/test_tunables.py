@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from tests.generated import drawn, jobs
 from tests.property.test_near_misses import EVERYTHING
-from tfgen import tunables
+from tfgen import schema_file, tunables
 from tfgen.yaml_text import dump
 
 if TYPE_CHECKING:
@@ -283,3 +283,12 @@ def test_the_values_of_every_job_are_allowed_by_their_schema(tmp_path_factory, d
         expected = tunables.environment_values({**spec, "environments": {name: environment}}, name)
         assert helm.merge_values(environment) == expected
         assert list(reference.iter_errors(expected)) == []
+
+
+def test_a_map_s_entries_have_no_values_that_the_kind_never_reads() -> None:
+    spec = {"workload": {"kind": "ElasticDL"}, "image": "mnist:1", "roles": {"worker": {}}}
+    volume = tunables.values_schema(spec)["definitions"]["volume"]
+    assert [*volume["properties"]] == ["mountPath", "subPath", "claim", "hostPath"]
+    assert volume["oneOf"] == [{"required": ["claim"]}, {"required": ["hostPath"]}]
+    everywhere = schema_file.load()["definitions"]["volume"]
+    assert {"nfs", "emptyDir"} <= everywhere["properties"].keys()
