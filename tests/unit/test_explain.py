@@ -29,7 +29,7 @@ def test_a_record(path):
 
           KEY           TYPE                          DEFAULT                   TUNABLE
           count         an integer from 0 to 1048576  0                         yes      GPUs in each task: how much of the resource, which may also be a part of a GPU, or memory of a shared one.
-          product       text                          ""                        yes      Product that the node must have; empty means any.
+          product       text                          ""                        yes      Product that the node of a task with a GPU must have; empty means any.
           productLabel  text                          "nvidia.com/gpu.product"  yes      Node label that holds the product.
           resource      text                          "nvidia.com/gpu"          yes      Resource name that the device plugin gives to a GPU, or to a part of one.
           share         a map by name                 {}                        yes      What each of them is to have, where a device plugin shares GPUs: more of its resources, asked for where count is not 0.
