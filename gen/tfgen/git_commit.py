@@ -135,18 +135,24 @@ def commit(repository: Repository, paths: Sequence[str], message: str) -> str:
     return _text(repository.git("rev-parse", "HEAD").output())
 
 
-def start_branch(repository: Repository, name: str) -> Repository:
-    """Make a branch of the last commit the one that is checked out; files and index stay as they are.
+def check_branch(repository: Repository, name: str) -> None:
+    """See that `start_branch` can make a branch of this name, or need not.
 
     Raises:
         UsageError: it is no name for a branch, or there is such a branch, and another is checked out.
     """
     if name == repository.branch:
-        return repository
+        return
     if repository.git("check-ref-format", "--branch", name).done().code or name.startswith("-"):
         raise UsageError(f"{name!r} is no name for a branch")
     if not repository.git("rev-parse", "--verify", "--quiet", f"refs/heads/{name}").done().code:
         raise UsageError(f"there is a branch {name} already, and {repository.branch or 'none'} is checked out")
+
+
+def start_branch(repository: Repository, name: str) -> Repository:
+    """Make a branch of the last commit the one that is checked out; files and index stay as they are."""
+    if name == repository.branch:
+        return repository
     if repository.head:
         repository.git("branch", "--no-track", name, repository.head).output()
     repository.git("symbolic-ref", "HEAD", f"refs/heads/{name}").output()

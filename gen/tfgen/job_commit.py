@@ -19,7 +19,16 @@ from tfgen.comparison import Pair, pairs
 from tfgen.drift import drift
 from tfgen.errors import TfgenError, UsageError
 from tfgen.full_check import Report, full_check
-from tfgen.git_commit import Repository, changed, commit, drop_branch, open_repository, start_branch, would_change
+from tfgen.git_commit import (
+    Repository,
+    changed,
+    check_branch,
+    commit,
+    drop_branch,
+    open_repository,
+    start_branch,
+    would_change,
+)
 from tfgen.git_push import push, target
 from tfgen.gone import gone
 from tfgen.ledger import Ledger, ledger_path, parse_ledger
@@ -133,6 +142,8 @@ def _opened(out: Path, branch: str) -> Repository:
     repository = open_repository(out)
     if not (branch or repository.branch):
         raise UsageError("no branch is checked out (a detached HEAD): name a new one by --branch")
+    if branch:
+        check_branch(repository, branch)
     return repository
 
 

@@ -262,6 +262,7 @@ def test_a_new_branch(clone: Path, remote: Path, capsys: Printed) -> None:
     write("jobs/mnist.yaml", JOB)
     assert "there is a branch main already" in run(capsys, "jobs", "--branch", "main", code=2)
     assert "is no name for a branch" in run(capsys, "jobs", "--branch", "a..b", code=2)
+    assert git("status", "--porcelain") == " M jobs/mnist.yaml\nA  mine\n"  # nothing was rendered
     run(capsys, "jobs", "--branch", "nights")
     assert subject() == "mnist: gang.queue night -> production in prod"
 
