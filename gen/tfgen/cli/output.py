@@ -10,8 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from tfgen.errors import UsageError
+
 if TYPE_CHECKING:
     from tfgen.check import Checked
+    from tfgen.document import Document
     from tfgen.problems import Problem
 
 _Item = TypeVar("_Item")
@@ -42,6 +45,23 @@ def checked(paths: Sequence[Path], *, may_be_none: bool = False, takes_stdin: bo
     from tfgen.sources import read_sources
 
     return check_all(read_sources(paths, may_be_none=may_be_none, takes_stdin=takes_stdin))
+
+
+def one_job(args: Namespace, why: str) -> Document | None:
+    """The job in the one file `args.job`; none where it has errors, which are reported.
+
+    Raises:
+        UsageError: the file has another number of jobs, and `why` says what one is needed for.
+    """
+    from tfgen.problems import has_errors
+
+    jobs = checked([args.job])
+    if has_errors(jobs.problems):
+        report(args, jobs.problems)
+        return None
+    if len(jobs.documents) != 1:
+        raise UsageError(f"{args.job}: holds {len(jobs.documents)} jobs; {why}")
+    return jobs.documents[0]
 
 
 def report(args: Namespace, problems: Iterable[Problem], *, written: Mapping[str, Any] | None = None) -> None:

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.output import checked, path, report
-from tfgen.errors import UsageError
+from tfgen.cli.output import one_job, path, report
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -25,16 +24,11 @@ def _arguments(parser: ArgumentParser) -> None:
 
 def _run(args: Namespace) -> int:
     from tfgen.job_text import read_text, replace_text
-    from tfgen.problems import has_errors
     from tfgen.rerun import not_fresh, rerun
 
-    jobs = checked([args.job])
-    if has_errors(jobs.problems):
-        report(args, jobs.problems)
+    document = one_job(args, "a run is raised one job at a time")
+    if document is None:
         return PROBLEMS
-    if len(jobs.documents) != 1:
-        raise UsageError(f"{args.job}: holds {len(jobs.documents)} jobs; a run is raised one job at a time")
-    (document,) = jobs.documents
     file = Path(document.file)
     done = rerun(read_text(file), document, args.env, resume=args.resume)
     replace_text(file, done.text)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.output import checked, path, print_json, report, say
+from tfgen.cli.output import one_job, path, print_json, say
 from tfgen.errors import UsageError
 
 
@@ -29,16 +29,11 @@ def _run(args: Namespace) -> int:
 def _retire(args: Namespace) -> int:
     from tfgen.job_document import check_environment, environments_of
     from tfgen.job_text import read_text, replace_text, with_values
-    from tfgen.problems import has_errors
 
     _named_by_file(args)
-    jobs = checked([args.job])
-    if has_errors(jobs.problems):
-        report(args, jobs.problems)
+    document = one_job(args, "one at a time is retired")
+    if document is None:
         return PROBLEMS
-    if len(jobs.documents) != 1:
-        raise UsageError(f"{args.job}: holds {len(jobs.documents)} jobs; one at a time is retired")
-    (document,) = jobs.documents
     check_environment(document, args.env)
     place = ("spec", "environments", args.env)
     file = Path(document.file)
