@@ -146,26 +146,32 @@ def values_schema(spec: Mapping[str, Any]) -> dict[str, Any]:
             place = place["properties"].setdefault(key, _closed(_described(leaf.tunable.path[:depth])))
         place["properties"][leaf.tunable.path[-1]] = _public(leaf.written)
         place["required"].append(leaf.tunable.path[-1])
-    schema = {**root, "definitions": _public(used_definitions(root, schema_file.load()["definitions"]))}
-    for lacking in kinds.without(spec):
-        _take_out(schema, lacking.path.split("."))
-    definitions = used_definitions(root, schema["definitions"])
-    return {"$schema": "http://json-schema.org/draft-07/schema#", **root, "definitions": definitions}
+    schema = {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        **root,
+        "definitions": _public(used_definitions(root, schema_file.load()["definitions"])),
+    }
+    taken = [_take_out(schema, lacking.path.split(".")) for lacking in kinds.without(spec)]
+    if any(taken):
+        schema["definitions"] = used_definitions(root, schema["definitions"])
+    return schema
 
 
-def _take_out(schema: dict[str, Any], path: Sequence[str]) -> None:
-    """Takes a key out of the entries of a map, such as ``storage.*.nfs``, where the values schema has it."""
+def _take_out(schema: dict[str, Any], path: Sequence[str]) -> bool:
+    """Takes a key out of the entries of a map, such as ``storage.*.nfs``; says whether the values schema had it."""
     *above, key = path
     node: Any = schema
     for step in above:
         node = node.get("additionalProperties") if step == "*" else node.get("properties", {}).get(step)
         if not isinstance(node, dict):
-            return
+            return False
         if "$ref" in node:
             node = target(schema, node["$ref"])
-    node.get("properties", {}).pop(key, None)
+    if node.get("properties", {}).pop(key, None) is None:
+        return False
     if "oneOf" in node:
         node["oneOf"] = [choice for choice in node["oneOf"] if choice.get("required") != [key]]
+    return True
 
 
 def in_order(value: Any, found: Schema) -> Any:
