@@ -71,7 +71,7 @@ render: $(VENV)/.installed ## Renders the examples into charts/ and overlays/
 
 .PHONY: schema
 schema: $(VENV)/.installed ## Writes the derived schemas anew: of environments and of tfgen.yaml
-	@$(PYTHON) gen/derived_schemas.py
+	@$(PYTHON) gen/derived_schemas
 
 .PHONY: format
 format: $(VENV)/.with-dev ## Formats the code, and mends the style where that is safe

@@ -24,14 +24,14 @@ from hypothesis import HealthCheck, Phase, assume, settings
 from hypothesis import strategies as st
 
 from tests.tools import ROOT
-from tfgen import kinds
-from tfgen.check import check
-from tfgen.document import Document as Parsed
-from tfgen.document import parse
+from tfgen.check.jobs import check
+from tfgen.graph.schedulers import GANGS
+from tfgen.graph.schedulers.gang import Field
 from tfgen.problems import has_errors
-from tfgen.schedulers import GANGS
-from tfgen.schedulers.gang import Field
-from tfgen.yaml_text import dump
+from tfgen.schema import workload_kinds as kinds
+from tfgen.text.document import Document as Parsed
+from tfgen.text.document import parse
+from tfgen.text.yaml_text import dump
 
 Schema = Mapping[str, Any]
 Document = Mapping[str, Any]

@@ -13,7 +13,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tfgen.document import Path
+    from tfgen.text.document import Path
 
 
 def at(data: Any, path: Sequence[str | int]) -> Any:

@@ -11,10 +11,10 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from tfgen.errors import UsageError
-from tfgen.file_tree import FileTree
-from tfgen.ledger import Ledger
-from tfgen.sources import source_name
-from tfgen.tree_plan import Rendering
+from tfgen.job.sources import source_name
+from tfgen.tree.file_tree import FileTree
+from tfgen.tree.ledger import Ledger
+from tfgen.tree.plan import Rendering
 
 
 def removal(job: str) -> Rendering:

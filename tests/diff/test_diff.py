@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from tfgen.check import check
-from tfgen.comparison import Pair, name_of
-from tfgen.diff_markdown import diff_markdown
-from tfgen.diff_text import diff_text
-from tfgen.document import Document
-from tfgen.job_diff import JobDiff, job_diff, rows
+from tfgen.change.comparison import Pair, name_of
+from tfgen.change.job_diff import JobDiff, job_diff, rows
+from tfgen.check.jobs import check
 from tfgen.problems import has_errors
+from tfgen.report.diff_markdown import diff_markdown
+from tfgen.report.diff_text import diff_text
+from tfgen.text.document import Document
 
 HERE = Path(__file__).parent
 CASES = sorted(path for path in HERE.iterdir() if path.is_dir() and path.name != "__pycache__")

@@ -11,13 +11,16 @@ from typing import NamedTuple
 import pytest
 
 import tfgen
-from tfgen import drift, immutable, new_run, object_problems, rerun
-from tfgen.check import check
-from tfgen.object_schemas import ObjectSchemas
+from tfgen.change import immutable, new_run
+from tfgen.check import files as drift
+from tfgen.check import objects as object_problems
+from tfgen.check.jobs import check
+from tfgen.check.object_schemas import ObjectSchemas
+from tfgen.commands import rerun
 from tfgen.problems import Problem, as_text
-from tfgen.render import build
-from tfgen.rule_summaries import rule_summaries
+from tfgen.report.rule_summaries import rule_summaries
 from tfgen.rules import ACROSS, RULES
+from tfgen.targets.render import build
 
 PAGE = (Path(__file__).parents[2] / "docs" / "rules.md").read_text(encoding="utf-8")
 

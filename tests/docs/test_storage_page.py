@@ -10,9 +10,9 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from tfgen.check import check
+from tfgen.check.jobs import check
 from tfgen.problems import as_text
-from tfgen.render import plain_objects
+from tfgen.targets.render import plain_objects
 
 PAGE = (Path(__file__).parents[2] / "docs" / "storage.md").read_text(encoding="utf-8")
 BASE: dict[str, Any] = {

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.equal.rendered import Rendered
 from tests.tools import ROOT
-from tfgen.check import check
+from tfgen.check.jobs import check
 from tfgen.problems import as_text, has_errors
 
 EXAMPLES = sorted(ROOT.glob("examples/*/job.yaml"))

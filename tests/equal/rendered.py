@@ -17,11 +17,11 @@ from tests.equal import normal
 from tests.equal.normal import Objects
 from tests.generated import Document
 from tests.helm import Helm
-from tfgen.holes import Scope
-from tfgen.job import TrainingJob
-from tfgen.objects.graph import graph, objects
-from tfgen.render import plain_objects, render
-from tfgen.targets.overlay import built
+from tfgen.graph.graph import graph, objects
+from tfgen.graph.holes import Scope
+from tfgen.job.training_job import TrainingJob
+from tfgen.targets.kustomize.build import built
+from tfgen.targets.render import plain_objects, render
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from tests.equal.rendered import Rendered
 from tests.equal.test_values import JOB
 from tests.generated import accepted, saying
 from tests.helm import HelmLibrary
-from tfgen.check import check
-from tfgen.yaml_text import dump
+from tfgen.check.jobs import check
+from tfgen.text.yaml_text import dump
 
 ENVIRONMENT_STRING_MAX = 131_071
 """Bytes of NAME=VALUE: 32 pages of 4,096, less the zero at the end (execve(2), MAX_ARG_STRLEN)."""

@@ -8,7 +8,7 @@ import yaml
 from tests.equal.rendered import Rendered
 from tests.helm import HelmLibrary
 from tests.tools import ROOT
-from tfgen.kinds import WORKLOAD_KINDS
+from tfgen.schema.workload_kinds import WORKLOAD_KINDS
 
 ECI = yaml.safe_load((ROOT / "tests/golden/eci/job.yaml").read_text(encoding="utf-8"))
 

@@ -9,7 +9,7 @@ import pytest
 from tests.equal.rendered import Rendered
 from tests.helm import HelmLibrary
 from tests.tools import ROOT
-from tfgen.document import parse
+from tfgen.text.document import parse
 
 
 def _cases(pattern: str) -> list[tuple[Path, str | None]]:

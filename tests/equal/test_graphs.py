@@ -16,7 +16,7 @@ from tests.command import CommandError
 from tests.equal import normal
 from tests.generated import HOSTILE, TEXT
 from tests.helm import HelmLibrary
-from tfgen.holes import (
+from tfgen.graph.holes import (
     ABSENT,
     AllOf,
     AnyOf,
@@ -58,7 +58,7 @@ from tfgen.holes import (
     evaluate,
     fill,
 )
-from tfgen.targets.go_template import Printer
+from tfgen.targets.chart.go_template import Printer
 
 VALUES = st.fixed_dictionaries(
     {

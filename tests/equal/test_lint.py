@@ -17,13 +17,13 @@ from tests.equal.rendered import Rendered
 from tests.equal.test_examples import each_environment
 from tests.generated import drawn, jobs
 from tests.helm import HelmLibrary
-from tfgen.document import parse
-from tfgen.holes import Bound, Hole, Let, Value
-from tfgen.job import Structure, TrainingJob
-from tfgen.objects.graph import graph
-from tfgen.objects.guards import guards
-from tfgen.targets.notes import notes
-from tfgen.tunables import values_schema
+from tfgen.graph.graph import graph
+from tfgen.graph.guards import guards
+from tfgen.graph.holes import Bound, Hole, Let, Value
+from tfgen.job.training_job import Structure, TrainingJob
+from tfgen.schema.tunables import values_schema
+from tfgen.targets.chart.notes import notes
+from tfgen.text.document import parse
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from tests.equal.rendered import Rendered
 from tests.equal.test_values import JOB
 from tests.helm import HelmLibrary
-from tfgen.schedulers import GANGS
+from tfgen.graph.schedulers import GANGS
 
 VALUES: dict[str, Any] = {
     "apiVersion": "v1alpha2",

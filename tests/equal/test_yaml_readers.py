@@ -13,8 +13,8 @@ import pytest
 
 from tests.command import CommandError
 from tests.tools import helm_template, kustomize_build
-from tfgen.document import MAX_INTEGER, parse
-from tfgen.yaml_text import dump, scalar, uncarried
+from tfgen.text.document import MAX_INTEGER, parse
+from tfgen.text.yaml_text import dump, scalar, uncarried
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tfgen.check import check
+from tfgen.check.jobs import check
 from tfgen.problems import has_errors
-from tfgen.render import render
+from tfgen.targets.render import render
 
 HERE = Path(__file__).parent
 CASES = sorted(path.parent for path in HERE.glob("*/job.yaml"))

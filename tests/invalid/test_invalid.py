@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tfgen.check import check
+from tfgen.check.jobs import check
 from tfgen.problems import as_text
 from tfgen.rules import ACROSS, RULES
 

@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfgen.field_diff import NOTHING, FieldChange, Item, Order, field_changes
-from tfgen.targets.patch import LIST_KEYS
+from tfgen.change.field_diff import NOTHING, FieldChange, Item, Order, field_changes
+from tfgen.targets.kustomize.patch import LIST_KEYS
 
 SCALARS = st.one_of(st.none(), st.booleans(), st.integers(0, 2), st.sampled_from(["", "a", "a.b", "1"]))
 NAMES = st.sampled_from(["a", "b", "c"])

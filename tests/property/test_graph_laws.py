@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from tests.command import Command
 from tests.generated import Document, drawn, jobs, saying
 from tests.tools import ROOT
-from tfgen.check import check
-from tfgen.job import TrainingJob
-from tfgen.objects.graph import graph
-from tfgen.objects.guards import guards
-from tfgen.render import render
+from tfgen.check.jobs import check
+from tfgen.graph.graph import graph
+from tfgen.graph.guards import guards
+from tfgen.job.training_job import TrainingJob
+from tfgen.targets.render import render
 
 
 @drawn(50)

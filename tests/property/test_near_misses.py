@@ -20,17 +20,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.generated import document, jobs
-from tfgen import schema
-from tfgen.schema_file import entry, load, resolve
-from tfgen.schema_messages import SAID
-from tfgen.schema_words import choices, json_types, path_name
-from tfgen.yaml_text import uncarried
+from tfgen.schema import validate as schema
+from tfgen.schema.file import entry, load, resolve
+from tfgen.schema.hints import choices, json_types, path_name
+from tfgen.schema.messages import SAID
+from tfgen.text.yaml_text import uncarried
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tfgen.document import Path
-    from tfgen.schema_file import Schema
+    from tfgen.schema.file import Schema
+    from tfgen.text.document import Path
 
 EVERYTHING = {
     "apiVersion": "tfgen/v1alpha1",

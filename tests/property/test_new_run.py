@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 
 from tests.generated import document, jobs
-from tfgen.new_run import new_runs
+from tfgen.change.new_run import new_runs
 
 
 @settings(max_examples=20, suppress_health_check=list(HealthCheck))

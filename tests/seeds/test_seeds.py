@@ -20,8 +20,8 @@ import pytest
 import yaml
 
 from tests.tools import ROOT
-from tfgen.check import check
-from tfgen.render import plain_objects
+from tfgen.check.jobs import check
+from tfgen.targets.render import plain_objects
 
 HERE = Path(__file__).parent
 DOCUMENTS = ROOT.parent / "shared" / "seeds"

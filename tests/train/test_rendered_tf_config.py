@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from tests.tools import ROOT
-from tfgen import kinds
-from tfgen.document import parse
-from tfgen.render import plain_objects
+from tfgen.schema import workload_kinds as kinds
+from tfgen.targets.render import plain_objects
+from tfgen.text.document import parse
 
 JOBS = sorted((ROOT / "examples").glob("*/job.yaml"))
 

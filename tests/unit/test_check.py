@@ -8,11 +8,11 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfgen import check as check_module
-from tfgen.check import MOST, check, check_all
+from tfgen.check import jobs as check_module
+from tfgen.check.jobs import MOST, check, check_all
+from tfgen.job.sources import Source
 from tfgen.problems import as_text, has_errors
-from tfgen.render import plain_objects
-from tfgen.sources import Source
+from tfgen.targets.render import plain_objects
 
 JOB = """\
 apiVersion: tfgen/v1alpha1

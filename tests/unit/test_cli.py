@@ -125,7 +125,7 @@ def test_a_defect_of_our_own_prints_no_traceback(
     def broken(*_: object) -> None:
         raise KeyError("boom")
 
-    monkeypatch.setattr("tfgen.render.render", broken)
+    monkeypatch.setattr("tfgen.targets.render.render", broken)
     assert cli.run(["render", "job.yaml"]) == cli.FAILED
     assert "internal error: KeyError: 'boom'" in capsys.readouterr().err
     with pytest.raises(KeyError):

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import yaml
 
-from tfgen.check import check
-from tfgen.job import TrainingJob
-from tfgen.objects.graph import graph
-from tfgen.render import plain_objects
+from tfgen.check.jobs import check
+from tfgen.graph.graph import graph
+from tfgen.job.training_job import TrainingJob
+from tfgen.targets.render import plain_objects
 
 HEAD = """\
 apiVersion: tfgen/v1alpha1

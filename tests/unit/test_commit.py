@@ -444,7 +444,7 @@ def test_a_signing_program_that_fails(clone: Path, capsys: Printed) -> None:
 
 
 def test_a_lock_of_another_git(clone: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tfgen.git_commit._ATTEMPTS", 2)
+    monkeypatch.setattr("tfgen.git.commit._ATTEMPTS", 2)
     write("jobs/mnist.yaml", QUEUE)
     write(".git/index.lock", "")
     assert "index.lock" in run(capsys, "jobs", code=1)
@@ -591,7 +591,7 @@ def test_a_pre_push_hook_and_a_remote_that_is_not_there(clone: Path, remote: Pat
 def test_a_remote_that_is_always_ahead(
     clone: Path, remote: Path, tmp_path: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tfgen.git_push.ATTEMPTS", 2)
+    monkeypatch.setattr("tfgen.git.push.ATTEMPTS", 2)
     steps = (
         f"cd {tmp_path}",
         f"git clone -q {remote} c$$",

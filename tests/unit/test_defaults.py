@@ -14,15 +14,17 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from derived_schemas import defaults as defaults_schema
 from tests.generated import jobs
-from tfgen import cli, defaults_schema, schema_file
-from tfgen.check import Checked, check
-from tfgen.defaults import names_registry
-from tfgen.origin import as_table, origins
+from tfgen import cli
+from tfgen.check.jobs import Checked, check
+from tfgen.job.defaults import names_registry
+from tfgen.job.origin import as_table, origins
+from tfgen.job.sources import Source
 from tfgen.problems import as_text
-from tfgen.render import plain_objects
-from tfgen.sources import Source
-from tfgen.yaml_text import dump
+from tfgen.schema import file as schema_file
+from tfgen.targets.render import plain_objects
+from tfgen.text.yaml_text import dump
 
 IMAGE = "registry.example.com/ml/mnist:1.4.0"
 ROLES = {"chief": {}, "ps": {}, "worker": {"replicas": 2}}

@@ -10,9 +10,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfgen.document import MAX_BYTES, MAX_SIZE, Document, decode, parse
 from tfgen.problems import Position, Problem, as_text
-from tfgen.yaml_text import uncarried
+from tfgen.text.document import MAX_BYTES, MAX_SIZE, Document, decode, parse
+from tfgen.text.yaml_text import uncarried
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

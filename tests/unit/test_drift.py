@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from tests.unit.test_cli import JOB
-from tfgen.check import check
-from tfgen.document import Document
-from tfgen.drift import Drift, drift
+from tfgen.check.files import Drift, drift
+from tfgen.check.jobs import check
 from tfgen.problems import as_text
-from tfgen.render import render
-from tfgen.tree_writer import apply, plan_write
+from tfgen.targets.render import render
+from tfgen.text.document import Document
+from tfgen.tree.write import apply, plan_write
 
 SERVICE = "overlays/mnist/base/service-mnist.yaml"
 PROD = "overlays/mnist/prod/kustomization.yaml"

@@ -7,8 +7,8 @@ from textwrap import dedent
 import pytest
 
 from tests.property.test_near_misses import EVERYTHING
+from tfgen.commands.explain import explain
 from tfgen.errors import TfgenError
-from tfgen.explain import explain
 
 
 @pytest.mark.parametrize("path", ["spec.roles.worker.resources.gpu", "roles.worker.resources.gpu"])

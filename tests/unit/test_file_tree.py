@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tfgen.errors import TfgenError
-from tfgen.file_tree import FileTree, FileTreeError, digest_of
-from tfgen.ledger import Ledger, parse_ledger
+from tfgen.tree.file_tree import FileTree, FileTreeError, digest_of
+from tfgen.tree.ledger import Ledger, parse_ledger
 
 # printf 'a\n' | sha256sum, printf 'b\n' | sha256sum
 SHA_A = "87428fc522803d31065e7bce3cf03fe475096631e5e07bbd7a0fde60c4cf25c7"

@@ -21,12 +21,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from tfgen import output_folder
 from tfgen.errors import TfgenError
-from tfgen.file_tree import FileTree
-from tfgen.ledger import LEDGER_FOLDER
-from tfgen.tree_plan import ConflictsError, Rendering
-from tfgen.tree_writer import apply, plan_write
+from tfgen.tree import output_folder
+from tfgen.tree.file_tree import FileTree
+from tfgen.tree.ledger import LEDGER_FOLDER
+from tfgen.tree.plan import ConflictsError, Rendering
+from tfgen.tree.write import apply, plan_write
 
 STEPS = ("open", "write", "fchmod", "fsync", "replace", "unlink", "mkdir", "rmdir")
 """The calls that change the disk (of `open`, only those that make a file) or order what is on it."""
@@ -255,9 +255,9 @@ def test_each_step_is_on_the_medium_before_the_next(tmp_path: Path) -> None:
 WRITER = """\
 import sys
 from pathlib import Path
-from tfgen.file_tree import FileTree
-from tfgen.tree_plan import Rendering
-from tfgen.tree_writer import apply, plan_write
+from tfgen.tree.file_tree import FileTree
+from tfgen.tree.plan import Rendering
+from tfgen.tree.write import apply, plan_write
 
 print("ready", flush=True)
 for turn in range(1_000_000):

@@ -11,13 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from tfgen import __version__, output_folder, tree_writer
+from tfgen import __version__
 from tfgen.errors import TfgenError
-from tfgen.file_tree import FileTree, FileTreeError, digest_of
-from tfgen.ledger import LEDGER_FOLDER
-from tfgen.output_folder import OutputFolder
-from tfgen.tree_plan import ConflictsError, Plan, Rendering
-from tfgen.tree_writer import apply, plan_write, read_ledgers
+from tfgen.tree import output_folder
+from tfgen.tree import write as tree_writer
+from tfgen.tree.file_tree import FileTree, FileTreeError, digest_of
+from tfgen.tree.ledger import LEDGER_FOLDER
+from tfgen.tree.output_folder import OutputFolder
+from tfgen.tree.plan import ConflictsError, Plan, Rendering
+from tfgen.tree.write import apply, plan_write, read_ledgers
 
 INPUT = "0" * 64
 

@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from tests.api_server import PATIENCE, ApiServer, Fault, ended, status, timestamp
-from tfgen import programs, yaml_text
+from tfgen.graph import programs
+from tfgen.text import yaml_text
 
 PROGRAM = Path(programs.__file__).with_name("finisher.py")
 

@@ -14,12 +14,12 @@ import yaml
 
 from tests.api_server import ApiServer, ended, timestamp
 from tests.unit.test_finisher import Finisher
-from tfgen import programs
-from tfgen.holes import Not, Scope, When, fill
-from tfgen.job import TrainingJob
-from tfgen.objects import names
-from tfgen.objects.finisher import Plan, finisher
-from tfgen.objects.values import value
+from tfgen.graph import programs
+from tfgen.graph.holes import Not, Scope, When, fill
+from tfgen.graph.objects import names
+from tfgen.graph.objects.finisher import Plan, finisher
+from tfgen.graph.objects.values import value
+from tfgen.job.training_job import TrainingJob
 
 PROGRAM = programs.text("finisher")
 DIGEST = hashlib.sha256(PROGRAM.encode()).hexdigest()[:8]

@@ -10,7 +10,7 @@ import pytest
 from tests import git_author
 from tests.command import Command
 from tfgen.errors import TfgenError, UsageError
-from tfgen.git import Git, committed
+from tfgen.git.read import Git, committed
 
 Run = Callable[..., str]
 

@@ -16,12 +16,12 @@ import pytest
 import yaml
 
 from tests.tools import ROOT
-from tfgen.check import check
-from tfgen.document import parse
+from tfgen.check.jobs import check
 from tfgen.problems import has_errors
-from tfgen.render import plain_objects, render
-from tfgen.targets.argocd import check as health_check
-from tfgen.targets.argocd import health_checks
+from tfgen.targets.gitops.argocd import check as health_check
+from tfgen.targets.gitops.argocd import health_checks
+from tfgen.targets.render import plain_objects, render
+from tfgen.text.document import parse
 
 CRDS = ROOT.parent / "shared" / "crds"
 KINDS = {

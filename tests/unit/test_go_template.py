@@ -9,7 +9,7 @@ from textwrap import dedent
 
 import pytest
 
-from tfgen.holes import (
+from tfgen.graph.holes import (
     ABSENT,
     AllOf,
     AnyOf,
@@ -44,7 +44,7 @@ from tfgen.holes import (
     When,
     given,
 )
-from tfgen.targets.go_template import Printer
+from tfgen.targets.chart.go_template import Printer
 
 IMAGE = Value("image", "string")
 REPLICAS = Value("roles.worker.replicas", "integer")

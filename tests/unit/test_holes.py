@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tfgen.holes import (
+from tfgen.graph.holes import (
     ABSENT,
     AllOf,
     AnyOf,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tfgen.targets.kustomize_images import Image, as_changed, image_changes, with_images
+from tfgen.targets.kustomize.images import Image, as_changed, image_changes, with_images
 
 DIGEST = "sha256:" + "0" * 64
 

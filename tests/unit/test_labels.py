@@ -10,11 +10,11 @@ import pytest
 import yaml
 
 from tests.tools import ROOT
-from tfgen import schema_file
-from tfgen.holes import Bound, Hole, Merged, Named, Splice, Value
-from tfgen.job import TrainingJob
-from tfgen.objects.graph import graph
+from tfgen.graph.graph import graph
+from tfgen.graph.holes import Bound, Hole, Merged, Named, Splice, Value
+from tfgen.job.training_job import TrainingJob
 from tfgen.record import Record
+from tfgen.schema import file as schema_file
 
 JOBS = sorted((ROOT / "tests" / "golden").glob("*/job.yaml"))
 RESERVED = re.compile(schema_file.load()["definitions"]["ownLabelKey"]["not"]["pattern"])

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tfgen import new_run
-from tfgen.check import check
-from tfgen.document import Document
-from tfgen.new_run import new_runs
+from tfgen.change import new_run
+from tfgen.change.new_run import new_runs
+from tfgen.check.jobs import check
 from tfgen.problems import as_text
+from tfgen.text.document import Document
 
 JOB = """\
 apiVersion: tfgen/v1alpha1

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from tfgen.check import check
-from tfgen.object_checks import faults
-from tfgen.object_checks.fault import Objects
-from tfgen.object_problems import object_problems
-from tfgen.object_schemas import ObjectSchemas
+from tfgen.check.jobs import check
+from tfgen.check.object_checks import faults
+from tfgen.check.object_checks.fault import Objects
+from tfgen.check.object_schemas import ObjectSchemas
+from tfgen.check.objects import object_problems
 from tfgen.problems import as_text
-from tfgen.render import build, plain_objects
+from tfgen.targets.render import build, plain_objects
 
 JOB = """\
 apiVersion: tfgen/v1alpha1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tfgen.targets.patch import merge_patch, strategic_merge_patch
+from tfgen.targets.kustomize.patch import merge_patch, strategic_merge_patch
 
 ENV = [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]
 SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}

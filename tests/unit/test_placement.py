@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from tfgen.render import plain_objects
+from tfgen.targets.render import plain_objects
 
 JOB = """\
 metadata: {name: mnist}

@@ -17,7 +17,8 @@ from typing import Any
 
 import pytest
 
-from tfgen import pod_fields, schema_file
+from tfgen.schema import file as schema_file
+from tfgen.schema import pod_fields
 
 LEAST, LATEST = (1, 31), (1, 37)
 """The versions of Kubernetes whose fields the table has: raise the latest, and write the table anew."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tfgen.document import parse
-from tfgen.holes import Each, Value
-from tfgen.objects.pod_template import merge
-from tfgen.render import plain_objects
+from tfgen.graph.holes import Each, Value
+from tfgen.graph.workloads.pod_template import merge
+from tfgen.targets.render import plain_objects
+from tfgen.text.document import parse
 
 IMAGE = Value("image", "string")
 OURS = {

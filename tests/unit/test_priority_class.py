@@ -6,9 +6,9 @@ from textwrap import dedent
 
 import yaml
 
-from tfgen.check import check
+from tfgen.check.jobs import check
 from tfgen.problems import as_text
-from tfgen.render import plain_objects
+from tfgen.targets.render import plain_objects
 
 JOB = """\
 apiVersion: tfgen/v1alpha1

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfgen.quantity import parse
+from tfgen.kubernetes.quantity import parse
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,11 @@ from textwrap import dedent
 
 import pytest
 
-from tfgen.check import check
-from tfgen.document import Document, parse
+from tfgen.check.jobs import check
+from tfgen.commands.rerun import next_run, not_fresh, rerun
 from tfgen.errors import TfgenError, UsageError
 from tfgen.problems import as_text
-from tfgen.rerun import next_run, not_fresh, rerun
+from tfgen.text.document import Document, parse
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,12 @@ import pytest
 
 from tests.tools import kustomize_build
 from tfgen import cli
-from tfgen.check import check
-from tfgen.commit_message import job_changes
-from tfgen.comparison import Pair
-from tfgen.file_tree import digest_of
-from tfgen.new_run import new_runs
-from tfgen.render import plain_objects
+from tfgen.change.comparison import Pair
+from tfgen.change.new_run import new_runs
+from tfgen.check.jobs import check
+from tfgen.commands.commit_message import job_changes
+from tfgen.targets.render import plain_objects
+from tfgen.tree.file_tree import digest_of
 
 JOB = """\
 apiVersion: tfgen/v1alpha1

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tfgen import programs
+from tfgen.graph import programs
 
 PATIENCE_S = 120.0
 

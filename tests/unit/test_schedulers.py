@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from tests import tools
-from tfgen import yaml_text
-from tfgen.render import plain_objects
-from tfgen.schedulers import GANGS
+from tfgen.graph.schedulers import GANGS
+from tfgen.targets.render import plain_objects
+from tfgen.text import yaml_text
 
 JOB = """\
 metadata: {name: mnist}

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-from tfgen import schema
-from tfgen.document import parse
-from tfgen.environment_schema import updated
+from derived_schemas.environment import updated
 from tfgen.problems import as_text
-from tfgen.schema_file import Schema, is_record, load, resolve, text
-from tfgen.schema_messages import RULES, SAID
-from tfgen.tunables import leaves
+from tfgen.schema import validate as schema
+from tfgen.schema.file import Schema, is_record, load, resolve, text
+from tfgen.schema.messages import RULES, SAID
+from tfgen.schema.tunables import leaves
+from tfgen.text.document import parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

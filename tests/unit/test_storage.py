@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tfgen.check import check
-from tfgen.render import plain_objects
+from tfgen.check.jobs import check
+from tfgen.targets.render import plain_objects
 
 HEAD = """\
 apiVersion: tfgen/v1alpha1

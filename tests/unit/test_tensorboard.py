@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 import yaml
 
-from tfgen.check import check
-from tfgen.holes import ABSENT, Scope, evaluate, fill
-from tfgen.job import TrainingJob
-from tfgen.objects import tensorboard
-from tfgen.objects.guards import guards
+from tfgen.check.jobs import check
+from tfgen.graph.guards import guards
+from tfgen.graph.holes import ABSENT, Scope, evaluate, fill
+from tfgen.graph.objects import tensorboard
+from tfgen.job.training_job import TrainingJob
 from tfgen.problems import as_text
-from tfgen.render import plain_objects
+from tfgen.targets.render import plain_objects
 
 JOB = """\
 apiVersion: tfgen/v1alpha1

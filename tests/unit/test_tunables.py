@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 from tests.generated import drawn, jobs
 from tests.property.test_near_misses import EVERYTHING
-from tfgen import schema_file, tunables
-from tfgen.yaml_text import dump
+from tfgen.schema import file as schema_file
+from tfgen.schema import tunables
+from tfgen.text.yaml_text import dump
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from tests.unit.test_tf_job import job, objects
-from tfgen.check import check
+from tfgen.check.jobs import check
 
 
 def made(**spec: Any) -> dict[str, Any]:

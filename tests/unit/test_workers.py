@@ -6,9 +6,9 @@ import os
 
 import pytest
 
-from tfgen import workers
+from tfgen.commands import workers
+from tfgen.commands.workers import MANY, mapped
 from tfgen.errors import UsageError
-from tfgen.workers import MANY, mapped
 
 
 def squared(number: int) -> int:

@@ -10,7 +10,7 @@ from tfgen.cli.command import OK, PROBLEMS, Command
 from tfgen.cli.output import checked, count, jobs_argument, path, print_json, say
 
 if TYPE_CHECKING:
-    from tfgen.full_check import Report
+    from tfgen.commands.check import Report
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -30,10 +30,10 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(args: Namespace) -> int:
-    from tfgen.full_check import full_check
-    from tfgen.output_root import output_root
+    from tfgen.commands.check import full_check
+    from tfgen.job.output_root import output_root
+    from tfgen.job.sources import STDIN
     from tfgen.problems import has_errors
-    from tfgen.sources import STDIN
 
     out = args.out or output_root(Path())
     report = full_check(
@@ -50,8 +50,8 @@ def _run(args: Namespace) -> int:
 
 def _print(args: Namespace, report: Report) -> None:
     from tfgen.problems import as_github, as_text, rows
-    from tfgen.rule_summaries import rule_summaries
-    from tfgen.sarif import sarif
+    from tfgen.report.rule_summaries import rule_summaries
+    from tfgen.report.sarif import sarif
 
     match args.format:
         case "json":

@@ -19,8 +19,8 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(args: Namespace) -> int:
-    from tfgen.job_commit import ProblemsError, commit_jobs
-    from tfgen.output_root import output_root
+    from tfgen.commands.commit import ProblemsError, commit_jobs
+    from tfgen.job.output_root import output_root
     from tfgen.problems import as_text, rows
 
     try:

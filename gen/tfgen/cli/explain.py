@@ -22,7 +22,7 @@ def _arguments(parser: ArgumentParser) -> None:
 def _run(args: Namespace) -> int:
     if args.origin:
         return _origin(args)
-    from tfgen.explain import explain
+    from tfgen.commands.explain import explain
 
     if args.env is not None:
         raise UsageError("--env goes with --origin")
@@ -35,7 +35,7 @@ def _run(args: Namespace) -> int:
 
 
 def _origin(args: Namespace) -> int:
-    from tfgen.origin import as_rows, as_table, origins
+    from tfgen.job.origin import as_rows, as_table, origins
     from tfgen.problems import has_errors
 
     if not args.path:

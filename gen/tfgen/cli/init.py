@@ -19,7 +19,7 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(args: Namespace) -> int:
-    from tfgen.init import new_job, new_repository, write_new
+    from tfgen.commands.init import new_job, new_repository, write_new
 
     if args.repo:
         paths = write_new(args.out, new_repository(args.name))

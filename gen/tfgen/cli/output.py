@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tfgen.errors import UsageError
 
 if TYPE_CHECKING:
-    from tfgen.check import Checked
-    from tfgen.document import Document
+    from tfgen.check.jobs import Checked
     from tfgen.problems import Problem
+    from tfgen.text.document import Document
 
 _Item = TypeVar("_Item")
 
@@ -41,8 +41,8 @@ def jobs_argument(parser: ArgumentParser) -> None:
 
 def checked(paths: Sequence[Path], *, may_be_none: bool = False, takes_stdin: bool = False) -> Checked:
     """The jobs in files and folders, and what is wrong with them; a folder without any is an error, or is none."""
-    from tfgen.check import check_all
-    from tfgen.sources import read_sources
+    from tfgen.check.jobs import check_all
+    from tfgen.job.sources import read_sources
 
     return check_all(read_sources(paths, may_be_none=may_be_none, takes_stdin=takes_stdin))
 

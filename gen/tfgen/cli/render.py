@@ -11,7 +11,7 @@ from tfgen.cli.output import checked, count, jobs_argument, path, print_json, re
 from tfgen.errors import UsageError
 
 if TYPE_CHECKING:
-    from tfgen.check import Checked
+    from tfgen.check.jobs import Checked
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -36,11 +36,11 @@ def _run(args: Namespace) -> int:
 
 def _write_files(args: Namespace, jobs: Checked) -> int:
     from tfgen.gone import gone
-    from tfgen.output_root import output_root
+    from tfgen.job.output_root import output_root
+    from tfgen.job.sources import no_job_below
     from tfgen.problems import has_errors
-    from tfgen.render import render_document
-    from tfgen.sources import no_job_below
-    from tfgen.tree_writer import apply, plan_write, read_ledgers
+    from tfgen.targets.render import render_document
+    from tfgen.tree.write import apply, plan_write, read_ledgers
 
     if has_errors(jobs.problems):
         report(args, jobs.problems)
@@ -75,10 +75,10 @@ def _write_files(args: Namespace, jobs: Checked) -> int:
 
 
 def _print_objects(args: Namespace, jobs: Checked) -> int:
-    from tfgen.job_document import check_environment
+    from tfgen.job.facts import check_environment
     from tfgen.problems import as_text, has_errors
-    from tfgen.render import plain_objects
-    from tfgen.yaml_text import documents
+    from tfgen.targets.render import plain_objects
+    from tfgen.text.yaml_text import documents
 
     say(as_text(jobs.problems), end="")  # standard output is the objects', in JSON too
     if has_errors(jobs.problems):

@@ -23,8 +23,8 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(args: Namespace) -> int:
-    from tfgen.job_text import read_text, replace_text
-    from tfgen.rerun import not_fresh, rerun
+    from tfgen.commands.rerun import not_fresh, rerun
+    from tfgen.text.edit import read_text, replace_text
 
     document = one_job(args, "a run is raised one job at a time")
     if document is None:

@@ -27,8 +27,8 @@ def _run(args: Namespace) -> int:
 
 
 def _retire(args: Namespace) -> int:
-    from tfgen.job_document import check_environment, environments_of
-    from tfgen.job_text import read_text, replace_text, with_values
+    from tfgen.job.facts import check_environment, environments_of
+    from tfgen.text.edit import read_text, replace_text, with_values
 
     _named_by_file(args)
     document = one_job(args, "one at a time is retired")
@@ -55,7 +55,7 @@ def _named_by_file(args: Namespace) -> None:
     Raises:
         UsageError: it is a name; with the job's file, where there is one.
     """
-    from tfgen.output_root import output_root
+    from tfgen.job.output_root import output_root
 
     if args.job.exists():
         return
@@ -66,17 +66,17 @@ def _named_by_file(args: Namespace) -> None:
 
 def _files_of(name: str, out: Path) -> list[str]:
     """The files that have a job, named as a person here would."""
-    from tfgen.job_file import files_of
+    from tfgen.commands.remove import files_of
 
     here = Path.cwd()
     return [str(file.relative_to(here) if file.is_relative_to(here) else file) for file in files_of(name, out)]
 
 
 def _remove(args: Namespace) -> int:
+    from tfgen.commands.remove import job_in, remove_file
     from tfgen.gone import removal
-    from tfgen.job_file import job_in, remove_file
-    from tfgen.output_root import output_root
-    from tfgen.tree_writer import apply, plan_write, read_ledgers
+    from tfgen.job.output_root import output_root
+    from tfgen.tree.write import apply, plan_write, read_ledgers
 
     out, file = args.out or output_root(Path()), args.job
     name = job_in(file, force=args.force) if file.is_file() else str(file)

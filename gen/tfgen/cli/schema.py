@@ -13,7 +13,7 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(args: Namespace) -> int:
-    from tfgen import schema_file
+    from tfgen.schema import file as schema_file
 
     del args
     print(schema_file.text(), end="")

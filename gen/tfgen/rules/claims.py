@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from tfgen.document import Path
-from tfgen.objects import tensorboard
+from tfgen.graph.objects import tensorboard
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
-from tfgen.schema_words import either
+from tfgen.schema.hints import either
+from tfgen.text.document import Path
 
 
 def _check_nodes(view: View) -> Iterator[Finding]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from tfgen.document import Document
-from tfgen.job_document import environments_of
+from tfgen.job.facts import environments_of
 from tfgen.rules.rule import AcrossRule, Clash
+from tfgen.text.document import Document
 
 _NONE: Final[Mapping[str, Any]] = {}
 

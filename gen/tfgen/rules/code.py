@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from tfgen.job import FileCode, GitCode
+from tfgen.job.training_job import FileCode, GitCode
 from tfgen.problems import shown
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Set
 from typing import Final
 
-from tfgen import schema_file
-from tfgen.document import Path
-from tfgen.job import RoleName
-from tfgen.kinds import WorkloadKind
-from tfgen.objects import eci
+from tfgen.graph.objects import eci
+from tfgen.graph.schedulers import GANGS
+from tfgen.graph.schedulers.gang import Binding
+from tfgen.job.training_job import RoleName
 from tfgen.rules import pod_parts
 from tfgen.rules.pod_parts import Part
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
-from tfgen.schedulers import GANGS
-from tfgen.schedulers.gang import Binding
+from tfgen.schema import file as schema_file
+from tfgen.schema.workload_kinds import WorkloadKind
+from tfgen.text.document import Path
 
 _POD_BREAKS: Final[Mapping[str, str]] = {
     "hostname": "the tasks find each other by it",

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from tfgen.document import Path
-from tfgen.holes import Node, evaluate
-from tfgen.job import RoleName
-from tfgen.objects import labels
+from tfgen.graph.holes import Node, evaluate
+from tfgen.graph.objects import labels
+from tfgen.job.training_job import RoleName
 from tfgen.rules import pod_parts
 from tfgen.rules.pod_parts import Part
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
+from tfgen.text.document import Path
 
 
 def _check(view: View) -> Iterator[Finding]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from tfgen import kinds
-from tfgen.kinds import WorkloadKind
+from tfgen.graph.workloads import WORKLOADS
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
-from tfgen.workloads import WORKLOADS
+from tfgen.schema import workload_kinds as kinds
+from tfgen.schema.workload_kinds import WorkloadKind
 
 # The chief connects to every task of its cluster; an evaluator is a program beside it, which starts no server.
 _WAY_OUT: Final[Mapping[WorkloadKind, tuple[str, str]]] = {

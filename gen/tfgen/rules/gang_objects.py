@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from tfgen.kinds import WorkloadKind
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
-from tfgen.schema_words import either
+from tfgen.schema.hints import either
+from tfgen.schema.workload_kinds import WorkloadKind
 
 _OBJECT_A_ROLE: Final[tuple[WorkloadKind, ...]] = ("StatefulSet", "Job")
 # Of the others, those that Kueue knows (https://kueue.sigs.k8s.io/docs/tasks/run/).

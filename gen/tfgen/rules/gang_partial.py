@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from tfgen.holes import evaluate
+from tfgen.graph.holes import evaluate
+from tfgen.graph.schedulers.gang import members
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
-from tfgen.schedulers.gang import members
 
 
 def _check(view: View) -> Iterator[Finding]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from tfgen.document import Document, Path
-from tfgen.job import TrainingJob
-from tfgen.job_document import environments_of
+from tfgen.graph.workloads import WORKLOADS
+from tfgen.job.facts import environments_of
+from tfgen.job.training_job import TrainingJob
 from tfgen.problems import shown
 from tfgen.rules.rule import AcrossRule, Clash
-from tfgen.workloads import WORKLOADS
+from tfgen.text.document import Document, Path
 
 _GITOPS: Final[Path] = ("spec", "gitops")
 _ENVIRONMENTS: Final[Path] = ("spec", "environments")
@@ -127,7 +127,7 @@ def _conflicts(documents: Sequence[Document]) -> Iterator[Clash]:
 
 def _files(document: Document) -> dict[str, Any]:
     """What the tools get for a job, by path; of each environment only its place counts here, not its objects."""
-    from tfgen.targets.gitops import gitops
+    from tfgen.targets.gitops.gitops import gitops
 
     job = TrainingJob.from_document(document.data)
     made = gitops(job, {each.name: () for each in job.environments})

@@ -11,7 +11,7 @@ from typing import Final
 from tfgen.problems import shown
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
-from tfgen.schema_words import either
+from tfgen.schema.hints import either
 
 
 def _check(view: View) -> Iterator[Finding]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from tfgen import quantity
-from tfgen.document import Path
-from tfgen.holes import evaluate
-from tfgen.objects import tensorboard
-from tfgen.objects.resources import LIMITS, REQUESTS
+from tfgen.graph.holes import evaluate
+from tfgen.graph.objects import tensorboard
+from tfgen.graph.objects.resources import LIMITS, REQUESTS
+from tfgen.kubernetes import quantity
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
+from tfgen.text.document import Path
 
 Amounts: TypeAlias = Mapping[str, str | int]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from tfgen import quantity
+from tfgen.kubernetes import quantity
 from tfgen.rules import limits
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View

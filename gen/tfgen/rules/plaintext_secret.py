@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from tfgen.document import Path
 from tfgen.rules import pod_parts
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
-from tfgen.schema_words import path_name
+from tfgen.schema.hints import path_name
+from tfgen.text.document import Path
 
 _SECRET_NAME: Final = re.compile(
     r"(^|[-_.])(pass(word|wd|phrase)?|pwd|secret|token|credentials?"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from tfgen.job import RoleName, Strategy
+from tfgen.job.training_job import RoleName, Strategy
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
-from tfgen.schema_words import either
+from tfgen.schema.hints import either
 
 _NEEDED: Final[Mapping[Strategy, Mapping[RoleName, str]]] = {
     # tf.distribute.ParameterServerStrategy wants one of each.

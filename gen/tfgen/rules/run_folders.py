@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from tfgen.objects.storage import WRITABLE
+from tfgen.graph.objects.storage import WRITABLE
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
 

@@ -6,9 +6,9 @@ import posixpath
 from collections.abc import Iterator
 from typing import Final
 
-from tfgen.holes import cleaned, evaluate
-from tfgen.objects import environment
-from tfgen.objects.tensorboard import ROLE
+from tfgen.graph.holes import cleaned, evaluate
+from tfgen.graph.objects import environment
+from tfgen.graph.objects.tensorboard import ROLE
 from tfgen.problems import shown
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View

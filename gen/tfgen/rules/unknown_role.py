@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from tfgen.objects import tensorboard
+from tfgen.graph.objects import tensorboard
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
-from tfgen.schema_words import either
+from tfgen.schema.hints import either
 
 
 def _check(view: View) -> Iterator[Finding]:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from tfgen.document import Path
-from tfgen.job import RoleName
-from tfgen.objects import code
-from tfgen.objects.storage import SHM, TMP
+from tfgen.graph.objects import code
+from tfgen.graph.objects.storage import SHM, TMP
+from tfgen.job.training_job import RoleName
 from tfgen.rules import pod_parts
 from tfgen.rules.pod_parts import Part
 from tfgen.rules.rule import Finding, Rule, did_you_mean
 from tfgen.rules.view import View
-from tfgen.schema_words import either
+from tfgen.schema.hints import either
+from tfgen.text.document import Path
 
 
 def _check(view: View) -> Iterator[Finding]:

@@ -12,15 +12,16 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
-from tfgen import data_path, tunables
-from tfgen.document import Document, Path
-from tfgen.holes import Guard, Scope, evaluate, fill
-from tfgen.job import Role, RoleName, Structure, TrainingJob
-from tfgen.objects import environment, pod
-from tfgen.objects.guards import guards
+from tfgen import data_path
+from tfgen.graph.guards import guards
+from tfgen.graph.holes import Guard, Scope, evaluate, fill
+from tfgen.graph.objects import environment
+from tfgen.graph.workloads import WORKLOADS, pod
+from tfgen.job.training_job import Role, RoleName, Structure, TrainingJob
 from tfgen.problems import Position
 from tfgen.record import Record
-from tfgen.workloads import WORKLOADS
+from tfgen.schema import tunables
+from tfgen.text.document import Document, Path
 
 
 class View(Record):

@@ -1,16 +1,18 @@
-"""What the job's workload kind has no place for: the facts are in `tfgen.kinds`."""
+"""What the job's workload kind has no place for: the facts are in `tfgen.schema.workload_kinds`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from tfgen import data_path, kinds, schema_file
-from tfgen.document import Path
+from tfgen import data_path
 from tfgen.problems import shown
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
-from tfgen.schema_words import either
+from tfgen.schema import file as schema_file
+from tfgen.schema import workload_kinds as kinds
+from tfgen.schema.hints import either
+from tfgen.text.document import Path
 
 
 def _check(view: View) -> Iterator[Finding]:

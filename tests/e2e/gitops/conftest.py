@@ -126,7 +126,7 @@ def argocd(cluster: ControlPlane) -> None:
         made = [*argocd_server.parts(cluster.folder, cluster.address, _argocd_kubeconfig(cluster), _environment())]
     cluster.install(_definitions("argocd", "github.com/argoproj/argo-cd/v3", "manifests/crds"))
     cluster.namespace(argocd_server.NAMESPACE)
-    from tfgen.targets.argocd import health_checks
+    from tfgen.targets.gitops.argocd import health_checks
 
     settings = {"application.resourceTrackingMethod": "annotation", **health_checks()["data"]}
     labels = {"app.kubernetes.io/part-of": "argocd"}

@@ -11,7 +11,7 @@ import yaml
 from tests.e2e.client import eventually
 from tests.e2e.gitops.jobs import job, started
 from tests.e2e.gitops.repository import WAYS, Repository
-from tfgen.render import render
+from tfgen.targets.render import render
 
 
 @pytest.mark.parametrize("repository", ["applicationset"], indirect=True)

@@ -18,9 +18,9 @@ from tests.e2e.control_plane import ControlPlane
 from tests.e2e.custom_kinds import definitions
 from tests.e2e.jobs import write_job
 from tests.unit.test_new_run import CASES, JOB
-from tfgen.check import check
-from tfgen.document import Document
-from tfgen.new_run import new_runs
+from tfgen.change.new_run import new_runs
+from tfgen.check.jobs import check
+from tfgen.text.document import Document
 
 pytestmark = pytest.mark.xdist_group("immutable")  # one cluster for all tests of this module
 

@@ -1,0 +1,106 @@
+"""What a team's defaults may say: the schema of ``tfgen.yaml``, made from the job schema.
+
+    >>> made = defaults_schema(schema_file.load())
+    >>> "tolerations" in made["properties"]["spec"]["properties"], "run" in made["properties"]["spec"]["properties"]
+    (True, False)
+
+It has the shape of a job without what makes it that job, and nothing in it is required. The published file holds the
+result, for editors and for `schema.check_defaults`; `make schema` makes it anew after a change of the job schema.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from derived_schemas.environment import STRUCTURE, PartMaker, part
+from tfgen.schema.file import Schema, resolve, used_definitions
+from tfgen.schema.tunables import ValuesPath
+
+OF_ONE_JOB: Final = ("run", "resumeFrom", "roles")
+"""What each job says for itself. Which roles there are is the job's; an environment may say what they have there."""
+
+_OF_ONE_RUN: Final = ("run", "resumeFrom")
+_PARTS: Final = "#/definitions/part/definitions/"
+
+_REGISTRY: Final = {
+    "description": (
+        "Registry, and folder in it, of every image that names no registry. A podTemplate's stay as they are."
+    ),
+    "type": "string",
+    "pattern": r"^([a-z0-9]+([.-][a-z0-9]+)*)(:[0-9]+)?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*$",
+    "x-pattern-says": 'a host, and folders after it, such as registry.example.com/ml, without a "/" at the end',
+    "maxLength": 255,
+    "examples": ["registry.example.com/ml"],
+}
+_EXAMPLE: Final = {
+    "apiVersion": "tfgen/v1alpha1",
+    "kind": "Defaults",
+    "registry": "registry.example.com/ml",
+    "spec": {"tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]},
+}
+
+
+def defaults_schema(schema: Schema) -> dict[str, Any]:
+    """The whole schema of ``tfgen.yaml``."""
+    maker = _Defaults(schema)
+    spec = maker.record(schema["properties"]["spec"])
+    spec["description"] = "What is merged under each job's spec: maps merge, all else is the job's where it says it."
+    spec["examples"] = [_EXAMPLE["spec"]]
+    made = {
+        "$schema": schema["$schema"],
+        "title": "Defaults",
+        "description": "What the jobs of a repository have in common. A job that says otherwise has its own way.",
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["apiVersion", "kind"],
+        "properties": {
+            "apiVersion": schema["properties"]["apiVersion"],
+            "kind": {"description": "Kind of this document.", "const": "Defaults", "examples": ["Defaults"]},
+            "registry": _REGISTRY,
+            "spec": spec,
+        },
+        "examples": [_EXAMPLE],
+    }
+    changed = {"part": {"definitions": dict(sorted(maker.definitions.items()))}}
+    environment = schema["definitions"]["environment"]
+    changed["environment"] = {
+        **environment,
+        "properties": {key: value for key, value in environment["properties"].items() if key not in _OF_ONE_RUN},
+    }
+    return {**made, "definitions": used_definitions(made, {**schema["definitions"], **changed})}
+
+
+def text(schema: Schema) -> str:
+    """The text of the published file, made from the job schema."""
+    return json.dumps(defaults_schema(schema), indent=2) + "\n"
+
+
+class _Defaults(PartMaker):
+    """All that jobs may have in common."""
+
+    def __init__(self, schema: Schema) -> None:
+        super().__init__(schema, _PARTS)
+
+    def has(self, path: ValuesPath) -> bool:
+        return path[0] not in OF_ONE_JOB
+
+    def inside(self, written: Schema, path: ValuesPath) -> dict[str, Any]:
+        """An environment is a part already."""
+        return part(written) if path == ("environments",) else super().inside(written, path)
+
+    def entry(self, written: Schema) -> dict[str, Any]:
+        """What has no keys of its own has no parts."""
+        found = resolve(self.schema, written)
+        has_parts = "properties" in found or "additionalProperties" in found
+        return self.changed(written, self.some) if has_parts and written != STRUCTURE else part(written)
+
+    def some(self, found: Schema) -> dict[str, Any]:
+        """A part of an entry."""
+        made = part(found)
+        if "properties" in made:
+            made["properties"] = {key: self.entry(inner) for key, inner in made["properties"].items()}
+        if isinstance(made.get("additionalProperties"), Mapping):
+            made["additionalProperties"] = self.entry(made["additionalProperties"])
+        return made

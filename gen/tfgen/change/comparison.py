@@ -1,0 +1,136 @@
+"""Jobs as they are, against what git has of them.
+
+    compare(checked, "HEAD")  ->  Comparison(problems=(Problem(... "new-run"),), pairs=(Pair(...),), notes=())
+
+A job is compared with the one of the same name in the committed version of its own file, or, if that has none, of
+another of the files: a job may move.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from tfgen.change.new_run import new_runs
+from tfgen.check.jobs import Checked, check_all
+from tfgen.git import read as git
+from tfgen.job import defaults
+from tfgen.job.facts import name_of, own_data
+from tfgen.job.output_root import output_root
+from tfgen.job.sources import Source
+from tfgen.problems import Problem, has_errors, in_order
+from tfgen.record import Record
+from tfgen.text.document import Document
+
+
+class Pair(Record):
+    """A job as it was and as it is; None where it is new, or gone."""
+
+    before: Document | None
+    after: Document | None
+
+    @property
+    def name(self) -> str:
+        """The job's name."""
+        one = self.after or self.before
+        return name_of(one) if one else ""
+
+    @property
+    def new_runs(self) -> Iterator[Problem]:
+        """What cannot change while a run lasts; nothing of a job that stays."""
+        return new_runs(self.before, self.after) if self.before and self.after and not self.stays else iter(())
+
+    @property
+    def stays(self) -> bool:
+        """Whether the job's own file says the same: what a team's defaults change waits for the job's next change."""
+        if self.before is None or self.after is None:
+            return False
+        return self.before is self.after or own_data(self.before) == own_data(self.after)
+
+
+class Pairs(Record):
+    """Jobs beside what git has of them, and why some have nothing beside them where that is no matter of course."""
+
+    pairs: tuple[Pair, ...]
+    notes: tuple[str, ...]
+
+
+class Comparison(Record):
+    """What came of it.
+
+    Attributes:
+        problems: in order.
+        pairs: the jobs that had something to be compared with.
+        notes: why others had not, where that is no matter of course.
+    """
+
+    problems: tuple[Problem, ...]
+    pairs: tuple[Pair, ...]
+    notes: tuple[str, ...]
+
+
+def compare(checked: Checked, revision: str) -> Comparison:
+    """Compare each job of the files that have no errors.
+
+    Raises:
+        UsageError: there is no such revision.
+        TfgenError: git fails.
+    """
+    found = pairs(checked, revision)
+    both = tuple(pair for pair in found.pairs if pair.before and pair.after)
+    problems = in_order(problem for pair in both for problem in pair.new_runs)
+    return Comparison(problems, both, found.notes)
+
+
+def pairs(checked: Checked, revision: str, gone: Sequence[str] = ()) -> Pairs:
+    """Each job of the files that have no errors beside the one that is committed, and those that are no more.
+
+    Args:
+        checked: the jobs as they are.
+        revision: where the others are.
+        gone: files that are committed there, and no longer here.
+
+    Raises:
+        UsageError: there is no such revision.
+        TfgenError: git fails.
+    """
+    notes = [] if git.is_installed() else ["there is no git on the PATH, so nothing is compared with what is committed"]
+    after = checked.whole
+    before: dict[tuple[str, str], Document] = {}
+    for source, earlier in _committed(checked.sources, [*(document.file for document in after), *gone], revision):
+        if source == earlier:
+            documents = [document for document in after if document.file == earlier.file]
+        else:
+            as_it_was = check_all([earlier])
+            documents = [*as_it_was.documents]
+            if has_errors(as_it_was.problems):
+                notes.append(f"{earlier.file} has errors in {revision}, so it is not compared with that")
+                continue
+        before |= {(earlier.file, name_of(document)): document for document in documents}
+    found = []
+    taken = {(document.file, name_of(document)) for document in after} & before.keys()
+    for document in after:
+        key = (document.file, name_of(document))
+        if key not in before:
+            key = next((other for other in before if other[1] == key[1] and other not in taken), key)
+        taken.add(key)
+        found.append(Pair(before.get(key), document))
+    found += [Pair(document, None) for key, document in before.items() if key not in taken]
+    return Pairs(tuple(found), tuple(notes))
+
+
+def _committed(
+    sources: Sequence[Source], files: Iterable[str], revision: str
+) -> Iterator[tuple[Source | None, Source]]:
+    """The files as they are, if they are there, and as they are committed, with the defaults under them."""
+    now = {source.file: source for source in sources}
+    under = {}
+    for file in files:
+        said = now[file].defaults if file in now else None
+        # Where it has none, those that it had may be gone.
+        under[file] = said.file if said else str(output_root(Path(file).parent) / defaults.FILE)
+    contents = git.committed_files([*map(Path, under), *map(Path, dict.fromkeys(under.values()))], revision)
+    for file, team in under.items():
+        content, of_team = contents.get(Path(file)), contents.get(Path(team))
+        if content is not None:
+            yield now.get(file), Source(file, content, None if of_team is None else Source(team, of_team))

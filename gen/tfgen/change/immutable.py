@@ -1,0 +1,193 @@
+"""What Kubernetes refuses to change in a job's objects, or accepts and no running pod would ever see.
+
+lost(before, after)  ->  {"new-run": Loss("the pods of the StatefulSet mnist-ps would stay as they are", {...}, {...})}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Final, get_args
+
+from tfgen.graph.objects import labels
+from tfgen.job.training_job import RoleName
+from tfgen.kubernetes import quantity
+from tfgen.kubernetes.object import Object, group, identity
+from tfgen.record import Record
+
+NEW_RUN: Final = "new-run"
+CLAIM_CHANGE: Final = "claim-change"
+PRIORITY_CLASS_CHANGE: Final = "priority-class-change"
+
+RULES: Final[Mapping[str, str]] = {
+    CLAIM_CHANGE: "A claim that is made would change in more than its size, or become smaller.",
+    NEW_RUN: "A run that is committed would change in what Kubernetes or its tasks cannot change while it lasts.",
+    PRIORITY_CLASS_CHANGE: "A priority class that is made would change in what Kubernetes never changes.",
+}
+"""What each rule says; it begins the rule's section of docs/rules.md."""
+
+
+class Loss(Record):
+    """A change that is lost on what is there.
+
+    Attributes:
+        why: what becomes of it.
+        before: the object that is there; None where the change makes it.
+        after: what it would become; None where it would go.
+    """
+
+    why: str
+    before: Object | None
+    after: Object | None
+
+
+def lost(before: Iterable[Object], after: Iterable[Object]) -> dict[str, Loss]:
+    """The rules that the change of some objects into others breaks, each with the first object that is to blame.
+
+    What exists once only is no loss, but for the tasks of a run.
+    """
+    was, now = _by_name(before), _by_name(after)
+    losses: dict[str, Loss] = {}
+    for key in {**was, **now}:
+        _, kind, name = key
+        if key in was and key in now:
+            keeps = _KEPT.get((group(was[key]), kind))
+            why = keeps(name, was[key], now[key]) if keeps else None
+        elif _is_task(was.get(key) or now[key]):
+            why = f"the {kind} {name} would {'go' if key in was else 'come'} while its run lasts"
+        else:
+            why = None
+        if why:
+            losses.setdefault(_RULE.get(kind, NEW_RUN), Loss(why, was.get(key), now.get(key)))
+    return losses
+
+
+_RULE: Final = {"PersistentVolumeClaim": CLAIM_CHANGE, "PriorityClass": PRIORITY_CLASS_CHANGE}
+
+
+def _by_name(objects: Iterable[Object]) -> dict[tuple[str, str, str], Object]:
+    return {identity(each): each for each in objects}
+
+
+def _is_task(found: Object) -> bool:
+    """Whether an object makes the tasks of a role. The finisher does not, and may come and go."""
+    if (group(found), found["kind"]) in _OPERATED:
+        return True
+    template = found if found["kind"] == "Pod" else found.get("spec", {}).get("template", {})
+    return template.get("metadata", {}).get("labels", {}).get(labels.ROLE) in get_args(RoleName)
+
+
+def _config_map(name: str, was: Object, now: Object) -> str | None:
+    """All ConfigMaps are immutable, and the others are named after their content.
+
+    https://kubernetes.io/docs/concepts/configuration/configmap/#configmap-immutable
+    """
+    del name  # there is one in a run
+    return None if was["data"] == now["data"] else "the tasks of a run keep their TF_CONFIG"
+
+
+# ValidateJobSpecUpdate in pkg/apis/batch/validation/validation.go of Kubernetes 1.31. It lets `completions` change
+# too, together with `parallelism`; but that is the size of the cluster, which the tasks that run cannot learn.
+_FREE_IN_A_JOB: Final = frozenset(
+    {
+        "activeDeadlineSeconds",
+        "backoffLimit",
+        "maxFailedIndexes",
+        "parallelism",
+        "podReplacementPolicy",
+        "suspend",
+        "ttlSecondsAfterFinished",
+    }
+)
+
+
+def _pod(name: str, was: Object, now: Object) -> str | None:
+    """Kubernetes takes another image (ValidatePodUpdate in pkg/apis/core/validation), and kills the task for it."""
+    return f"the Pod {name} cannot change without starting anew" if was["spec"] != now["spec"] else None
+
+
+def _job(name: str, was: Object, now: Object) -> str | None:
+    field = next((field for field in _fields(was["spec"], now["spec"]) if field not in _FREE_IN_A_JOB), None)
+    return field and f"Kubernetes refuses another {field} for the Job {name}"
+
+
+def _stateful_set(name: str, was: Object, now: Object) -> str | None:
+    """Kubernetes accepts another template and another size, and neither reaches a pod.
+
+    The template waits for pods to be deleted (`updateStrategy: OnDelete`); and the size is no matter of git while the
+    finisher may scale to 0. https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/#on-delete
+    """
+    return f"the pods of the StatefulSet {name} would stay as they are" if was["spec"] != now["spec"] else None
+
+
+def _pod_group(name: str, was: Object, now: Object) -> str | None:
+    """Kubernetes' own cannot be changed; those of the other schedulers can."""
+    if not was["apiVersion"].startswith("scheduling.k8s.io/") or was["spec"] == now["spec"]:
+        return None
+    return f"Kubernetes refuses another spec for the PodGroup {name}"
+
+
+def _claim(name: str, was: Object, now: Object) -> str | None:
+    """Kubernetes lets a claim grow, and no more (ValidatePersistentVolumeClaimUpdate in pkg/apis/core/validation)."""
+    fields = set(_fields(was["spec"], now["spec"]))
+    shrinks = quantity.parse(_size(now)) < quantity.parse(_size(was))
+    return f"the claim {name} can only grow" if fields - {"resources"} or shrinks else None
+
+
+def _priority_class(name: str, was: Object, now: Object) -> str | None:
+    """Neither number nor policy ever changes (ValidatePriorityClassUpdate in pkg/apis/scheduling/validation)."""
+    field = next((field for field in ("value", "preemptionPolicy") if was[field] != now[field]), None)
+    return field and f"Kubernetes refuses another {field} for the PriorityClass {name}"
+
+
+def _size(claim: Object) -> str:
+    size: str = claim["spec"]["resources"]["requests"]["storage"]
+    return size
+
+
+def _fields(was: Object, now: Object) -> Iterator[str]:
+    """The fields in which two objects differ."""
+    return (field for field in {**was, **now} if was.get(field) != now.get(field))
+
+
+# By group and kind: what an operator heeds while a run lasts. It makes no pod anew for the rest, or refuses it.
+_OPERATED: Final[Mapping[tuple[str, str], Sequence[str]]] = {
+    ("kubeflow.org", "TFJob"): (
+        "cleanPodPolicy",
+        "ttlSecondsAfterFinished",
+        "runPolicy.cleanPodPolicy",
+        "runPolicy.ttlSecondsAfterFinished",
+        "runPolicy.backoffLimit",
+        "runPolicy.activeDeadlineSeconds",
+        "runPolicy.suspend",
+    ),
+    # Volcano's admission lets these change; another minAvailable is another gang.
+    ("batch.volcano.sh", "Job"): ("priorityClassName",),
+    ("jobset.x-k8s.io", "JobSet"): ("suspend", "ttlSecondsAfterFinished"),
+}
+
+
+def _operated(free: Sequence[str], name: str, was: Object, now: Object) -> str | None:
+    fixed = [_without(item["spec"], [path.split(".") for path in free]) for item in (was, now)]
+    return f"the pods of the {was['kind']} {name} would stay as they are" if fixed[0] != fixed[1] else None
+
+
+def _without(found: Object, paths: Sequence[Sequence[str]]) -> Object:
+    """A mapping without what is at some paths."""
+    kept = {key: value for key, value in found.items() if [key] not in paths}
+    for key in {path[0] for path in paths if len(path) > 1 and path[0] in kept}:
+        kept[key] = _without(kept[key], [path[1:] for path in paths if path[0] == key and len(path) > 1])
+    return kept
+
+
+_KEPT: Final[Mapping[tuple[str, str], Callable[[str, Object, Object], str | None]]] = {
+    ("", "ConfigMap"): _config_map,
+    ("batch", "Job"): _job,
+    ("", "PersistentVolumeClaim"): _claim,
+    ("", "Pod"): _pod,
+    ("scheduling.k8s.io", "PodGroup"): _pod_group,
+    ("scheduling.k8s.io", "PriorityClass"): _priority_class,
+    ("apps", "StatefulSet"): _stateful_set,
+    **{kind: partial(_operated, free) for kind, free in _OPERATED.items()},
+}
+"""By group and kind: why an object cannot become another, or None where it can. Of all other kinds it can."""

@@ -1,0 +1,203 @@
+"""What a job that runs cannot take over from its job.yaml, and the line that asks for it.
+
+    job.yaml:9:24: roles.worker.replicas was 4 and is 8: the tasks of a run keep their TF_CONFIG; for a new run: ...
+
+A job and the one that is committed are compared by the objects that come of them, for the job itself and for each
+environment. What Kubernetes refuses to change, or what it accepts and no running pod would ever see, needs another
+name: of the run, of the volume, or of the priority class. To find the line, each change is tried alone.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+from tfgen import data_path
+from tfgen.change.field_diff import NOTHING, in_words
+from tfgen.change.immutable import CLAIM_CHANGE, NEW_RUN, PRIORITY_CLASS_CHANGE, lost
+from tfgen.job.facts import environments_of, run_of
+from tfgen.problems import Position, Problem
+from tfgen.schema import tunables
+from tfgen.schema import validate as schema
+from tfgen.targets.render import plain_objects
+from tfgen.text.document import Document, Path
+
+MOST: Final = 20
+"""Changes that are tried, of one form of a job: each makes all of its objects anew, and one new run is for them all."""
+
+_LONGEST: Final = 100
+"""Characters of a value in a message: an image's tag stands at its end."""
+
+
+class _Blame(NamedTuple):
+    """A change in the document that a rule forbids. The path is the document's."""
+
+    path: Path
+    rule: str
+    why: str
+    is_alone: bool
+    """Whether it would be forbidden without the other changes."""
+
+
+def new_runs(before: Document, after: Document) -> Iterator[Problem]:
+    """What is wrong with the second job as long as what the first one made may be running.
+
+    Both have the same name, and the schema accepts both. An environment that is new, or has a new run, is compared
+    with nothing but its claims and priority classes. A job that had environments runs as one of them, not by itself.
+    """
+    known: dict[Path, set[str]] = {}
+    environments = tuple(environments_at_work(before, after))
+    following = [name for name in environments if "run" not in _said(after.data, name)]
+    runs_itself = not environments_of(before)
+    for environment in (None, *environments):
+        says_run = environment is not None and environment not in following
+        # One command for the job, and one for each environment that it does not reach.
+        for blame in _blames(before, after, environment, {} if says_run else known):
+            if environment is None:
+                if not runs_itself and not any(_reaches(before, after, name, blame) for name in following):
+                    continue
+                known.setdefault(blame.path, set()).add(blame.rule)
+            path = _innermost(before.data, after.data, blame.path)
+            message = _message(before, after, environment, blame._replace(path=path))
+            yield Problem(after.source(path), _position(after, path), message, blame.rule)
+
+
+# -- which change is to blame ------------------------------------------------------------------------------------
+
+
+def environments_at_work(before: Document, after: Document) -> Iterator[str]:
+    """Those of both in which the job is at work: where it is retired, its run has ended."""
+    known, now = environments_of(before), environments_of(after)
+    return (name for name in now if name in known and _is_enabled(known[name]) and _is_enabled(now[name]))
+
+
+def _is_enabled(environment: Mapping[str, Any]) -> bool:
+    enabled: bool = environment.get("enabled", True)
+    return enabled
+
+
+def _said(data: Any, environment: str | None) -> Mapping[str, Any]:
+    """What the job, or an environment itself, says."""
+    spec: Mapping[str, Any] = data["spec"]
+    return spec if environment is None else spec["environments"][environment]
+
+
+def _form(document: Document, environment: str | None) -> dict[str, Any]:
+    """The document's data with that environment alone, or with none."""
+    spec = {key: value for key, value in document.data["spec"].items() if key != "environments"}
+    if environment is not None:
+        spec["environments"] = {environment: _said(document.data, environment)}
+    return {**document.data, "spec": spec}
+
+
+def _blames(
+    before: Document, after: Document, environment: str | None, known: Mapping[Path, set[str]]
+) -> Iterator[_Blame]:
+    """What is to blame in a form, but for the changes of which all is known."""
+    was, now = _form(before, environment), _form(after, environment)
+    runs = {("spec", "run"), ("spec", "environments", environment, "run")}
+    changed = [path for path in _changed(was["spec"], now["spec"], ("spec",)) if path not in runs]
+    if not changed:
+        return
+    committed = plain_objects(was, environment)
+    losses = lost(committed, plain_objects(now, environment))
+    if run_of(was, environment) != run_of(now, environment):
+        losses.pop(NEW_RUN, None)
+    unexplained = dict(losses)
+    for path in islice(changed, MOST) if losses else ():
+        if path in known:
+            for rule in known[path]:
+                unexplained.pop(rule, None)
+            continue
+        tried = _with(was, now, path)
+        if schema.check(before.replaced(data=tried)):
+            continue  # half of a change, such as one of two sources without the other
+        found = lost(committed, plain_objects(tried, environment))
+        for rule in found.keys() & losses.keys():
+            unexplained.pop(rule, None)
+            yield _Blame(path, rule, found[rule].why, is_alone=True)
+    together = data_path.shared(changed)
+    for rule in unexplained.keys() - known.get(together, set()):
+        yield _Blame(together, rule, unexplained[rule].why, is_alone=False)
+
+
+def _reaches(before: Document, after: Document, environment: str, blame: _Blame) -> bool:
+    """Whether a change of the job's own is one of the environment's too, which may say something else there."""
+    was, now = _form(before, environment), _form(after, environment)
+    tried = _with(was, now, blame.path) if blame.is_alone else now
+    if schema.check(before.replaced(data=tried)):
+        tried = now  # the environment removes what the change alone leaves nothing of
+    return blame.rule in lost(plain_objects(was, environment), plain_objects(tried, environment))
+
+
+def _changed(before: Any, after: Any, path: Path = ()) -> Iterator[Path]:
+    """The paths at which two values differ: as deep as both are mappings."""
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        for key in {**before, **after}:
+            if key in before and key in after:
+                yield from _changed(before[key], after[key], (*path, key))
+            else:
+                yield (*path, key)
+    elif json.dumps(before, sort_keys=True) != json.dumps(after, sort_keys=True):  # to Python, true is 1
+        yield path
+
+
+def _with(before: Mapping[str, Any], after: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """The first with what the second has at one of the paths at which they differ."""
+    key, *rest = map(str, path)
+    changed = dict(before)
+    if rest:
+        changed[key] = _with(before[key], after[key], tuple(rest))
+    elif key in after:
+        changed[key] = after[key]
+    else:
+        del changed[key]
+    return changed
+
+
+# -- how it is said ----------------------------------------------------------------------------------------------
+
+
+def _innermost(before: Any, after: Any, path: Path) -> Path:
+    """The path of the one thing that a key which is new, or gone, brings along."""
+    was, now = data_path.at(before, path), data_path.at(after, path)
+    only = now if was is None else was if now is None else None
+    while isinstance(only, Mapping) and len(only) == 1:
+        ((key, only),) = only.items()
+        path = (*path, key)
+    return path
+
+
+def _position(document: Document, path: Path) -> Position:
+    return document.value(path) if document.text(path) is not None else document.key(path)
+
+
+def _message(before: Document, after: Document, environment: str | None, blame: _Blame) -> str:
+    path = blame.path[1:]
+    if path[:2] == ("environments", environment):
+        path = path[2:]
+    name = ".".join(map(str, path)) or "spec"
+    was, now = (_value(document.data, environment, path) for document in (before, after))
+    change = in_words(NOTHING if was is None else was, NOTHING if now is None else now, _LONGEST)
+    return f"{name} {change if blame.is_alone else 'changed'}: {blame.why}; {way_out(after, environment, blame.rule)}"
+
+
+def way_out(document: Document, environment: str | None, rule: str) -> str:
+    """What to do where one of the rules forbids a change of a job, or of one of its environments."""
+    if rule == CLAIM_CHANGE:
+        return "for another one, give the volume another name"
+    if rule == PRIORITY_CLASS_CHANGE:
+        return "for another one, give the class another name"
+    command = ["tfgen", "rerun", document.file, *(["--env", environment] if environment else [])]
+    return f"for a new run: {shlex.join(command)}"
+
+
+def _value(data: Any, environment: str | None, path: Path) -> Any:
+    """The value at a values path: with its default, as the environment has it; None where there is none."""
+    spec = data["spec"]
+    found: Any = tunables.values(spec) if environment is None else tunables.environment_values(spec, environment)
+    inside = data_path.at(found, path)
+    return data_path.at(spec, path) if inside is None else inside

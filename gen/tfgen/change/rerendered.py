@@ -1,0 +1,200 @@
+"""What a committed run cannot take over from a render of the same job: by a newer tfgen, or with other defaults.
+
+    job.yaml:3:18: StatefulSet mnist-ps: spec.template.spec.enableServiceLinks was true and is false, since tfgen 0.1.0
+    rendered it, and this is 0.2.0: the pods of the StatefulSet mnist-ps would stay as they are; for a new run: ...
+
+`new_run` says what a change of the job does, rendered twice by this tfgen. Here the overlays that are committed are
+read, and compared with those on disk, or with what is about to be written. What the job itself changes is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from tfgen.change.comparison import Pair
+from tfgen.change.field_diff import FieldChange, field_changes, in_words
+from tfgen.change.immutable import NEW_RUN, Loss, lost
+from tfgen.change.new_run import environments_at_work, way_out
+from tfgen.errors import TfgenError
+from tfgen.git import read as git
+from tfgen.graph.objects import labels
+from tfgen.job.facts import environments_of
+from tfgen.kubernetes.object import Object
+from tfgen.problems import Position, Problem, in_order
+from tfgen.record import Record
+from tfgen.targets.kustomize.build import built, is_built
+from tfgen.targets.kustomize.overlays import FOLDER
+from tfgen.targets.render import input_digest, plain_objects
+from tfgen.text.document import Document
+from tfgen.tree.ledger import Ledger, ledger_path, parse_ledger
+from tfgen.tree.output_folder import OutputFolder
+from tfgen.tree.plan import Action, JobPlan, Plan
+
+_LONGEST: Final = 60
+"""Characters of a value in a message."""
+
+_Files = Mapping[str, str]
+"""The text of each file in a job's folder of overlays/."""
+
+
+class Rerendered(Record):
+    """What came of it. A note is about what could not be compared."""
+
+    problems: tuple[Problem, ...]
+    notes: tuple[str, ...]
+
+
+def rerendered(pairs: Sequence[Pair], plan: Plan, revision: str, *, is_written: bool) -> Rerendered:
+    """Compare the overlays of jobs with those that are committed.
+
+    Args:
+        pairs: the jobs, which have no errors.
+        plan: what a render of them would do.
+        revision: where the others are.
+        is_written: whether it is about to be done; else it counts for those jobs alone that changed since they were
+            rendered, and of the others what is on disk.
+
+    Raises:
+        TfgenError: git or the disk fails.
+    """
+    jobs = {job.rendering.job: job for job in plan.jobs}
+    touched = {path.partition("/")[0] for path in git.changed(plan.out / FOLDER, revision)}
+    problems: list[Problem] = []
+    notes: list[str] = []
+    for pair in pairs:
+        job, name = jobs.get(pair.name), pair.name
+        ledger = plan.ledgers.get(name)
+        files: _Files | None = None
+        if job and (is_written or not _is_as_rendered(job)) and _changes_overlays(job):
+            ledger, files = job.target, _below(job.rendering.tree.files, name)
+        if not (pair.before and pair.after and ledger and (files or name in touched)):
+            continue
+        try:
+            before = _committed(plan.out, name, revision)
+            files = files or _on_disk(plan.out, name, ledger)
+            if before and files:
+                problems += _problems(pair.before, pair.after, _Versions(*before, files, ledger))
+        except TfgenError as error:
+            notes.append(f"the overlays of {name} are not compared with those in {revision}: {error}")
+    return Rerendered(in_order(problems), tuple(notes))
+
+
+class _Versions(Record):
+    """A job's overlays and ledger as they are committed, and as they are to be."""
+
+    before: _Files
+    before_ledger: Ledger
+    after: _Files
+    after_ledger: Ledger
+
+
+def _is_as_rendered(job: JobPlan) -> bool:
+    return job.before is not None and job.before.is_of_same_job(job.target)
+
+
+def _changes_overlays(job: JobPlan) -> bool:
+    below = f"{FOLDER}/{job.rendering.job}/"
+    return any(change.path.startswith(below) and change.action is not Action.KEEP for change in job.changes)
+
+
+# -- the files ---------------------------------------------------------------------------------------------------
+
+
+def _below(files: _Files, name: str) -> dict[str, str]:
+    folder = f"{FOLDER}/{name}/"
+    return {path.removeprefix(folder): text for path, text in files.items() if path.startswith(folder)}
+
+
+def _committed(out: Path, name: str, revision: str) -> tuple[_Files, Ledger] | None:
+    """The overlays and the ledger; None where the job was not rendered by then."""
+    path = out / ledger_path(name)
+    ledger = git.committed(path, revision)
+    if ledger is None:
+        return None
+    files = git.committed_below(out / FOLDER / name, revision)
+    texts = {path: content.decode("utf-8", errors="replace") for path, content in files.items()}
+    return texts, parse_ledger(ledger_path(name), ledger.decode("utf-8", errors="replace"))
+
+
+def _on_disk(out: Path, name: str, ledger: Ledger) -> _Files | None:
+    """The overlays; None where one was edited by hand, which is a problem of its own."""
+    paths = [path for path in ledger.files if path.startswith(f"{FOLDER}/{name}/")]
+    with OutputFolder(out) as folder:
+        found = folder.survey(paths)
+        if any(found[path].digest != ledger.files[path] for path in paths):
+            return None
+        return _below({path: folder.read_text(path) for path in paths}, name)
+
+
+# -- what is lost ------------------------------------------------------------------------------------------------
+
+
+def _problems(before: Document, after: Document, versions: _Versions) -> Iterator[Problem]:
+    """A problem for the job, and one for each environment that names its run itself, for each rule."""
+    runs_itself = not environments_of(before)
+    said: set[tuple[str | None, str]] = set()
+    for environment in (*((None,) if runs_itself else ()), *environments_at_work(before, after)):
+        own = environment and "run" in after.data["spec"]["environments"][environment]
+        for rule, loss in _losses(before, after, environment, versions).items():
+            of = environment if own and rule == NEW_RUN else None
+            if (of, rule) not in said:
+                said.add((of, rule))
+                message = f"{_field(loss)}, since {_cause(before, versions)}: {loss.why}; {way_out(after, of, rule)}"
+                yield Problem(after.file, _position(after, of), message, rule)
+
+
+def _losses(before: Document, after: Document, environment: str | None, versions: _Versions) -> Mapping[str, Loss]:
+    """What the committed objects of an environment lose, and do not lose to the job's own change."""
+    if not (is_built(versions.before, environment) and is_built(versions.after, environment)):
+        return {}
+    was, now = built(versions.before, environment), built(versions.after, environment)
+    losses = lost(was, now)
+    if _runs(was).isdisjoint(_runs(now)):
+        losses.pop(NEW_RUN, None)
+    if losses and before.data != after.data:
+        both = (plain_objects(document.data, environment) for document in (before, after))
+        for rule in lost(*both):
+            losses.pop(rule, None)
+    return losses
+
+
+def _runs(objects: Sequence[Object]) -> set[str]:
+    """The names of the runs that the pods belong to."""
+    templates = (item["spec"].get("template") if "spec" in item else None for item in objects)
+    found = (template.get("metadata", {}).get("labels", {}) for template in templates if isinstance(template, Mapping))
+    return {each[labels.RUN] for each in found if labels.RUN in each}
+
+
+# -- how it is said ----------------------------------------------------------------------------------------------
+
+
+def _position(document: Document, environment: str | None) -> Position:
+    if environment is None:
+        return document.value(("metadata", "name"))
+    return document.key(("spec", "environments", environment))
+
+
+def _field(loss: Loss) -> str:
+    """The object, and the first of its fields that counts."""
+    item = loss.after or loss.before or {}
+    title = f"{item['kind']} {item['metadata']['name']}"
+    if loss.before is None or loss.after is None:
+        return f"{title} is {'new' if loss.before is None else 'gone'}"
+    changes = field_changes(loss.before, loss.after)
+    first = min(changes, key=_weight)
+    return f"{title}: {first.path} {in_words(first.before, first.after, _LONGEST)}"
+
+
+def _weight(change: FieldChange) -> int:
+    """Labels of the object itself may change; of a Job, so may what is beside its template."""
+    steps = change.path.steps
+    return 2 if steps[0] in ("metadata", "apiVersion", "kind") else 0 if "template" in steps else 1
+
+
+def _cause(before: Document, versions: _Versions) -> str:
+    if versions.before_ledger.input_digest != input_digest(before):
+        return "what is committed was rendered from another job"
+    causes = versions.before_ledger.made_otherwise(versions.after_ledger)
+    return " and ".join(causes) or "another build of this tfgen rendered it"

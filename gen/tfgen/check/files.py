@@ -1,0 +1,166 @@
+"""Whether the files of a job are what `tfgen render` would write, and if not, why.
+
+    drift(documents, plan)  ->  Drift(problems=(Problem("overlays/mnist/...", ... "hand-edited"),), notes=())
+
+The ledger tells the reasons apart. A file with another digest than the ledger's was edited by hand; else, a job whose
+`input` is another was changed and not rendered since; both are errors. A job that is as it was rendered, by another
+version of tfgen or from other defaults, is committed as it is meant to be: what would change with its next change is
+a note.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
+from pathlib import Path
+from typing import Final
+
+from tfgen.problems import Position, Problem, in_order, shown
+from tfgen.record import Record
+from tfgen.text.document import Document
+from tfgen.tree.ledger import ledger_path
+from tfgen.tree.output_folder import OutputFolder
+from tfgen.tree.plan import Action, Change, JobPlan, Plan
+
+HAND_EDITED: Final = "hand-edited"
+NOT_RENDERED: Final = "not-rendered"
+
+RULES: Final[Mapping[str, str]] = {
+    HAND_EDITED: "A file that tfgen wrote is not as it was written.",
+    NOT_RENDERED: "The files of a job are not what the job renders to.",
+}
+"""What each rule says; it begins the rule's section of docs/rules.md."""
+
+_READ: Final = 1 << 20
+"""Characters of a file that are read to find the first line that differs."""
+
+
+class Drift(Record):
+    """What came of it. A note is about what is meant to be as it is."""
+
+    problems: tuple[Problem, ...]
+    notes: tuple[str, ...]
+
+
+def drift(documents: Sequence[Document], plan: Plan) -> Drift:
+    """Compare the files on disk with what the jobs render to. Nothing is written.
+
+    Args:
+        documents: jobs without errors, no two of one name.
+        plan: what a render of them, in their order, would do, with `upgrade`.
+
+    Raises:
+        TfgenError: the disk cannot be read.
+    """
+    if not plan.ledgers:
+        return Drift((), (f"nothing below {_shown(plan.out, '')} was rendered by tfgen, so no files are compared",))
+    problems: list[Problem] = []
+    notes: list[str] = []
+    with OutputFolder(plan.out) as folder:
+        for document, job in zip(documents, plan.jobs, strict=True):
+            edited = tuple(_edited(job))
+            problems += (_hand_edited(folder, document, plan, change) for change in edited)
+            pending = [change for change in job.changes if change.action is not Action.KEEP and change not in edited]
+            reason = _reason(job)
+            if not pending or (reason is None and edited):
+                continue
+            if reason is None:
+                notes.append(_note(folder, plan, job, pending))
+            else:
+                first = _first_place(folder, plan, pending)
+                message = (
+                    f"{reason}: {_files(pending)} would change, the first at {first}; tfgen render {document.file}"
+                )
+                problems.append(Problem(document.file, document.value(("metadata", "name")), message, NOT_RENDERED))
+        problems += _blocked(documents, plan)
+    return Drift(in_order(problems), tuple(notes))
+
+
+def _reason(job: JobPlan) -> str | None:
+    """Why the files are out of date; None where the job itself is as it was rendered."""
+    name = job.rendering.job
+    if job.before is None:
+        return f"{name} was never rendered"
+    if job.before.unfinished is not None:
+        return f"the last render of {name} came to no end"
+    if job.before.is_of_same_job(job.target):
+        return None
+    return f"{name} was changed since it was rendered"
+
+
+def _edited(job: JobPlan) -> Iterator[Change]:
+    """What is neither as tfgen wrote it nor as it would."""
+    if job.before is None:
+        return
+    for change in job.changes:
+        match change.action:
+            case Action.CHANGE | Action.REMOVE:
+                is_edited = change.found is None or not job.before.wrote(change.path, change.found)
+            case Action.CREATE:
+                is_edited = change.path in job.before.files and job.before.unfinished is None
+            case _:
+                is_edited = False
+        if is_edited:
+            yield change
+
+
+def _hand_edited(folder: OutputFolder, document: Document, plan: Plan, change: Change) -> Problem:
+    file = _shown(plan.out, change.path)
+    way_out = f"change {document.file} instead, or take the edit back: tfgen render --force {document.file}"
+    if change.found is None:
+        message = f"the file is gone; to have it again: tfgen render {document.file}"
+        return Problem(file, Position(1, 1), message, HAND_EDITED)
+    if change.action is Action.REMOVE:
+        message = f"the file was edited since tfgen wrote it, and is rendered no longer; {way_out}"
+        return Problem(file, Position(1, 1), message, HAND_EDITED)
+    line, found, wanted = _first_difference(folder.read_text(change.path, _READ), change.text or "")
+    message = f"{_line(found)} where tfgen renders {_line(wanted)}; {way_out}"
+    return Problem(file, Position(line, 1), message, HAND_EDITED)
+
+
+def _blocked(documents: Sequence[Document], plan: Plan) -> Iterator[Problem]:
+    """Files that no render could write: a folder or a link is in the way, or another job has them."""
+    owner = {path: document for document, job in zip(documents, plan.jobs, strict=True) for path in job.target.files}
+    for conflict in plan.conflicts:
+        if not conflict.can_force:
+            document = owner[conflict.path]
+            position = document.value(("metadata", "name"))
+            yield Problem(document.file, position, f"cannot be rendered: {conflict}", NOT_RENDERED)
+
+
+def _note(folder: OutputFolder, plan: Plan, job: JobPlan, pending: Sequence[Change]) -> str:
+    """What would change with the job's next change, and why it does not now."""
+    causes = job.before.made_otherwise(job.target) if job.before else []
+    why = " and ".join(causes) or f"{ledger_path(job.rendering.job)} has the files of another build of this version"
+    return (
+        f"{job.rendering.job} stays as it is committed until it changes: {why}; "
+        f"{_files(pending)} would change, the first at {_first_place(folder, plan, pending)}"
+    )
+
+
+def _first_place(folder: OutputFolder, plan: Plan, changes: Sequence[Change]) -> str:
+    change = min(changes, key=lambda each: each.path)
+    line = 1
+    if change.action is Action.CHANGE:
+        line, _, _ = _first_difference(folder.read_text(change.path, _READ), change.text or "")
+    return f"{_shown(plan.out, change.path)}:{line}"
+
+
+def _first_difference(found: str, wanted: str) -> tuple[int, str | None, str | None]:
+    """The first line that differs, from 1, as it is and as it is wanted; None past the end of a text."""
+    pairs = zip_longest(found.split("\n"), wanted.split("\n"))
+    return next((n, here, there) for n, (here, there) in enumerate(pairs, start=1) if here != there)
+
+
+def _line(text: str | None) -> str:
+    return "the file ends" if text is None else shown(text)
+
+
+def _files(changes: Sequence[Change]) -> str:
+    return f"{len(changes)} file{'' if len(changes) == 1 else 's'}"
+
+
+def _shown(out: Path, path: str) -> str:
+    """A file as it is to be reported: from the current folder."""
+    return os.path.relpath(out / path)

@@ -1,0 +1,133 @@
+"""Everything that is checked before anything is rendered: YAML, the schema, the rules.
+
+    checked = check("apiVersion: tfgen/v1alpha1 ...", "job.yaml")
+    checked.problems     -> (Problem("job.yaml", Position(12, 7), "...", "unknown-key"), ...)
+
+All problems come at once, but none that only follows from another: the rules see the documents that the schema
+accepts. Whether to render is the caller's to say: `problems.has_errors`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from tfgen.job import defaults
+from tfgen.job.sources import Source
+from tfgen.problems import Position, Problem, in_order
+from tfgen.record import Record
+from tfgen.rules import ACROSS, RULES
+from tfgen.rules.rule import Rule
+from tfgen.rules.view import View, views
+from tfgen.schema import validate as schema
+from tfgen.schema.hints import in_environments
+from tfgen.text.document import Document, Parsed, decode, parse
+
+MOST: Final = 100
+"""Findings of one rule in one document: more help nobody, and a file may be made to have a million."""
+
+
+class Checked(Record):
+    """The documents of all files, in their order, all that is wrong with them, in order, and the files."""
+
+    documents: tuple[Document, ...]
+    problems: tuple[Problem, ...]
+    sources: tuple[Source, ...] = ()
+
+    @property
+    def whole(self) -> tuple[Document, ...]:
+        """The documents of the files that have no errors, nor have the defaults under them: those that are jobs."""
+        broken = {problem.file for problem in self.problems if problem.severity == "error"}
+        broken |= {source.file for source in self.sources if source.defaults and source.defaults.file in broken}
+        return tuple(document for document in self.documents if document.file not in broken)
+
+
+def check(content: str | bytes, file: str, under: Source | None = None) -> Checked:
+    """Check one file. `content` is its text, or its bytes as they stand on disk; `under` a team's defaults."""
+    return check_all([Source(file, content, under)])
+
+
+def check_all(sources: Iterable[Source]) -> Checked:
+    """Check several files together, each with the defaults under it.
+
+    Where a team's defaults have errors, what the jobs would be is not known: of those, only what is wrong with their
+    own keys and values is reported.
+    """
+    documents: list[Document] = []
+    accepted: list[Document] = []
+    problems: list[Problem] = []
+    teams: dict[str, _Team] = {}
+    sources = tuple(sources)
+    for source in sources:
+        team = _Team()
+        if source.defaults:
+            team = teams.get(source.defaults.file) or _team(source.defaults)
+            teams[source.defaults.file] = team
+        parsed = _parsed(source)
+        problems += parsed.problems
+        # What the parser refused reads as something else: what the schema says of that is no news.
+        refused = {(problem.file, problem.position) for problem in parsed.problems}
+        for read in parsed.documents:
+            document = defaults.under(read, team.defaults) if team.defaults else read
+            documents.append(document)
+            found = schema.check_alone(document) if team.problems else schema.check(document)
+            problems += (problem for problem in found if (problem.file, problem.position) not in refused)
+            if not found and not team.problems:
+                accepted.append(document)
+                problems += _rule_problems(document)
+    problems += _across_problems(accepted)
+    problems += (problem for team in teams.values() for problem in team.problems)
+    return Checked(tuple(documents), in_order(problems), sources)
+
+
+class _Team(Record):
+    """A team's defaults, or what is wrong with them."""
+
+    defaults: Document | None = None
+    problems: tuple[Problem, ...] = ()
+
+
+def _team(source: Source) -> _Team:
+    parsed = _parsed(source)
+    problems = list(parsed.problems)
+    for document in parsed.documents[1:]:
+        message = "the defaults are one document; put what this one says into the first"
+        problems.append(Problem(document.file, document.value(()), message, "wrong-kind"))
+    refused = {problem.position for problem in problems}
+    for document in parsed.documents[:1]:
+        problems += (problem for problem in schema.check_defaults(document) if problem.position not in refused)
+    return _Team(problems=tuple(problems)) if problems else _Team(parsed.documents[0])
+
+
+def _parsed(source: Source) -> Parsed:
+    text = source.content if isinstance(source.content, str) else decode(source.content, source.file)
+    return Parsed((), (text,)) if isinstance(text, Problem) else parse(text, source.file)
+
+
+def _rule_problems(document: Document) -> Iterator[Problem]:
+    """What the rules find in a job and in its environments: what both say at one place is said once."""
+    forms = tuple(views(document))
+    for rule in RULES:
+        for (file, position, message), environments in _found(rule, forms).items():
+            yield Problem(file, position, message + in_environments(environments), rule.id, rule.severity)
+
+
+def _found(rule: Rule, forms: Iterable[View]) -> dict[tuple[str, Position, str], list[str | None]]:
+    """The first `MOST` files, places and messages, with the environments that they hold in.
+
+    An environment is None where the place itself says which: for the job, and for an environment's own lines.
+    """
+    found: dict[tuple[str, Position, str], list[str | None]] = {}
+    for view in forms:
+        for path, message in rule.check(view):
+            environment = None if view.says(path) else view.environment
+            found.setdefault((view.source(path), view.position(path), message), []).append(environment)
+            if len(found) == MOST:
+                return found
+    return found
+
+
+def _across_problems(documents: list[Document]) -> Iterator[Problem]:
+    for rule in ACROSS:
+        for document, path, message in rule.check(documents):
+            yield Problem(document.source(path), document.value(path), message, rule.id, rule.severity)

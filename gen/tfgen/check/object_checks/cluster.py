@@ -1,0 +1,158 @@
+"""The cluster: each host that TensorFlow is told of is a pod that will be there, and that the others may reach.
+
+A host list is a ConfigMap's value that is a JSON object of lists: {"ps": ["mnist-ps-0.mnist:2222"], ...}
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from tfgen.check.object_checks.fault import Fault, FieldPath, Objects
+from tfgen.check.object_checks.pods import Pods
+from tfgen.check.object_checks.selectors import matches
+from tfgen.kubernetes.object import Object
+from tfgen.record import Record
+
+_HOST: Final = re.compile(r"(?P<owner>.+)-(?P<index>[0-9]+)\.(?P<service>[^.:]+):(?P<port>[0-9]+)")
+_DNS: Final = ((53, "UDP"), (53, "TCP"))
+
+
+class Host(Record):
+    """A task's address, and the pods that it is one of."""
+
+    text: str
+    pods: Pods
+    port: int
+
+
+def check(objects: Objects) -> Iterator[Fault]:
+    """Each host without a pod, and each way between two hosts that a policy closes."""
+    for item in objects.of_kind("ConfigMap"):
+        for key, value in (item.get("data") or {}).items():
+            hosts = []
+            for text in _host_list(value):
+                found = _host(objects, text)
+                if isinstance(found, Host):
+                    hosts.append(found)
+                else:
+                    yield Fault(item, ("data", key), f"its host {text} {found}")
+            yield from _closed(objects, item, ("data", key), hosts)
+
+
+def _host_list(value: str) -> Sequence[str]:
+    if not value.startswith("{"):
+        return ()
+    try:
+        lists = json.loads(value)
+    except ValueError:
+        return ()
+    is_one = isinstance(lists, dict) and all(isinstance(hosts, list) for hosts in lists.values())
+    return [str(host) for hosts in lists.values() for host in hosts] if is_one else ()
+
+
+def _host(objects: Objects, text: str) -> Host | str:
+    """The host, or what is wrong with it."""
+    match = _HOST.fullmatch(text)
+    if match is None:
+        return "is not of the form NAME-INDEX.SERVICE:PORT"
+    owner, index, port = match["owner"], int(match["index"]), int(match["port"])
+    pods = next((pods for pods in objects.pods if pods.owner["metadata"]["name"] == owner), None)
+    if pods is None:
+        # A custom kind's operator names its pods in its own way.
+        made_by_operator = next((pods for pods in objects.pods if not pods.is_complete), None)
+        return Host(text, made_by_operator, port) if made_by_operator else "is a pod of no object"
+    if index >= pods.count:
+        return f"is beyond the {pods.count} of {pods.owner['kind']} {owner}"
+    service = pods.owner["spec"].get("serviceName", pods.spec.get("subdomain"))
+    if pods.is_complete and service != match["service"]:
+        return f"is in the Service {match['service']}, and its pod in {service}"
+    if port not in {each.get("containerPort") for each in pods.ports}:
+        return f"has the port {port}, which its pod lacks"
+    return Host(text, pods, port)
+
+
+# -- network policies ----------------------------------------------------------------------------------------------
+
+
+def _closed(objects: Objects, item: Object, path: FieldPath, hosts: Sequence[Host]) -> Iterator[Fault]:
+    """Ways between two hosts that are closed: of equal pods, the first stands for all."""
+    each = list({(id(host.pods), host.port): host for host in reversed(hosts)}.values())[::-1]
+    policies = objects.of_kind("NetworkPolicy")
+    for one in each:
+        for port, protocol in _DNS:
+            if not _leaves(policies, one.pods, None, port, protocol):
+                yield Fault(item, path, f"the policies keep {one.text} from asking DNS ({protocol} {port})")
+        for other in each:
+            if not _leaves(policies, one.pods, other.pods, other.port, "TCP"):
+                yield Fault(item, path, f"the policies let nothing out of {one.text} to {other.text}")
+            if not _enters(policies, one.pods, other.pods, other.port):
+                yield Fault(item, path, f"the policies let nothing from {one.text} in to {other.text}")
+
+
+def _leaves(policies: Sequence[Object], source: Pods, target: Pods | None, port: int, protocol: str) -> bool:
+    return _admits(policies, source, "Egress", target, port, protocol, source)
+
+
+def _enters(policies: Sequence[Object], source: Pods, target: Pods, port: int) -> bool:
+    return _admits(policies, target, "Ingress", source, port, "TCP", target)
+
+
+def _admits(
+    policies: Sequence[Object],
+    subject: Pods,
+    direction: str,
+    peer: Pods | None,
+    port: int,
+    protocol: str,
+    target: Pods | None,
+) -> bool:
+    """Whether the policies of some pods allow a direction; those that no policy is about are open.
+
+    https://kubernetes.io/docs/concepts/services-networking/network-policies/#the-two-sorts-of-pod-isolation
+    """
+    about = [
+        policy["spec"]
+        for policy in policies
+        if matches(policy["spec"].get("podSelector") or {}, subject.labels) and direction in _types(policy["spec"])
+    ]
+    rules = [rule or {} for spec in about for rule in spec.get(direction.lower()) or ()]
+    return not about or any(
+        _has_peer(rule.get("from" if direction == "Ingress" else "to"), peer)
+        and _has_port(rule.get("ports"), port, protocol, target)
+        for rule in rules
+    )
+
+
+def _types(spec: Mapping[str, Any]) -> Sequence[str]:
+    default = ["Ingress", "Egress"] if "egress" in spec else ["Ingress"]
+    types: Sequence[str] = spec.get("policyTypes") or default
+    return types
+
+
+def _has_peer(peers: Sequence[Mapping[str, Any]] | None, pods: Pods | None) -> bool:
+    """Whether a rule has a peer: any where it names none; an address block is never known to be a pod's."""
+    if not peers:
+        return True
+    return pods is not None and any(
+        "podSelector" in peer and "namespaceSelector" not in peer and matches(peer["podSelector"] or {}, pods.labels)
+        for peer in peers
+    )
+
+
+def _has_port(ports: Sequence[Mapping[str, Any]] | None, port: int, protocol: str, target: Pods | None) -> bool:
+    if not ports:
+        return True
+    names = {each.get("name") for each in target.ports if each.get("containerPort") == port} if target else set()
+    return any(
+        each.get("protocol", "TCP") == protocol
+        and ("port" not in each or each["port"] in names or _in_range(each, port))
+        for each in ports
+    )
+
+
+def _in_range(said: Mapping[str, Any], port: int) -> bool:
+    first = said["port"]
+    return isinstance(first, int) and first <= port <= said.get("endPort", first)

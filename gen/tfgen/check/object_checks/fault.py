@@ -1,0 +1,51 @@
+"""What is wrong with one of a job's objects, or between two of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from typing import NamedTuple, TypeAlias
+
+from tfgen.check.object_checks.pods import Pods, pods_of
+from tfgen.kubernetes.object import Object
+from tfgen.record import Record
+
+FieldPath: TypeAlias = tuple[str | int, ...]
+
+
+class Fault(NamedTuple):
+    """A mistake in an object: where, and what is wrong."""
+
+    item: Object
+    path: FieldPath
+    message: str
+
+
+class Objects(Record):
+    """The objects of one environment, and what they may refer to beside each other.
+
+    Attributes:
+        items: all of them.
+        said: every text of the job: what it names itself is its user's own, and need not be among the objects.
+        min_available: the size that the job asks for of its gang; 0 where it leaves that to tfgen.
+    """
+
+    items: tuple[Object, ...]
+    said: frozenset[str] = frozenset()
+    min_available: int = 0
+
+    @cached_property
+    def pods(self) -> tuple[Pods, ...]:
+        """The pods that they make."""
+        return tuple(pods for item in self.items for pods in pods_of(item))
+
+    def of_kind(self, kind: str) -> tuple[Object, ...]:
+        """The objects of a kind, of whichever API group."""
+        return tuple(item for item in self.items if item["kind"] == kind)
+
+    def named(self, kind: str, name: str) -> Object | None:
+        """The object of a kind and a name."""
+        return next((item for item in self.of_kind(kind) if item["metadata"]["name"] == name), None)
+
+
+Check: TypeAlias = Callable[[Objects], Iterable[Fault]]

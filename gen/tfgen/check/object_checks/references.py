@@ -1,0 +1,107 @@
+"""References: what an object names is another object of the job, or the user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from tfgen.check.object_checks.fault import Fault, FieldPath, Objects
+from tfgen.check.object_checks.pods import Pods
+
+
+class Reference(NamedTuple):
+    """A name, and perhaps a key of what it names, with where it stands in the object."""
+
+    path: FieldPath
+    kind: str
+    name: str
+    key: str | None = None
+
+
+def check(objects: Objects) -> Iterator[Fault]:
+    """Each name that nothing has, and each volume that a container mounts and the pod lacks."""
+    for pods in objects.pods:
+        for reference in (*_of_volumes(pods), *_of_containers(pods), *_of_pod(pods)):
+            yield from _missing(objects, pods.owner, reference)
+        yield from _unmounted(pods)
+    for item in objects.items:
+        for reference in _of_object(item):
+            yield from _missing(objects, item, reference)
+
+
+def _missing(objects: Objects, item: Mapping[str, Any], reference: Reference) -> Iterator[Fault]:
+    found = objects.named(reference.kind, reference.name)
+    if found is None:
+        if reference.name not in objects.said:
+            what = f"the {reference.kind} {reference.name}, which is neither made nor named in the job"
+            yield Fault(item, reference.path, f"it refers to {what}")
+    elif reference.key is not None:
+        keys = {**(found.get("data") or {}), **(found.get("binaryData") or {}), **(found.get("stringData") or {})}
+        if reference.key not in keys:
+            message = f"it refers to the key {reference.key} of the {reference.kind} {reference.name}, which lacks it"
+            yield Fault(item, reference.path, message)
+
+
+def _of_volumes(pods: Pods) -> Iterator[Reference]:
+    for index, volume in enumerate(pods.spec.get("volumes", ())):
+        path = (*pods.path, "volumes", index)
+        sources = [(path, volume)]
+        projected = (volume.get("projected") or {}).get("sources") or ()
+        sources += [((*path, "projected", "sources", n), source) for n, source in enumerate(projected)]
+        for place, source in sources:
+            for field, kind, name in (
+                ("persistentVolumeClaim", "PersistentVolumeClaim", "claimName"),
+                ("configMap", "ConfigMap", "name"),
+                ("secret", "Secret", "secretName" if source is volume else "name"),
+            ):
+                said = source.get(field)
+                if said and name in said and not said.get("optional"):
+                    yield Reference((*place, field, name), kind, said[name])
+                    for item in said.get("items") or ():
+                        yield Reference((*place, field, "items"), kind, said[name], item["key"])
+
+
+def _of_containers(pods: Pods) -> Iterator[Reference]:
+    for path, container in pods.containers:
+        for index, variable in enumerate(container.get("env", ())):
+            source = variable.get("valueFrom") or {}
+            for field, kind in (("configMapKeyRef", "ConfigMap"), ("secretKeyRef", "Secret")):
+                said = source.get(field)
+                if said and not said.get("optional"):
+                    yield Reference((*path, "env", index, "valueFrom", field), kind, said["name"], said["key"])
+        for index, each in enumerate(container.get("envFrom", ())):
+            for field, kind in (("configMapRef", "ConfigMap"), ("secretRef", "Secret")):
+                said = each.get(field)
+                if said and not said.get("optional"):
+                    yield Reference((*path, "envFrom", index, field), kind, said["name"])
+
+
+def _of_pod(pods: Pods) -> Iterator[Reference]:
+    account = pods.spec.get("serviceAccountName", "default")
+    if account != "default":
+        yield Reference((*pods.path, "serviceAccountName"), "ServiceAccount", account)
+    if priority := pods.spec.get("priorityClassName"):
+        yield Reference((*pods.path, "priorityClassName"), "PriorityClass", priority)
+    if subdomain := pods.spec.get("subdomain"):
+        yield Reference((*pods.path, "subdomain"), "Service", subdomain)
+    for index, secret in enumerate(pods.spec.get("imagePullSecrets", ())):
+        yield Reference((*pods.path, "imagePullSecrets", index), "Secret", secret["name"])
+
+
+def _of_object(item: Mapping[str, Any]) -> Iterator[Reference]:
+    if item["kind"] == "StatefulSet":
+        yield Reference(("spec", "serviceName"), "Service", item["spec"]["serviceName"])
+    if item["kind"] == "RoleBinding":
+        yield Reference(("roleRef",), item["roleRef"]["kind"], item["roleRef"]["name"])
+        for index, subject in enumerate(item.get("subjects", ())):
+            yield Reference(("subjects", index), subject["kind"], subject["name"])
+
+
+def _unmounted(pods: Pods) -> Iterator[Fault]:
+    claims = pods.owner.get("spec", {}).get("volumeClaimTemplates", ())
+    volumes = {volume["name"] for volume in pods.spec.get("volumes", ())} | {c["metadata"]["name"] for c in claims}
+    for path, container in pods.containers:
+        for index, mount in enumerate(container.get("volumeMounts", ())):
+            if mount["name"] not in volumes:
+                message = f"its container {container['name']} mounts {mount['name']}, which is no volume of the pod"
+                yield Fault(pods.owner, (*path, "volumeMounts", index), message)

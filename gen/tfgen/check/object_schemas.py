@@ -1,0 +1,117 @@
+"""Kubernetes' own schemas, of a chosen version, and the small ones of the custom kinds that tfgen writes.
+
+    schemas = ObjectSchemas("1.33")
+    schemas.faults(stateful_set)   ->  [Fault(..., ("spec", "replicas"), '"four" is not of type "integer"')]
+
+Kubernetes' come from PyPI's kubernetes-validate, an extra of tfgen (``pip install 'tfgen[kubernetes]'``): 100 MB that
+most never need. Only its data is used; importing the package itself would take longer than the whole check.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from tfgen.check.object_checks.fault import Fault
+from tfgen.errors import UsageError
+from tfgen.kubernetes.object import Object
+from tfgen.schema import file as schema_file
+
+if TYPE_CHECKING:
+    from jsonschema_rs import Draft7Validator, Draft202012Validator
+
+EXTRA: Final = "kubernetes"
+"""The extra of tfgen that installs Kubernetes' schemas."""
+
+_FOLDER: Final = re.compile(r"v(?P<minor>[0-9]+\.[0-9]+)\.(?P<patch>[0-9]+)-local-strict")
+_VERSION: Final = re.compile(r"v?(?P<minor>[0-9]+\.[0-9]+)(\.[0-9]+)?")
+
+# How the files refer to the one that all of them share.
+_SHARED: Final = '"/api/_definitions.json#/'
+
+_LONGEST: Final = 300
+"""Characters of a message: the validator puts whole objects into some."""
+
+
+class ObjectSchemas:
+    """Schemas by kind. Without a version, those of custom kinds alone.
+
+    Raises:
+        UsageError: the schemas are not installed, or there are none of that version.
+    """
+
+    def __init__(self, version: str | None = None) -> None:
+        self._folder = _folder(version) if version else None
+
+    def faults(self, item: Object) -> Iterator[Fault]:
+        """What an object has that its schema refuses: nothing of a kind without one."""
+        if validator := self._validator(item):
+            for error in validator.iter_errors(item):
+                text = error.message
+                yield Fault(item, tuple(error.instance_path), text if len(text) < _LONGEST else text[:_LONGEST] + "...")
+
+    def unknown(self, items: Iterable[Object]) -> frozenset[str]:
+        """The kinds of some objects that have no schema, as "KIND of GROUP/VERSION"; none without a version."""
+        without = (item for item in items if self._folder and not self._validator(item))
+        return frozenset(f"{item['kind']} of {item['apiVersion']}" for item in without)
+
+    def _validator(self, item: Object) -> Draft7Validator | Draft202012Validator | None:
+        api_version, kind = item["apiVersion"], item["kind"]
+        custom = _custom(kind, api_version)
+        return custom or (_kubernetes(self._folder, kind, api_version) if self._folder else None)
+
+
+@functools.cache
+def _custom(kind: str, api_version: str) -> Draft7Validator | None:
+    group, _, version = api_version.rpartition("/")
+    path = schema_file.path().with_name(f"{kind.lower()}.{group}.{version}.json")
+    if not path.exists():
+        return None
+    import jsonschema_rs
+
+    return jsonschema_rs.Draft7Validator(json.loads(path.read_text(encoding="utf-8")))
+
+
+@functools.cache
+def _kubernetes(folder: Path, kind: str, api_version: str) -> Draft202012Validator | None:
+    """The schema of a kind: in the file `statefulset-apps-v1.json`, by the first part of its group."""
+    group, _, version = api_version.rpartition("/")
+    stem = "-".join(part for part in (kind.lower(), group.partition(".")[0], version) if part)
+    path = folder / f"{stem}.json"
+    if not path.exists():
+        return None
+    import jsonschema_rs
+
+    schema = json.loads(path.read_text(encoding="utf-8").replace(_SHARED, '"#/'))
+    schema.pop("$id", None)
+    return jsonschema_rs.Draft202012Validator({**schema, "$defs": _definitions(folder)})
+
+
+@functools.cache
+def _definitions(folder: Path) -> Mapping[str, Any]:
+    shared: Mapping[str, Any] = json.loads((folder / "_definitions.json").read_text(encoding="utf-8"))["$defs"]
+    return shared
+
+
+def _folder(version: str) -> Path:
+    spec = importlib.util.find_spec("kubernetes_validate")
+    if spec is None or spec.origin is None:
+        raise UsageError(
+            "Kubernetes' schemas are not installed: they come with PyPI's kubernetes-validate; "
+            f"pip install 'tfgen[{EXTRA}]'"
+        )
+    found = {
+        match["minor"]: path
+        for path in sorted((Path(spec.origin).parent / "kubernetes-json-schema").iterdir())
+        if (match := _FOLDER.fullmatch(path.name))
+    }
+    wanted = _VERSION.fullmatch(version)
+    if wanted is None or wanted["minor"] not in found:
+        known = ", ".join(sorted(found, key=lambda minor: tuple(map(int, minor.split(".")))))
+        raise UsageError(f"no schemas of Kubernetes {version!r}: there are those of {known}")
+    return found[wanted["minor"]]

@@ -1,0 +1,144 @@
+"""What is wrong with the objects that come of a job, in each of its environments, at the job's own lines.
+
+    job.yaml:14:40: Service mnist: spec.ports[0].targetPort: it leads to the port cluster, which ... [object-links]
+
+The rules look at the job, before there are objects; this looks at what is to reach the cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
+from typing import Any, Final
+
+from tfgen import data_path
+from tfgen.check.object_checks import faults
+from tfgen.check.object_checks.fault import Fault, FieldPath, Objects
+from tfgen.check.object_schemas import ObjectSchemas
+from tfgen.graph.objects import labels
+from tfgen.problems import Position, Problem, in_order
+from tfgen.schema.hints import either, in_environments
+from tfgen.targets.render import Built
+from tfgen.text.document import Document, Path, Place
+
+OBJECT_LINKS: Final = "object-links"
+OBJECT_SCHEMA: Final = "object-schema"
+
+RULES: Final[Mapping[str, str]] = {
+    OBJECT_LINKS: "Two objects of a job do not fit together.",
+    OBJECT_SCHEMA: "An object of a job is not one that Kubernetes, or the custom kind's own server, would take.",
+}
+"""What each rule says; it begins the rule's section of docs/rules.md."""
+
+_MOST: Final = 3
+"""Objects with one fault that are named."""
+
+_LEAST_ALIKE: Final = 2
+"""Steps at the end of two paths that are to be the same, before one is taken for the origin of the other."""
+
+
+def object_problems(document: Document, built: Built, schemas: ObjectSchemas) -> tuple[Problem, ...]:
+    """What is wrong with the objects of a job that has no errors: what several objects or environments share, once.
+
+    Args:
+        document: the job.
+        built: what comes of it.
+        schemas: what each object is held against.
+    """
+    found: dict[tuple[Position, str, str], dict[str, list[str | None]]] = {}
+    said = frozenset(_texts(document.data))
+    forms = [
+        (None, built.job.values, built.base),
+        *((each.name, each.values, built.environments[each.name]) for each in built.job.environments),
+    ]
+    for environment, values, items in forms:
+        minimum = (values.get("gang") or {}).get("minAvailable") or 0
+        linked = ((OBJECT_LINKS, fault) for fault in faults(Objects(tuple(items), said, minimum)))
+        shaped = ((OBJECT_SCHEMA, fault) for item in items for fault in schemas.faults(item))
+        for rule, fault in (*linked, *shaped):
+            position = _position(document, environment, fault)
+            name = f"{fault.item['kind']} {fault.item['metadata']['name']}"
+            found.setdefault((position, _what(fault), rule), {}).setdefault(name, []).append(environment)
+    return in_order(
+        Problem(document.file, position, f"{_objects(objects)}: {what}{_where(objects)}", rule)
+        for (position, what, rule), objects in found.items()
+    )
+
+
+def _what(fault: Fault) -> str:
+    field = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in fault.path).lstrip(".")
+    return ": ".join(part for part in (field, fault.message) if part)
+
+
+def _objects(found: Mapping[str, Sequence[str | None]]) -> str:
+    """Of the objects that have one fault, those of the job itself; in an environment their names may be others."""
+    names = [name for name, environments in found.items() if None in environments] or [*found]
+    more = len(names) - _MOST
+    return either(names, "and") if more <= 0 else f"{', '.join(names[:_MOST])} and {more} more"
+
+
+def _where(found: Mapping[str, Sequence[str | None]]) -> str:
+    return in_environments(name for environments in found.values() for name in environments)
+
+
+def _texts(found: Any) -> Iterator[str]:
+    """Every text in the data, keys aside."""
+    if isinstance(found, Mapping):
+        for value in found.values():
+            yield from _texts(value)
+    elif isinstance(found, list):
+        for value in found:
+            yield from _texts(value)
+    elif isinstance(found, str):
+        yield found
+
+
+# -- the line ------------------------------------------------------------------------------------------------------
+
+
+def _position(document: Document, environment: str | None, fault: Fault) -> Position:
+    """Where the job says what is wrong with the object: where its path ends as the field's does."""
+    origin = _origin(document, environment, fault)
+    if origin is not None:
+        return document.value(origin) if document.text(origin) is not None else document.key(origin)
+    if environment is not None and ("environments" in document.data["spec"]):
+        return document.key(("spec", "environments", environment))
+    return document.value(("metadata", "name"))
+
+
+def _origin(document: Document, environment: str | None, fault: Fault) -> Path | None:
+    """The path that ends as the field's does, or what is above all that do; None where nothing does."""
+    role = (fault.item["metadata"].get("labels") or {}).get(labels.COMPONENT)
+    best: list[Path] = []
+    alike = _LEAST_ALIKE
+    for path in _paths(document.root):
+        if path[:1] != ("spec",) or not _is_of(path, environment, role):
+            continue
+        same = _alike(path, fault.path)
+        if same > alike:
+            best, alike = [path], same
+        elif same == alike:
+            best.append(path)
+    common = data_path.shared(best)
+    return common if len(common) > 1 else None
+
+
+def _is_of(path: Path, environment: str | None, role: str | None) -> bool:
+    """Whether a path of the document may have made an object of that environment and role."""
+    if path[1:2] == ("environments",):
+        if path[2:3] != (environment,):
+            return False
+        path = path[2:]
+    return path[1:2] != ("roles",) or role is None or path[2:3] in ((), (role,))
+
+
+def _paths(place: Place, above: Path = ()) -> Iterator[Path]:
+    yield above
+    for key, (_, inner) in place.children.items():
+        yield from _paths(inner, (*above, key))
+
+
+def _alike(path: Path, field: FieldPath) -> int:
+    """How many steps the two have in common at their ends: an item is as good as another, lists are put together."""
+    pairs = zip(reversed(path), reversed(field), strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1] or all(isinstance(x, int) for x in pair), pairs))

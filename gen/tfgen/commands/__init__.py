@@ -1,0 +1,1 @@
+"""What the commands do. They put the steps together; they print nothing."""

@@ -1,0 +1,116 @@
+"""All that `tfgen check` looks at, and that `tfgen commit` refuses to pass over.
+
+    full_check(check_all(sources), against="HEAD", out=Path("."))  ->  Report(problems=..., notes=..., ...)
+
+After the job itself (`check`): its objects, its files, and what is committed of it. A job that has errors is no
+further looked at: what comes of it would only be wrong in its turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from itertools import chain
+from pathlib import Path
+
+from tfgen.change.comparison import Comparison, compare
+from tfgen.change.rerendered import rerendered
+from tfgen.check.files import Drift, drift
+from tfgen.check.jobs import Checked
+from tfgen.check.object_schemas import ObjectSchemas
+from tfgen.check.objects import object_problems
+from tfgen.commands.workers import mapped
+from tfgen.git import read as git
+from tfgen.job.facts import name_of
+from tfgen.problems import Problem, in_order
+from tfgen.record import Record
+from tfgen.targets.render import build, render_document
+from tfgen.text.document import Document
+from tfgen.tree.ledger import ledger_path
+from tfgen.tree.plan import Rendering
+from tfgen.tree.write import plan_write, read_ledgers
+
+
+class Report(Record):
+    """What came of it.
+
+    Attributes:
+        problems: in order.
+        notes: what is no problem and worth knowing: what was not looked at, and what would change one day.
+        compared: how many jobs were compared with what is committed.
+        renderings: of the jobs without errors.
+    """
+
+    problems: tuple[Problem, ...]
+    notes: tuple[str, ...]
+    compared: int
+    renderings: tuple[Rendering, ...]
+
+
+def full_check(
+    checked: Checked,
+    *,
+    against: str,
+    out: Path,
+    is_written: bool = False,
+    is_quick: bool = False,
+    kubernetes_version: str | None = None,
+) -> Report:
+    """Check jobs, the objects and the files that come of them, and what has changed.
+
+    Args:
+        checked: the jobs.
+        against: the revision that is compared with.
+        out: the output folder.
+        is_written: whether the files are about to be written anyway, so that those on disk are no matter.
+        is_quick: whether a job is passed over, but for the checks above, where its file, its defaults and what was
+            rendered of it are as they are committed.
+        kubernetes_version: whose schemas the objects are held against; none where it is None.
+
+    Raises:
+        UsageError: there is no such revision, or no schemas of that version.
+        TfgenError: git or the disk fails, or a ledger cannot be read.
+    """
+    ObjectSchemas(kubernetes_version)  # so that an error is raised before all the work
+    whole = checked.whole
+    compared = compare(checked, against)
+    if is_quick:
+        whole = _changed(whole, compared, out, against)
+    seen = mapped(partial(_seen, kubernetes_version), whole)
+    renderings = tuple(each.rendering for each in seen)
+    problems = [*checked.problems, *compared.problems, *(problem for each in seen for problem in each.problems)]
+    notes = [*compared.notes]
+    if unknown := sorted({kind for each in seen for kind in each.unknown}):
+        notes.append(f"no schemas for {', '.join(unknown)}, so such objects are not held against one")
+    if whole:
+        plan = plan_write(out, renderings, upgrade=not is_written)
+        again = rerendered(compared.pairs, plan, against, is_written=is_written)
+        found = Drift((), ()) if is_written else drift(whole, plan)
+        problems += (*again.problems, *found.problems)
+        notes += (*again.notes, *found.notes)
+    return Report(in_order(problems), tuple(notes), len(compared.pairs), renderings)
+
+
+def _changed(documents: Sequence[Document], compared: Comparison, out: Path, against: str) -> tuple[Document, ...]:
+    """The jobs of which a file is another than the committed one, or that were never rendered."""
+    ledgers = read_ledgers(out)
+    paths = git.changed(out, against)
+    same = {pair.name for pair in compared.pairs if pair.before is pair.after}
+    untouched = {job for job in same & ledgers.keys() if paths.isdisjoint({ledger_path(job), *ledgers[job].files})}
+    return tuple(document for document in documents if name_of(document) not in untouched)
+
+
+class _Seen(Record):
+    """One job: what is wrong with its objects, the kinds that no schema is known of, and its files."""
+
+    problems: tuple[Problem, ...]
+    unknown: frozenset[str]
+    rendering: Rendering
+
+
+def _seen(kubernetes_version: str | None, document: Document) -> _Seen:
+    schemas = ObjectSchemas(kubernetes_version)
+    built = build(document.data)
+    problems = object_problems(document, built, schemas)
+    items = chain(built.base, *built.environments.values())
+    return _Seen(problems, schemas.unknown(items), render_document(document, built))

@@ -1,0 +1,228 @@
+"""Jobs into git: checked, rendered and committed, and pushed if asked.
+
+    commit_jobs([Path("jobs/mnist.yaml")], checked, out=Path("."))  ->  Outcome("1f0c...", "mnist: workers 4 -> 8", ...)
+
+What is committed of a job is what its ledger has, the ledger, and what the job was read from: its own file and the
+team's defaults. So a commit never has one without the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from tfgen.change.comparison import Pair, pairs
+from tfgen.check.files import drift
+from tfgen.check.jobs import Checked
+from tfgen.commands.check import Report, full_check
+from tfgen.commands.commit_message import commit_message, job_changes
+from tfgen.errors import TfgenError, UsageError
+from tfgen.git import read as git
+from tfgen.git.commit import (
+    Repository,
+    changed,
+    check_branch,
+    commit,
+    drop_branch,
+    open_repository,
+    start_branch,
+    would_change,
+)
+from tfgen.git.push import push, target
+from tfgen.gone import gone
+from tfgen.job.sources import no_job_below, removed_sources
+from tfgen.problems import Problem, has_errors
+from tfgen.real_path import real_path
+from tfgen.record import Record
+from tfgen.tree.ledger import Ledger, ledger_path, parse_ledger
+from tfgen.tree.plan import ConflictsError, Plan
+from tfgen.tree.write import apply, plan_write, read_ledgers
+
+
+class ProblemsError(TfgenError):
+    """The jobs have errors, so nothing was rendered or committed."""
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, problems: tuple[Problem, ...]) -> None:
+        super().__init__("nothing was committed: the jobs have errors")
+        self.problems = problems
+
+
+class Outcome(Record):
+    """What came of it.
+
+    Attributes:
+        commit: the id; empty where there was nothing to commit.
+        files: what it changes, from the repository's root.
+        branch: the branch that it is on.
+        pushed_to: REMOTE/BRANCH; empty where nothing was pushed.
+        notes: what the user should know.
+    """
+
+    commit: str
+    message: str
+    files: tuple[str, ...]
+    branch: str
+    pushed_to: str
+    problems: tuple[Problem, ...]
+    notes: tuple[str, ...]
+
+
+def commit_jobs(
+    jobs: Sequence[Path],
+    checked: Checked,
+    *,
+    out: Path,
+    message: str = "",
+    branch: str = "",
+    pushes: bool = False,
+) -> Outcome:
+    """Render the jobs and commit what comes of them, and nothing else.
+
+    Args:
+        jobs: the files and folders that were named.
+        checked: the jobs in them.
+        out: the output folder.
+        message: the commit's, in place of one in words of the jobs.
+        branch: a new branch for the commit.
+        pushes: whether to push it.
+
+    Raises:
+        ProblemsError: the jobs have errors.
+        UsageError: there is no git, repository, branch or remote for it.
+        RefusedError: something is under way in the repository, or a hook, the signing program or the remote refuses.
+        ConflictsError: a file was edited by hand.
+        TfgenError: git or the disk fails.
+    """
+    before = _opened(out, branch)
+    is_new = branch not in ("", before.branch)
+    to = target(before.replaced(branch=branch or before.branch)) if pushes else None
+    work = _work(jobs, checked, out)
+    if to and is_new and not _leads_to_a_commit(before, out, work):
+        raise UsageError(f"nothing has changed, so there is nothing for a branch {branch}")
+    apply(work.plan)
+
+    files = {pair.name: _files(before, out, pair) for pair in work.pairs}
+    wanted = changed(before, (path for paths in files.values() for path in paths))
+    repository = before
+    written = ""
+    if wanted:
+        message = message or commit_message(_changes(work.pairs, files, wanted))
+        repository, written = _committed(before, branch, wanted, message)
+    notes = list(work.report.notes)
+    if written and checked.documents and (drifted := _drift(checked, work.report, out)):
+        notes.append(f"a hook changed what was rendered: {drifted[0]}")
+    if is_new and not wanted:
+        to = None  # another process has committed it meanwhile, or a filter of git's makes no difference of it
+    if to:
+        push(repository, to)
+        written = written and git.resolved(repository.root)
+    return Outcome(
+        commit=written,
+        message=message,
+        files=tuple(wanted),
+        branch=repository.branch,
+        pushed_to=f"{to.remote}/{to.branch}" if to else "",
+        problems=work.report.problems,
+        notes=tuple(notes),
+    )
+
+
+class _Work(Record):
+    """What there is to do: the jobs beside what is committed of them, and what is to be written."""
+
+    report: Report
+    pairs: tuple[Pair, ...]
+    plan: Plan
+
+
+def _opened(out: Path, branch: str) -> Repository:
+    repository = open_repository(out)
+    if not (branch or repository.branch):
+        raise UsageError("no branch is checked out (a detached HEAD): name a new one by --branch")
+    if branch:
+        check_branch(repository, branch)
+    return repository
+
+
+def _work(jobs: Sequence[Path], checked: Checked, out: Path) -> _Work:
+    """Check the jobs, and decide what is to be written; nothing is."""
+    report = full_check(checked, against=git.HEAD, out=out, is_written=True)
+    if has_errors(report.problems):
+        raise ProblemsError(report.problems)
+    removed = removed_sources(jobs, git.HEAD)
+    found = pairs(checked, git.HEAD, removed).pairs
+    removals = gone(read_ledgers(out), jobs, {rendering.job for rendering in report.renderings}, removed)
+    if not (found or removals):
+        raise no_job_below(jobs)
+    plan = plan_write(out, [*report.renderings, *removals], upgrade=False)
+    if plan.conflicts:
+        raise ConflictsError(plan.conflicts)
+    return _Work(report, found, plan)
+
+
+def _leads_to_a_commit(repository: Repository, out: Path, work: _Work) -> bool:
+    """Whether git will have anything to commit once all is written."""
+    jobs = {pair.name for pair in work.pairs}
+    planned = [job.contents for job in work.plan.jobs if job.rendering.job in jobs]
+    texts = {out / path: text for contents in planned for path, text in contents.items()}
+    contents = {name: texts[path] for path, name in _from_root(repository, texts).items()}
+    others = {path for pair in work.pairs for path in _files(repository, out, pair)} - contents.keys()
+    return would_change(repository, contents) or bool(changed(repository, others))
+
+
+def _committed(before: Repository, branch: str, paths: Sequence[str], message: str) -> tuple[Repository, str]:
+    """Commit to the branch, which is made if it is a new one; gives it, and the commit's id."""
+    repository = start_branch(before, branch) if branch else before
+    try:
+        return repository, commit(repository, paths, message)
+    except BaseException:
+        drop_branch(before, repository)
+        raise
+
+
+def _drift(checked: Checked, report: Report, out: Path) -> tuple[Problem, ...]:
+    return drift(checked.documents, plan_write(out, report.renderings)).problems
+
+
+def _files(repository: Repository, out: Path, pair: Pair) -> set[str]:
+    """The files of a job, from the repository's root: those that it has, and those that it had and that are gone."""
+    ledger = f"{ledger_path(pair.name)}"
+    now = read_ledgers(out).get(pair.name)
+    was = _committed_ledger(out, ledger)
+    below = {ledger, *(now.paths() if now else ()), *(was.paths() if was else ())}
+    paths = {out / path for path in below if now is None or path in now.files or not (out / path).exists()}
+    paths.add(out / ledger)
+    for document in (pair.before, pair.after):
+        if document:
+            paths |= {Path(document.file), *([Path(document.under.file)] if document.under else [])}
+    return set(_from_root(repository, paths).values())
+
+
+def _committed_ledger(out: Path, path: str) -> Ledger | None:
+    content = git.committed(out / path)
+    return None if content is None else parse_ledger(path, content.decode("utf-8", errors="replace"))
+
+
+def _from_root(repository: Repository, paths: Iterable[Path]) -> dict[Path, str]:
+    """The paths from the root, without those of what is elsewhere: it is another repository's."""
+    root = real_path(repository.root)
+    # The file itself may be a link, which is what git has of it.
+    wholes = {path: real_path(path.parent) / path.name for path in paths}
+    return {path: whole.relative_to(root).as_posix() for path, whole in wholes.items() if whole.is_relative_to(root)}
+
+
+def _changes(found: Sequence[Pair], files: Mapping[str, set[str]], wanted: Sequence[str]) -> dict[str, list[str]]:
+    """By job, what is said of it: of the jobs of which a file changes."""
+    changes: dict[str, list[str]] = {}
+    for pair in found:
+        touched = files[pair.name] & {*wanted}
+        ledger_touched = any(path.endswith(ledger_path(pair.name)) for path in touched)
+        words = job_changes(pair)
+        if touched and (words or ledger_touched):
+            changes[pair.name] = words or ["rendered anew"]
+    if not changes:
+        changes = {pair.name: ["reworded"] for pair in found if files[pair.name] & {*wanted}}
+    return changes

@@ -1,0 +1,136 @@
+"""A commit's message in words of the jobs that it changes.
+
+mnist: workers 4 -> 8 in prod
+
+Change mnist and cifar
+
+- mnist: workers 4 -> 8 in prod, image 1.4.0 -> 1.5.0
+- cifar: new job
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from tfgen.change.comparison import Pair
+from tfgen.change.field_diff import NOTHING, FieldChange, FieldPath, field_changes
+from tfgen.job.facts import environments_of
+from tfgen.problems import shown
+from tfgen.schema import tunables
+from tfgen.schema.hints import either
+from tfgen.text.document import Document
+
+_SUBJECT: Final = 72
+"""Characters of a subject, as git's own documentation has it: https://git-scm.com/docs/git-commit#_discussion."""
+_BODY: Final = 20
+"""Changes of a job that are listed."""
+_LONGEST: Final = 40
+"""Characters of a value."""
+
+_TASKS: Final = {"chief": "chiefs", "ps": "ps", "worker": "workers", "evaluator": "evaluators"}
+
+
+def commit_message(changes: Mapping[str, Sequence[str]]) -> str:
+    """The whole message: a subject, and a body where that says more.
+
+    Args:
+        changes: by job, what `job_changes` says of it; at least one.
+    """
+    if len(changes) == 1:
+        ((name, words),) = changes.items()
+        subject = _fitting(f"{name}: ", words)
+        listed = "".join(f"- {line}\n" for line in _listed(words))
+        return subject + "\n" if subject == f"{name}: {', '.join(words)}" else f"{subject}\n\n{listed}"
+    subject = f"Change {either(list(changes), 'and')}"
+    if len(subject) > _SUBJECT:
+        subject = f"Change {len(changes)} jobs"
+    lines = (f"- {name}: {', '.join(_listed(words))}\n" for name, words in changes.items())
+    return f"{subject}\n\n{''.join(lines)}"
+
+
+def job_changes(pair: Pair) -> list[str]:
+    """What changes of a job, each in a few words; nothing where what it says is the same."""
+    if pair.before is None:
+        return ["new job"]
+    if pair.after is None:
+        return ["removed"]
+    return list(_changes(pair.before, pair.after))
+
+
+def _changes(before: Document, after: Document) -> Iterator[str]:
+    was: list[str | None] = [*environments_of(before)]
+    now: list[str | None] = [*environments_of(after)]
+    if not (was and now):
+        was, now = [None], [None]
+    yield from (f"new environment {name}" for name in now if name not in was)
+    yield from (f"environment {name} removed" for name in was if name not in now)
+    both = [name for name in now if name in was]
+    found: dict[tuple[str, str], tuple[FieldChange, list[str | None]]] = {}
+    for name in both:
+        for change in field_changes(_values(before, name), _values(after, name)):
+            key = (str(change.path), repr((change.before, change.after)))
+            found.setdefault(key, (change, []))[1].append(name)
+    for change, names in found.values():
+        where = "" if names == both else f" in {either([str(name) for name in names], 'and')}"
+        yield _words(change) + where
+
+
+def _values(document: Document, environment: str | None) -> dict[str, Any]:
+    """All that a job says in an environment, with the defaults of what may be tuned."""
+    spec = {key: value for key, value in document.data["spec"].items() if key != "environments"}
+    if environment is None:
+        return tunables.merge(spec, tunables.values(spec))
+    whole = document.data["spec"]
+    said = whole["environments"][environment]
+    return tunables.merge(tunables.merge(spec, said), tunables.environment_values(whole, environment))
+
+
+def _words(change: FieldChange) -> str:
+    match change.path.steps:
+        case ("roles", str(role), "replicas") if role in _TASKS:
+            return f"{_TASKS[role]} {_value(change.before)} -> {_value(change.after)}"
+        case ("enabled",) if False in (change.before, change.after):
+            return "retired" if change.after is False else "no longer retired"
+        case ("run",):
+            return f"run {change.after or 'without a name'}"
+        case (*above, "image"):
+            return f"{FieldPath((*above, 'image'))} {_images(change.before, change.after)}"
+    if change.before is NOTHING:
+        return f"{change.path} is new" if _is_tree(change.after) else f"{change.path} {_value(change.after)}"
+    if change.after is NOTHING:
+        return f"{change.path} removed"
+    if _is_tree(change.before) or _is_tree(change.after) or "" in (change.before, change.after):
+        return f"{change.path} changed" if change.after != "" else f"{change.path} unset"
+    return f"{change.path} {_value(change.before)} -> {_value(change.after)}"
+
+
+def _images(before: Any, after: Any) -> str:
+    """Two images; of those that differ in their tags alone, the tags."""
+    was, now = str(before or "none"), str(after or "none")
+    (repository, _, tag), (other, _, new) = was.rpartition(":"), now.rpartition(":")
+    return f"{tag} -> {new}" if repository and repository == other and "/" not in tag + new else f"{was} -> {now}"
+
+
+def _is_tree(value: Any) -> bool:
+    return isinstance(value, (Mapping, list))
+
+
+def _value(value: Any) -> str:
+    plain = isinstance(value, str) and value.isprintable() and " " not in value and len(value) <= _LONGEST
+    return str(value) if plain and value else "none" if value is NOTHING else shown(value, _LONGEST)
+
+
+def _fitting(head: str, words: Sequence[str]) -> str:
+    """As many of the words as a subject holds, and how many more there are."""
+    for number in range(len(words), 0, -1):
+        more = len(words) - number
+        subject = head + ", ".join(words[:number]) + (f" and {more} more" if more else "")
+        if len(subject) <= _SUBJECT:
+            return subject
+    return f"{head}{len(words)} change{'' if len(words) == 1 else 's'}"
+
+
+def _listed(words: Sequence[str]) -> list[str]:
+    more = len(words) - _BODY
+    return [*words[:_BODY], *([f"and {more} more changes"] if more > 0 else [])]

@@ -1,0 +1,171 @@
+"""What a key of job.yaml means: type, default, example and text, read off the job schema.
+
+    >>> print(explain("spec.roles.worker.replicas"), end="")
+    spec.roles.worker.replicas: an integer from 1 to 10000
+    Default: 1
+    Tunable: yes, a chart's user and each environment may set it
+    <BLANKLINE>
+      Number of tasks.
+    <BLANKLINE>
+    Example:
+    <BLANKLINE>
+      replicas: 4
+
+A path is said as in the file, with or without `spec.` in front, or as in a problem (`spec.tolerations[0].effect`,
+`spec.labels["example.com/team"]`). Any name does for an entry of a map by name (`spec.storage.NAME.claim`), and any
+number, or none, for a list's item (`spec.tolerations.effect`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import textwrap
+from typing import TYPE_CHECKING, NamedTuple
+
+from tfgen.errors import UsageError
+from tfgen.problems import shown
+from tfgen.schema import file as schema_file
+from tfgen.schema.file import entry, first_sentence, is_record
+from tfgen.schema.hints import choices, either, expected, hint_for_key, json_types, path_name
+from tfgen.text.yaml_text import dump
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tfgen.schema.file import Schema
+
+_WIDTH = 100
+
+
+class _Found(NamedTuple):
+    """A key of the schema: its path, its resolved node, and whether it is tunable."""
+
+    path: tuple[str, ...]
+    node: Schema
+    tunable: bool
+
+
+def explain(path: str) -> str:
+    """The explanation of one key, some lines of text; of the whole document for an empty path.
+
+    Raises:
+        UsageError: the schema knows no such key; the message has the nearest one.
+    """
+    schema = schema_file.load()
+    found = _Found((), schema, tunable=False)
+    for step in _steps(schema, path):
+        found = _inside(schema, found, step)
+    paragraphs = ["\n".join(_facts(found)), _indented(textwrap.fill(found.node["description"], _WIDTH))]
+    paragraphs += _examples(found)
+    paragraphs += _table(schema, found)
+    return "\n\n".join(paragraphs) + "\n"
+
+
+_STEP = re.compile(r"""\.?(?P<key>[^.\[\]"]+)|\[(?P<written>[0-9]+|"(?:[^"\\]|\\["\\])+")\]""")
+"""A part of a path, as `schema_words.path_name` writes it."""
+
+
+def _steps(schema: Schema, path: str) -> tuple[str | int, ...]:
+    found: list[str | int] = []
+    end = 0
+    while match := _STEP.match(path, end):
+        end = match.end()
+        found.append(match["key"] or json.loads(match["written"]))
+    if end != len(path) or path.startswith("."):
+        raise UsageError(f"{shown(path)} is no path; one is written as spec.tolerations[0].key")
+    steps = tuple(found)
+    spec = schema["properties"]["spec"]["properties"]
+    return ("spec", *steps) if steps and steps[0] in spec else steps
+
+
+def _inside(schema: Schema, found: _Found, step: str | int) -> _Found:
+    if isinstance(step, int):
+        if "items" not in found.node:
+            raise UsageError(f"{_name(found.path)} is no list, which {shown(step)} could be an item of")
+        return found
+    owner = _items(schema, found.node)
+    node = entry(schema, owner, step)
+    if node is None:
+        hint = hint_for_key(step, owner, schema, found.path) if is_record(owner) else ", which has no keys"
+        raise UsageError(f"unknown key {shown(step)} in {_name(found.path)}{hint}")
+    return _Found((*found.path, step), node, node.get("x-tunable", found.tunable))
+
+
+def _items(schema: Schema, node: Schema) -> Schema:
+    """A list's items in place of the list."""
+    while "items" in node and "properties" not in node and "additionalProperties" not in node:
+        node = entry(schema, node, 0) or {}
+    return node
+
+
+def _name(path: tuple[str, ...]) -> str:
+    return path_name(path) if path else "job.yaml"
+
+
+def _facts(found: _Found) -> Iterator[str]:
+    node = found.node
+    yield f"{_name(found.path)}: {_type(node)}"
+    if "x-pattern-says" in node and node.get("x-kind") != "quantity":
+        yield f"Allowed: {node['x-pattern-says']}"
+    if "oneOf" in node:
+        yield f"Exactly one of: {either(choices(node))}"
+    if "default" in node:
+        yield f"Default: {json.dumps(node['default'])}"
+    if _says_tunable(found):
+        yield f"Tunable: {_TUNABLE[found.tunable]}"
+
+
+_TUNABLE = {
+    True: "yes, a chart's user and each environment may set it",
+    False: "no, it is the same in every environment",
+}
+
+
+def _says_tunable(found: _Found) -> bool:
+    """Of a record its keys say it, and what an environment may say is tunable as a matter of course."""
+    return found.path[:1] == ("spec",) and found.path[1:2] != ("environments",) and not is_record(found.node)
+
+
+def _type(node: Schema) -> str:
+    if "const" in node:
+        return f"always {node['const']}"
+    return "a map by name" if json_types(node) == ["object"] and not is_record(node) else expected(node)
+
+
+def _examples(found: _Found) -> Iterator[str]:
+    for example in found.node.get("examples", ()):
+        text = dump({found.path[-1]: example} if found.path else example)
+        yield f"Example:\n\n{_indented(text.rstrip())}"
+
+
+def _table(schema: Schema, found: _Found) -> Iterator[str]:
+    """The keys of a mapping, or of each entry of a map or a list."""
+    owner, heading = found.node, "Keys:"
+    if not is_record(owner):
+        owner, heading = _entries(schema, owner), "Keys of each entry:"
+    rows = [("KEY", "TYPE", "DEFAULT", "TUNABLE", "")]
+    for key in owner.get("properties", ()):
+        key_found = _inside(schema, _Found(found.path, owner, found.tunable), key)
+        rows.append(_row(key_found, required=key in owner.get("required", ())))
+    if len(rows) > 1:
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+        body = "\n".join(lines)
+        yield f"{heading}\n\n{_indented(body)}"
+
+
+def _entries(schema: Schema, node: Schema) -> Schema:
+    """What each entry of a map by name, or each item of a list, is."""
+    return (_items(schema, node) if "items" in node else entry(schema, node, "")) or {}
+
+
+def _row(found: _Found, *, required: bool) -> tuple[str, str, str, str, str]:
+    node = found.node
+    default = json.dumps(node["default"]) if "default" in node else "required" if required else ""
+    tunable = ("no", "yes")[found.tunable] if _says_tunable(found) else ""
+    return (found.path[-1], "a quantity" if node.get("x-kind") else _type(node), default, tunable, first_sentence(node))
+
+
+def _indented(text: str) -> str:
+    return textwrap.indent(text, "  ")

@@ -1,0 +1,138 @@
+"""``tfgen rerun``: the name of the next run, put into job.yaml where the last one stands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from tfgen.errors import TfgenError, UsageError
+from tfgen.graph.objects.storage import WRITABLE
+from tfgen.job.facts import check_environment, environments_of
+from tfgen.problems import Problem
+from tfgen.record import Record
+from tfgen.schema import tunables
+from tfgen.text.document import Document, Path
+from tfgen.text.edit import with_values
+
+RULES: Final[Mapping[str, str]] = {
+    "not-fresh": "A run that is to begin anew finds what earlier ones wrote, since no volume has a folder for each.",
+}
+"""What `tfgen rerun` warns of."""
+
+FIRST: Final = "2"
+"""The run after the one without a name."""
+
+_LONGEST: Final = 20  # as the job schema has it
+_NUMBERED: Final = re.compile(r"(.*?)([0-9]+)")
+_JOB: Final[Path] = ("spec",)
+
+
+class Raised(Record):
+    """A run and the one after it: the job's, or that of an environment."""
+
+    environment: str | None
+    before: str
+    after: str
+
+
+class Rerun(Record):
+    """The new text of the file, and the runs that are raised in it."""
+
+    text: str
+    raised: tuple[Raised, ...]
+
+
+def next_run(run: str) -> str:
+    """The name after a run's: its last number raised by one, or one put behind it.
+
+    >>> next_run(""), next_run("2"), next_run("lr-9"), next_run("warm")
+    ('2', '3', 'lr-10', 'warm-2')
+
+    Raises:
+        TfgenError: the name would be too long.
+    """
+    numbered = _NUMBERED.fullmatch(run)
+    if numbered:
+        after = numbered[1] + str(int(numbered[2]) + 1).zfill(len(numbered[2]))
+    else:
+        after = f"{run}-{FIRST}" if run else FIRST
+    if len(after) > _LONGEST:
+        raise TfgenError(f"the run after {run!r} would be {after!r}, more than {_LONGEST} characters: name it yourself")
+    return after
+
+
+def rerun(text: str, document: Document, environment: str | None, *, resume: bool) -> Rerun:
+    """The file with the next run in it.
+
+    Args:
+        text: the file's text, as `job_text.read_text` gives it.
+        document: the job in it, which has no errors.
+        environment: the environment that is to run again; None for the job and all of them, where each that has a run
+            of its own gets the one after that.
+        resume: go on in the folder of the last run, instead of the new run's own.
+
+    Raises:
+        UsageError: the job has no such environment, or is retired there.
+        TfgenError: a run's next name is too long, or the job is so written that it cannot be put in.
+    """
+    spec, environments = document.data["spec"], environments_of(document)
+    if environment is not None:
+        check_environment(document, environment)
+        if not environments[environment].get("enabled", True):
+            path = (*_JOB, "environments", environment, "enabled")
+            line, column = document.value(path)
+            place = f"{document.source(path)}:{line}:{column}"
+            raise UsageError(f"{place}: retired in {environment} (enabled: false), so that no run would start there")
+    changes: dict[Path, dict[str, str]] = {}
+    raised = []
+    for name in (None, *environments) if environment is None else (environment,):
+        own, said, values = spec if name is None else environments[name], _said(spec, name), {}
+        before = said.get("run", "")
+        if name == environment or "run" in own:
+            raised.append(Raised(name, before, next_run(before)))
+            values["run"] = raised[-1].after
+        of_job = {**spec, **changes.get(_JOB, {})}
+        folder = (said.get("resumeFrom") or before or "1") if resume and _has_folders(said) else ""
+        if folder != own.get("resumeFrom", of_job.get("resumeFrom", "")):
+            values["resumeFrom"] = folder
+        if values:
+            changes[_JOB if name is None else (*_JOB, "environments", name)] = values
+    return Rerun(with_values(text, document, changes), tuple(raised))
+
+
+def not_fresh(document: Document, environment: str | None) -> Iterator[Problem]:
+    """What keeps a run from beginning anew: of an environment, or, without one, of the job and all that it has."""
+    spec = document.data["spec"]
+    for name in (environment,) if environment is not None else (None, *environments_of(document)):
+        said = _said(spec, name)
+        if not _has_folders(said):
+            yield _not_fresh(document, said)
+
+
+def _not_fresh(document: Document, said: Mapping[str, Any]) -> Problem:
+    for name, volume in said.get("storage", {}).items():
+        if not volume.get("readOnly") and any(source in volume for source in WRITABLE):
+            place: Path = (*_JOB, "storage", name)
+            message = (
+                f"all runs share storage.{name}, so that a fresh one finds what is there; add runs: Separate to it"
+            )
+            break
+    else:
+        place = _JOB
+        message = (
+            "no volume keeps what a run writes; if the program keeps it elsewhere, a fresh run finds that, "
+            "unless each has a folder by its name, which is in the variable TFGEN_RUN"
+        )
+    return Problem(document.source(place), document.key(place), message, "not-fresh", "warning")
+
+
+def _said(spec: Mapping[str, Any], environment: str | None) -> dict[str, Any]:
+    """What the job says, or what it says in one environment."""
+    job = {key: value for key, value in spec.items() if key != "environments"}
+    return job if environment is None else tunables.merge(job, spec["environments"][environment])
+
+
+def _has_folders(said: Mapping[str, Any]) -> bool:
+    """Whether a volume has a folder for each run; else every run finds what the last one left, and needs no word."""
+    return any(volume.get("runs") == "Separate" for volume in said.get("storage", {}).values())

@@ -1,0 +1,1 @@
+"""What git says, and what it is told. It knows nothing of jobs."""

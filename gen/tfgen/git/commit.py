@@ -1,0 +1,218 @@
+"""A commit of some files, and of no others: whatever else is staged or dirty stays as it is.
+
+    repository = open_repository(Path("."))
+    commit(repository, ["charts/mnist/Chart.yaml", ...], "mnist: workers 4 -> 8")
+
+The work is `git commit --only`: git itself keeps the index apart and locked, runs the hooks, signs, and puts the
+committed files, as the hooks left them, into the user's index.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar, Final
+
+from tfgen.errors import TfgenError, UsageError
+from tfgen.git import read as git
+from tfgen.git.read import Git
+from tfgen.real_path import real_path
+from tfgen.record import Record
+
+_UNDER_WAY: Final = {
+    "MERGE_HEAD": "a merge",
+    "CHERRY_PICK_HEAD": "a cherry-pick",
+    "REVERT_HEAD": "a revert",
+    "rebase-merge": "a rebase",
+    "rebase-apply": "a rebase, or git am,",
+}
+"""What git has in its folder while a person has something half done."""
+
+_ATTEMPTS: Final = 20
+_LONGEST_WAIT_S: Final = 30.0
+
+
+class RefusedError(TfgenError):
+    """The repository, its hooks or its remote do not let it be done."""
+
+    exit_code: ClassVar[int] = 1  # something for the user to mend, like a problem of the input's
+
+
+class Repository(Record):
+    """A repository with a working tree that is ready for a commit.
+
+    Attributes:
+        root: of the working tree.
+        branch: the branch that is checked out; empty on a detached HEAD.
+        head: the id of the last commit; empty where there is none yet.
+    """
+
+    root: Path
+    branch: str
+    head: str
+
+    def git(self, *arguments: str, stdin: bytes = b"", runs_hooks: bool = False) -> Git:
+        """A command at the root."""
+        return Git(self.root, arguments, stdin, runs_hooks)
+
+
+def open_repository(folder: Path) -> Repository:
+    """The repository around a folder, which need not exist yet.
+
+    Raises:
+        UsageError: there is no git, or no repository.
+        RefusedError: a merge, a rebase or the like is under way.
+        TfgenError: git fails.
+    """
+    if not git.is_installed():
+        raise UsageError("there is no git on the PATH, so nothing can be committed")
+    whole = real_path(folder)
+    folder = next(each for each in (whole, *whole.parents) if each.is_dir())
+    found = Git(folder, ("rev-parse", "--show-toplevel")).done()
+    if found.code:
+        if "not a git repository" in found.stderr:
+            raise UsageError(f"{folder}: no git repository is around it; git init makes one")
+        raise Git(folder, ("rev-parse", "--show-toplevel")).failure(found)
+    root = Path(os.fsdecode(found.stdout.rstrip(b"\n")))
+    state = Path(os.fsdecode(Git(root, ("rev-parse", "--absolute-git-dir")).output().rstrip(b"\n")))
+    for name, what in _UNDER_WAY.items():
+        if (state / name).exists():
+            raise RefusedError(f"{what} is under way in {root}: finish it or abort it first")
+    branch = Git(root, ("symbolic-ref", "--quiet", "--short", "HEAD")).done()
+    head = Git(root, ("rev-parse", "--verify", "--quiet", "HEAD")).done()
+    return Repository(root, _text(branch.stdout), _text(head.stdout))
+
+
+def changed(repository: Repository, paths: Iterable[str]) -> list[str]:
+    """Of some paths, those that a commit would change, sorted: git ignores the others, or has them as they are."""
+    wanted = sorted(set(paths))
+    ignored = _ignored(repository, wanted)
+    kept = [path for path in wanted if path not in ignored]
+    known = _listed(repository, ("ls-files", "-z", "--cached", "--others", "--"), kept)
+    if repository.head:
+        known |= _listed(repository, ("ls-tree", "-r", "-z", "--name-only", "--full-tree", "HEAD", "--"), kept)
+    status = ("status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--ignored=no", "--")
+    entries = repository.git(*status).output_of([path for path in kept if path in known])
+    return sorted(os.fsdecode(entry[3:]) for entry in entries.split(b"\0") if entry)
+
+
+def would_change(repository: Repository, contents: Mapping[str, str | None]) -> bool:
+    """Whether a commit would change any of some paths if they had these contents; None is for no file."""
+    kept = contents.keys() - _ignored(repository, sorted(contents))
+    committed = git.committed_files(repository.root / path for path in kept)
+    wanted = {repository.root / path: text.encode() for path in kept if (text := contents[path]) is not None}
+    return wanted != committed
+
+
+def commit(repository: Repository, paths: Sequence[str], message: str) -> str:
+    """Commit the files as they are on disk, those that are gone as removed, and give the commit's id.
+
+    Raises:
+        RefusedError: a hook, the signing program or git refuses; nothing is committed, and the index is as it was.
+    """
+    from_stdin = ("--pathspec-from-file=-", "--pathspec-file-nul")
+    tracked = _listed(repository, ("ls-files", "-z", "--cached", "--"), paths)
+    new = [path for path in paths if path not in tracked and (repository.root / path).is_file()]
+    try:
+        if new:  # git commits only what it knows of
+            _patiently(repository.git("add", "--intent-to-add", *from_stdin, stdin=_literal(new), runs_hooks=True))
+        # The message is no template: a line of it may begin with "#".
+        words = ("--quiet", "--cleanup=whitespace", f"--message={message}")
+        _patiently(repository.git("commit", "--only", *words, *from_stdin, stdin=_literal(paths), runs_hooks=True))
+    except BaseException:
+        if new:
+            unknown = b"".join(os.fsencode(path) + b"\0" for path in new)
+            repository.git("update-index", "--force-remove", "-z", "--stdin", stdin=unknown).done()
+        raise
+    # A hook may have changed a file and added it: git commits that, and leaves what was there before in the index.
+    made = repository.git("diff-tree", "--root", "--no-commit-id", "-r", "-z", "--name-only", "HEAD").output()
+    names = [os.fsdecode(name) for name in made.split(b"\0") if name]
+    if stale := _listed(repository, ("diff-index", "--cached", "-z", "--name-only", "HEAD", "--"), names):
+        _patiently(repository.git("reset", "--quiet", *from_stdin, stdin=_literal(sorted(stale)), runs_hooks=True))
+    return _text(repository.git("rev-parse", "HEAD").output())
+
+
+def check_branch(repository: Repository, name: str) -> None:
+    """See that `start_branch` can make a branch of this name, or need not.
+
+    Raises:
+        UsageError: it is no name for a branch, or there is such a branch, and another is checked out.
+    """
+    if name == repository.branch:
+        return
+    if repository.git("check-ref-format", "--branch", name).done().code or name.startswith("-"):
+        raise UsageError(f"{name!r} is no name for a branch")
+    if not repository.git("rev-parse", "--verify", "--quiet", f"refs/heads/{name}").done().code:
+        raise UsageError(f"there is a branch {name} already, and {repository.branch or 'none'} is checked out")
+
+
+def start_branch(repository: Repository, name: str) -> Repository:
+    """Make a branch of the last commit the one that is checked out; files and index stay as they are."""
+    if name == repository.branch:
+        return repository
+    if repository.head:
+        repository.git("branch", "--no-track", name, repository.head).output()
+    repository.git("symbolic-ref", "HEAD", f"refs/heads/{name}").output()
+    return repository.replaced(branch=name)
+
+
+def drop_branch(before: Repository, made: Repository) -> None:
+    """Undo `start_branch`: the branch has no commit of its own."""
+    if made.branch == before.branch:
+        return
+    if before.branch:
+        before.git("symbolic-ref", "HEAD", f"refs/heads/{before.branch}").done()
+    else:
+        before.git("update-ref", "--no-deref", "HEAD", before.head).done()
+    if before.head:
+        before.git("update-ref", "-d", f"refs/heads/{made.branch}", before.head).done()
+
+
+def wait(attempt: int, took_s: float = 0.05) -> None:
+    """Sleep for a random time, so that those who met do not meet again: the longer, the more attempts were lost.
+
+    Args:
+        attempt: how many attempts were lost before this one.
+        took_s: how long an attempt takes here, in seconds: two within that time meet.
+    """
+    time.sleep(random.uniform(0, min(_LONGEST_WAIT_S, took_s * 2 ** min(attempt, 4))))  # noqa: S311 - no secret
+
+
+def _patiently(command: Git) -> None:
+    """Run a command that needs the index; while another git has it, wait."""
+    for attempt in range(_ATTEMPTS):
+        done = command.done()
+        if not done.code:
+            return
+        if "index.lock" not in done.stderr and "cannot lock ref" not in done.stderr:
+            break
+        wait(attempt)
+    said = "\n".join(part for part in (done.stderr.strip(), os.fsdecode(done.stdout).strip()) if part)
+    raise RefusedError(f"git {command.arguments[0]} refused, and nothing is committed:\n{said or f'code {done.code}'}")
+
+
+def _ignored(repository: Repository, paths: Sequence[str]) -> set[str]:
+    names = b"".join(b"./" + os.fsencode(path) + b"\0" for path in paths)
+    # It knows no pathspecs, and refuses the option that says so.
+    command = repository.git("check-ignore", "-z", "--stdin", stdin=names, runs_hooks=True)
+    done = command.done()
+    if done.code not in (0, 1):  # 1: none is
+        raise command.failure(done)
+    return {os.fsdecode(name.removeprefix(b"./")) for name in done.stdout.split(b"\0") if name}
+
+
+def _listed(repository: Repository, arguments: tuple[str, ...], paths: Sequence[str]) -> set[str]:
+    """The names that a command prints of some paths."""
+    return {os.fsdecode(name) for name in repository.git(*arguments).output_of(paths).split(b"\0") if name}
+
+
+def _literal(paths: Sequence[str]) -> bytes:
+    """Pathspecs that are no patterns, one after the other."""
+    return b"".join(b":(literal)" + os.fsencode(path) + b"\0" for path in paths)
+
+
+def _text(printed: bytes) -> str:
+    return os.fsdecode(printed).strip()

@@ -1,0 +1,164 @@
+"""A push that goes on when somebody else was first: fetch, rebase, and again.
+
+    push(repository, target(repository))
+
+The rebase is made in a working tree of its own, a temporary one, so that what is dirty or staged in the user's is not
+in its way; the user's then follows as with a checkout. Commits are rebased by `git rebase`, so they are signed as the
+user has it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import tempfile
+import time
+from pathlib import Path
+from typing import Final
+
+from tfgen.errors import TfgenError, UsageError
+from tfgen.git.commit import RefusedError, Repository, wait
+from tfgen.record import Record
+from tfgen.tree.ledger import LEDGER_FOLDER
+
+ATTEMPTS: Final = 50
+"""Each attempt that is lost is another's commit that has landed."""
+
+# Of `git push --porcelain`: the remote is ahead, or another push had the ref's lock at this moment.
+_BEHIND: Final = re.compile(r"^!\t\S+\t\[rejected\]", re.MULTILINE)
+_BUSY: Final = re.compile(
+    r"^!\t\S+\t\[remote rejected\] \(.*(?:cannot lock ref|failed to update ref|incorrect old value|fetch first).*\)",
+    re.MULTILINE,
+)
+
+
+class Target(Record):
+    """Where a branch is pushed to: a remote and a branch there, and whether the branch knows it already."""
+
+    remote: str
+    branch: str
+    is_upstream: bool
+
+
+def target(repository: Repository) -> Target:
+    """The upstream of the branch, or a branch of the same name in the only remote, or in `origin`.
+
+    Raises:
+        UsageError: there is no remote, or several and none to prefer; or no branch is checked out.
+    """
+    branch = repository.branch
+    if not branch:
+        raise UsageError("no branch is checked out (a detached HEAD): name a new one by --branch")
+    remote, merge = _config(repository, f"branch.{branch}.remote"), _config(repository, f"branch.{branch}.merge")
+    if remote and merge and remote != ".":
+        return Target(remote, merge.removeprefix("refs/heads/"), is_upstream=True)
+    remotes = os.fsdecode(repository.git("remote").output()).split()
+    preferred = _config(repository, "remote.pushDefault") or ("origin" if "origin" in remotes else "")
+    if not preferred and len(remotes) != 1:
+        raise UsageError(
+            f"there is no remote to push {branch} to: git remote add origin URL"
+            if not remotes
+            else (f"there are several remotes, {', '.join(remotes)}: say which by git config remote.pushDefault NAME")
+        )
+    return Target(preferred or remotes[0], branch, is_upstream=False)
+
+
+def push(repository: Repository, to: Target) -> int:
+    """Push the branch that is checked out, over whatever has landed meanwhile; the number of rebases that it took.
+
+    Raises:
+        RefusedError: a hook or the remote refuses, the same files were changed there, or others were faster each
+            time. The commit stays in the local branch.
+    """
+    took_s = 0.0
+    for attempt in range(ATTEMPTS):
+        began = time.monotonic()
+        if attempt:
+            _rebase(repository, to)
+        ref = f"refs/heads/{repository.branch}:refs/heads/{to.branch}"
+        options = ("--porcelain", *(() if to.is_upstream else ("--set-upstream",)))
+        done = repository.git("push", *options, to.remote, ref, runs_hooks=True).done()
+        if not done.code:
+            return attempt
+        printed = os.fsdecode(done.stdout)
+        if not _BEHIND.search(printed) and not _BUSY.search(printed):
+            said = "\n".join(part for part in (done.stderr.strip(), printed.strip()) if part)
+            raise RefusedError(f"{to.remote} was not pushed to, and the commit stays in {repository.branch}:\n{said}")
+        took_s = max(took_s, time.monotonic() - began)
+        wait(attempt, took_s)
+    raise RefusedError(
+        f"{to.remote} had something new each of {ATTEMPTS} times; the commit stays in {repository.branch}: try again"
+    )
+
+
+def _rebase(repository: Repository, to: Target) -> None:
+    """Put the branch on top of what the remote has, if it is not."""
+    repository.git("fetch", "--quiet", to.remote, f"refs/heads/{to.branch}", runs_hooks=True).output()
+    theirs = os.fsdecode(repository.git("rev-parse", "--verify", "FETCH_HEAD").output()).strip()
+    ours = os.fsdecode(repository.git("rev-parse", "--verify", "HEAD").output()).strip()
+    if not repository.git("merge-base", "--is-ancestor", theirs, ours).done().code:
+        return
+    with tempfile.TemporaryDirectory(prefix="tfgen-rebase-") as folder:
+        tree = Path(folder) / "tree"
+        repository.git("worktree", "add", "--quiet", "--detach", str(tree), ours).output()
+        try:
+            rebased = _rebased(repository.replaced(root=tree), to, theirs)
+        finally:
+            repository.git("worktree", "remove", "--force", str(tree)).done()
+    # As a checkout does it: what is dirty is carried over, or in the way, and then nothing happens.
+    moved = repository.git("checkout", "--quiet", "-B", repository.branch, rebased, runs_hooks=True).done()
+    if moved.code:
+        raise RefusedError(
+            f"{to.remote} has changes in files that are dirty here, and the commit stays in {repository.branch}, not "
+            f"pushed:\n{moved.stderr.strip()}"
+        )
+
+
+def _rebased(temporary: Repository, to: Target, onto: str) -> str:
+    command = temporary.git("-c", "rebase.autoSquash=false", "rebase", "--quiet", onto)
+    done = command.done()
+    if done.code:
+        listed = temporary.git("diff", "--name-only", "--diff-filter=U", "-z").output()
+        conflicts = [os.fsdecode(name) for name in listed.split(b"\0") if name]
+        temporary.git("rebase", "--abort").done()
+        if not conflicts:
+            raise _failed(command.failure(done), temporary)
+        raise RefusedError(
+            f"{to.remote}/{to.branch} has another change of {_some(conflicts)}; the commit stays in "
+            f"{temporary.branch}, not pushed. To go on:\n{_way_on(to, conflicts)}"
+        )
+    return os.fsdecode(temporary.git("rev-parse", "HEAD").output()).strip()
+
+
+def _way_on(to: Target, conflicts: list[str]) -> str:
+    """What to type, a line a step.
+
+    What the others rendered is taken as it is, so that a render can tell it from what was edited by hand; and while the
+    rebase waits, HEAD is theirs, so that the check sees a change of their run.
+    """
+    roots = sorted({name.partition(f"{LEDGER_FOLDER}/")[0] for name in conflicts if f"/{LEDGER_FOLDER}/" in f"/{name}"})
+    rendered = shlex.join(f":/{root}{folder}" for root in roots for folder in (LEDGER_FOLDER, "charts", "overlays"))
+    steps = [
+        f"git pull --rebase {shlex.join((to.remote, to.branch))}",
+        *([f"git restore --source HEAD --staged --worktree {rendered}  # theirs, for now"] if rendered else []),
+        "# in each file of yours that git has marked: keep one side, or what is right of both",
+        "tfgen render JOB... && tfgen check JOB...  # where that asks for a new run: tfgen rerun JOB, and again",
+        f"git add JOB... {rendered}".rstrip(),
+        "git rebase --continue",
+        "tfgen commit JOB... --push",
+    ]
+    return "\n".join(f"  {step}" for step in steps)
+
+
+def _failed(error: TfgenError, temporary: Repository) -> RefusedError:
+    return RefusedError(f"the rebase failed, and the commit stays in {temporary.branch}, not pushed: {error}")
+
+
+def _some(names: list[str], most: int = 3) -> str:
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more files" if more > 0 else "")
+
+
+def _config(repository: Repository, key: str) -> str:
+    return os.fsdecode(repository.git("config", "--get", key).done().stdout).strip()

@@ -1,0 +1,117 @@
+"""Code that the image does not have: fetched from git by an init container, or kept in a ConfigMap.
+
+    code: {git: {repository: https://git.example.com/ml/train.git, revision: v1.4.0, folder: training}}
+
+puts the content of ``training`` read-only at /code of the main container. git-sync fetches it, whose flags are in
+https://github.com/kubernetes/git-sync/blob/v4.4.0/README.md#manual: it checks the commit out into a folder named after
+its hash, and makes a relative link to that, which the kubelet follows when it mounts the path below it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from tfgen.graph.holes import Node, Text
+from tfgen.graph.objects import labels, names, security
+from tfgen.graph.objects.storage import TMP
+from tfgen.graph.objects.values import value
+from tfgen.job.training_job import FileCode, GitCode, Structure
+
+VOLUME: Final = "tfgen-code"
+SECRET_VOLUME: Final = "tfgen-git-secret"  # noqa: S105 - a volume's name
+CONTAINER: Final = "fetch-code"
+
+_ROOT: Final = "/git"
+_LINK: Final = "current"
+_SECRET_ROOT: Final = "/etc/git-secret"  # noqa: S105 - a path; git-sync looks for known_hosts there
+
+# The image's own user: ssh fails for one that /etc/passwd does not have. Others may read what it writes.
+_USER: Final = 65533
+
+# As much as said for both, or a pod of the class Guaranteed would be Burstable, and evicted sooner.
+_RESOURCES: Final[Mapping[str, Node]] = {"cpu": "500m", "memory": "512Mi"}
+
+
+def init_containers(structure: Structure) -> list[dict[str, Any]]:
+    """What runs in every pod before the user's own init containers."""
+    return [_fetch(structure, structure.code)] if isinstance(structure.code, GitCode) else []
+
+
+def volumes(structure: Structure) -> list[dict[str, Any]]:
+    """The pod's volumes."""
+    match structure.code:
+        case FileCode(files=files):
+            return [{"name": VOLUME, "configMap": {"name": names.code(_digest(files))}}]
+        case GitCode(secret=secret) as git:
+            # 0440: with fsGroup set, the files belong to root and to the group that git-sync is in.
+            key = {"name": SECRET_VOLUME, "secret": {"secretName": secret, "defaultMode": 0o440}}
+            return [{"name": VOLUME, "emptyDir": {}}, *([key] if git.is_ssh and secret else [])]
+    return []
+
+
+def mounts(structure: Structure) -> list[dict[str, Any]]:
+    """The main container's mounts."""
+    mount = {"name": VOLUME, "mountPath": value("code.mountPath")}
+    match structure.code:
+        case FileCode():
+            return [{**mount, "readOnly": True}]
+        case GitCode(folder=folder):
+            return [{**mount, "subPath": f"{_LINK}/{folder}" if folder else _LINK, "readOnly": True}]
+    return []
+
+
+def config_map(code: FileCode) -> Node:
+    """The ConfigMap of the files. Its name has their digest, since a task that is started again must find the same."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": labels.metadata(names.code(_digest(code.files)), annotations=labels.BEFORE_PODS),
+        "immutable": True,
+        "data": dict(sorted(code.files.items())),
+    }
+
+
+def _digest(files: Mapping[str, str]) -> str:
+    return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()[:10]
+
+
+def _fetch(structure: Structure, git: GitCode) -> dict[str, Any]:
+    ssh = [f"--ssh-key-file={_SECRET_ROOT}/ssh-privatekey"] if git.is_ssh else []
+    key = [{"name": SECRET_VOLUME, "mountPath": _SECRET_ROOT, "readOnly": True}] if git.is_ssh and git.secret else []
+    return {
+        "name": CONTAINER,
+        "image": value("code.git.image"),
+        "args": [
+            f"--repo={git.repository}",
+            Text(("--ref=", value("code.git.revision"))),
+            f"--root={_ROOT}",
+            f"--link={_LINK}",
+            "--one-time",
+            "--git-gc=off",
+            "--sync-timeout=10m",
+            # Ten tries, ten seconds apart: where pods are not restarted, each failure of this counts as the task's.
+            "--max-failures=10",
+            *ssh,
+        ],
+        "env": [{"name": "HOME", "value": "/tmp"}, *_login(git)],  # noqa: S108 - a path in the pod
+        "resources": {"requests": _RESOURCES, "limits": _RESOURCES},
+        "securityContext": {**security.of_container(structure.profile), "runAsUser": _USER},
+        "volumeMounts": [
+            {"name": TMP, "mountPath": "/tmp"},  # noqa: S108 - a path in the pod
+            {"name": VOLUME, "mountPath": _ROOT},
+            *key,
+        ],
+    }
+
+
+def _login(git: GitCode) -> list[Node]:
+    """The keys of a Secret of type kubernetes.io/basic-auth, in variables, which are in no process list."""
+    if git.is_ssh or not git.secret:
+        return []
+    keys = {"GITSYNC_USERNAME": "username", "GITSYNC_PASSWORD": "password"}
+    return [
+        {"name": name, "valueFrom": {"secretKeyRef": {"name": git.secret, "key": key}}} for name, key in keys.items()
+    ]

@@ -1,0 +1,60 @@
+"""What ``helm test`` runs: a pod of the run that connects to each of its tasks."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tfgen.graph.holes import Node, Splice, given
+from tfgen.graph.objects import config_map, labels, names, security
+from tfgen.graph.objects.values import of_role, value
+from tfgen.job.training_job import Structure
+
+_PROGRAM: Final = """\
+import json, os, socket
+
+for role, hosts in json.loads(os.environ["TF_CLUSTER"]).items():
+    for host in hosts:
+        name, port = host.rsplit(":", 1)
+        socket.create_connection((name, int(port)), timeout=10).close()
+        print(role, host, "answers")
+"""
+
+
+def connection_test(structure: Structure) -> Node:
+    """The test's Pod, in the first role's image; as one of the run's own pods, or the network policy would stop it."""
+    role = structure.roles[0].name
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": names.connection_test(),
+            "labels": {Splice("selector"): labels.run_selector(), labels.NAME: names.CHART},
+            "annotations": {
+                labels.HOOK: "test",
+                labels.HOOK_DELETE: "before-hook-creation,hook-succeeded",
+            },
+        },
+        "spec": {
+            "restartPolicy": "Never",
+            "automountServiceAccountToken": False,
+            "enableServiceLinks": False,
+            "securityContext": security.of_pod(structure.profile),
+            "imagePullSecrets": value("imagePullSecrets"),
+            "containers": [
+                {
+                    "name": "connect",
+                    "image": of_role(role, "image"),
+                    "imagePullPolicy": given(of_role(role, "imagePullPolicy")),
+                    "command": ["python3", "-c", _PROGRAM],
+                    "env": [
+                        {
+                            "name": "TF_CLUSTER",
+                            "valueFrom": {"configMapKeyRef": {"name": names.RUN, "key": config_map.CLUSTER}},
+                        }
+                    ],
+                    "resources": {"requests": {"cpu": "50m", "memory": "64Mi"}, "limits": {"memory": "64Mi"}},
+                    "securityContext": security.of_container(structure.profile),
+                }
+            ],
+        },
+    }

@@ -1,0 +1,56 @@
+"""What keeps node drains off the tasks of a run, a PodDisruptionBudget for each role; and what a drained task counts.
+
+    StatefulSet -> maxUnavailable: 0
+    Job         -> minAvailable: 4, all of its tasks
+
+Of pods whose controller cannot be scaled, as a Job's, the disruption controller takes an integer ``minAvailable``
+alone: https://kubernetes.io/docs/tasks/run-application/configure-pdb/#arbitrary-controllers-and-selectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from tfgen.graph.holes import Node, When
+from tfgen.graph.objects import cluster_spec, labels, names
+from tfgen.graph.objects.values import value
+from tfgen.job.training_job import Role, Structure
+
+# A pod that its node or the scheduler takes away is no failure of its program.
+IGNORE_DISRUPTIONS: Final[Node] = {
+    "rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]
+}
+
+
+def budgets(structure: Structure, is_scalable: Callable[[Role], bool]) -> tuple[Node, ...]:
+    """The budgets of the roles that train: an evaluator loses nothing, and the finisher may always be moved.
+
+    Args:
+        structure: the job.
+        is_scalable: whether the controller of a role's pods can be scaled.
+    """
+    return tuple(_budget(role, is_scalable(role)) for role in structure.roles if role.name != "evaluator")
+
+
+def _budget(role: Role, is_scalable: bool) -> Node:
+    bound: dict[str, Node] = (
+        {"maxUnavailable": value("podDisruptionBudget.maxUnavailable")}
+        if is_scalable
+        else {"minAvailable": cluster_spec.replicas(role.name)}
+    )
+    return When(
+        value("podDisruptionBudget.enabled"),
+        {
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
+            "metadata": labels.metadata(names.workload(role.name), role.name),
+            "spec": {
+                **bound,
+                "selector": {"matchLabels": labels.role_selector(role.name)},
+                # A task that does not serve yet, or no longer, has nothing to lose, and must not hold a node:
+                # https://kubernetes.io/docs/tasks/run-application/configure-pdb/#unhealthy-pod-eviction-policy
+                "unhealthyPodEvictionPolicy": "AlwaysAllow",
+            },
+        },
+    )

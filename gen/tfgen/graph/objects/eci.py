@@ -1,0 +1,119 @@
+"""Alibaba Cloud's Elastic Container Instance: what a pod says to run as one, and the cache of its images.
+
+    cloud: {eci: {gpuType: P4, imageCache: {make: {size: 40}}}}
+
+A pod says it by annotations, which are read when it is made and never again. Annotations:
+https://www.alibabacloud.com/help/en/eci/user-guide/pod-annotations; ways to ECI:
+https://www.alibabacloud.com/help/en/ack/ack-managed-and-ack-dedicated/user-guide/comparison-and-introduction-of-virtual-node-scheduling-scheme-ack;
+the cache: https://www.alibabacloud.com/help/en/eci/user-guide/use-imagecache-to-accelerate-the-creation-of-pods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from tfgen.graph.holes import AllOf, Equal, Hole, Join, Node, When, given
+from tfgen.graph.objects import labels, names
+from tfgen.graph.objects.values import value
+from tfgen.job.training_job import GitCode, Structure
+
+_WAY: Final = "cloud.eci.way"
+
+
+def _enabled() -> Hole:
+    return value("cloud.eci.enabled")
+
+
+def pod_annotations(structure: Structure) -> Mapping[str, Node]:
+    """What the pods of the tasks say of the instance that they want."""
+    if not structure.eci:
+        return {}
+    texts = {
+        "gpu-type": "gpuType",
+        "gpu-driver-version": "gpuDriverVersion",
+        "instance-family": "instanceFamily",
+        "spot-strategy": "spot.strategy",
+        "spot-price-limit": "spot.priceLimit",
+        "schedule-strategy": "vSwitchStrategy",
+        "security-group": "securityGroup",
+        "ram-role-name": "ramRole",
+        "extra-ephemeral-storage": "ephemeralStorage",
+        "image-snapshot-id": "imageCache.id",
+    }
+    lists = {"use-specs": "specs", "vswitch": "vSwitches"}
+    said: dict[str, Node] = {
+        **{labels.ECI_PREFIX + key: given(value(f"cloud.eci.{path}")) for key, path in texts.items()},
+        **{labels.ECI_PREFIX + key: _joined(f"cloud.eci.{path}") for key, path in lists.items()},
+        f"{labels.ECI_PREFIX}image-cache": When(value("cloud.eci.imageCache.match"), "true"),
+    }
+    return {key: When(_enabled(), said[key]) for key in sorted(said)}
+
+
+def _joined(path: str) -> Node:
+    return When(value(path), Join(value(path)))
+
+
+def pod_labels(structure: Structure) -> Mapping[str, Node]:
+    """The label by which Alibaba's webhook sends a pod to ECI, past every other rule of where it runs."""
+    return {labels.ECI: When(_goes("Label"), "true")} if structure.eci else {}
+
+
+def node_selector(structure: Structure) -> Mapping[str | Hole, Node]:
+    """What makes a scheduler send it there: the label of the virtual nodes."""
+    if not structure.eci:
+        return {}
+    return {
+        "type": When(_goes("VirtualNode"), "virtual-kubelet"),
+        "k8s.aliyun.com/vnode": When(_goes("VNode"), "true"),
+    }
+
+
+def tolerations(structure: Structure) -> tuple[Node, ...]:
+    """And their taint."""
+    if not structure.eci:
+        return ()
+    virtual = {"key": "virtual-kubelet.io/provider", "operator": "Equal", "value": "alibabacloud"}
+    vnode = {"key": "k8s.aliyun.com/vnode", "operator": "Equal", "value": "true"}
+    return (
+        When(_goes("VirtualNode"), {**virtual, "effect": "NoSchedule"}),
+        When(_goes("VNode"), {**vnode, "effect": "NoSchedule"}),
+    )
+
+
+def _goes(way: str) -> Hole:
+    return AllOf((_enabled(), Equal(value(_WAY), way)))
+
+
+def image_cache(structure: Structure) -> Node:
+    """The cache of the images of the tasks' pods. It belongs to the cluster and to the job, not to a run."""
+    tunable = [value("image"), *(value(f"roles.{role.name}.image") for role in structure.roles)]
+    if isinstance(structure.code, GitCode):
+        tunable.append(value("code.git.image"))
+    made = "cloud.eci.imageCache.make"
+    cache: Node = {
+        "apiVersion": "eci.alibabacloud.com/v1",
+        "kind": "ImageCache",
+        "metadata": labels.metadata(
+            names.JOB,
+            annotations={**labels.BEFORE_PODS, labels.CACHE_REUSE: "true"},
+        ),
+        "spec": {
+            "images": [*(When(image, image) for image in tunable), *_beside(structure)],
+            "imagePullSecrets": value(f"{made}.pullSecrets"),
+            "imageCacheSize": value(f"{made}.size"),
+            "retentionDays": given(value(f"{made}.retentionDays")),
+        },
+    }
+    return When(_enabled(), cache)
+
+
+def _beside(structure: Structure) -> list[str]:
+    """The images of what runs beside the tasks, each once."""
+    templates = (structure.pod_template, *(role.pod_template for role in structure.roles))
+    specs = [template.get("spec") or {} for template in templates]
+    containers = [
+        *(each for role in structure.roles for each in (*role.init_containers, *role.sidecars)),
+        *(each for spec in specs for key in ("initContainers", "containers") for each in spec.get(key) or ()),
+    ]
+    return list(dict.fromkeys(each["image"] for each in containers if each.get("image")))

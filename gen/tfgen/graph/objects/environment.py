@@ -1,0 +1,76 @@
+"""The main container's environment variables.
+
+Kubernetes expands ``$(X)`` only from variables that stand before it in the list, so the order is: tfgen's own, then
+the user's without a reference, then those with one, each by name.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tfgen.graph.holes import AllOf, Bound, Contains, Default, Each, IsMap, Merged, Node, Not, NotEmpty, When
+from tfgen.graph.objects import cluster_spec, config_map, names, resources, storage
+from tfgen.graph.objects.values import own, value
+from tfgen.job.training_job import RoleName, Structure
+
+ENV: Final = Bound("env", "map")
+
+# TensorFlow's two thread pools and oneDNN's: each takes all cores of the node, whatever the CPU limit says.
+_THREADS: Final = ("OMP_NUM_THREADS", "TF_NUM_INTEROP_THREADS", "TF_NUM_INTRAOP_THREADS")
+
+_ITEM: Final = Bound("value")
+_EXPANDS: Final = Contains(_ITEM, "$(")
+_LITERAL: Final = {"name": Bound("name"), "value": _ITEM}
+_REFERENCE: Final = {"name": Bound("name"), "valueFrom": NotEmpty(Bound("value", "map"))}
+
+
+def env(role: RoleName) -> Merged:
+    """What `ENV` is bound to: what tfgen sets unless the user does, under the job's variables and the role's."""
+    defaults: dict[str, Node] = {
+        "HOME": "/tmp",  # noqa: S108 - the pod's own emptyDir, not this machine's
+        # TensorFlow's GPU images say "all", so without this a ps would take memory of every GPU of its node.
+        "NVIDIA_VISIBLE_DEVICES": When(Not(resources.has_gpus(role)), "void"),
+        **{name: When(resources.CPU_LIMIT, {"resourceFieldRef": {"resource": "limits.cpu"}}) for name in _THREADS},
+    }
+    return Merged((defaults, value("env"), own(role, "env")), flat=False)
+
+
+def variables(structure: Structure, role: RoleName, *, index_label: str, told: bool) -> list[Node]:
+    """The variables of a role's main container.
+
+    Args:
+        structure: the job.
+        role: whose container it is.
+        index_label: the label in which the pod's controller puts its index.
+        told: whether these variables tell the task of its cluster.
+    """
+    return [
+        *(_cluster(structure, role, index_label) if told else []),
+        *run(),
+        Each(ENV, When(IsMap(_ITEM), _REFERENCE, When(Not(_EXPANDS), _LITERAL))),
+        Each(ENV, When(AllOf((Not(IsMap(_ITEM)), _EXPANDS)), _LITERAL)),
+    ]
+
+
+def run() -> list[Node]:
+    """What tells a task of its run, and of the run whose folder it works in."""
+    return [{"name": "TFGEN_RUN", "value": value("run")}, {"name": storage.RUN_FOLDER, "value": run_folder()}]
+
+
+def run_folder() -> Default:
+    """The name of the run's folder on a volume where runs have separate ones."""
+    return Default(value("resumeFrom"), Default(value("run"), "1"))
+
+
+def _cluster(structure: Structure, role: RoleName, index_label: str) -> list[Node]:
+    """What tells a task of its cluster. Kubernetes puts the earlier variables into the last."""
+    key = config_map.EVALUATOR_CLUSTER if role == "evaluator" else config_map.CLUSTER
+    references = {"TF_CLUSTER": key}
+    if structure.legacy_flags:
+        references |= {"PS_HOSTS": config_map.PS_HOSTS, "WORKER_HOSTS": config_map.WORKER_HOSTS}
+    variables: list[Node] = [
+        {"name": "TASK_INDEX", "valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{index_label}']"}}}
+    ]
+    for name, key in references.items():
+        variables.append({"name": name, "valueFrom": {"configMapKeyRef": {"name": names.RUN, "key": key}}})
+    return [*variables, {"name": "TF_CONFIG", "value": cluster_spec.tf_config(role)}]

@@ -1,0 +1,177 @@
+"""The finisher: the small Job that releases the rest of a run once the Job that ends it has ended.
+
+    finisher(structure, Plan(ends="chief", scale=("ps", "worker"), suspend=("evaluator",)))
+      ->  ServiceAccount, Role, RoleBinding, ConfigMap and Job, in the order in which they are to be applied
+
+The program itself is `tfgen.graph.programs.finisher`. It runs beside the training, on the default scheduler, holds no GPU
+and no place in the gang, and is made anew whatever ends it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import Final
+
+from tfgen.graph import programs
+from tfgen.graph.holes import Default, Let, Merged, Node, Splice, Text, When, given
+from tfgen.graph.objects import disruption, labels, names, placement, rbac, security
+from tfgen.graph.objects.values import of_role, value
+from tfgen.job.training_job import RoleName, Structure
+from tfgen.record import Record
+
+ROLE: Final = "finisher"  # the pod's role label, by which a network policy lets it through to the API server
+FOLDER: Final = "/finisher"
+FILE: Final = "finisher.py"
+
+# Tries without a success in between. A new one comes after ten minutes at most, so that these last for months.
+BACKOFF_LIMIT: Final = 10_000
+
+_PROGRAM: Final = programs.text("finisher")
+_DIGEST: Final = hashlib.sha256(_PROGRAM.encode()).hexdigest()[:8]
+_START_DEADLINE: Final = value("startDeadline")
+
+
+class Plan(Record):
+    """What ends a run, and what is released then.
+
+    Attributes:
+        ends: the role whose Job ends the run.
+        scale: the roles that are StatefulSets, to be scaled to 0.
+        suspend: the roles that are Jobs, to be suspended; the evaluator after its grace.
+        deployments: the names of Deployments to be scaled to 0, each a name or `When(test, name)`.
+    """
+
+    ends: RoleName
+    scale: tuple[RoleName, ...] = ()
+    suspend: tuple[RoleName, ...] = ()
+    deployments: tuple[Node, ...] = ()
+
+
+def finisher(structure: Structure, plan: Plan) -> tuple[Node, ...]:
+    """All objects of the finisher, in the order in which they are to be applied."""
+    return (*rbac.objects(names.finisher(), rules(plan)), config_map(), job(structure, plan))
+
+
+def rules(plan: Plan) -> list[Node]:
+    """What the program needs, and no more: each rule is one resource, its objects by name.
+
+    No rule may be without names, because such a one grants all objects; so a rule goes with its last name.
+    https://kubernetes.io/docs/reference/access-authn-authz/rbac/#referring-to-resources
+    """
+    # A watch whose field selector is the name is authorised by the name. The patches are the note that the Job has
+    # started, and its suspension where it has not in time.
+    ends: list[Node] = ["get", "watch", When(_START_DEADLINE, "patch")]
+    made: list[Node] = [_rule("batch", "jobs", [names.workload(plan.ends)], ends)]
+    if plan.suspend:
+        made.append(_rule("batch", "jobs", [names.workload(name) for name in plan.suspend], ["get", "patch"]))
+    if plan.scale:
+        made.append(_rule("apps", "statefulsets/scale", [names.workload(name) for name in plan.scale], ["patch"]))
+    made += [
+        _where(name, lambda name: _rule("apps", "deployments/scale", [name], ["patch"])) for name in plan.deployments
+    ]
+    return made
+
+
+def _rule(group: str, resource: str, resource_names: list[Node], verbs: list[Node]) -> Node:
+    return {"apiGroups": [group], "resources": [resource], "resourceNames": resource_names, "verbs": verbs}
+
+
+def _where(name: Node, make: Callable[[Node], Node]) -> Node:
+    """What is made of a name, under the condition of the name."""
+    return When(name.test, make(name.then)) if isinstance(name, When) else make(name)
+
+
+def config_map() -> Node:
+    """The program."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": labels.metadata(names.finisher_program(_DIGEST), annotations=labels.BEFORE_PODS),
+        "immutable": True,
+        "data": {FILE: _PROGRAM},
+    }
+
+
+def job(structure: Structure, plan: Plan) -> Node:
+    """The Job: never given up for its time or its tries, nor for what its node or the scheduler does to its pod."""
+    made: Node = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": labels.metadata(names.finisher()),
+        "spec": {
+            "completions": 1,
+            "backoffLimit": BACKOFF_LIMIT,
+            "podReplacementPolicy": "Failed",
+            "podFailurePolicy": disruption.IGNORE_DISRUPTIONS,
+            "template": {"metadata": _pod_metadata(), "spec": _pod(structure, plan)},
+        },
+    }
+    for name, expression in (
+        (labels.POD_ANNOTATIONS.name, Merged(({labels.LINKERD_INJECT: "disabled"}, value("annotations")))),
+        (labels.POD_LABELS.name, Merged(({labels.ISTIO_INJECT: "false"}, value("labels")))),
+    ):
+        made = Let(name, expression, made)
+    return made
+
+
+def _pod_metadata() -> Node:
+    """The pod's metadata. It says nothing on evictions: it may be moved at any time."""
+    return {
+        "labels": {
+            Splice("selector"): labels.run_selector(),
+            labels.ROLE: ROLE,
+            labels.NAME: names.CHART,
+            labels.INSTANCE: names.RELEASE,
+            labels.COMPONENT: ROLE,
+            Splice("labels"): labels.POD_LABELS,
+        },
+        "annotations": labels.POD_ANNOTATIONS,
+    }
+
+
+def _pod(structure: Structure, plan: Plan) -> Node:
+    """The pod. Its image is the training's, so it must find the training's nodes, and their taints."""
+    return {
+        "priorityClassName": given(value("priorityClassName")),
+        "serviceAccountName": names.finisher(),
+        "automountServiceAccountToken": True,
+        "enableServiceLinks": False,
+        "restartPolicy": "Never",
+        "securityContext": security.of_pod(structure.profile),
+        "nodeSelector": value("nodeSelector"),
+        "tolerations": placement.job_tolerations(),
+        "imagePullSecrets": value("imagePullSecrets"),
+        "containers": [
+            {
+                "name": ROLE,
+                "image": Default(value("completion.image"), of_role(plan.ends, "image")),
+                "imagePullPolicy": given(of_role(plan.ends, "imagePullPolicy")),
+                # Isolated: no variable and no module of the image comes between the program and the library.
+                "command": ["python3", "-I", "-u", f"{FOLDER}/{FILE}"],
+                "args": _arguments(plan),
+                "env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}],
+                "resources": {
+                    "requests": {"cpu": "50m", "memory": "64Mi"},
+                    "limits": {"cpu": "500m", "memory": "128Mi"},
+                },
+                "securityContext": security.of_container(structure.profile),
+                "volumeMounts": [{"name": ROLE, "mountPath": FOLDER, "readOnly": True}],
+            }
+        ],
+        "volumes": [{"name": ROLE, "configMap": {"name": names.finisher_program(_DIGEST)}}],
+    }
+
+
+def _arguments(plan: Plan) -> list[Node]:
+    """The program's arguments, each in one word."""
+    grace = Text(("--grace-for=", names.workload("evaluator"), "=", value("completion.evaluatorGrace")))
+    return [
+        Text(("--ends=", names.workload(plan.ends))),
+        *(Text(("--scale=statefulsets/", names.workload(name))) for name in plan.scale),
+        *(_where(name, lambda name: Text(("--scale=deployments/", name))) for name in plan.deployments),
+        *(Text(("--suspend=", names.workload(name))) for name in plan.suspend),
+        *([grace] if "evaluator" in plan.suspend else []),
+        Text(("--on-failure=", value("completion.onFailure"))),
+        When(_START_DEADLINE, Text(("--start-deadline=", _START_DEADLINE))),
+    ]

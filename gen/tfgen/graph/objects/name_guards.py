@@ -1,0 +1,55 @@
+"""Guards of the names that a workload kind builds, each of its own length."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tfgen.graph.holes import Greater, Guard, Length, Node, Sum, Text
+from tfgen.graph.objects import cluster_spec, names
+from tfgen.graph.objects.cluster_spec import PodName
+from tfgen.job.training_job import Role, RoleName, Structure
+
+
+def short_stateful_sets(roles: Iterable[Role]) -> list[Guard]:
+    """That the longest of the StatefulSets' names can make pods."""
+    return [_short_stateful_set(role) for role in sorted((role.name for role in roles), key=len)[-1:]]
+
+
+def short_hosts(structure: Structure, pod: PodName) -> list[Guard]:
+    """That the last pod of each role has a name that a host, and the label that repeats it, may have."""
+    return [short_host(pod(role.name, Sum((cluster_spec.replicas(role.name), -1)))) for role in structure.roles]
+
+
+def short_finisher() -> Guard:
+    """That the finisher may name its pods by a label. Of a job that has workers, a host's name is never shorter."""
+    words = ("the finisher's Job would be named ", ", which has ", "of its pods' label")
+    return _short("finisher-name", names.finisher(), names.LABEL_VALUE_MAX, words)
+
+
+def short_host(name: Node) -> Guard:
+    """That a pod's name may be its host's."""
+    return _short("host-name", name, names.HOST_NAME_MAX, ("the host name ", " has ", "of a DNS label"))
+
+
+def _short_stateful_set(role: RoleName) -> Guard:
+    words = ("the StatefulSet's name ", " has ", "with which it makes pods")
+    return _short("statefulset-name", names.workload(role), names.STATEFUL_SET_NAME_MAX, words)
+
+
+def _short(rule: str, name: Node, most: int, words: tuple[str, str, str]) -> Guard:
+    """That a name of a run has at most `most` bytes; the words stand before it, after it, and after the number."""
+    before, after, of = words
+    return Guard(
+        rule=rule,
+        path="run",
+        test=Greater(Length(name), most),
+        message=Text(
+            (
+                before,
+                name,
+                after,
+                Length(name),
+                f" characters, more than the {most} {of}; shorten the job's, the release's or the run's name",
+            )
+        ),
+    )

@@ -1,0 +1,64 @@
+"""Where a pod may run: node selector, tolerations with the one word `spot`, affinity with the one word `placement`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tfgen.graph.holes import AnyOf, Bound, Equal, Hole, Items, Merged, Node, NotEmpty, When
+from tfgen.graph.objects import eci, labels
+from tfgen.graph.objects.resources import has_gpus
+from tfgen.graph.objects.values import own, own_or_job, value
+from tfgen.job.training_job import RoleName, Structure
+
+NODE_SELECTOR: Final = Bound("nodeSelector", "map")
+
+# The taints of the clouds' spot nodes. Nodes of AWS, of Karpenter and of Alibaba have labels only.
+_SPOT_TAINTS: Final = (
+    "cloud.google.com/gke-spot",  # https://cloud.google.com/kubernetes-engine/docs/concepts/spot-vms
+    "kubernetes.azure.com/scalesetpriority",  # https://learn.microsoft.com/azure/aks/spot-node-pool
+    # https://docs.oracle.com/iaas/Content/ContEng/Tasks/contengusingpreemptiblecapacity.htm
+    "oci.oraclecloud.com/oke-is-preemptible",
+)
+
+_CLOUDS: Final[tuple[Node, ...]] = tuple(
+    {"key": key, "operator": "Exists", "effect": "NoSchedule"} for key in _SPOT_TAINTS
+)
+
+
+def node_selector(structure: Structure, role: RoleName) -> Merged:
+    """What `NODE_SELECTOR` is bound to: the labels of the wanted GPU and cloud, under the job's and the role's own.
+
+    The devices are bound. Where a role's count of GPUs is 0, its tasks need no node that has the product.
+    """
+    product = {own(role, "resources.gpu.productLabel"): When(has_gpus(role), own(role, "resources.gpu.product"))}
+    return Merged(({**product, **eci.node_selector(structure)}, value("nodeSelector"), own(role, "nodeSelector")))
+
+
+def tolerations(structure: Structure, role: RoleName) -> Node:
+    """The tolerations of a role's pods, inside its document."""
+    spot, users = AnyOf((own(role, "spot"), value("spot"))), own_or_job(role, "tolerations")
+    cloud = eci.tolerations(structure)
+    return [*cloud, *(When(spot, each) for each in _CLOUDS), Items(users)] if cloud else _tolerations(spot, users)
+
+
+def job_tolerations() -> Node:
+    """The tolerations of a pod that has no role."""
+    return _tolerations(value("spot"), value("tolerations"))
+
+
+def _tolerations(spot: Hole, users: Hole) -> Node:
+    return When(spot, [*_CLOUDS, Items(users)], users)
+
+
+def affinity(role: RoleName) -> Node:
+    """The user's affinity where there is one; else ``spread`` parts a role's tasks, ``pack`` joins the run's."""
+    mine, word = own_or_job(role, "affinity"), own_or_job(role, "placement")
+    apart = {"podAntiAffinity": _prefer(labels.role_selector(role))}
+    together = {"podAffinity": _prefer(labels.run_selector())}
+    return When(mine, NotEmpty(mine), When(Equal(word, "spread"), apart, When(Equal(word, "pack"), together)))
+
+
+def _prefer(selector: Node) -> Node:
+    """By preference, not by demand: a node too few must not stop a gang."""
+    term: Node = {"labelSelector": {"matchLabels": selector}, "topologyKey": "kubernetes.io/hostname"}
+    return {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "podAffinityTerm": term}]}

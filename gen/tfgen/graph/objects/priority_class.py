@@ -1,0 +1,32 @@
+"""The priority classes that a job makes: each by the name that job.yaml gives it.
+
+A class belongs to the whole cluster and other things name it, so it has neither the release's name nor the run's; two
+jobs, or two environments in one cluster, that make the same one collide.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tfgen.graph.holes import Bound, Default, Each, given
+from tfgen.graph.objects import labels
+from tfgen.graph.objects.values import value
+
+_CLASS: Final = "class"
+
+
+def priority_classes() -> Each:
+    """The classes, by name."""
+    return Each(
+        value("priorityClasses"),
+        {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": labels.metadata(Bound("name"), annotations=labels.BEFORE_PODS),
+            "value": Bound(_CLASS, "integer", "value"),
+            "description": given(Bound(_CLASS, "string", "description")),
+            "preemptionPolicy": Default(Bound(_CLASS, "string", "preemptionPolicy"), "PreemptLowerPriority"),
+            "globalDefault": False,
+        },
+        item=_CLASS,
+    )

@@ -1,0 +1,59 @@
+"""The main container's resources.
+
+``cpu`` and ``memory`` are both request and limit, because a training pod that is squeezed or evicted takes the whole
+job with it; ``requests`` and ``limits``, by resource name, win over them. Of a GPU only the limit is said: Kubernetes
+takes it for the request too (https://kubernetes.io/docs/tasks/manage-gpus/scheduling-gpus/).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tfgen.graph.holes import AllOf, AnyOf, Bound, Equal, Filtered, Hole, Matches, Merged, Node, Not, Text, When
+from tfgen.graph.objects.values import own
+from tfgen.job.training_job import RoleName
+
+REQUESTS: Final = Bound("requests", "map")
+LIMITS: Final = Bound("limits", "map")
+CPU_LIMIT: Final = Bound("limits", "quantity", "cpu")
+DEVICES: Final = Bound("devices", "map")
+
+# What device plugins call a GPU, a part of one, or a share of its memory: nvidia.com/gpu, nvidia.com/mig-1g.5gb,
+# amd.com/gpu, gpu.intel.com/i915, aliyun.com/gpu-mem, volcano.sh/vgpu-number, tencent.com/vcuda-core.
+IS_GPU: Final = "gpu|nvidia|vcuda"
+
+
+def _gpus(role: RoleName) -> Hole:
+    return own(role, "resources.gpu.count")
+
+
+def has_gpus(role: RoleName) -> Hole:
+    """Whether each task of the role has a GPU, or a part of one, by whatever word it is asked for."""
+    return AnyOf((_gpus(role), DEVICES))
+
+
+def devices() -> Filtered:
+    """What `DEVICES` is bound to, where the limits are bound: those that are GPUs."""
+    name, amount = Bound("name"), Text((Bound("value"),))
+    return Filtered(LIMITS, AllOf((Matches(name, IS_GPU), Not(Equal(amount, "0")))))
+
+
+def requests(role: RoleName) -> Merged:
+    """What `REQUESTS` is bound to."""
+    return Merged((_short(role), own(role, "resources.requests")))
+
+
+def limits(role: RoleName) -> Merged:
+    """What `LIMITS` is bound to."""
+    gpu = {own(role, "resources.gpu.resource"): _gpus(role)}
+    share = When(_gpus(role), own(role, "resources.gpu.share"), {})
+    return Merged(({**_short(role), **gpu}, share, own(role, "resources.limits")))
+
+
+def resources() -> Node:
+    """The container's field, where both maps are bound."""
+    return {"requests": REQUESTS, "limits": LIMITS}
+
+
+def _short(role: RoleName) -> dict[str | Hole, Node]:
+    return {"cpu": own(role, "resources.cpu"), "memory": own(role, "resources.memory")}

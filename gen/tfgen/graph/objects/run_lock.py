@@ -1,0 +1,58 @@
+"""What keeps two runs from writing to one folder at once: a container that holds a lock beside the task that saves.
+
+A run that follows another starts while the earlier one's pods still have their grace period. The lock is a file lock
+on the volume itself; the container starts before the task, as Kubernetes' sidecars do, and ends after it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tfgen.graph import programs
+from tfgen.graph.holes import AllOf, AnyOf, Bound, Each, Filtered, Has, Node, Not, Text, given
+from tfgen.graph.objects import environment, security, storage
+from tfgen.graph.objects.values import own_or_job, value
+from tfgen.job.training_job import Profile, RoleName
+
+LOCKED: Final = Bound("locked", "map")
+
+_NAME: Final = Bound("name")
+_PREFIX: Final = "lock-"
+_FOLDER: Final = "/volume"
+_PROGRAM: Final = programs.text("run_lock")
+_DAYS: Final = 1_000_000  # tries, one a second: an earlier run may take as long as it likes
+
+
+def locked(role: RoleName) -> Filtered:
+    """What `LOCKED` is bound to: the role's volumes to which one run at a time writes."""
+    roles = Bound("storage", "list", "for")
+    return Filtered(value("storage"), AllOf((storage.RUNS, AnyOf((Not(roles), Has(roles, role))))), item="storage")
+
+
+def container_name(volume: str) -> str:
+    """The name of the container that holds the lock of a volume."""
+    return f"{_PREFIX}{volume}"
+
+
+def containers(role: RoleName, profile: Profile, index_label: str) -> Each:
+    """A container for each of them. The pod's controller, if it has one, puts its index into the label."""
+    held = Text(("/tmp/.tfgen-lock-", _NAME))  # noqa: S108 - the pod's own emptyDir
+    index: dict[str, Node] = {"value": "0"}
+    if index_label:
+        index = {"valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{index_label}']"}}}
+    container: Node = {
+        "name": Text((_PREFIX, _NAME)),
+        "image": own_or_job(role, "image"),
+        "imagePullPolicy": given(own_or_job(role, "imagePullPolicy")),
+        "restartPolicy": "Always",
+        "command": ["python3", "-I", "-c", _PROGRAM, _FOLDER, held],
+        "env": [{"name": "TASK_INDEX", **index}, *environment.run()],
+        "resources": {"requests": {"cpu": "10m", "memory": "32Mi"}, "limits": {"memory": "32Mi"}},
+        "startupProbe": {"exec": {"command": ["test", "-e", held]}, "periodSeconds": 1, "failureThreshold": _DAYS},
+        "securityContext": security.of_container(profile),
+        "volumeMounts": [
+            {"name": storage.TMP, "mountPath": "/tmp"},  # noqa: S108 - a path in the pod
+            {"name": _NAME, "mountPath": _FOLDER, **storage.sub_path()},
+        ],
+    }
+    return Each(LOCKED, container, item="storage")

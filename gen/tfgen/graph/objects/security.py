@@ -1,0 +1,33 @@
+"""Security contexts, by the Pod Security Standard that the job's pods are to meet.
+
+https://kubernetes.io/docs/concepts/security/pod-security-standards/
+"""
+
+from __future__ import annotations
+
+from tfgen.graph.holes import Node
+from tfgen.graph.objects.values import value
+from tfgen.job.training_job import Profile
+
+
+def of_pod(profile: Profile) -> Node:
+    """The pod's security context."""
+    identity: dict[str, Node] = {
+        "runAsUser": value("security.runAsUser"),
+        "runAsGroup": value("security.runAsGroup"),
+        "fsGroup": value("security.fsGroup"),
+        # A model of many files is not to be walked at each start.
+        "fsGroupChangePolicy": "OnRootMismatch",
+    }
+    if profile == "privileged":
+        return identity
+    seccomp: dict[str, Node] = {"seccompProfile": {"type": "RuntimeDefault"}}
+    return {"runAsNonRoot": True, **identity, **seccomp} if profile == "restricted" else {**identity, **seccomp}
+
+
+def of_container(profile: Profile) -> dict[str, Node]:
+    """A container's security context."""
+    root: dict[str, Node] = {"readOnlyRootFilesystem": value("security.readOnlyRootFilesystem")}
+    if profile != "restricted":
+        return root
+    return {"allowPrivilegeEscalation": False, **root, "capabilities": {"drop": ["ALL"]}}

@@ -1,0 +1,160 @@
+"""TensorBoard beside the job: a Deployment on the runs' logs, its Service, and who may open it.
+
+It belongs to the job, not to a run: a new run's curves stand beside the old ones', and no selector of a run, nor one
+of a workload, matches its pod.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tfgen.graph.holes import AllOf, Default, Let, Merged, Node, Not, NotEmpty, Splice, When, given
+from tfgen.graph.objects import labels, names, network, placement, resources, security, storage
+from tfgen.graph.objects.values import value
+from tfgen.job.training_job import Structure
+
+ROLE: Final = "tensorboard"
+"""What ``storage.NAME.for`` calls it, its pod's role label, and its container's name."""
+
+_PORT: Final = "http"
+_ENABLED: Final = value("tensorboard.enabled")
+
+# Its start takes a minute or two where half a CPU has to import TensorFlow.
+_START: Final = {"periodSeconds": 5, "failureThreshold": 60}
+
+
+def tensorboard(structure: Structure, port: int) -> tuple[Node, ...]:
+    """The objects, where it is enabled."""
+    return (_where_enabled(_service(port)), _policy(port), _deployment(structure, port))
+
+
+def released() -> When:
+    """The name of the Deployment where it is not kept, for whatever scales it to 0 when a run ends."""
+    return When(AllOf((_ENABLED, Not(value("tensorboard.keep")))), names.tensorboard())
+
+
+def requests() -> Merged:
+    """What `resources.REQUESTS` is bound to in its document."""
+    return Merged((_short(), value("tensorboard.resources.requests")))
+
+
+def limits() -> Merged:
+    """What `resources.LIMITS` is bound to, in the same way."""
+    return Merged((_short(), value("tensorboard.resources.limits")))
+
+
+def _where_enabled(made: Node) -> When:
+    return When(_ENABLED, made)
+
+
+def _selector() -> dict[str, Node]:
+    return {labels.JOB: names.JOB, labels.ROLE: ROLE}
+
+
+def _service(port: int) -> Node:
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": labels.metadata(names.tensorboard(), ROLE),
+        "spec": {
+            "type": "ClusterIP",
+            "selector": _selector(),
+            "ports": [{"name": _PORT, "port": port, "targetPort": _PORT}],
+        },
+    }
+
+
+def _policy(port: int) -> Node:
+    """Its readers alone, at its port. It asks nobody for anything, so that it needs no way out where those are few."""
+    readers = value("tensorboard.readers")
+    return When(
+        AllOf((_ENABLED, network.ISOLATED)),
+        {
+            "apiVersion": "networking.k8s.io/v1",
+            "kind": "NetworkPolicy",
+            "metadata": labels.metadata(names.tensorboard(), ROLE),
+            "spec": {
+                "podSelector": {"matchLabels": _selector()},
+                "policyTypes": network.policy_types(),
+                "ingress": [
+                    {
+                        "ports": [{"port": port, "protocol": "TCP"}],
+                        "from": When(readers, NotEmpty(readers), [{"podSelector": {}}]),
+                    }
+                ],
+            },
+        },
+    )
+
+
+def _deployment(structure: Structure, port: int) -> Node:
+    made: Node = _where_enabled(
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": labels.metadata(names.tensorboard(), ROLE),
+            "spec": {
+                "replicas": 1,
+                # A second one beside it could not mount a volume that one node alone may have.
+                "strategy": {"type": "Recreate"},
+                "selector": {"matchLabels": _selector()},
+                "template": {"metadata": _pod_metadata(), "spec": _pod(structure, port)},
+            },
+        }
+    )
+    return Let(resources.REQUESTS.name, requests(), Let(resources.LIMITS.name, limits(), made))
+
+
+def _short() -> Node:
+    return {name: value(f"tensorboard.resources.{name}") for name in ("cpu", "memory")}
+
+
+def _pod_metadata() -> Node:
+    return {
+        "labels": {
+            **_selector(),
+            labels.NAME: names.CHART,
+            labels.INSTANCE: names.RELEASE,
+            labels.COMPONENT: ROLE,
+            Splice("labels"): value("labels"),
+        },
+        "annotations": value("annotations"),
+    }
+
+
+def _pod(structure: Structure, port: int) -> Node:
+    return {
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "securityContext": security.of_pod(structure.profile),
+        "nodeSelector": value("nodeSelector"),
+        "tolerations": placement.job_tolerations(),
+        "imagePullSecrets": value("imagePullSecrets"),
+        "containers": [
+            {
+                "name": ROLE,
+                "image": Default(value("tensorboard.image"), value("image")),
+                "imagePullPolicy": given(value("imagePullPolicy")),
+                "command": ["tensorboard"],
+                # https://github.com/tensorflow/tensorboard/blob/master/tensorboard/plugins/core/core_plugin.py
+                "args": ["--logdir", value("tensorboard.logDir"), "--bind_all", "--port", str(port)],
+                "env": [
+                    {"name": "HOME", "value": "/tmp"},  # noqa: S108 - the pod's own emptyDir
+                    # The images of TensorFlow for GPUs say "all", and take memory of each GPU of their node.
+                    {"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"},
+                ],
+                "ports": [{"name": _PORT, "containerPort": port}],
+                "resources": resources.resources(),
+                "startupProbe": {**_probe(), **_START},
+                "readinessProbe": _probe(),
+                "livenessProbe": {**_probe(), "periodSeconds": 30},
+                "securityContext": security.of_container(structure.profile),
+                "volumeMounts": storage.reader_mounts(ROLE),
+            }
+        ],
+        "volumes": storage.reader_volumes(ROLE),
+    }
+
+
+def _probe() -> dict[str, Node]:
+    return {"httpGet": {"path": "/", "port": _PORT}, "timeoutSeconds": 10}

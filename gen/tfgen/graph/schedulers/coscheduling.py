@@ -1,0 +1,40 @@
+"""The coscheduling plugin: https://scheduler-plugins.sigs.k8s.io/docs/plugins/coscheduling/.
+
+A pod says its PodGroup by a label. The plugin runs in a scheduler of its own name, by default that of its chart
+(manifests/install/charts/as-a-second-scheduler/values.yaml), or in the cluster's, which ``gang.schedulerName`` then
+names: ``default-scheduler``. ``minResources`` are looked for in the whole cluster and held by nobody
+(pkg/coscheduling/core/core.go).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from tfgen.graph.holes import Node, given
+from tfgen.graph.objects import labels, names
+from tfgen.graph.objects.values import value
+from tfgen.graph.schedulers.gang import MIN_RESOURCES, Binding, Gang, least
+from tfgen.job.training_job import RoleName, Structure
+
+
+def _spec(structure: Structure) -> Mapping[str, Node]:
+    return {
+        "minMember": least(structure),
+        "minResources": MIN_RESOURCES,
+        "scheduleTimeoutSeconds": given(value("gang.scheduleTimeoutSeconds")),
+    }
+
+
+def _task(_role: RoleName) -> Binding:
+    return Binding(labels={labels.POD_GROUP: names.RUN})
+
+
+GANG: Final = Gang(
+    group="scheduling.x-k8s.io",
+    version="v1alpha1",
+    spec=_spec,
+    fields=frozenset(("minAvailable", "minResources", "scheduleTimeoutSeconds")),
+    task=_task,
+    scheduler_name="scheduler-plugins-scheduler",
+)

@@ -1,0 +1,123 @@
+"""A gang scheduler, as data: the object that is a gang, if it has one, and how pods say that they belong to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, Literal, TypeAlias
+
+from tfgen.graph.holes import AllOf, Default, Greater, Hole, Node, Sum, Text, When
+from tfgen.graph.objects import cluster_spec, labels, names
+from tfgen.graph.objects.values import value
+from tfgen.job.training_job import RoleName, Structure
+from tfgen.record import EMPTY, Record
+
+Field: TypeAlias = Literal[
+    "apiVersion",
+    "minAvailable",
+    "minResources",
+    "preferredTopology",
+    "priorityClassName",
+    "queue",
+    "requiredTopology",
+    "scheduleTimeoutSeconds",
+]
+"""A key of ``gang`` that not every scheduler has a use for."""
+
+ENABLED: Final = value("gang.enabled")
+QUEUE: Final = value("gang.queue")
+MIN_AVAILABLE: Final = value("gang.minAvailable")
+MIN_RESOURCES: Final = value("gang.minResources")
+PRIORITY: Final = value("gang.priorityClassName")
+REQUIRED_TOPOLOGY: Final = value("gang.requiredTopology")
+_SCHEDULER_NAME: Final = value("gang.schedulerName")
+
+
+class Binding(Record):
+    """What makes a pod one of a gang.
+
+    Attributes:
+        labels: of its metadata.
+        annotations: of its metadata.
+        spec: fields of its spec.
+    """
+
+    labels: Mapping[str, Node] = EMPTY
+    annotations: Mapping[str, Node] = EMPTY
+    spec: Mapping[str, Node] = EMPTY
+
+
+class Gang(Record):
+    """What one gang scheduler wants to see.
+
+    Attributes:
+        fields: the keys of ``gang`` that it has a use for.
+        task: what makes a task of a role one of the gang.
+        group: the API group of its PodGroup, where it has one.
+        version: and the version.
+        spec: the PodGroup's spec.
+        whole: the labels of the object that makes all pods of the gang, where the gang is such an object.
+        outside: what a task outside the gang says: the evaluator.
+        scheduler_name: what the pods say as ``schedulerName`` unless ``gang.schedulerName`` names another; none where
+            it is the cluster's default scheduler.
+    """
+
+    fields: frozenset[Field]
+    task: Callable[[RoleName], Binding]
+    group: str = ""
+    version: Node = ""
+    spec: Callable[[Structure], Mapping[str, Node]] | None = None
+    whole: Mapping[str, Node] = EMPTY
+    outside: Binding = Binding()
+    scheduler_name: str = ""
+
+    def pod_group(self, structure: Structure) -> tuple[Node, ...]:
+        """The PodGroup of one run, if the scheduler knows such."""
+        if self.spec is None:
+            return ()
+        group: Node = {
+            "apiVersion": Text((self.group, "/", self.version)),
+            "kind": "PodGroup",
+            "metadata": labels.metadata(names.RUN, annotations=labels.BEFORE_PODS),
+            "spec": self.spec(structure),
+        }
+        return (When(ENABLED, group),)
+
+    def object_labels(self) -> Mapping[str, Node]:
+        """What the object says that makes all pods of the gang."""
+        return _where_enabled(self.whole)
+
+    def pod(self, role: RoleName) -> Binding:
+        """What the gang puts into a role's pods.
+
+        The evaluator stands outside, but goes to the same scheduler: two must not share GPUs.
+        """
+        binding = self.outside if role == "evaluator" else self.task(role)
+        return Binding(
+            _where_enabled(binding.labels),
+            _where_enabled(binding.annotations),
+            {"schedulerName": self._scheduler(), **_where_enabled(binding.spec)},
+        )
+
+    def _scheduler(self) -> Node:
+        if self.scheduler_name:
+            return When(ENABLED, Default(_SCHEDULER_NAME, self.scheduler_name))
+        return When(AllOf((ENABLED, _SCHEDULER_NAME)), _SCHEDULER_NAME)
+
+
+def _where_enabled(nodes: Mapping[str, Node]) -> dict[str, Node]:
+    return {key: When(ENABLED, node) for key, node in nodes.items()}
+
+
+def members(structure: Structure) -> Node:
+    """How many pods TensorFlow waits for at its start: every task but the evaluator."""
+    return Sum(tuple(cluster_spec.replicas(role.name) for role in structure.roles if role.name != "evaluator"))
+
+
+def least(structure: Structure) -> Node:
+    """How many of them must find a place before any is started."""
+    return Default(MIN_AVAILABLE, members(structure))
+
+
+def is_partial(structure: Structure) -> Hole:
+    """Whether the gang starts before all of its tasks can."""
+    return AllOf((MIN_AVAILABLE, Greater(members(structure), MIN_AVAILABLE)))

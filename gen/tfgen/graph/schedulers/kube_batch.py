@@ -1,0 +1,32 @@
+"""kube-batch: https://github.com/kubernetes-retired/kube-batch, the scheduler that Volcano grew out of.
+
+Its PodGroup is served as ``scheduling.incubator.k8s.io/v1alpha1`` (deployment/kube-batch/templates of its repository).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from tfgen.graph.holes import Node, given
+from tfgen.graph.objects import labels, names
+from tfgen.graph.schedulers.gang import PRIORITY, QUEUE, Binding, Gang, least
+from tfgen.job.training_job import RoleName, Structure
+
+
+def _spec(structure: Structure) -> Mapping[str, Node]:
+    return {"minMember": least(structure), "queue": given(QUEUE), "priorityClassName": given(PRIORITY)}
+
+
+def _task(_role: RoleName) -> Binding:
+    return Binding(annotations={labels.GROUP_NAME: names.RUN})
+
+
+GANG: Final = Gang(
+    group="scheduling.incubator.k8s.io",
+    version="v1alpha1",
+    spec=_spec,
+    fields=frozenset(("minAvailable", "priorityClassName", "queue")),
+    task=_task,
+    scheduler_name="kube-batch",
+)

@@ -1,0 +1,41 @@
+"""Kubernetes' own gangs: https://kubernetes.io/docs/concepts/scheduling-eviction/gang-scheduling/.
+
+An alpha of Kubernetes 1.36 (``scheduling.k8s.io/v1alpha2``, which 1.37 no longer serves) and a beta of 1.37
+(``v1beta1``), behind what the rule ``gang-alpha`` names. What is written here is the same in both: types.go of
+https://github.com/kubernetes/api/tree/v0.36.3/scheduling/v1alpha2 and .../tree/v0.37.2/scheduling/v1beta1. The whole
+PodGroup of v1alpha2 is immutable, that of v1beta1 but for its ``minCount``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from tfgen.graph.holes import Default, Node, When, given
+from tfgen.graph.objects import names
+from tfgen.graph.objects.values import value
+from tfgen.graph.schedulers.gang import PRIORITY, REQUIRED_TOPOLOGY, Binding, Gang, least
+from tfgen.job.training_job import RoleName, Structure
+
+_VERSION: Final = "v1alpha2"
+
+
+def _spec(structure: Structure) -> Mapping[str, Node]:
+    return {
+        "schedulingPolicy": {"gang": {"minCount": least(structure)}},
+        "schedulingConstraints": When(REQUIRED_TOPOLOGY, {"topology": [{"key": REQUIRED_TOPOLOGY}]}),
+        "priorityClassName": given(PRIORITY),
+    }
+
+
+def _task(_role: RoleName) -> Binding:
+    return Binding(spec={"schedulingGroup": {"podGroupName": names.RUN}})
+
+
+GANG: Final = Gang(
+    group="scheduling.k8s.io",
+    version=Default(value("gang.apiVersion"), _VERSION),
+    spec=_spec,
+    fields=frozenset(("apiVersion", "minAvailable", "priorityClassName", "requiredTopology")),
+    task=_task,
+)

@@ -1,0 +1,46 @@
+"""Volcano: https://volcano.sh/en/docs/podgroup/.
+
+Its scheduler groups by the annotation ``scheduling.k8s.io/group-name`` alone (pkg/scheduler/api/job_info.go); one
+named ``scheduling.volcano.sh/group-name`` is read for nothing of the kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from tfgen.graph.holes import Node, When, given
+from tfgen.graph.objects import cluster_spec, labels, names
+from tfgen.graph.schedulers.gang import MIN_RESOURCES, PRIORITY, QUEUE, Binding, Gang, is_partial, least
+from tfgen.job.training_job import RoleName, Structure
+
+# What TensorFlow cannot do without a single task of; workers it can be short of. Volcano heeds it from a minMember on
+# that is at least the sum of them (CheckTaskReady in its pkg/scheduler/api/job_info.go).
+_WHOLE: Final[tuple[RoleName, ...]] = ("chief", "ps")
+
+
+def _spec(structure: Structure) -> Mapping[str, Node]:
+    """It has ``minResources`` only where they are asked for: a finished group would go on holding them of its queue."""
+    whole = {role: cluster_spec.replicas(role) for role in _WHOLE if structure.role(role)}
+    return {
+        "minMember": least(structure),
+        **({"minTaskMember": When(is_partial(structure), whole)} if whole else {}),
+        "queue": given(QUEUE),
+        "priorityClassName": given(PRIORITY),
+        "minResources": MIN_RESOURCES,
+    }
+
+
+def _task(role: RoleName) -> Binding:
+    return Binding(annotations={labels.GROUP_NAME: names.RUN, labels.TASK_SPEC: role})
+
+
+GANG: Final = Gang(
+    group="scheduling.volcano.sh",
+    version="v1beta1",
+    spec=_spec,
+    fields=frozenset(("minAvailable", "minResources", "priorityClassName", "queue")),
+    task=_task,
+    outside=Binding(annotations={labels.VOLCANO_QUEUE: given(QUEUE)}),
+    scheduler_name="volcano",
+)

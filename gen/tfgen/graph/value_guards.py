@@ -1,0 +1,208 @@
+"""Guards of what a chart's user may add by name: volumes, and resources.
+
+The sentences are functions, for the rules that find the same in what only a job says.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tfgen.graph.holes import (
+    AllOf,
+    AnyOf,
+    Bound,
+    Clean,
+    Default,
+    Entries,
+    Equal,
+    Filtered,
+    Guard,
+    Has,
+    HasKey,
+    Hole,
+    Node,
+    Not,
+    Text,
+    Value,
+)
+from tfgen.graph.objects import storage
+from tfgen.graph.objects.values import value
+from tfgen.job.training_job import PROFILES, Profile, Structure
+from tfgen.schema import workload_kinds as kinds
+
+# https://kubernetes.io/docs/concepts/security/pod-security-standards/: baseline refuses hostPath alone. The page has
+# no image, which Kubernetes takes since 1.33 (policy/check_restrictedVolumes.go of k8s.io/pod-security-admission).
+_OF_RESTRICTED: Final = frozenset(
+    (
+        "configMap",
+        "csi",
+        "downwardAPI",
+        "emptyDir",
+        "ephemeral",
+        "image",
+        "persistentVolumeClaim",
+        "projected",
+        "secret",
+    )
+)
+
+# Kubernetes counted GPUs itself under this name, until 1.10 left that to device plugins.
+LEGACY_GPU: Final = "alpha.kubernetes.io/nvidia-gpu"
+
+_ROLE: Final = Bound("role")
+_NAME: Final = Bound("name")
+_OTHER: Final = Bound("other")
+_ROLES: Final = Entries(Value("roles", "map"), "role", "said")
+_VOLUMES: Final = Entries(value("storage"), "name", "storage")
+_OTHER_VOLUMES: Final = Entries(value("storage"), "other", "second")
+
+
+def of_values(structure: Structure) -> list[Guard]:
+    """The guards of a job's volumes and resources."""
+    return [
+        *([_folders_of_runs()] if _has(structure, "resumeFrom") else []),
+        *_allowed_volumes(structure.profile),
+        *_mounted_once(structure),
+        *([_counted_once(), _no_legacy_gpu()] if _has(structure, "roles.worker.resources.limits") else []),
+    ]
+
+
+def _has(structure: Structure, path: str) -> bool:
+    """Whether the job's kind has a place for it."""
+    return not kinds.lacking({"workload": {"kind": structure.kind}}, path.split("."))
+
+
+# -- volumes -----------------------------------------------------------------------------------------------------
+
+
+def _folders_of_runs() -> Guard:
+    return Guard(
+        rule="resume-from",
+        path="resumeFrom",
+        let=(("separate", Filtered(value("storage"), storage.SEPARATE, item="storage")),),
+        test=AllOf((value("resumeFrom"), Not(Bound("separate", "map")))),
+        message=Text(
+            ("resumeFrom names a run's folder, but no volume has one for each run; set runs: Separate in storage",)
+        ),
+    )
+
+
+def _allowed_volumes(profile: Profile) -> list[Guard]:
+    return [
+        Guard(
+            rule="volume-profile",
+            path=("storage", _NAME, source),
+            each=(_VOLUMES,),
+            test=HasKey(Bound("storage", "map"), source),
+            message=refused_volume(Text(("storage.", _NAME)), source, profile),
+        )
+        for source in storage.SOURCES
+        if refuses(profile, source)
+    ]
+
+
+def refuses(profile: Profile, source: str) -> bool:
+    """Whether a Pod Security profile refuses a volume of this source."""
+    return source not in _OF_RESTRICTED and PROFILES.index(_least(source)) > PROFILES.index(profile)
+
+
+def refused_volume(name: Node, source: str, profile: Profile) -> Text:
+    """What is wrong with a volume that the profile refuses."""
+    instead = "an emptyDir or a claim" if source == "hostPath" else "a claim, or a CSI volume"
+    least = _least(source)
+    return Text(
+        (
+            name,
+            f": security.profile {profile} refuses {source} volumes, which need at least {least}; "
+            f"use {instead}, or a job with security.profile {least}",
+        )
+    )
+
+
+def _least(source: str) -> Profile:
+    return "privileged" if source == "hostPath" else "baseline"
+
+
+def _mounted_once(structure: Structure) -> list[Guard]:
+    """That no role has two volumes in one place."""
+    here, there = Bound("storage", "string", "mountPath"), Bound("second", "string", "mountPath")
+    shm = Default(Bound("said", "quantity", "shm"), value("shm"))
+    places: list[tuple[Node, str, tuple[Hole, ...]]] = [
+        ("/tmp", "the temporary folder of every pod", ()),  # noqa: S108 - a path in the pod
+        *([("/dev/shm", "shm", (shm,))] if _has(structure, "shm") else []),  # noqa: S108 - a path in the pod
+        *([(Clean(value("code.mountPath")), "code", ())] if structure.code else []),
+    ]
+    of_two = Guard(
+        rule="duplicate-mount-path",
+        path=("storage", _NAME, "mountPath"),
+        each=(_ROLES, _VOLUMES, _OTHER_VOLUMES),
+        test=AllOf(
+            (Not(Equal(_NAME, _OTHER)), _mounts("storage"), _mounts("second"), Equal(Clean(here), Clean(there)))
+        ),
+        message=mounted_twice(Text(("storage.", _NAME)), Clean(here), Text(("storage.", _OTHER))),
+    )
+    return [*(_mounted_beside(here, *place) for place in places), of_two]
+
+
+def _mounted_beside(here: Hole, place: Node, taken: str, tests: tuple[Hole, ...]) -> Guard:
+    return Guard(
+        rule="duplicate-mount-path",
+        path=("storage", _NAME, "mountPath"),
+        each=(_ROLES, _VOLUMES),
+        test=AllOf((*tests, _mounts("storage"), Equal(Clean(here), place))),
+        message=mounted_twice(Text(("storage.", _NAME)), place, taken),
+    )
+
+
+def mounted_twice(name: Node, place: Node, taken: Node) -> Text:
+    """What is wrong with a volume whose place another has."""
+    return Text((name, " is mounted at ", place, ", and so is ", taken, "; choose another mountPath"))
+
+
+def _mounts(volume: str) -> Hole:
+    """Whether the role mounts it: one that names it, or names no role."""
+    roles = Bound(volume, "list", "for")
+    return AnyOf((Not(roles), Has(roles, _ROLE)))
+
+
+# -- resources ---------------------------------------------------------------------------------------------------
+
+
+def _counted_once() -> Guard:
+    count, resource = Bound("said", "integer", "resources.gpu.count"), Bound("said", "string", "resources.gpu.resource")
+    limit = Bound("limit", "quantity")
+    return Guard(
+        rule="gpu-count",
+        path=("roles", _ROLE, "resources", "limits", _NAME),
+        each=(_ROLES, Entries(Bound("said", "map", "resources.limits"), "name", "limit")),
+        test=AllOf((count, Equal(_NAME, resource), Not(Equal(Text((limit,)), Text((count,)))))),
+        message=Text(
+            (
+                *("role ", _ROLE, " has gpu.count ", count, " and a limit of ", limit, " of ", _NAME),
+                ", which wins over it; say how many in gpu.count alone",
+            )
+        ),
+    )
+
+
+def _no_legacy_gpu() -> Guard:
+    resource = Bound("said", "string", "resources.gpu.resource")
+    amounts = [Bound("said", "map", f"resources.{path}") for path in ("requests", "limits", "gpu.share")]
+    return Guard(
+        rule="legacy-gpu",
+        path=("roles", _ROLE, "resources"),
+        each=(_ROLES,),
+        test=AnyOf((Equal(resource, LEGACY_GPU), *(HasKey(each, LEGACY_GPU) for each in amounts))),
+        message=legacy_gpu(_ROLE),
+    )
+
+
+def legacy_gpu(role: Node) -> Text:
+    """What is wrong with a role that asks for GPUs by their first name."""
+    return Text(
+        (
+            f"{LEGACY_GPU} has been gone since Kubernetes 1.10: no node has it, and role ",
+            role,
+            " would never start; say how many in gpu.count alone, which asks for nvidia.com/gpu",
+        )
+    )

@@ -1,0 +1,23 @@
+"""The workload kinds: one module each, and the table of them.
+
+A kind is what it puts into the graph (`Workload`, here) and what it has no place for (`tfgen.schema.workload_kinds`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from tfgen.graph.workloads import elastic_dl, indexed_job, job_set, single_pod, stateful_set, tf_job, volcano_job
+from tfgen.graph.workloads.workload import Workload
+from tfgen.schema.workload_kinds import WorkloadKind
+
+WORKLOADS: Final[Mapping[WorkloadKind, Workload]] = {
+    "StatefulSet": stateful_set.WORKLOAD,
+    "Job": indexed_job.WORKLOAD,
+    "TFJob": tf_job.WORKLOAD,
+    "VolcanoJob": volcano_job.WORKLOAD,
+    "JobSet": job_set.WORKLOAD,
+    "Pod": single_pod.WORKLOAD,
+    "ElasticDL": elastic_dl.WORKLOAD,
+}

@@ -1,0 +1,225 @@
+"""An ElasticDL job: a master, which makes the pods of ps and workers itself and replaces the workers that are lost.
+
+    elasticdl-RUN-master   ->   RUN-ps-0 ..., RUN-worker-0 ...
+
+https://github.com/sql-machine-learning/elasticdl. What its client would send to the cluster is written down: the
+master's pod, by the arguments of elasticdl_client/common/args.py, and the account that it works with. Priorities are
+the classes ``high`` and ``low``, or the fraction of the workers that is high (_parse_worker_pod_priority in its
+elasticdl/python/master/pod_manager.py).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tfgen.graph.holes import (
+    AllOf,
+    AnyOf,
+    Bound,
+    Default,
+    Guard,
+    Items,
+    JoinEach,
+    Let,
+    Matches,
+    Merged,
+    Named,
+    Node,
+    Not,
+    Splice,
+    Text,
+    When,
+    given,
+)
+from tfgen.graph.objects import labels, name_guards, names, network, rbac, security, storage
+from tfgen.graph.objects.values import value
+from tfgen.graph.template import Template
+from tfgen.graph.workloads.workload import Workload, never
+from tfgen.job.training_job import RoleName, Structure
+
+_MASTER: Final = "master"
+_IMAGE: Final = value("image")
+_PULL: Final = value("imagePullPolicy")
+_PRIORITY: Final = value("workload.elasticDL.workerPriority")
+_STORAGE: Final = value("storage")
+
+
+def _rules() -> list[Node]:
+    """What the master does with its pods, whose names it makes up, and with the Services of its ps."""
+    return [
+        {"apiGroups": [""], "resources": ["pods"], "verbs": ["create", "get", "list", "watch", "patch", "delete"]},
+        {"apiGroups": [""], "resources": ["services"], "verbs": ["create", "get", "patch"]},
+        # It owns its pods so that they keep it from being deleted, for which some clusters ask this:
+        # https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#ownerreferencespermissionenforcement
+        {"apiGroups": [""], "resources": ["pods/finalizers"], "verbs": ["update"]},
+    ]
+
+
+def _pod(structure: Structure) -> Node:
+    """The master: a pod of the name by which its own pods and its client know it. ``app`` may be the user's."""
+    amounts = {name: given(value(f"workload.elasticDL.resources.{name}")) for name in ("cpu", "memory")}
+    pod: Node = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": names.elastic_dl_master(),
+            "labels": {
+                Splice("selector"): labels.role_selector(_MASTER),
+                labels.ELASTIC_DL_JOB: names.RUN,
+                labels.ELASTIC_DL_TYPE: _MASTER,
+                labels.ELASTIC_DL_INDEX: "0",
+                labels.NAME: names.CHART,
+                labels.INSTANCE: names.RELEASE,
+                **labels.INSTALLED,
+                Splice("labels"): labels.POD_LABELS,
+            },
+            "annotations": value("annotations"),
+        },
+        "spec": {
+            "priorityClassName": given(value("priorityClassName")),
+            "serviceAccountName": names.elastic_dl_account(),
+            "automountServiceAccountToken": True,
+            "enableServiceLinks": False,
+            "restartPolicy": "Never",
+            "securityContext": security.of_pod(structure.profile),
+            "containers": [
+                {
+                    "name": _MASTER,
+                    "image": _IMAGE,
+                    "imagePullPolicy": given(_PULL),
+                    "command": ["python", "-m", "elasticdl.python.master.main"],
+                    "args": _arguments(structure),
+                    "env": [
+                        _from_pod("MY_POD_IP", "status.podIP"),
+                        _from_pod("MY_POD_NAMESPACE", "metadata.namespace"),
+                        {"name": "HOME", "value": "/tmp"},  # noqa: S108 - the pod's own emptyDir
+                    ],
+                    "resources": {"requests": amounts, "limits": amounts},
+                    "securityContext": security.of_container(structure.profile),
+                    "volumeMounts": storage.mounts_of_all(),
+                }
+            ],
+            "volumes": storage.volumes_of_all(),
+        },
+    }
+    return Let(labels.POD_LABELS.name, Merged(({"app": "elasticdl"}, value("labels"))), pod)
+
+
+def _from_pod(name: str, field: str) -> Node:
+    return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": field}}}
+
+
+def _arguments(structure: Structure) -> list[Node]:
+    """The master's arguments; the job's own stand last, and so win."""
+    roles = {role.name for role in structure.roles}
+    shapes = [arg for role in ("ps", "worker") if role in roles for arg in _role_arguments(role)]
+    return [
+        Text(("--job_name=", names.RUN)),
+        "--namespace=$(MY_POD_NAMESPACE)",
+        Text(("--worker_image=", _IMAGE)),
+        When(_PULL, Text(("--image_pull_policy=", _PULL))),
+        "--restart_policy=Never",
+        "--distribution_strategy=ParameterServerStrategy",
+        "--need_tf_config=true",
+        Text(("--num_ps_pods=", value("roles.ps.replicas"))),
+        Text(("--num_workers=", value("roles.worker.replicas"))),
+        *shapes,
+        When(_ps_priority(), Text(("--ps_pod_priority=", _ps_priority()))),
+        When(_PRIORITY, Text(("--worker_pod_priority=", _PRIORITY))),
+        Text(("--relaunch_on_worker_failure=", value("retries"))),
+        When(_STORAGE, Text(("--volume=", _volumes()))),
+        Text(("--cluster_spec_json=", _cluster_spec())),
+        Items(value("args")),
+    ]
+
+
+def _ps_priority() -> Default:
+    return Default(value("roles.ps.priorityClassName"), value("priorityClassName"))
+
+
+def _role_arguments(role: RoleName) -> list[Node]:
+    """``cpu=2,memory=2048Mi,gpu=1``, as request and as limit; what is not said has ElasticDL's own default."""
+    cpu, memory, gpus = (value(f"roles.{role}.resources.{name}") for name in ("cpu", "memory", "gpu.count"))
+    amounts = Text(
+        (
+            When(cpu, Text(("cpu=", cpu)), ""),
+            When(AllOf((cpu, AnyOf((memory, gpus)))), ",", ""),
+            When(memory, Text(("memory=", memory)), ""),
+            When(AllOf((memory, gpus)), ",", ""),
+            When(gpus, Text(("gpu=", gpus)), ""),
+        )
+    )
+    said = AnyOf((cpu, memory, gpus))
+    return [When(said, Text((f"--{role}_resource_{what}=", amounts))) for what in ("request", "limit")]
+
+
+def _volumes() -> Named:
+    """All volumes in ElasticDL's words: https://github.com/sql-machine-learning/elasticdl, k8s_volume.py."""
+    name, path = Bound("storage", "string", "claim.name"), Bound("storage", "string", "hostPath.path")
+    sub_path = Bound("storage", "string", "subPath")
+    claim = Text(("claim_name=", When(name, name, names.claim(Bound("name")))))
+    body = Text(
+        (
+            When(Bound("storage", "map", "hostPath"), Text(("host_path=", path)), claim),
+            ",mount_path=",
+            Bound("storage", "string", "mountPath"),
+            When(sub_path, Text((",sub_path=", sub_path)), ""),
+        )
+    )
+    return Named(
+        "volumes", "The volumes, as ElasticDL's --volume has them.", JoinEach(_STORAGE, ";", body, item="storage")
+    )
+
+
+def _cluster_spec() -> Named:
+    """What the master adds to its pods: the labels of the run, by which the network policy knows them."""
+    text = Text(
+        (
+            f'{{"pod_spec":{{"labels":{{"{labels.JOB}":"',
+            names.JOB,
+            f'","{labels.RUN}":"',
+            value("run"),
+            '"}}}',
+        )
+    )
+    return Named("clusterSpec", "What the master adds to the pods that it makes.", text)
+
+
+def _guards(_: Structure) -> list[Guard]:
+    return [
+        name_guards.short_host(names.elastic_dl_master()),
+        Guard(
+            rule="elasticdl-priority",
+            path="workload.elasticDL.workerPriority",
+            test=Not(Matches(_PRIORITY, r"^(|high|low|0|1|0?\.[0-9]+|1\.0+)$")),
+            message=Text(
+                (
+                    "workload.elasticDL.workerPriority is ",
+                    _PRIORITY,
+                    ", but ElasticDL knows high, low, and the fraction of the workers that is high, such as 0.5",
+                )
+            ),
+        ),
+    ]
+
+
+def _templates(structure: Structure) -> tuple[Template, ...]:
+    account = names.elastic_dl_account()
+    return (
+        Template("rbac", (*rbac.objects(account, _rules()), network.to_api_server(account, _MASTER))),
+        Template(_MASTER, (_pod(structure),)),
+    )
+
+
+def _follow(_: Structure) -> str:
+    return _MASTER
+
+
+WORKLOAD: Final = Workload(
+    templates=_templates,
+    guards=_guards,
+    makes_service=never,
+    tells_cluster=never,
+    makes_pod_group=never,
+    follow=_follow,
+)

@@ -1,0 +1,80 @@
+"""Every role as an Indexed Job, whose pods have stable host names: it ends, or is ended by suspending it.
+
+https://kubernetes.io/docs/tasks/job/job-with-pod-to-pod-communication/
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Final
+
+from tfgen.graph.holes import Node
+from tfgen.graph.objects import cluster_spec, disruption, labels, name_guards, names, tensorboard
+from tfgen.graph.objects.finisher import Plan
+from tfgen.graph.objects.values import value
+from tfgen.graph.schedulers import queue_labels
+from tfgen.graph.template import Template
+from tfgen.graph.workloads import pod
+from tfgen.graph.workloads.workload import Workload
+from tfgen.job.training_job import Role, RoleName, Structure
+
+
+def indexed_job(structure: Structure, role: Role) -> Node:
+    """The Job of a role: each task one index. A pod is replaced only once it has ended: never two chiefs at once."""
+    subdomain: dict[str, Node] = {"subdomain": names.RUN} if structure.is_distributed else {}
+    controller = pod.Controller(labels.JOB_INDEX, {**subdomain, "restartPolicy": "Never"})
+    spec = job_spec(structure, role, pod.template(structure, role, controller))
+    queue = queue_labels(structure) if role.name != "evaluator" else {}
+    metadata = labels.metadata(names.workload(role.name), role.name, labels=queue)
+    return pod.document(
+        structure, role.name, {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
+    )
+
+
+def job_spec(structure: Structure, role: Role, template: Node) -> dict[str, Node]:
+    """The spec of the Job of a role, around its pod template."""
+    replicas = cluster_spec.replicas(role.name)
+    return {
+        "completions": replicas,
+        "parallelism": replicas,
+        "completionMode": "Indexed",
+        **_retries(role),
+        **_success(structure, role),
+        "podReplacementPolicy": "Failed",
+        "podFailurePolicy": disruption.IGNORE_DISRUPTIONS,
+        "template": template,
+    }
+
+
+def _retries(role: Role) -> dict[str, Node]:
+    """How often a task may fail. By index where there are several.
+
+    The peers of a lost worker fail with it; counted together, eight of them end the job at once, or wait ten minutes
+    for the next try. https://kubernetes.io/docs/concepts/workloads/controllers/job/#backoff-limit-per-index
+    """
+    if role.name in cluster_spec.SINGLE:
+        return {"backoffLimit": value("retries")}
+    return {"backoffLimitPerIndex": value("retries"), "maxFailedIndexes": 0}
+
+
+def _success(structure: Structure, role: Role) -> dict[str, Node]:
+    """Worker 0's success is the job's, where it is waited for; the others are ended then."""
+    if role.name == structure.ends and structure.completion == "Worker0":
+        return {"successPolicy": {"rules": [{"succeededIndexes": "0"}]}}
+    return {}
+
+
+def released(structure: Structure, stateful: Collection[RoleName]) -> Plan:
+    """What the finisher does: it scales StatefulSets to 0 and suspends the other Jobs, unless all is to be kept."""
+    if not structure.releases:
+        return Plan(structure.ends)
+    jobs = tuple(role.name for role in structure.roles if role.name not in (structure.ends, *stateful))
+    boards = (tensorboard.released(),) if structure.tensorboard_port else ()
+    return Plan(structure.ends, scale=tuple(stateful), suspend=jobs, deployments=boards)
+
+
+WORKLOAD: Final = Workload(
+    templates=lambda structure: tuple(Template(role.name, (indexed_job(structure, role),)) for role in structure.roles),
+    guards=lambda structure: name_guards.short_hosts(structure, names.pod),
+    plan=lambda structure: released(structure, ()),
+)

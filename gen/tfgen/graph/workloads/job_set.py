@@ -1,0 +1,90 @@
+"""All roles as one JobSet: a replicated Job each, of one Indexed Job.
+
+    replicatedJobs: [{name: chief, ...}, {name: ps, ...}, {name: worker, ...}]
+    successPolicy: {operator: All, targetReplicatedJobs: [chief]}
+
+https://jobset.sigs.k8s.io/docs/concepts/. When what ends the job has succeeded, the JobSet deletes the Jobs that are
+still active. Fields by its own definition: https://github.com/kubernetes-sigs/jobset/tree/v0.12.0/config/components/crd.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tfgen.graph.holes import Guard, Items, Node, When, given
+from tfgen.graph.objects import labels, name_guards, names
+from tfgen.graph.objects.values import value
+from tfgen.graph.schedulers import queue_labels
+from tfgen.graph.template import Template
+from tfgen.graph.workloads import pod
+from tfgen.graph.workloads.indexed_job import job_spec
+from tfgen.graph.workloads.workload import Workload, never
+from tfgen.job.training_job import Role, Structure
+
+_EXCLUSIVE: Final = value("workload.jobSet.exclusiveTopology")
+
+# The JobSet gives the pods their subdomain. What a Job's policy of failures asks for, `Never`, is not its default.
+_CONTROLLER: Final = pod.Controller(labels.JOB_INDEX, {"restartPolicy": "Never"})
+
+# An evaluator lost is no reason to start the training again.
+_EVALUATOR: Final[Node] = {
+    "name": "evaluator",
+    "action": "RestartJobAndIgnoreMaxRestarts",
+    "targetReplicatedJobs": ["evaluator"],
+}
+
+
+def job_set(structure: Structure) -> Node:
+    """The JobSet of a run."""
+    network: Node = {"enableDNSHostnames": True, "subdomain": names.RUN, "publishNotReadyAddresses": True}
+    return {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": labels.metadata(
+            names.RUN,
+            annotations={labels.EXCLUSIVE_TOPOLOGY: When(_EXCLUSIVE, _EXCLUSIVE)},
+            labels=queue_labels(structure),
+        ),
+        "spec": {
+            "suspend": When(value("workload.suspend"), True),
+            "ttlSecondsAfterFinished": given(value("workload.ttlSecondsAfterFinished")),
+            **({"network": network} if structure.is_distributed else {}),
+            "successPolicy": {"operator": "All", "targetReplicatedJobs": [structure.ends]},
+            "failurePolicy": {
+                "maxRestarts": value("workload.jobSet.maxRestarts"),
+                "rules": [
+                    Items(value("workload.jobSet.rules")),
+                    *([_EVALUATOR] if structure.role("evaluator") else []),
+                ],
+            },
+            "replicatedJobs": [_replicated(structure, role) for role in _in_order(structure)],
+        },
+    }
+
+
+def _in_order(structure: Structure) -> list[Role]:
+    """The roles: what others wait for stands before them."""
+    roles = list(structure.roles)
+    return sorted(roles, key=lambda role: role.name != "ps") if structure.ps_first else roles
+
+
+def _replicated(structure: Structure, role: Role) -> Node:
+    waits: dict[str, Node] = {"dependsOn": [{"name": "ps", "status": "Ready"}]}
+    return {
+        "name": role.name,
+        "replicas": 1,
+        **(waits if structure.ps_first and role.name != "ps" and structure.role("ps") else {}),
+        "template": {"spec": job_spec(structure, role, pod.part(structure, role, _CONTROLLER))},
+    }
+
+
+def _guards(structure: Structure) -> list[Guard]:
+    return name_guards.short_hosts(structure, names.job_set_pod)
+
+
+WORKLOAD: Final = Workload(
+    templates=lambda structure: (Template("jobset", (job_set(structure),)),),
+    guards=_guards,
+    makes_service=never,
+    pod_name=names.job_set_pod,
+)

@@ -1,0 +1,44 @@
+"""The one task of a job as a plain Pod, which is what a serverless container instance is billed by.
+
+Nothing makes it anew: not when its node is lost, and not when it is deleted.
+https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+from tfgen.graph.holes import Node
+from tfgen.graph.objects import labels, names
+from tfgen.graph.schedulers import queue_labels
+from tfgen.graph.template import Template
+from tfgen.graph.workloads import pod
+from tfgen.graph.workloads.workload import Workload
+from tfgen.job.training_job import Role, Structure
+
+# It is there once: it has no index, and no peers that would name it.
+_CONTROLLER: Final = pod.Controller(index_label="", fields={"restartPolicy": "OnFailure"})
+
+
+def single_pod(structure: Structure, role: Role) -> Node:
+    """The Pod of the job's one task. Its container is started again until it succeeds."""
+    template = cast("Mapping[str, Any]", pod.template(structure, role, _CONTROLLER))
+    metadata = template["metadata"]
+    made: Node = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": names.workload(role.name),
+            "labels": {**labels.INSTALLED, **metadata["labels"], **queue_labels(structure)},
+            "annotations": metadata["annotations"],
+        },
+        "spec": template["spec"],
+    }
+    return pod.document(structure, role.name, made)
+
+
+WORKLOAD: Final = Workload(
+    templates=lambda structure: tuple(Template(role.name, (single_pod(structure, role),)) for role in structure.roles),
+    guards=lambda _: (),
+)

@@ -1,0 +1,62 @@
+"""Roles that serve until the job is done as StatefulSets, whose pods always restart; the others as Indexed Jobs."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tfgen.graph.holes import Guard, Node
+from tfgen.graph.objects import cluster_spec, labels, name_guards, names
+from tfgen.graph.objects.finisher import Plan
+from tfgen.graph.template import Template
+from tfgen.graph.workloads import pod
+from tfgen.graph.workloads.indexed_job import indexed_job, released
+from tfgen.graph.workloads.workload import Workload
+from tfgen.job.training_job import Role, Structure
+
+_CONTROLLER: Final = pod.Controller(index_label=labels.STATEFUL_SET_INDEX, fields={})
+
+
+def stateful_set(structure: Structure, role: Role) -> Node:
+    """The StatefulSet of a role.
+
+    All pods at once, because an ordered start under a gang is a deadlock
+    (https://github.com/kubernetes-sigs/kueue/issues/3189); and no pod restarted by a new template, because the chief's
+    Job refuses the same edit, and the tasks of one run must stay alike.
+    """
+    spec: dict[str, Node] = {
+        "serviceName": names.RUN,
+        "replicas": cluster_spec.replicas(role.name),
+        "podManagementPolicy": "Parallel",
+        "updateStrategy": {"type": "OnDelete"},
+        "selector": {"matchLabels": labels.role_selector(role.name)},
+        "template": pod.template(structure, role, _CONTROLLER),
+    }
+    metadata = labels.metadata(names.workload(role.name), role.name)
+    return pod.document(
+        structure, role.name, {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": metadata, "spec": spec}
+    )
+
+
+def _is_stateful(role: Role) -> bool:
+    return role.serves
+
+
+def _templates(structure: Structure) -> tuple[Template, ...]:
+    return tuple(
+        Template(role.name, ((stateful_set if _is_stateful(role) else indexed_job)(structure, role),))
+        for role in structure.roles
+    )
+
+
+def _guards(structure: Structure) -> list[Guard]:
+    return [
+        *name_guards.short_stateful_sets(filter(_is_stateful, structure.roles)),
+        *name_guards.short_hosts(structure, names.pod),
+    ]
+
+
+def _plan(structure: Structure) -> Plan:
+    return released(structure, [role.name for role in structure.roles if _is_stateful(role)])
+
+
+WORKLOAD: Final = Workload(templates=_templates, guards=_guards, is_scalable=_is_stateful, plan=_plan)

@@ -1,0 +1,128 @@
+"""All roles as one TFJob of Kubeflow's training operator, which tells the tasks their cluster and names them.
+
+    kubeflow.org/v1        spec.runPolicy, spec.successPolicy, spec.tfReplicaSpecs
+    kubeflow.org/v1beta1   spec.cleanPodPolicy, spec.ttlSecondsAfterFinished, spec.tfReplicaSpecs
+
+Fields by the operator's own definitions: manifests/base/crds/kubeflow.org_tfjobs.yaml of
+https://github.com/kubeflow/trainer/tree/release-1.9, and pkg/apis/tensorflow/v1beta1/types.go of its v0.5-branch.
+What is not said has had several defaults over the years (cleanPodPolicy was Running and became None), so it is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from tfgen.graph.holes import Default, Guard, Node, When, given
+from tfgen.graph.objects import cluster_spec, labels, name_guards, names
+from tfgen.graph.objects.values import value
+from tfgen.graph.schedulers import gang, queue_labels
+from tfgen.graph.template import Template
+from tfgen.graph.workloads import pod
+from tfgen.graph.workloads.workload import Workload, never
+from tfgen.job.training_job import RoleName, Structure
+
+# The operator looks for the port of this name in the container tensorflow, and takes 2222 where there is none.
+_PORT_NAME: Final = "tfjob-port"
+
+_REPLICAS: Final[Mapping[RoleName, str]] = {"chief": "Chief", "ps": "PS", "worker": "Worker", "evaluator": "Evaluator"}
+
+
+def tf_job(structure: Structure) -> Node:
+    """The TFJob of a run."""
+    version = structure.tf_job.api_version
+    policies = {"runPolicy": _run_policy(structure), **_success(structure)} if version == "v1" else _clean_up(structure)
+    return {
+        "apiVersion": f"kubeflow.org/{version}",
+        "kind": "TFJob",
+        "metadata": labels.metadata(names.RUN, labels=queue_labels(structure)),
+        "spec": {
+            **policies,
+            **({"enableDynamicWorker": True} if structure.tf_job.dynamic_workers else {}),
+            "tfReplicaSpecs": {
+                _type(structure, role.name): {
+                    "replicas": cluster_spec.replicas(role.name),
+                    "restartPolicy": Default(
+                        value(f"roles.{role.name}.restartPolicy"), value("workload.tfJob.restartPolicy")
+                    ),
+                    "template": pod.part(structure, role, _controller(structure)),
+                }
+                for role in structure.roles
+            },
+        },
+    }
+
+
+def _type(structure: Structure, role: RoleName) -> str:
+    """What the operator calls a role."""
+    return structure.tf_job.leader if role == "chief" else _REPLICAS[role]
+
+
+def _clean_up(structure: Structure) -> dict[str, Node]:
+    """What becomes of the job that is done, and of its pods."""
+    by_completion = "Running" if structure.releases else "None"
+    return {
+        "cleanPodPolicy": Default(value("workload.tfJob.cleanPodPolicy"), by_completion),
+        "ttlSecondsAfterFinished": given(value("workload.ttlSecondsAfterFinished")),
+    }
+
+
+def _run_policy(structure: Structure) -> Node:
+    return {
+        **_clean_up(structure),
+        "backoffLimit": value("retries"),
+        "activeDeadlineSeconds": given(value("workload.tfJob.activeDeadlineSeconds")),
+        "suspend": When(value("workload.suspend"), True),
+        **({"schedulingPolicy": _scheduling(structure)} if structure.gang and structure.tf_job.operator_gangs else {}),
+    }
+
+
+def _scheduling(structure: Structure) -> Node:
+    """What the operator makes the PodGroup of; it would count the evaluator, which nobody waits for."""
+    policy: Node = {
+        "minAvailable": Default(gang.MIN_AVAILABLE, gang.members(structure)),
+        "queue": given(gang.QUEUE),
+        "priorityClass": given(value("gang.priorityClassName")),
+        "minResources": gang.MIN_RESOURCES,
+    }
+    return When(gang.ENABLED, policy)
+
+
+def _success(structure: Structure) -> dict[str, Node]:
+    """Whose success is the job's: by default the chief's, or else worker 0's."""
+    return {"successPolicy": "AllWorkers"} if structure.completion == "AllWorkers" else {}
+
+
+def _controller(structure: Structure) -> pod.Controller:
+    """What the operator gives a pod. It sets the restart policy itself, and warns where a template has one."""
+    return pod.Controller(
+        index_label=labels.TF_JOB_INDEX if structure.tf_job.api_version == "v1" else labels.OLD_TF_JOB_INDEX,
+        fields={},
+        tells_cluster=True,
+        binds_gang=structure.tf_job.operator_gangs,
+        port_name=_PORT_NAME,
+        names_unready=False,  # its Services do not publish addresses that are not ready
+    )
+
+
+def _guards(structure: Structure) -> list[Guard]:
+    """That each pod has a name that its own Service may have, too."""
+
+    def pod_name(role: RoleName, index: Node) -> Node:
+        return names.operator_pod(_type(structure, role).lower(), index)
+
+    return name_guards.short_hosts(structure, pod_name)
+
+
+def _makes_pod_group(structure: Structure) -> bool:
+    return not structure.tf_job.operator_gangs
+
+
+WORKLOAD: Final = Workload(
+    templates=lambda structure: (Template("tfjob", (tf_job(structure),)),),
+    guards=_guards,
+    makes_service=never,
+    tells_cluster=never,
+    makes_pod_group=_makes_pod_group,
+    port_name=_PORT_NAME,
+)

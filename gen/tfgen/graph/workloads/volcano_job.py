@@ -1,0 +1,141 @@
+"""All roles as one Volcano Job: one task each, in a gang by its own minAvailable.
+
+    tasks: [{name: chief, policies: [{event: TaskCompleted, action: CompleteJob}, ...]}, {name: ps}, {name: worker}]
+
+https://volcano.sh/en/docs/vcjob/. Such a Job is complete only when every pod has ended, which a ps never does: so the
+end of the task that ends the job completes it. Fields by Volcano's own definition:
+https://github.com/volcano-sh/volcano/blob/v1.15.1/config/crd/volcano/bases/batch.volcano.sh_jobs.yaml.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tfgen.graph.holes import Default, Guard, Node, Not, Text, When, given
+from tfgen.graph.objects import cluster_spec, labels, name_guards, names
+from tfgen.graph.objects.values import value
+from tfgen.graph.schedulers import gang
+from tfgen.graph.template import Template
+from tfgen.graph.workloads import pod
+from tfgen.graph.workloads.workload import Workload, is_distributed, never
+from tfgen.job.training_job import Role, Structure
+
+# A program that fails is started again in its pod. So a pod is lost when it is deleted (PodEvicted), and fails where
+# its node lacks memory or shuts down: https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction/
+_LOST: Final[tuple[Node, ...]] = tuple(
+    {"event": event, "action": "RestartJob"} for event in ("PodEvicted", "PodFailed")
+)
+
+
+def _ends() -> list[Node]:
+    """What the end of the task that ends the job does. A pod past its deadline has failed, too; it is tried no more."""
+    late: Node = {"event": "PodFailed", "action": "TerminateJob"}
+    return [{"event": "TaskCompleted", "action": "CompleteJob"}, When(value("deadline"), late)]
+
+
+def volcano_job(structure: Structure) -> Node:
+    """The Job of a run."""
+    return {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": labels.metadata(names.RUN),
+        "spec": {
+            **_gang(structure),
+            "maxRetry": value("retries"),
+            "ttlSecondsAfterFinished": given(value("workload.ttlSecondsAfterFinished")),
+            "networkTopology": _topology(),
+            **({"plugins": _plugins(structure)} if structure.is_distributed else {}),
+            "policies": list(_LOST),
+            "tasks": [_task(structure, role) for role in structure.roles],
+        },
+    }
+
+
+def _gang(structure: Structure) -> dict[str, Node]:
+    """Volcano schedules the job in any case: all tasks together, as is its default, unless the gang is not enabled."""
+    if not structure.gang:
+        return {
+            "schedulerName": "volcano",
+            "minAvailable": gang.members(structure),
+            "priorityClassName": given(value("priorityClassName")),
+        }
+    return {
+        "schedulerName": Default(value("gang.schedulerName"), "volcano"),
+        "minAvailable": When(gang.ENABLED, gang.least(structure), 1),
+        "queue": given(gang.QUEUE),
+        "priorityClassName": given(gang.PRIORITY),
+    }
+
+
+def _topology() -> Node:
+    mode, tier = value("workload.volcanoJob.networkTopology.mode"), "workload.volcanoJob.networkTopology"
+    return When(mode, {"mode": mode, "highestTierAllowed": given(value(f"{tier}.highestTierAllowed"))})
+
+
+def _plugins(structure: Structure) -> Node:
+    """Names for the pods, ready or not; their policy is ours. The plugin tensorflow is told the tasks' names."""
+    plugins: dict[str, Node] = {
+        "env": [],
+        "svc": ["--publish-not-ready-addresses=true", "--disable-network-policy=true"],
+    }
+    if structure.volcano_plugin:
+        roles = [f"--{role.name}={role.name}" for role in structure.roles]
+        plugins["tensorflow"] = [*roles, f"--port={structure.port}"]
+    return plugins
+
+
+def _task(structure: Structure, role: Role) -> Node:
+    return {
+        "name": role.name,
+        "replicas": cluster_spec.replicas(role.name),
+        **_least(structure, role),
+        **({"policies": _ends()} if role.name == structure.ends else {}),
+        "template": pod.part(structure, role, _controller(structure)),
+    }
+
+
+def _least(structure: Structure, role: Role) -> dict[str, Node]:
+    """How many pods of a task the gang needs, where it does not need them all.
+
+    Volcano heeds it while their sum is no more than the job's minAvailable (CheckTaskReady in its
+    pkg/scheduler/api/job_info.go), so that chief and ps are among those that start.
+    """
+    if role.name == "evaluator":
+        return {"minAvailable": 0}
+    if role.name == "worker" and structure.gang and structure.strategy == "ParameterServer":
+        return {"minAvailable": When(gang.is_partial(structure), 0)}
+    return {}
+
+
+def _controller(structure: Structure) -> pod.Controller:
+    return pod.Controller(
+        index_label=labels.VOLCANO_INDEX,
+        fields={"restartPolicy": "OnFailure"},
+        tells_cluster=structure.volcano_plugin,
+        binds_gang=True,
+    )
+
+
+def _guards(structure: Structure) -> list[Guard]:
+    no_retries = Guard(
+        rule="volcano-retries",
+        path="retries",
+        test=Not(value("retries")),
+        message=Text(
+            ("retries is 0, which Volcano takes for its own default, 3; set 1 at least, or take the kind Job",)
+        ),
+    )
+    return [*name_guards.short_hosts(structure, names.pod), no_retries]
+
+
+def _tells_cluster(structure: Structure) -> bool:
+    return is_distributed(structure) and not structure.volcano_plugin
+
+
+WORKLOAD: Final = Workload(
+    templates=lambda structure: (Template("volcanojob", (volcano_job(structure),)),),
+    guards=_guards,
+    makes_service=never,
+    tells_cluster=_tells_cluster,
+    makes_pod_group=never,
+)

@@ -1,0 +1,136 @@
+"""A team's defaults: what ``tfgen.yaml`` says, under each job of its repository.
+
+    tfgen.yaml                                        jobs/mnist/job.yaml
+      registry: registry.example.com/ml                 spec:
+      spec:                                               image: mnist:1.4.0
+        tolerations: [{key: nvidia.com/gpu, ...}]         gang: {scheduler: volcano}
+        gang: {queue: research}                           roles: {chief: {}, worker: {replicas: 4}}
+
+is a job with that toleration, in that queue, with the image registry.example.com/ml/mnist:1.4.0.
+
+The job is a JSON merge patch (RFC 7386) of the defaults: maps merge, null removes, all else is the job's where it says
+it. Two things are not as there. A default that lacks what it needs (a gang without its scheduler, a volume without its
+source) completes the jobs that say the rest, and no other; and so an environment's completes the jobs that have what it
+changes. And a null within an environment stays, since there it removes what the job has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from tfgen.schema import file as schema_file
+from tfgen.schema.file import Schema, entry, is_record, resolve
+from tfgen.schema.hints import choices
+from tfgen.text.document import Document
+
+FILE: Final = "tfgen.yaml"
+"""The name of the file; it stands where charts/ and overlays/ do."""
+
+_IMAGES: Final = ("#/definitions/image", "#/definitions/containerImage")
+_ENVIRONMENTS: Final = "environments"
+
+
+def under(job: Document, defaults: Document) -> Document:
+    """The job with a team's defaults under it; as it is, where it is no job at all.
+
+    Args:
+        job: any document.
+        defaults: what `schema.check_defaults` accepts.
+    """
+    spec = job.data.get("spec") if isinstance(job.data, Mapping) else None
+    if not isinstance(spec, Mapping):
+        return job
+    schema = schema_file.load()
+    node = schema["properties"]["spec"]
+    merged = _merged(schema, node, defaults.data.get("spec", {}), spec)
+    said = spec.get(_ENVIRONMENTS)
+    if isinstance(merged.get(_ENVIRONMENTS), Mapping):
+        merged[_ENVIRONMENTS] = {
+            name: _fitting(schema, node, environment, merged, said.get(name, {}) if isinstance(said, Mapping) else {})
+            for name, environment in merged[_ENVIRONMENTS].items()
+        }
+    if registry := defaults.data.get("registry"):
+        merged = _with_registry(schema, node, merged, registry)
+    return job.replaced(data={**job.data, "spec": merged}, under=defaults, own=job.data)
+
+
+def names_registry(image: str) -> bool:
+    """Whether an image says the registry that it is in.
+
+    https://pkg.go.dev/github.com/distribution/reference: what is before the first slash is a host where it has a dot
+    or a port, or is localhost.
+    """
+    first, slash, _ = image.partition("/")
+    return bool(slash) and ("." in first or ":" in first or first == "localhost")
+
+
+def _merged(schema: Schema, node: Schema, below: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """The defaults with a job's part over them. `node` is that of both."""
+    merged: dict[str, Any] = {}
+    taken = _not_chosen(node, over)
+    for key, value in below.items():
+        if key not in over and key not in taken:
+            inner = entry(schema, node, key) or {}
+            value = _merged(schema, inner, value, {}) if isinstance(value, Mapping) else value
+            if _is_whole(inner, value):
+                merged[key] = value
+    for key, value in over.items():
+        default = below.get(key)
+        if isinstance(value, Mapping) and isinstance(default, Mapping):
+            inner = entry(schema, node, key) or {}
+            merged[key] = _merged(schema, inner, default, value)
+        elif value is not None or key not in below:
+            merged[key] = value
+    return merged
+
+
+def _not_chosen(node: Schema, over: Mapping[str, Any]) -> tuple[str, ...]:
+    """The keys that a choice of the job's rules out, such as the other sources of its volume."""
+    keys = choices(node) if "oneOf" in node else ()
+    return tuple(key for key in keys if key not in over) if any(key in over for key in keys) else ()
+
+
+def _is_whole(node: Schema, value: Any) -> bool:
+    """Whether a value has the keys without which it is nothing."""
+    if not isinstance(value, Mapping):
+        return True
+    chosen = any(key in value for key in choices(node)) if "oneOf" in node else True
+    return chosen and all(key in value for key in node.get("required", ()))
+
+
+def _fitting(schema: Schema, node: Schema, environment: Any, spec: Any, said: Any) -> Any:
+    """An environment without the defaults that change what the job has not; `said` is the job's own part of it."""
+    if not (isinstance(environment, Mapping) and isinstance(spec, Mapping) and isinstance(said, Mapping)):
+        return environment
+    fitting = {}
+    for key, value in environment.items():
+        inner = entry(schema, node, key) or {}
+        if key in spec or key in said:
+            fitting[key] = _fitting(schema, inner, value, spec.get(key, {}), said.get(key, {}))
+        elif not isinstance(value, Mapping) or (_is_whole(inner, value) and not _is_section(inner)):
+            fitting[key] = value
+    return fitting
+
+
+def _is_section(node: Schema) -> bool:
+    """Whether a job has the node only where it says so, as it has a role."""
+    return is_record(node) and "default" not in node
+
+
+def _with_registry(schema: Schema, node: Schema, value: Any, registry: str) -> Any:
+    """The value with the registry before each image in it that names none. `node` is not resolved."""
+    if isinstance(value, str):
+        is_bare = node.get("$ref") in _IMAGES and value and not names_registry(value)
+        return f"{registry}/{value}" if is_bare else value
+    found = resolve(schema, node)
+    if isinstance(value, list) and "items" in found:
+        return [_with_registry(schema, found["items"], item, registry) for item in value]
+    if not isinstance(value, Mapping):
+        return value
+    known, other = found.get("properties", {}), found.get("additionalProperties")
+    inner = {key: known.get(key, other) for key in value}
+    return {
+        key: _with_registry(schema, inner[key], child, registry) if isinstance(inner[key], Mapping) else child
+        for key, child in value.items()
+    }

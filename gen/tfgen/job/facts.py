@@ -1,0 +1,48 @@
+"""What a document says as a job: for those who need no more of it than its name or its environments.
+
+The schema accepts the document; `job.TrainingJob` is all that it says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tfgen.errors import UsageError
+from tfgen.text.document import Document
+
+
+def name_of(document: Document) -> str:
+    """The job's name."""
+    name: str = document.data["metadata"]["name"]
+    return name
+
+
+def own_data(document: Document) -> Any:
+    """What the job's own file says, without the defaults under it."""
+    return document.data if document.own is None else document.own
+
+
+def environments_of(document: Document) -> Mapping[str, Mapping[str, Any]]:
+    """What the job says of its environments, by their names."""
+    found: Mapping[str, Mapping[str, Any]] = document.data["spec"].get("environments", {})
+    return found
+
+
+def run_of(data: Any, environment: str | None) -> str:
+    """The name of the run of a job's data, or of one of its environments; empty where it has none."""
+    spec = data["spec"]
+    said = spec if environment is None else spec["environments"][environment]
+    run: str = said.get("run", spec.get("run", ""))
+    return run
+
+
+def check_environment(document: Document, name: str) -> None:
+    """See that the job has an environment.
+
+    Raises:
+        UsageError: it has none of that name.
+    """
+    known = environments_of(document)
+    if name not in known:
+        raise UsageError(f"{document.file}: no environment {name!r}; it has {', '.join(known) or 'none'}")

@@ -1,0 +1,117 @@
+"""Where each value of a job comes from: its own file, the team's defaults, or the schema.
+
+spec.image        "registry.example.com/ml/mnist:1.4.0"  jobs/mnist/job.yaml:5:10, registry of tfgen.yaml:3:11
+spec.gang.queue   "research"                             tfgen.yaml:7:17
+spec.retries      20                                     default
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tfgen import data_path
+from tfgen.job.facts import check_environment, environments_of
+from tfgen.problems import Position, shown
+from tfgen.record import Record
+from tfgen.schema import file as schema_file
+from tfgen.schema import tunables
+from tfgen.schema.hints import path_name
+from tfgen.text.document import Document, Path
+
+_LONGEST = 60
+
+
+class Origin(Record):
+    """One value, and where it is said.
+
+    Attributes:
+        path: in the job; for an environment's value, where the job would say it.
+        file: None for what nobody says, which has the schema's default.
+        registry: where the registry of an image is said, if the image itself names none.
+    """
+
+    path: Path
+    value: Any
+    file: str | None = None
+    position: Position | None = None
+    registry: str | None = None
+
+    def __str__(self) -> str:
+        """What stands behind the value: ``FILE:LINE:COLUMN``, or ``default``."""
+        if self.file is None or self.position is None:
+            return "default"
+        registry = f", registry of {self.registry}" if self.registry else ""
+        return f"{_place(self.file, self.position)}{registry}"
+
+
+def origins(document: Document, environment: str | None = None) -> tuple[Origin, ...]:
+    """All values of a job, or of one of its environments, in the schema's order.
+
+    Args:
+        document: a job without errors, over its team's defaults.
+        environment: whose values; None for the job's own.
+
+    Raises:
+        UsageError: the job has no such environment.
+    """
+    spec = document.data["spec"]
+    override = {}
+    if environment is not None:
+        check_environment(document, environment)
+        override = tunables.overrides(environments_of(document)[environment])
+    said = tunables.merge({key: value for key, value in spec.items() if key != "environments"}, override)
+    complete = tunables.merge(tunables.values(said), said)
+    ordered = tunables.in_order(complete, schema_file.load()["properties"]["spec"])
+    return tuple(_origin(document, environment, path, value) for path, value in _leaves(ordered))
+
+
+def as_table(rows: tuple[Origin, ...]) -> str:
+    """A line a value."""
+    cells = [(path_name(row.path), shown(row.value, _LONGEST), str(row)) for row in rows]
+    widths = [max(len(cell[column]) for cell in cells) for column in (0, 1)]
+    return "".join(f"{path:<{widths[0]}}  {value:<{widths[1]}}  {origin}\n" for path, value, origin in cells)
+
+
+def as_rows(rows: tuple[Origin, ...]) -> list[dict[str, Any]]:
+    """Plain data: path, value, and file, line and column, which are null for a default."""
+    return [
+        {
+            "path": path_name(row.path),
+            "value": row.value,
+            "file": row.file,
+            "line": row.position.line if row.position else None,
+            "column": row.position.column if row.position else None,
+            "registry": row.registry,
+        }
+        for row in rows
+    ]
+
+
+def _origin(document: Document, environment: str | None, path: Path, value: Any) -> Origin:
+    places = [("spec", "environments", environment, *path)] if environment is not None else []
+    for place in (*places, ("spec", *path)):
+        for layer in (document.alone(), *([document.under] if document.under else [])):
+            said = data_path.at(layer.data, place)
+            if said is not None:
+                registry = _registry(document) if isinstance(value, (str, list)) and said != value else None
+                return Origin(("spec", *path), value, layer.file, layer.value(place), registry)
+    return Origin(("spec", *path), value)
+
+
+def _registry(document: Document) -> str | None:
+    team = document.under
+    return _place(team.file, team.value(("registry",))) if team else None
+
+
+def _place(file: str, position: Position) -> str:
+    return f"{file}:{position.line}:{position.column}"
+
+
+def _leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """What is no mapping, or an empty one."""
+    if isinstance(value, Mapping) and value:
+        for key, inner in value.items():
+            yield from _leaves(inner, (*path, key))
+    else:
+        yield path, value

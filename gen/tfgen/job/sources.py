@@ -1,0 +1,156 @@
+"""The job files that a command is given, and the defaults under them: from disk or standard input; in git, those gone.
+
+read_sources([Path("jobs")])  ->  [Source("jobs/mnist/job.yaml", b"apiVersion: tfgen/...", Source("tfgen.yaml", ...))]
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final, NoReturn
+
+from tfgen.errors import UsageError
+from tfgen.job.defaults import FILE
+from tfgen.job.output_root import output_root
+from tfgen.real_path import real_path
+from tfgen.record import Record
+from tfgen.text.document import MAX_BYTES
+
+# In a folder, a file is ours when a document of it says so: a GitOps repository is full of other YAML.
+_OURS: Final = re.compile(rb"^[\"']?apiVersion[\"']?:\s*[\"']?tfgen/", re.MULTILINE)
+_SUFFIXES: Final = (".yaml", ".yml")
+
+STDIN: Final = Path("-")
+"""Standard input, in place of a file."""
+_STDIN_NAME: Final = "<stdin>"
+
+
+class Source(Record):
+    """A file's name as it is to be reported, its content, and the team's defaults for the jobs in it."""
+
+    file: str
+    content: bytes | str
+    defaults: Source | None = None
+
+
+def read_sources(paths: Iterable[Path], *, may_be_none: bool = False, takes_stdin: bool = False) -> list[Source]:
+    """The files named, and of each folder those below it that hold a tfgen document; each once, in order of name.
+
+    Args:
+        paths: files and folders.
+        may_be_none: whether a folder may have no such file, and a path not be there at all.
+        takes_stdin: whether "-" stands for standard input, under which are the defaults of the working directory.
+
+    Raises:
+        UsageError: "-" where it stands for nothing, a path that cannot be read, or a folder without any such file.
+    """
+    sources: dict[str, Source] = {}
+    for path in paths:
+        if path == STDIN:
+            found = [_from_stdin(takes_stdin=takes_stdin)]
+        elif may_be_none and not path.exists():
+            continue
+        else:
+            found = list(_below(path)) if path.is_dir() else [Source(str(path), _read(path), _defaults(path))]
+        if not found and not may_be_none:
+            raise no_job_below([path])
+        sources |= {source.file: source for source in found}
+    return list(sources.values())
+
+
+def _from_stdin(*, takes_stdin: bool) -> Source:
+    if not takes_stdin:
+        raise UsageError(
+            "-: standard input is read by tfgen check and by tfgen render --stdout; all else belongs to a file in git"
+        )
+    if sys.stdin is None:
+        raise UsageError("-: standard input is closed")
+    try:
+        content = sys.stdin.buffer.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise UsageError(f"-: {error.strerror}") from error
+    return Source(_STDIN_NAME, content, _defaults(STDIN))
+
+
+def no_job_below(paths: Iterable[Path]) -> UsageError:
+    """The error of who looked for jobs where there are none."""
+    return UsageError(f"{', '.join(map(str, paths))}: no file below it holds a document with apiVersion tfgen/...")
+
+
+def source_name(path: Path) -> str:
+    """A job's file, or a folder of such, from the root of its repository: the same from wherever a command is given."""
+    whole = real_path(path)
+    return whole.relative_to(output_root(whole if whole.is_dir() else whole.parent)).as_posix()
+
+
+def removed_sources(paths: Iterable[Path], revision: str) -> list[str]:
+    """Of the files and folders named, and below them, what is no more and held a tfgen document in a commit."""
+    from tfgen.git import read as git  # and with it subprocess, which reading alone does not need
+
+    found = []
+    for path in paths:
+        if path.is_dir():
+            names = git.changed(path, revision, is_removed=True)
+            contents = git.committed_files([path / name for name in names], revision)
+        elif not path.exists():
+            contents = {path / name: content for name, content in git.committed_below(path, revision).items()}
+        else:
+            continue
+        for file, content in sorted(contents.items()):
+            is_hidden = any(part.startswith(".") for part in file.relative_to(path).parts)
+            if file.suffix in _SUFFIXES and file.name != FILE and not is_hidden and _OURS.search(content):
+                found.append(str(file))
+    return found
+
+
+def _below(folder: Path) -> Iterator[Source]:
+    for path in sorted(_files(folder)):
+        if path.suffix in _SUFFIXES and path.name != FILE and path.is_file():
+            content = _read(path)
+            if _OURS.search(content):
+                yield Source(str(path), content, _defaults(path))
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """All that is below a folder and not hidden. A folder that cannot be read may hold jobs: they are not gone."""
+    for above, folders, names in os.walk(folder, onerror=_unreadable):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        yield from (Path(above) / name for name in names if not name.startswith("."))
+
+
+def _unreadable(error: OSError) -> NoReturn:
+    raise UsageError(f"{error.filename}: {error.strerror}") from error
+
+
+def _defaults(job: Path) -> Source | None:
+    """The nearest tfgen.yaml, from the job's folder upwards to the root of its repository."""
+    path = defaults_path(job)
+    return Source(str(path), _read(path)) if path else None
+
+
+def defaults_path(job: Path) -> Path | None:
+    """Where the defaults of a job's file are, named as the job is: by an absolute path or one from here."""
+    found = _nearest(real_path(job).parent)
+    if found is None or job.is_absolute():
+        return found
+    return Path(os.path.relpath(found))
+
+
+def _nearest(folder: Path) -> Path | None:
+    for candidate in (folder, *folder.parents):
+        if (candidate / FILE).is_file():
+            return candidate / FILE
+        if (candidate / ".git").exists():
+            return None
+    return None
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(MAX_BYTES + 1)  # one more than the reader takes, so that it says what is wrong
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from error

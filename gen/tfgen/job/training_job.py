@@ -1,0 +1,329 @@
+"""The job: what a checked ``job.yaml`` says, as frozen records.
+
+    job = TrainingJob.from_document(document.data)
+    job.structure.roles                        -> (Role("chief", ...), Role("ps", ...), Role("worker", ...))
+    job.values["roles"]["worker"]["replicas"]  -> 4
+
+The two halves never meet. The `Structure` decides which objects there are and what shape they have; the graph is
+built from it alone. The values are what a chart's user or an environment may set; they only ever fill holes. So
+two jobs that differ in their values alone have one graph, and a chart is right for values that its job never had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias, cast, get_args
+
+from tfgen.record import Record
+from tfgen.schema import file as schema_file
+from tfgen.schema import tunables
+from tfgen.schema import workload_kinds as kinds
+from tfgen.schema.workload_kinds import WorkloadKind
+
+RoleName: TypeAlias = Literal["chief", "ps", "worker", "evaluator"]
+ROLE_NAMES: tuple[RoleName, ...] = get_args(RoleName)
+Strategy: TypeAlias = Literal["ParameterServer", "MultiWorkerMirrored", "Single"]
+CompletionBy: TypeAlias = Literal["Chief", "Worker0", "AllWorkers"]
+Scheduler: TypeAlias = Literal["volcano", "kube-batch", "coscheduling", "kubernetes", "kueue"]
+Profile: TypeAlias = Literal["restricted", "baseline", "privileged"]
+PROFILES: tuple[Profile, ...] = get_args(Profile)
+"""The Pod Security Standards, the strictest first."""
+Containers: TypeAlias = tuple[Mapping[str, Any], ...]
+
+
+class Role(Record):
+    """The part of a role that no environment changes.
+
+    Attributes:
+        serves: whether its tasks go on until the job is done; the others end by themselves.
+        ports: more ports of the main container, as Kubernetes' ContainerPort.
+        init_containers: as Kubernetes' Container; the job's come first.
+        sidecars: containers beside the main one; the job's come first.
+        pod_template: Kubernetes' PodTemplateSpec, merged over the job's.
+    """
+
+    name: RoleName
+    serves: bool
+    ports: tuple[Mapping[str, Any], ...]
+    init_containers: Containers
+    sidecars: Containers
+    pod_template: Mapping[str, Any]
+
+
+class GitCode(Record):
+    """Code that every pod fetches from a git repository.
+
+    Attributes:
+        folder: the folder of the repository that is mounted; all of it where empty.
+        secret: the name of the Secret to read the repository with, or empty.
+    """
+
+    repository: str
+    folder: str
+    secret: str
+
+    @property
+    def is_ssh(self) -> bool:
+        """Whether git asks for it by ssh."""
+        return _is_ssh(self.repository)
+
+
+class FileCode(Record):
+    """Code that stands in the job itself: the text of each file by its name."""
+
+    files: Mapping[str, str]
+
+
+Code: TypeAlias = GitCode | FileCode
+
+
+class TFJobShape(Record):
+    """What decides the shape of a TFJob.
+
+    Attributes:
+        api_version: of kubeflow.org.
+        leader: what the chief is called.
+        operator_gangs: whether the operator makes the gang's PodGroup.
+        dynamic_workers: whether workers may come and go.
+    """
+
+    api_version: Literal["v1", "v1beta1"]
+    leader: Literal["Chief", "Master"]
+    operator_gangs: bool
+    dynamic_workers: bool
+
+
+class Eci(Record):
+    """That the pods are to run on Alibaba Cloud's Elastic Container Instance.
+
+    Attributes:
+        makes_cache: whether the job makes a cache of its images.
+    """
+
+    makes_cache: bool
+
+
+class Structure(Record):
+    """What decides which objects a job has: the same in every environment and for every user of its chart.
+
+    Attributes:
+        port: the TCP port of each TensorFlow server.
+        roles: in the order chief, ps, worker, evaluator; those that the job has.
+        completion: whose end ends the job.
+        releases: whether the tasks that are left are freed then.
+        kind: the kind that runs the tasks.
+        tf_job: how a TFJob says it, where that is the kind.
+        volcano_plugin: whether Volcano's own plugin tells the tasks of a Volcano Job their cluster.
+        ps_first: whether a JobSet makes the others once its ps are ready.
+        legacy_flags: whether each task is told its place by TensorFlow 1's flags too.
+        gang: the gang scheduler, or none.
+        tensorboard_port: the TCP port of TensorBoard, or none where the job has none.
+        disruption_budget: whether the tasks may be kept from being evicted.
+        profile: the Pod Security Standard that the job's pods are to meet.
+        code: what is put into the image, or nothing.
+        eci: how the pods run on Alibaba's container instances, or nothing.
+        pod_template: Kubernetes' PodTemplateSpec for the pods of every role.
+    """
+
+    name: str
+    strategy: Strategy
+    port: int
+    roles: tuple[Role, ...]
+    completion: CompletionBy
+    releases: bool
+    kind: WorkloadKind
+    tf_job: TFJobShape
+    volcano_plugin: bool
+    ps_first: bool
+    legacy_flags: bool
+    gang: Scheduler | None
+    tensorboard_port: int | None
+    disruption_budget: bool
+    profile: Profile
+    code: Code | None
+    eci: Eci | None
+    pod_template: Mapping[str, Any]
+
+    def role(self, name: RoleName) -> Role | None:
+        """The role of that name, if the job has it."""
+        return next((role for role in self.roles if role.name == name), None)
+
+    @property
+    def ends(self) -> RoleName:
+        """The role whose end ends the job."""
+        return "chief" if self.completion == "Chief" else "worker"
+
+    @property
+    def is_distributed(self) -> bool:
+        """Whether the tasks form a cluster, of which TF_CONFIG tells them."""
+        return self.strategy != "Single"
+
+
+class GitOps(Record):
+    """How a GitOps tool takes the job from git into its clusters.
+
+    Attributes:
+        repository: its address.
+        path: the folder in it that charts/ and overlays/ are in, or empty.
+        is_chart: whether the chart is applied; else the overlay.
+        create_namespace: whether the tool makes the namespaces.
+        argocd: what job.yaml says of Argo CD, with the schema's defaults; or none.
+        flux: what it says of Flux, in the same way.
+    """
+
+    repository: str
+    branch: str
+    path: str
+    is_chart: bool
+    create_namespace: bool
+    argocd: Mapping[str, Any] | None
+    flux: Mapping[str, Any] | None
+
+    @property
+    def is_ssh(self) -> bool:
+        """Whether git asks for it by ssh."""
+        return _is_ssh(self.repository)
+
+
+class Environment(Record):
+    """One environment.
+
+    Attributes:
+        namespace: its own or the job's, or none.
+        cluster: the name of its cluster; none for that of the GitOps tool.
+        enabled: whether the job runs there.
+        overrides: what job.yaml says, as it stands: the content of ``values-NAME.yaml``.
+        values: the complete values, as Helm would merge them.
+    """
+
+    name: str
+    namespace: str | None
+    cluster: str | None
+    enabled: bool
+    overrides: Mapping[str, Any]
+    values: Mapping[str, Any]
+
+
+class TrainingJob(Record):
+    """A job: its structure, its complete values, and its environments."""
+
+    structure: Structure
+    namespace: str | None
+    values: Mapping[str, Any]
+    environments: tuple[Environment, ...]
+    gitops: GitOps | None
+
+    @property
+    def name(self) -> str:
+        """The job's name, which its chart and, by default, its release have too."""
+        return self.structure.name
+
+    @classmethod
+    def from_document(cls, data: Mapping[str, Any]) -> TrainingJob:
+        """The job of a document that the schema accepts."""
+        metadata = data["metadata"]
+        # In the schema's order, whatever the file's: equal jobs are to be printed alike.
+        spec = tunables.in_order(data["spec"], schema_file.load()["properties"]["spec"])
+        environments = spec.get("environments", {})
+        own, by_environment = tunables.all_values(spec)
+        return cls(
+            structure=_structure(metadata["name"], spec),
+            namespace=metadata.get("namespace"),
+            values=own,
+            environments=tuple(
+                Environment(
+                    name=name,
+                    namespace=said.get("namespace", metadata.get("namespace")),
+                    cluster=said.get("cluster"),
+                    enabled=said.get("enabled", True),
+                    overrides=tunables.overrides(said),
+                    values=by_environment[name],
+                )
+                for name, said in environments.items()
+            ),
+            gitops=_gitops(spec["gitops"]) if "gitops" in spec else None,
+        )
+
+
+def _structure(name: str, spec: Mapping[str, Any]) -> Structure:
+    init_containers, sidecars = spec.get("initContainers", ()), spec.get("sidecars", ())
+    roles, completion, strategy = spec["roles"], spec.get("completion", {}), spec.get("strategy", "ParameterServer")
+    by: CompletionBy = completion.get("by") or _ends_by(strategy, kinds.of_spec(spec))
+    return Structure(
+        name=name,
+        strategy=strategy,
+        port=spec.get("port", 2222),
+        roles=tuple(
+            Role(
+                name=role,
+                serves=role == "ps" or (role == "worker" and _workers_serve(by, roles[role])),
+                ports=tuple(roles[role].get("ports", ())),
+                init_containers=(*init_containers, *roles[role].get("initContainers", ())),
+                sidecars=(*sidecars, *roles[role].get("sidecars", ())),
+                pod_template=roles[role].get("podTemplate", {}),
+            )
+            for role in ROLE_NAMES
+            if role in roles
+        ),
+        completion=by,
+        releases=completion.get("release", "ScaleToZero") == "ScaleToZero",
+        kind=kinds.of_spec(spec),
+        tf_job=TFJobShape(
+            api_version=kinds.said(spec, "workload.tfJob.apiVersion"),
+            leader=kinds.said(spec, "workload.tfJob.leader"),
+            operator_gangs=kinds.said(spec, "workload.tfJob.gang") == "Operator",
+            dynamic_workers=kinds.said(spec, "workload.tfJob.enableDynamicWorker"),
+        ),
+        volcano_plugin=kinds.said(spec, "workload.volcanoJob.tfConfig") == "Plugin",
+        ps_first=kinds.said(spec, "workload.jobSet.startOrder") == "PsFirst",
+        legacy_flags=spec.get("legacyFlags", False),
+        gang=cast("Scheduler | None", spec["gang"]["scheduler"]) if "gang" in spec else None,
+        tensorboard_port=spec["tensorboard"].get("port", 6006) if "tensorboard" in spec else None,
+        disruption_budget="podDisruptionBudget" in spec,
+        profile=spec.get("security", {}).get("profile", "restricted"),
+        code=_code(spec["code"]) if "code" in spec else None,
+        eci=_eci(spec.get("cloud", {})),
+        pod_template=spec.get("podTemplate", {}),
+    )
+
+
+def _gitops(said: Mapping[str, Any]) -> GitOps:
+    schema = schema_file.load()
+    complete = schema_file.complete(schema, schema["properties"]["spec"]["properties"]["gitops"], said)
+    return GitOps(
+        repository=complete["repository"],
+        branch=complete["branch"],
+        path=complete["path"],
+        is_chart=complete["source"] == "Chart",
+        create_namespace=complete["createNamespace"],
+        argocd=complete.get("argocd"),
+        flux=complete.get("flux"),
+    )
+
+
+def _is_ssh(repository: str) -> bool:
+    """Whether git asks for an address by ssh (`git@host:path` or `ssh://`)."""
+    return not repository.startswith(("http://", "https://"))
+
+
+def _eci(cloud: Mapping[str, Any]) -> Eci | None:
+    return Eci(makes_cache="make" in cloud["eci"].get("imageCache", {})) if "eci" in cloud else None
+
+
+def _ends_by(strategy: Strategy, kind: WorkloadKind) -> CompletionBy:
+    """Whose end ends a job that does not say it."""
+    if kind == "ElasticDL":
+        return "AllWorkers"
+    return "Worker0" if strategy == "MultiWorkerMirrored" else "Chief"
+
+
+def _code(code: Mapping[str, Any]) -> Code:
+    git = code.get("git")
+    if git is None:
+        return FileCode(code["configMap"]["files"])
+    return GitCode(git["repository"], git.get("folder", ""), git.get("secretName", ""))
+
+
+def _workers_serve(by: CompletionBy, worker: Mapping[str, Any]) -> bool:
+    """A worker whose end is waited for must end; else it serves unless it says otherwise."""
+    return by == "Chief" and worker.get("runs", "Serving") == "Serving"

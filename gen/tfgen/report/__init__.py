@@ -1,0 +1,1 @@
+"""Results as text, JSON, Markdown, SARIF and annotations of GitHub Actions."""

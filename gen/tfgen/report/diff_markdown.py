@@ -1,0 +1,104 @@
+"""A difference of jobs as Markdown, for the comment of a pull request: a table, and the fields folded away."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from tfgen.change.job_diff import EnvironmentDiff, JobDiff
+from tfgen.problems import Problem
+from tfgen.report.diff_text import SIGNS, changes_alike, field_lines, groups, state, summary, title
+
+LONGEST: Final = 60_000
+"""Characters: GitHub takes 65,536 for a comment."""
+
+_ARROW: Final = "→"
+"""For "->", of which Markdown that is read as text, as in a mail, would have an escape."""
+
+_SHARE: Final = 0.5
+"""The part of that for the tables; what is left is for the fields."""
+
+
+def diff_markdown(diffs: Sequence[JobDiff], longest: int = LONGEST) -> str:
+    """The whole difference in at most `longest` characters: what does not fit is counted."""
+    changed = [diff for diff in diffs if diff]
+    if not changed:
+        return "No object changes.\n"
+    heads = [_head(diff) for diff in changed]
+    text, left_out = _fitting("", heads, int(longest * _SHARE), "job")
+    folded = [_folded(diff, each) for diff in changed for each in _unlike(diff)]
+    text, fields_left_out = _fitting(text, folded, longest - len(left_out) - 100, "environment")
+    return text + left_out + fields_left_out
+
+
+def _fitting(text: str, parts: Sequence[str], longest: int, what: str) -> tuple[str, str]:
+    """The text with as many of the parts as fit, and a line that counts the others."""
+    for number, part in enumerate(parts):
+        if len(text) + len(part) > longest:
+            rest = len(parts) - number
+            return text, f"\n… and {rest} more {what}{'' if rest == 1 else 's'}: `tfgen diff` shows all.\n"
+        text += part
+    return text, ""
+
+
+def _head(diff: JobDiff) -> str:
+    rows = "".join(_row(each) for each in diff.environments)
+    needs = "".join(f"- {_problem(problem)}\n" for problem in diff.needs_new_run)
+    return f"### {_escaped(diff.name)}\n\n| Environment | Objects | Asked of the cluster |\n|---|---|---|\n{rows}\n" + (
+        f"**Needs a new run**\n\n{needs}\n" if needs else ""
+    )
+
+
+def _row(each: EnvironmentDiff) -> str:
+    counts = [(action, sum(item.action == action for item in each.objects)) for action in SIGNS]
+    objects = ", ".join(f"{number} {action}" for action, number in counts if number) or "no change"
+    name, asked = title(each) + state(each, _ARROW), summary(each.before, each.after, _ARROW)
+    return f"| {_escaped(name)} | {objects} | {_escaped(asked)} |\n"
+
+
+def _problem(problem: Problem) -> str:
+    place = f"{problem.file}:{problem.position.line}:{problem.position.column}"
+    return f"{_code(place)} {_escaped(problem.message)}"
+
+
+def _unlike(diff: JobDiff) -> list[EnvironmentDiff]:
+    """The environments in which objects change, of those that change alike the first."""
+    found: list[EnvironmentDiff] = []
+    for each in diff.environments:
+        if each.objects and not any(changes_alike(other, each) for other in found):
+            found.append(each)
+    return found
+
+
+def _folded(diff: JobDiff, each: EnvironmentDiff) -> str:
+    lines = []
+    for items, fields in groups(each.objects):
+        sign = SIGNS[items[0].action]
+        lines.append(f"{'!' if sign == '~' else sign} {', '.join(item.title for item in items)}")
+        for change in fields:
+            lines += [_diff_line(line) for line in field_lines(change)]
+    body = "\n".join(lines)
+    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", body)), default=0))
+    alike = [title(other) for other in diff.environments if other is each or changes_alike(each, other)]
+    name = f"{diff.name}: {', '.join(alike)}"
+    return f"<details><summary>{_escaped(name)}</summary>\n\n{fence}diff\n{body}\n{fence}\n\n</details>\n\n"
+
+
+def _diff_line(line: str) -> str:
+    """A line as GitHub colours it in a block of `diff`: by the sign in its first column."""
+    stripped = line.lstrip(" ")
+    sign, indent = stripped[:1], len(line) - len(stripped)
+    if sign in ("+", "-"):
+        return f"{sign} {' ' * (indent + 2)}{stripped[2:]}"
+    return f"  {' ' * indent}  {stripped.removeprefix('~ ')}"
+
+
+def _escaped(text: str) -> str:
+    """Text that Markdown and HTML take for no more than text."""
+    return re.sub(r"([\\`*_{}\[\]<>|#~&!])", lambda match: f"&#{ord(match[1])};", text)
+
+
+def _code(text: str) -> str:
+    fence = "`" * (1 + max((len(run) for run in re.findall("`+", text)), default=0))
+    return f"{fence}{text}{fence}"

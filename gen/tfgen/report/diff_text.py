@@ -1,0 +1,183 @@
+"""A difference of jobs as text for a terminal.
+
+mnist (jobs/mnist.yaml)
+  prod: pods 8 -> 12, cpu 22 -> 38, memory 44Gi -> 76Gi
+    ~ StatefulSet mnist-worker
+        ~ spec.replicas: 8 -> 12
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice, takewhile
+from typing import Any, Final
+
+from tfgen.change.field_diff import NOTHING, FieldChange
+from tfgen.change.job_diff import EnvironmentDiff, JobDiff, ObjectDiff
+from tfgen.change.totals import Totals, amount
+from tfgen.problems import as_text, shown
+
+SIGNS: Final = {"added": "+", "changed": "~", "removed": "-"}
+
+_ONE_LINE: Final = 90
+"""Characters of both values together that stand in one line."""
+_LONGEST: Final = 100
+"""Characters of a value in a line of its own."""
+_LEAD: Final = 20
+"""Characters that are shown of what two long texts have in common before they part."""
+_MOST_LINES: Final = 12
+"""Lines of a text that changes."""
+
+_COLOURS: Final = {"+": "32", "-": "31", "~": "33", "name": "1"}
+
+Paint = Callable[[str, str], str]
+
+
+def diff_text(diffs: Sequence[JobDiff], *, colour: bool = False) -> str:
+    """The whole difference; nothing of jobs that do not change."""
+    paint = _painted if colour else _plain
+    return "".join(f"{line}\n" for diff in diffs if diff for line in _job(diff, paint))
+
+
+def title(each: EnvironmentDiff) -> str:
+    """An environment's name; the job itself has none."""
+    return each.environment or "the job itself"
+
+
+def summary(before: Totals | None, after: Totals | None, arrow: str = "->") -> str:
+    """What is asked of the cluster, before and after: `pods 8 -> 12, cpu 22, memory 44Gi -> 76Gi`."""
+    was, now = _amounts(before), _amounts(after)
+    parts = []
+    for name in {**was, **now}:
+        one, other = was.get(name, "0"), now.get(name, "0")
+        parts.append(f"{name} {one}" if one == other else f"{name} {one} {arrow} {other}")
+    return ", ".join(parts)
+
+
+def _amounts(found: Totals | None) -> dict[str, str]:
+    if found is None:
+        return {}
+    order = ("cpu", "memory")
+    names = [*(name for name in order if name in found.requests), *sorted(found.requests.keys() - {*order})]
+    return {"pods": str(found.pods), **{name: amount(name, found.requests[name]) for name in names}}
+
+
+def state(each: EnvironmentDiff, arrow: str = "->") -> str:
+    """What an environment is, beside changed."""
+    if each.before is None:
+        return " (new)"
+    if each.after is None:
+        return " (gone)"
+    if each.runs:
+        was, now = (run or "without a name" for run in each.runs)
+        return f" (new run: {was} {arrow} {now})"
+    return ""
+
+
+def changes_alike(one: EnvironmentDiff, other: EnvironmentDiff) -> bool:
+    """Whether the same objects change in both, and in the same way."""
+    ones, others = ([(item.action, item.title, item.fields) for item in each.objects] for each in (one, other))
+    return bool(ones) and ones == others
+
+
+def groups(items: Sequence[ObjectDiff]) -> list[tuple[list[ObjectDiff], tuple[FieldChange, ...]]]:
+    """Objects in which the same fields change alike, together; those that come or go, each alone."""
+    found: list[tuple[list[ObjectDiff], tuple[FieldChange, ...]]] = []
+    for item in items:
+        same = next((group for group, fields in found if item.fields and fields == item.fields), None)
+        if same is None:
+            found.append(([item], item.fields))
+        else:
+            same.append(item)
+    return found
+
+
+def _job(diff: JobDiff, paint: Paint) -> Iterator[str]:
+    yield f"{paint('name', diff.name)} ({diff.file})"
+    described: list[tuple[EnvironmentDiff, str]] = []
+    for each in diff.environments:
+        if not each:
+            yield f"  {title(each)}: no change"
+            continue
+        yield f"  {paint('name', title(each))}{state(each)}: {summary(each.before, each.after)}"
+        like = next((name for other, name in described if changes_alike(other, each)), None)
+        if like:
+            yield f"    the same objects change as in {like}"
+            continue
+        described.append((each, title(each)))
+        for items, fields in groups(each.objects):
+            sign = SIGNS[items[0].action]
+            yield f"    {paint(sign, f'{sign} ' + ', '.join(item.title for item in items))}"
+            for change in fields:
+                yield from (f"        {line}" for line in field_lines(change, paint))
+    if diff.needs_new_run:
+        yield "  needs a new run:"
+        yield from (f"    {line}" for line in as_text(diff.needs_new_run).splitlines())
+
+
+def _plain(kind: str, text: str) -> str:
+    del kind
+    return text
+
+
+def _painted(kind: str, text: str) -> str:
+    return f"\033[{_COLOURS[kind]}m{text}\033[0m"
+
+
+# -- a field -------------------------------------------------------------------------------------------------------
+
+
+def field_lines(change: FieldChange, paint: Paint = _plain) -> Iterator[str]:
+    """A field that changes: one line where it fits, else one for each side."""
+    sides = _sides(change.before, change.after)
+    signs = "".join(sign for sign, _ in sides)
+    path = str(change.path)
+    if signs == "-+" and sum(len(text) for _, text in sides) <= _ONE_LINE:
+        (_, was), (_, now) = sides
+        yield f"{paint('~', '~')} {path}: {paint('-', was)} -> {paint('+', now)}"
+    elif len(sides) == 1 and signs:
+        yield paint(signs, f"{signs} {path}: {sides[0][1]}")
+    else:
+        yield f"{paint('~', '~')} {path}:"
+        yield from (f"    {paint(sign, f'{sign} {text}')}" if sign else f"    {text}" for sign, text in sides)
+
+
+def _sides(before: Any, after: Any) -> list[tuple[str, str]]:
+    """What was and what is, each with its sign: of a text of many lines those that differ, of a long one that part."""
+    if isinstance(before, str) and isinstance(after, str):
+        if "\n" in before or "\n" in after:
+            return _lines(before, after)
+        if lists := _lists(before, after):
+            return lists
+        if max(len(before), len(after)) > _LONGEST:
+            parts_at = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False)))
+            skipped = max(parts_at - _LEAD, 0)
+            lead = "..." if skipped else ""
+            return [(sign, lead + shown(text[skipped:], _LONGEST)) for sign, text in (("-", before), ("+", after))]
+    found = [("-", before), ("+", after)]
+    return [(sign, shown(value, _LONGEST)) for sign, value in found if value is not NOTHING]
+
+
+def _lists(before: str, after: str) -> list[tuple[str, str]]:
+    """Of two texts that are JSON objects of lists, as the cluster's hosts are: the lists that differ, by length."""
+    try:
+        was, now = json.loads(before), json.loads(after)
+    except ValueError:
+        return []
+    if not all(isinstance(each, dict) and all(isinstance(v, list) for v in each.values()) for each in (was, now)):
+        return []
+    differ = [name for name in {**was, **now} if was.get(name) != now.get(name)]
+    sizes = [(name, len(was.get(name, ())), len(now.get(name, ()))) for name in differ]
+    return [("", f"{name}: {one} -> {other} items") for name, one, other in sizes if one != other] or []
+
+
+def _lines(before: str, after: str) -> list[tuple[str, str]]:
+    compared = difflib.ndiff(before.splitlines(), after.splitlines())
+    differ = ((line[0], shown(line[2:], _LONGEST)) for line in compared if line[0] in "+-")
+    found = list(islice(differ, _MOST_LINES))
+    more = sum(1 for _ in differ)
+    if not found:
+        found = [("-", f"{before.count(chr(10))} line ends"), ("+", f"{after.count(chr(10))} line ends")]
+    return [*found, ("", f"... and {more} more lines")] if more else found

@@ -1,0 +1,25 @@
+"""Every rule that a problem may name, with the sentence that begins its section of docs/rules.md."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tfgen.change import immutable
+from tfgen.check import files as drift
+from tfgen.check import objects as object_problems
+from tfgen.commands import rerun
+from tfgen.rules import ACROSS, RULES
+from tfgen.schema import messages as schema_messages
+
+
+def rule_summaries() -> Mapping[str, str]:
+    """By id. The reader of YAML has its sentences in its problems alone."""
+    return {
+        **schema_messages.RULES,
+        **immutable.RULES,
+        **drift.RULES,
+        **rerun.RULES,
+        **object_problems.RULES,
+        **{rule.id: rule.summary for rule in RULES},
+        **{rule.id: rule.summary for rule in ACROSS},
+    }

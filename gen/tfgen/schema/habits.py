@@ -1,0 +1,158 @@
+"""What people write as Kubernetes has it, and how a job says the same.
+
+    >>> instead(("spec", "roles", "worker", "resources", "nvidia.com/gpu"), 2)
+    '; write gpu: {count: 2}'
+    >>> instead(("spec", "env"), [{"name": "DATA_DIR", "value": "/data"}, {"name": "SEED", "value": "1"}])
+    '; write them by name: {DATA_DIR: /data, ...}'
+
+A habit is a line of a table here. Their own values come back in the advice, but for what may be a secret.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from tfgen.rules.plaintext_secret import looks_secret
+from tfgen.text.document import Path
+from tfgen.text.yaml_text import scalar
+
+_ANY: Final = "*"
+
+_HABITS: Final[Mapping[tuple[str, ...], str]] = {
+    ("env", _ANY, "value"): "write it in its place, {{{name}: {value}}}",
+    ("env", _ANY, "valueFrom"): "write what is in it in its place, {name}: {value}",
+    ("gpu", "model"): "write product: {value}",
+    ("gpu", "type"): "write product: {value}",
+    ("resources", "amd.com/gpu"): "write gpu: {{count: {value}, resource: amd.com/gpu}}",
+    ("resources", "ephemeral-storage"): "write requests: {{ephemeral-storage: {value}}}",
+    ("resources", "nvidia.com/gpu"): "write gpu: {{count: {value}}}",
+    ("roles", "chief", "replicas"): "there is always one chief; remove it",
+    ("roles", "evaluator", "replicas"): "there is always one evaluator; remove it",
+    ("security", "allowPrivilegeEscalation"): "profile restricted, the default, forbids it; remove it",
+    ("security", "capabilities"): "profile restricted, the default, drops them; remove it",
+    ("security", "privileged"): "write profile: privileged for what no other profile allows",
+    ("security", "runAsNonRoot"): "profile restricted, the default, sets it; remove it",
+    ("security", "seccompProfile"): "profile restricted, the default, sets it, and so does baseline; remove it",
+    ("spec", "environments", _ANY, "resumeFrom"): "each job says that itself",
+    ("spec", "environments", _ANY, "run"): "each job says that itself",
+    ("spec", "resumeFrom"): "each job says that itself, and so does each of its environments",
+    ("spec", "roles"): "each job says itself which roles it has; environments.NAME.roles may say what they have there",
+    ("spec", "run"): "each job says that itself, and so does each of its environments",
+    ("spec", "volumes"): "write storage: {value}, each with its mountPath",
+    ("storage", _ANY, "claim", "claimName"): "write name: {value}",
+    ("storage", _ANY, "path"): "write mountPath: {value} for where it is mounted, and subPath for a folder within it",
+    ("storage", _ANY, "persistentVolumeClaim"): "write claim: {named}",
+    ("storage", _ANY, "pvc"): "write claim: {named}",
+    ("volumeMounts",): "a volume of spec.storage has its mountPath itself, and in for the roles that mount it",
+}
+"""By the end of a key's path, what to do; `name` is the key around it, `value` what it has, in our words, and `named`
+the same where a text is a name."""
+
+_OUR_KEYS: Final = {"persistentVolumeClaim": "claim", "claimName": "name"}
+_WRAPPERS: Final = ("value", "valueFrom")
+"""Keys that say only that a value follows."""
+
+_LONGEST: Final = 80
+_PLAIN: Final = re.compile(r"[\w./:@+-]+", re.ASCII)
+
+
+def instead(path: Path, value: Any) -> str:
+    """What to write in the place of a key that a job has not, or of a list where names belong; empty if unknown."""
+    for end, advice in _HABITS.items():
+        if _ends(path, end):
+            around = "".join(map(str, path[-2:-1]))
+            named = {"name": value} if isinstance(value, str) else value
+            # What a variable's value looks like, its own name says; of the rest, no name does.
+            said = _shown(value, around if end[-1] in _WRAPPERS else "")
+            return f"; {advice.format(name=_scalar(around), value=said, named=_shown(named))}"
+    if isinstance(value, list) and _by_name(value):
+        return f"; write them by name: {_shown(value)}"
+    return ""
+
+
+def as_items(value: Any, key: str) -> str:
+    """What is no list as one of Kubernetes': a lone item, or a map by name, of which the first is shown.
+
+        >>> as_items({"scratch": {"emptyDir": {}}}, "name"), as_items({"A": "b", "C": "d"}, "name"), as_items("x", "")
+        ('[{name: scratch, emptyDir: {}}]', '[{name: A, value: b}, ...]', '[x]')
+
+    Empty where that is not plain.
+    """
+    if isinstance(value, str):
+        items = [value]
+    elif not isinstance(value, Mapping) or not key or not value:
+        return ""
+    elif key in value:
+        items = [_hidden(value.get("name"), value)]
+    else:
+        name, first = next(iter(value.items()))
+        rest = (
+            first if isinstance(first, Mapping) else {"value": first if isinstance(first, str) else json.dumps(first)}
+        )
+        items = [_hidden(name, {key: name, **rest})]
+    text = flow(items)
+    if isinstance(value, Mapping) and key not in value and len(value) > 1:
+        text = f"{text[:-1]}, ...]"
+    return text if len(text) <= _LONGEST else ""
+
+
+def _hidden(name: Any, value: Any) -> Any:
+    """A value of Kubernetes', but for what may be a secret."""
+    if isinstance(value, Mapping):
+        return {key: _hidden(name if key == "value" else key, inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_hidden(name, inner) for inner in value]
+    return "..." if isinstance(value, str) and looks_secret(str(name), value) else value
+
+
+def _ends(path: Path, end: Sequence[str]) -> bool:
+    tail = path[-len(end) :]
+    return len(tail) == len(end) and all(want in (_ANY, step) for want, step in zip(end, tail, strict=True))
+
+
+def _shown(value: Any, name: str = "") -> str:
+    """A value in our words, as YAML in one line; of what has names, the first."""
+    text = flow(_ours(name, value))
+    if isinstance(value, list) and len(value) > 1 and _by_name(value):
+        text = f"{text[:-1]}, ...}}"
+    if not isinstance(value, (Mapping, list)):
+        return text if len(text) <= _LONGEST else "..."
+    return text if value and len(text) <= _LONGEST else "{...}"
+
+
+def _ours(name: str, value: Any) -> Any:
+    if isinstance(value, list) and (named := _by_name(value)):
+        key, rest = named
+        return {key: _ours(key, rest)}
+    if isinstance(value, Mapping):
+        if len(value) == 1 and (wrapper := next(iter(value))) in _WRAPPERS:
+            return _ours(name, value[wrapper])
+        return {_OUR_KEYS.get(key, key): _ours(key, inner) for key, inner in value.items()}
+    return "..." if isinstance(value, str) and looks_secret(name, value) else value
+
+
+def _by_name(items: Sequence[Any]) -> tuple[str, Any] | None:
+    """The first item's name, and the rest of it."""
+    first = items[0] if items else None
+    if not isinstance(first, Mapping) or not isinstance(first.get("name"), str):
+        return None
+    return first["name"], {key: inner for key, inner in first.items() if key != "name"}
+
+
+def flow(value: Any) -> str:
+    """A value as YAML in one line."""
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{_scalar(key)}: {flow(inner)}' for key, inner in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(flow, value))}]"
+    return _scalar(value)
+
+
+def _scalar(value: Any) -> str:
+    """A scalar that is safe in braces."""
+    if isinstance(value, str) and value != "..." and not (_PLAIN.fullmatch(value) and scalar(value) == value):
+        return json.dumps(value, ensure_ascii=False)
+    return scalar(value) if value != "..." else value

@@ -1,0 +1,169 @@
+"""Words for what the schema allows, shared by its messages and its explanations.
+
+>>> expected({"type": "integer", "minimum": 1, "maximum": 65535})
+'an integer from 1 to 65535'
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from tfgen.problems import shown
+from tfgen.schema import file as schema_file
+from tfgen.schema.file import is_record, resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tfgen.schema.file import Schema
+    from tfgen.text.document import Path
+
+_TYPE_NAMES = {
+    "string": "text",
+    "boolean": "true or false",
+    "object": "a mapping",
+    "array": "a list",
+    "null": "null",
+}
+_LARGEST = 2**53 - 1
+NEAR = 0.8
+"""How much two names have in common of which one is surely the other misspelt: case, a letter, an s."""
+_SHORT_LIST = 12
+"""Names; a longer list of what is allowed hides what was wrong."""
+
+
+def expected(node: Schema) -> str:
+    """What a value must be: its type, its range or its choices."""
+    if "enum" in node:
+        return f"one of {either(choice for choice in node['enum'] if choice is not None)}"
+    if node.get("x-kind") == "quantity":
+        return str(node["x-pattern-says"])
+    return either(integers(node) if kind == "integer" else _TYPE_NAMES[kind] for kind in json_types(node))
+
+
+def json_types(node: Schema) -> list[str]:
+    """The JSON types of a node; those of its constant if it has no other."""
+    kind = node.get("type", ["string"])
+    return [kind] if isinstance(kind, str) else list(kind)
+
+
+def integers(node: Schema) -> str:
+    """The range of an integer, where it is narrower than what JSON carries."""
+    if node["maximum"] == _LARGEST:
+        return "an integer"
+    return f"an integer from {node['minimum']} to {node['maximum']}"
+
+
+def either(names: Iterable[str], last: str = "or") -> str:
+    """`a, b or c`; an empty name is shown as two quotes."""
+    *most, end = [name or '""' for name in names]
+    return f"{', '.join(most)} {last} {end}" if most else end
+
+
+def in_environments(names: Iterable[str | None]) -> str:
+    """What a message ends with that holds in some environments; nothing where it holds for the job itself: None."""
+    found = list(dict.fromkeys(names))
+    each = [name for name in found if name is not None]
+    if len(each) < len(found) or not each:
+        return ""
+    return f" (in the environment{'s' if len(each) > 1 else ''} {either(each, 'and')})"
+
+
+def choices(node: Schema) -> list[str]:
+    """The keys of which a mapping needs exactly one."""
+    return [key for choice in node["oneOf"] for key in choice["required"]]
+
+
+def hint_for_key(key: str, owner: Schema, schema: Schema, path: Path = ()) -> str:
+    """What was probably meant by a key that the mapping at a path does not have, and what is allowed if short."""
+    known = owner["properties"] if "properties" in owner else owner["propertyNames"]["enum"]
+    listed = f" (allowed: {', '.join(sorted(known))})" if len(known) <= _SHORT_LIST else ""
+    found = (
+        _in_our_words(key, known)
+        or nearest(key, known, NEAR)
+        or _nested(key, owner, schema)
+        or _around(key, path, schema)
+        or nearest(key, known)
+        or _of_spec(key, schema)
+    )
+    return meant(found) + listed
+
+
+# What Kubernetes, the TFJob operator or Volcano call it, by the key that it is, or is under, in a job.
+_OTHER_WORDS = {
+    "activeDeadlineSeconds": "deadline",
+    "backoffLimit": "retries",
+    "containers": "podTemplate",
+    "master": "chief",
+    "minMember": "minAvailable",
+    "parallelism": "replicas",
+    "queue": "gang.queue",
+    "replicas": "roles.worker.replicas",
+    "schedulerName": "gang.scheduler",
+    "securityContext": "security",
+    "tfReplicaSpecs": "roles",
+    "volumeMounts": "storage",
+    "volumes": "storage",
+}
+
+
+def _in_our_words(key: str, known: Iterable[str]) -> str | None:
+    """`storage` for `volumes`, in a mapping that has it."""
+    ours = _OTHER_WORDS.get(key) or _OTHER_WORDS.get(key.lower(), "")
+    return ours if ours.partition(".")[0] in known else None
+
+
+def _of_spec(key: str, schema: Schema) -> str | None:
+    """`spec.labels` for `labels` that stand elsewhere, as in Kubernetes' metadata."""
+    spec = schema["properties"].get("spec", {}).get("properties", {})
+    return f"spec.{key}" if key in spec else None
+
+
+def _nested(key: str, owner: Schema, schema: Schema) -> str | None:
+    """`resources.gpu` for a `gpu` that stands where resources do."""
+    for name, written in owner.get("properties", {}).items():
+        if key in resolve(schema, written).get("properties", {}):
+            return f"{name}.{key}"
+    return None
+
+
+def _around(key: str, path: Path, schema: Schema) -> str | None:
+    """`spec.gitops.createNamespace` for a `createNamespace` that stands deeper in `spec.gitops`."""
+    for end in range(len(path) - 1, 0, -1):
+        owner = schema_file.node(schema, path[:end])
+        if owner is not None and is_record(owner) and key in owner["properties"]:
+            return path_name((*path[:end], key))
+    return None
+
+
+def meant(name: str | None) -> str:
+    """A question for the nearest known name."""
+    return f"; did you mean {shown(name)}?" if name else ""
+
+
+def nearest(name: Any, known: Iterable[str], least: float = 0.6) -> str | None:
+    """The known name that was probably meant, if at least that part of the two is the same.
+
+    Case is what people get wrong first, so it does not count.
+    """
+    from difflib import get_close_matches  # 5 ms, which a valid job need not pay
+
+    by_lower = {choice.lower(): choice for choice in known if choice}
+    found = get_close_matches(str(name).lower(), by_lower, n=1, cutoff=least)
+    return by_lower[found[0]] if found else None
+
+
+def path_name(path: Path) -> str:
+    """A path as messages show it.
+
+    >>> path_name(("spec", "labels", "example.com/team")), path_name(("spec", "args", 0)), path_name(())
+    ('spec.labels["example.com/team"]', 'spec.args[0]', 'the document')
+    """
+    name = ""
+    for step in path:
+        if isinstance(step, int):
+            name += f"[{step}]"
+        else:
+            name += f".{step}" if re.fullmatch(r"[A-Za-z0-9_-]+", step) else f"[{shown(step)}]"
+    return name.removeprefix(".") or "the document"

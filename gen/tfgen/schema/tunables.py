@@ -1,0 +1,278 @@
+"""What a chart's user or an environment may set, read off the job schema.
+
+    >>> values({"image": "x:1", "roles": {"worker": {"replicas": 4}}})["roles"]["worker"]["replicas"]
+    4
+
+A property with `x-tunable: true` is tunable; on a record it holds for all that the record has, but for what says
+`x-tunable: false`. A values path is the spec's path without `spec`. A record without a default is a *section* (each
+role, the gang): it has tunables only in a job that has the section; and a workload kind has none for what it never
+reads (`kinds`). From here come values.yaml, values.schema.json
+and what an environment may say (`environment_schema`).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tfgen import data_path
+from tfgen.record import Record
+from tfgen.schema import file as schema_file
+from tfgen.schema import workload_kinds as kinds
+from tfgen.schema.file import Schema, is_record, resolve, target, used_definitions
+
+if TYPE_CHECKING:
+    from tfgen.graph.holes import Kind
+
+ValuesPath = tuple[str, ...]
+
+_KINDS: Mapping[str, Kind] = {
+    "string": "string",
+    "integer": "integer",
+    "boolean": "boolean",
+    "object": "map",
+    "array": "list",
+}
+
+
+class Tunable(Record):
+    """One value of the chart. `schema` is the resolved node of the property."""
+
+    path: ValuesPath
+    kind: Kind
+    default: Any
+    description: str
+    schema: Schema
+
+
+class Leaf(Record):
+    """A tunable, its node as the file has it (a `$ref` not followed), and the sections that it is in."""
+
+    tunable: Tunable
+    written: Schema
+    sections: tuple[ValuesPath, ...]
+
+
+def tunables(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> tuple[Tunable, ...]:
+    """The tunables of a job, in the schema's order: those of the sections that its spec has.
+
+    Args:
+        spec: the job's.
+        of_any_kind: also those that its workload kind never reads.
+    """
+    return tuple(leaf.tunable for leaf in _present(spec, of_any_kind=of_any_kind))
+
+
+def at(path: Sequence[str]) -> Tunable:
+    """The tunable at a values path, whichever sections a job has.
+
+    Raises:
+        LookupError: there is none, so that a misspelt path never becomes a value that is silently empty.
+    """
+    leaf = _all().get(tuple(path))
+    if leaf is None:
+        raise LookupError(f"no tunable at values path {'.'.join(path)}")
+    return leaf.tunable
+
+
+def values(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> dict[str, Any]:
+    """The complete values of a job: each tunable, with its default where the spec says nothing.
+
+    Keys are in the schema's order, and sorted where the schema has none, so that equal specs print alike.
+
+    Args:
+        spec: the job's.
+        of_any_kind: also those that its workload kind never reads.
+    """
+    return _complete(spec, spec, of_any_kind=of_any_kind)
+
+
+def environment_values(spec: Mapping[str, Any], name: str, *, of_any_kind: bool = False) -> dict[str, Any]:
+    """The complete values of one environment, as Helm merges them over the job's.
+
+    Raises:
+        KeyError: the spec has no such environment.
+    """
+    return _of_environment(spec, values(spec, of_any_kind=of_any_kind), name, of_any_kind=of_any_kind)
+
+
+def all_values(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What `values` gives, and what `environment_values` gives for each environment by its name."""
+    own = values(spec, of_any_kind=of_any_kind)
+    names = spec.get("environments", ())
+    return own, {name: _of_environment(spec, own, name, of_any_kind=of_any_kind) for name in names}
+
+
+def overrides(environment: Mapping[str, Any]) -> dict[str, Any]:
+    """What an environment changes of the chart's values: all but its place."""
+    place = schema_file.load()["definitions"]["place"]["properties"]
+    return {key: value for key, value in environment.items() if key not in place}
+
+
+def merge(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """What Helm makes of a chart's values and a user's: maps merge, lists and scalars are replaced, null removes.
+
+    A null for a key that `under` lacks stays a null, as it does in Helm 4. Neither argument is changed.
+    """
+    merged = {key: value for key, value in under.items() if key not in over or over[key] is not None}
+    for key, value in over.items():
+        below = under.get(key)
+        if isinstance(value, dict) and isinstance(below, dict):
+            merged[key] = merge(below, value)
+        elif value is not None or key not in under:
+            merged[key] = value
+    return merged
+
+
+def missing_sections(spec: Mapping[str, Any], environment: Mapping[str, Any]) -> tuple[ValuesPath, ...]:
+    """The sections that an environment changes and the job does not have."""
+    return tuple(
+        section for section in _sections() if data_path.has(environment, section) and not data_path.has(spec, section)
+    )
+
+
+def values_schema(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """values.schema.json of a job's chart, in draft-07.
+
+    Every key is required, so that a null (which Helm takes for "remove") is refused instead of printed. Helm adds
+    `global` to a subchart's values, and `enabled` is where a parent's condition stands.
+    """
+    root = _closed("Values of the chart.")
+    root["properties"]["global"] = {"type": "object", "description": "What a parent chart shares with its subcharts."}
+    root["properties"]["enabled"] = {"type": "boolean", "description": "Whether a parent chart installs this one."}
+    for leaf in _present(spec):
+        place = root
+        for depth, key in enumerate(leaf.tunable.path[:-1], start=1):
+            place["required"] += [key] if key not in place["required"] else []
+            place = place["properties"].setdefault(key, _closed(_described(leaf.tunable.path[:depth])))
+        place["properties"][leaf.tunable.path[-1]] = _public(leaf.written)
+        place["required"].append(leaf.tunable.path[-1])
+    schema = {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        **root,
+        "definitions": _public(used_definitions(root, schema_file.load()["definitions"])),
+    }
+    taken = [_take_out(schema, lacking.path.split(".")) for lacking in kinds.without(spec)]
+    if any(taken):
+        schema["definitions"] = used_definitions(root, schema["definitions"])
+    return schema
+
+
+def _take_out(schema: dict[str, Any], path: Sequence[str]) -> bool:
+    """Takes a key out of the entries of a map, such as ``storage.*.nfs``; says whether the values schema had it."""
+    *above, key = path
+    node: Any = schema
+    for step in above:
+        node = node.get("additionalProperties") if step == "*" else node.get("properties", {}).get(step)
+        if not isinstance(node, dict):
+            return False
+        if "$ref" in node:
+            node = target(schema, node["$ref"])
+    if node.get("properties", {}).pop(key, None) is None:
+        return False
+    if "oneOf" in node:
+        node["oneOf"] = [choice for choice in node["oneOf"] if choice.get("required") != [key]]
+    return True
+
+
+def in_order(value: Any, found: Schema) -> Any:
+    """A copy with the keys of its mappings in the order of the schema node, and sorted where that has none."""
+    if not isinstance(value, dict | list):
+        return value
+    schema = schema_file.load()
+    if isinstance(value, dict):
+        known = [key for key in found.get("properties", ()) if key in value]
+        keys = known + sorted(key for key in value if key not in known)
+        return {key: in_order(value[key], schema_file.entry(schema, found, key) or {}) for key in keys}
+    items = schema_file.entry(schema, found, 0) or {}
+    return [in_order(item, items) for item in value]
+
+
+def _of_environment(spec: Mapping[str, Any], own: Mapping[str, Any], name: str, *, of_any_kind: bool) -> dict[str, Any]:
+    return _complete(spec, merge(own, overrides(spec["environments"][name])), of_any_kind=of_any_kind)
+
+
+def _complete(spec: Mapping[str, Any], said: Mapping[str, Any], *, of_any_kind: bool) -> dict[str, Any]:
+    complete: dict[str, Any] = {}
+    for tunable in tunables(spec, of_any_kind=of_any_kind):
+        *records, name = tunable.path
+        place, source = complete, said
+        for record in records:
+            place = place.setdefault(record, {})
+            source = source.get(record, {})
+        place[name] = in_order(source[name], tunable.schema) if name in source else tunable.default
+    return complete
+
+
+def _present(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> tuple[Leaf, ...]:
+    has = frozenset(section for section in _sections() if data_path.has(spec, section))
+    return _with(has, () if of_any_kind else tuple(each.path for each in kinds.without(spec)))
+
+
+@functools.cache
+def _with(has: frozenset[ValuesPath], lacks: tuple[str, ...]) -> tuple[Leaf, ...]:
+    """The tunables of a job that has these sections and lacks what its kind does without."""
+    without = [path.split(".") for path in lacks]
+    return tuple(
+        leaf
+        for leaf in _all().values()
+        if has.issuperset(leaf.sections) and not any(kinds.covers(steps, leaf.tunable.path) for steps in without)
+    )
+
+
+@functools.cache
+def _sections() -> tuple[ValuesPath, ...]:
+    """Every section that the schema knows, in its order."""
+    return tuple(dict.fromkeys(section for leaf in _all().values() for section in leaf.sections))
+
+
+@functools.cache
+def _all() -> Mapping[ValuesPath, Leaf]:
+    """Every tunable that the schema knows, in its order."""
+    return {leaf.tunable.path: leaf for leaf in leaves(schema_file.load())}
+
+
+def leaves(schema: Schema) -> Iterator[Leaf]:
+    """Every tunable of a job schema."""
+    return _walk(schema, schema["properties"]["spec"], (), (), inherited=False)
+
+
+def _walk(
+    schema: Schema, record: Schema, path: ValuesPath, sections: tuple[ValuesPath, ...], *, inherited: bool
+) -> Iterator[Leaf]:
+    for key, written in record["properties"].items():
+        found, here = resolve(schema, written), (*path, key)
+        tunable = found.get("x-tunable", inherited)
+        if is_record(found):
+            inside = sections if "default" in found else (*sections, here)
+            yield from _walk(schema, found, here, inside, inherited=tunable)
+        elif tunable:
+            yield Leaf(Tunable(here, kind_of(found), found["default"], found["description"], found), written, sections)
+
+
+def kind_of(found: Schema) -> Kind:
+    """The kind of a resolved leaf."""
+    return "quantity" if found.get("x-kind") == "quantity" else _KINDS[found["type"]]
+
+
+def _described(path: ValuesPath) -> str:
+    found = schema_file.node(schema_file.load(), ("spec", *path))
+    return found["description"] if found else ""
+
+
+def _closed(description: str) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "description": description,
+        "additionalProperties": False,
+        "required": [],
+        "properties": {},
+    }
+
+
+def _public(found: Any) -> Any:
+    """A copy without our own `x-` keywords, which are nobody else's business."""
+    if isinstance(found, dict):
+        return {key: _public(value) for key, value in found.items() if not key.startswith("x-")}
+    return [_public(item) for item in found] if isinstance(found, list) else found

@@ -1,0 +1,1 @@
+"""The Helm chart: the graph printed as Go template text."""

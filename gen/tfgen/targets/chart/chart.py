@@ -1,0 +1,120 @@
+"""The Helm chart of a job: ``charts/NAME``."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from tfgen.graph.holes import Guard
+from tfgen.graph.template import Template
+from tfgen.job.training_job import TrainingJob
+from tfgen.schema import file as schema_file
+from tfgen.schema import tunables
+from tfgen.targets.chart.go_template import Printer
+from tfgen.targets.chart.notes import notes, upgrade
+from tfgen.targets.chart.values_yaml import values_yaml
+from tfgen.text import json_text, yaml_text
+from tfgen.tree.file_tree import FileTree
+
+# Pods' index labels, Jobs' success policy, back-off limit by index and pod replacement policy are all on by default
+# from here (https://kubernetes.io/docs/reference/command-line-tools-reference/feature-gates/).
+KUBE_VERSION: Final = ">=1.31.0-0"
+
+_HELPERS_HEAD: Final = """\
+Names, labels and the cluster, each once.
+
+A helper is called as  include "CHART.NAME" .  with the root context; it prints text, without a line break at its end.
+"""
+
+_PODS_HEAD: Final = """\
+The pods of each role: what its tasks are, whatever object makes them.
+
+    include "CHART.ROLE.pod" .  with the root context prints a PodTemplateSpec.
+"""
+
+_GUARDS_HEAD: Final = "{{- /* What values.schema.json cannot say. */}}\n"
+
+
+def chart(
+    job: TrainingJob, spec: Mapping[str, Any], templates: Sequence[Template], checks: Sequence[Guard]
+) -> FileTree:
+    """The files of a job's chart, by path below the output folder.
+
+    Args:
+        job: the job.
+        spec: what job.yaml says, for the schema of its values.
+        templates: the job's graph.
+        checks: the job's guards.
+    """
+    printer = Printer(job.name)
+    files = {f"templates/{template.name}.yaml": printer.template(template.objects) for template in templates}
+    files["templates/guards.yaml"] = _GUARDS_HEAD + printer.guards(checks)
+    files["templates/NOTES.txt"] = printer.text(notes(job.structure))
+    if "pods" in printer.helpers:
+        files["templates/_pods.tpl"] = printer.helpers_file(_PODS_HEAD.strip(), "pods")
+    files["templates/_helpers.tpl"] = printer.helpers_file(_HELPERS_HEAD.strip())
+    files["values.yaml"] = f"# Values of {job.name}: every one has a default here.\n\n{values_yaml(job.values)}"
+    for environment in (each for each in job.environments if each.enabled):
+        files[f"values-{environment.name}.yaml"] = _environment_values(environment.name, environment.overrides)
+    files["values.schema.json"] = json_text.dump(tunables.values_schema(spec))
+    files["README.md"] = _readme(job, spec)
+    files["Chart.yaml"] = _chart_yaml(job, files)
+    return FileTree({f"charts/{job.name}/{path}": text for path, text in files.items()})
+
+
+def _chart_yaml(job: TrainingJob, files: Mapping[str, str]) -> str:
+    """Chart.yaml. Its version changes with any other file: Flux passes over a chart whose version stands still."""
+    digest = hashlib.sha256()
+    for path in sorted(files):
+        digest.update(f"{path}\0{files[path]}\0".encode())
+    return yaml_text.dump(
+        {
+            "apiVersion": "v2",
+            "name": job.name,
+            "description": f"The distributed TensorFlow job {job.name}.",
+            "type": "application",
+            "version": f"0.1.0-h{digest.hexdigest()[:12]}",
+            "kubeVersion": KUBE_VERSION,
+        }
+    )
+
+
+def _environment_values(name: str, overrides: Mapping[str, Any]) -> str:
+    return f"# What is different in {name}.\n{yaml_text.dump(dict(overrides))}"
+
+
+def _readme(job: TrainingJob, spec: Mapping[str, Any]) -> str:
+    rows = "\n".join(_row(tunable, job.values) for tunable in tunables.tunables(spec))
+    return f"""\
+# {job.name}
+
+The distributed TensorFlow job {job.name} as a Helm chart. tfgen wrote it from a `job.yaml`: change that, not this.
+
+    helm install {job.name} charts/{job.name}
+
+Under another release name the objects are called RELEASE-{job.name}, so that several fit into one namespace.
+
+{upgrade(job.structure)}
+A new run has a new name:
+
+    helm upgrade {job.name} charts/{job.name} --reuse-values --set-string run=2
+
+Claims that the chart makes are kept when the release is uninstalled.
+
+## Values
+
+| Value | Type | Default | What it is |
+|---|---|---|---|
+{rows}
+"""
+
+
+def _row(tunable: tunables.Tunable, values: Mapping[str, Any]) -> str:
+    default: Any = values
+    for key in tunable.path:
+        default = default[key]
+    text = json.dumps(default, ensure_ascii=False)
+    cells = (f"`{'.'.join(tunable.path)}`", tunable.kind, f"`` {text} ``", schema_file.first_sentence(tunable.schema))
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

@@ -1,0 +1,54 @@
+"""``NOTES.txt``: what Helm says after an installation."""
+
+from __future__ import annotations
+
+from tfgen.graph.holes import ChartOnly, Node, Not, Text, When
+from tfgen.graph.objects import labels, names
+from tfgen.graph.objects.values import value
+from tfgen.graph.workloads import WORKLOADS
+from tfgen.job.training_job import Structure
+
+
+def notes(structure: Structure) -> Node:
+    """The notes: how to follow the run, and how to start the next one."""
+    namespace = ChartOnly("{{ .Release.Namespace }}")
+    follow = WORKLOADS[structure.kind].follow(structure)
+    return Text(
+        (
+            "The run ",
+            names.RUN,
+            " is on its way.\n\nIts pods:\n\n  kubectl get pods --namespace ",
+            namespace,
+            f" --selector {labels.JOB}=",
+            names.JOB,
+            f",{labels.RUN}=",
+            value("run"),
+            f"\n\nWhat the {follow} says:\n\n  kubectl logs --follow --namespace ",
+            namespace,
+            f" --selector {labels.JOB}=",
+            names.JOB,
+            f",{labels.RUN}=",
+            value("run"),
+            f",{labels.ROLE}={follow}\n\n",
+            f"{upgrade(structure)}\nA new run has a new name:\n\n  helm upgrade ",
+            names.RELEASE,
+            " CHART --namespace ",
+            namespace,
+            " --reuse-values --set-string run=",
+            When(Not(value("run")), "2", "NEXT"),
+            "\n",
+        )
+    )
+
+
+def upgrade(structure: Structure) -> str:
+    """What an upgrade without a new run does.
+
+    How many replicas a StatefulSet has is part of what Helm applies, so it takes back that the finisher scaled it to 0.
+    Whether a Job is suspended is not (tests/e2e/server/test_released.py).
+    """
+    workload = WORKLOADS[structure.kind]
+    again = " and ".join(role.name for role in structure.roles if workload.is_scalable(role))
+    if not again:
+        return "An upgrade with the same run starts nothing again."
+    return f"An upgrade with the same run changes no pod; after the run's end it starts its {again} again, in vain."

@@ -1,0 +1,146 @@
+"""What Argo CD applies a job by: ``overlays/argocd``.
+
+An Application for each job and environment, or for each environment one ApplicationSet that finds all jobs of the
+repository; and the health checks of the kinds that Argo CD does not know, as a patch of its ConfigMap.
+
+- The finisher's scale to 0, and the start of what is suspended, is ignored by group and kind (without the group it is
+  ignored without effect), and not undone by a sync (RespectIgnoreDifferences).
+- A failed sync is tried again with the newest commit (``refresh``) and without end, so that a good commit mends what a
+  bad one did, and a kind that is installed later is waited for.
+- There is no hook, and nothing is replaced: each would run a finished training again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from tfgen.graph.objects import labels
+from tfgen.graph.schedulers import GANGS
+from tfgen.kubernetes.object import Object
+from tfgen.targets.gitops.delivery import SUSPENDED, Delivery, Site, changed_outside, pod_security
+
+FOLDER: Final = "overlays/argocd"
+API_VERSION: Final = "argoproj.io/v1alpha1"
+IN_CLUSTER: Final = "https://kubernetes.default.svc"
+"""The cluster that Argo CD runs in."""
+
+_FINALIZER: Final = "resources-finalizer.argocd.argoproj.io"
+_RETRY: Final = {"limit": -1, "refresh": True, "backoff": {"duration": "10s", "factor": 2, "maxDuration": "3m"}}
+_ANY_JOB: Final = (
+    ("apps", "StatefulSet", "/spec/replicas"),
+    ("apps", "Deployment", "/spec/replicas"),
+    *((group, kind, field) for (group, kind), field in SUSPENDED.items()),
+)
+_HEALTH: Final = Path(__file__).parent / "health"
+# The kinds beside the gangs, of which all have one check: those of the operators that tfgen makes objects for.
+_OPERATORS: Final = {
+    "kubeflow.org_TFJob": "tfjob",
+    "batch.volcano.sh_Job": "volcano_job",
+    "jobset.x-k8s.io_JobSet": "jobset",
+}
+
+
+def argocd(sites: Sequence[Site]) -> Delivery:
+    """The files for the environments of one job, which has ``gitops.argocd``."""
+    own: dict[str, tuple[Object, ...]] = {}
+    shared: dict[str, tuple[Object, ...]] = {f"{FOLDER}/patches/argocd-cm.yaml": (health_checks(),)}
+    for site in sites:
+        if _said(site)["generator"] == "ApplicationSet":
+            shared[f"{FOLDER}/applicationset-{site.environment.name}.yaml"] = (application_set(site),)
+        else:
+            own[f"{FOLDER}/{site.name}.yaml"] = (application(site),)
+    return Delivery(own, shared)
+
+
+def application(site: Site) -> Object:
+    """The Application of one environment."""
+    if site.is_chart:
+        values = [f"values-{site.environment.name}.yaml"]
+        source = {"path": site.chart, "helm": {"releaseName": site.job.name, "valueFiles": values}}
+    else:
+        source = {"path": site.overlay}
+    # A job that is retired and has no claim leaves nothing, on purpose.
+    made = _application(site, source, tuple(changed_outside(site.objects)), may_be_empty=not site.environment.enabled)
+    made["metadata"] = {"name": site.name, "namespace": _said(site)["namespace"], **made["metadata"]}
+    return {"apiVersion": API_VERSION, "kind": "Application", **made}
+
+
+def application_set(site: Site) -> Object:
+    """The ApplicationSet of one environment: an Application for each overlay of that name, so never for a base.
+
+    The folders of the GitOps tools' own objects, in which a cluster may have the environment's name, are no jobs.
+    """
+    overlays = site.path("overlays")
+    directories: list[dict[str, Any]] = [{"path": f"{overlays}/*/{site.environment.name}"}]
+    directories += [{"path": f"{overlays}/{tool}/*", "exclude": True} for tool in ("argocd", "flux")]
+    job = f"{{{{index .path.segments {overlays.count('/') + 1}}}}}"
+    made = _application(site, {"path": "{{.path.path}}"}, _ANY_JOB, may_be_empty=True)
+    made["metadata"] = {"name": f"{job}-{{{{.path.basename}}}}", **made["metadata"]}
+    generator = {"repoURL": site.gitops.repository, "revision": site.gitops.branch, "directories": directories}
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "ApplicationSet",
+        "metadata": {"name": f"tfgen-{site.environment.name}", "namespace": _said(site)["namespace"]},
+        "spec": {
+            "goTemplate": True,
+            "goTemplateOptions": ["missingkey=error"],
+            "generators": [{"git": generator}],
+            "template": made,
+        },
+    }
+
+
+def health_checks() -> Object:
+    """The part of Argo CD's ConfigMap with the checks, for ``kubectl patch --patch-file``.
+
+    https://argo-cd.readthedocs.io/en/stable/operator-manual/health/
+    """
+    groups = {gang.group for gang in GANGS.values() if gang.group}
+    checks = {**{f"{group}_PodGroup": "podgroup" for group in groups}, **_OPERATORS}
+    data = {f"resource.customizations.health.{kind}": check(name) for kind, name in sorted(checks.items())}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "argocd-cm"}, "data": data}
+
+
+def check(name: str) -> str:
+    """A health check in Lua."""
+    return (_HEALTH / f"{name}.lua").read_text(encoding="utf-8")
+
+
+def _said(site: Site) -> Mapping[str, Any]:
+    return site.gitops.argocd or {}
+
+
+def _application(
+    site: Site, source: Object, ignored: Sequence[tuple[str, str, str]], *, may_be_empty: bool
+) -> dict[str, Any]:
+    """An Application without its name, or the template of one."""
+    said, gitops = _said(site), site.gitops
+    empty = {"allowEmpty": True} if may_be_empty else {}
+    cluster = site.environment.cluster
+    options = {
+        "CreateNamespace": gitops.create_namespace,
+        "RespectIgnoreDifferences": True,
+        "ServerSideApply": said["serverSideApply"],
+    }
+    policy = {
+        **({"automated": {"prune": said["prune"], "selfHeal": said["selfHeal"], **empty}} if said["automated"] else {}),
+        "syncOptions": [f"{option}=true" for option, wanted in options.items() if wanted],
+        **({"managedNamespaceMetadata": {"labels": pod_security(site.job)}} if gitops.create_namespace else {}),
+        "retry": _RETRY,
+    }
+    ignore = [{"group": group, "kind": kind, "jsonPointers": [field]} for group, kind, field in ignored]
+    return {
+        "metadata": {
+            "annotations": {labels.MANIFEST_PATHS: "." if site.is_chart else ".;../base"},
+            "finalizers": [_FINALIZER],
+        },
+        "spec": {
+            "project": said["project"],
+            "destination": {**({"name": cluster} if cluster else {"server": IN_CLUSTER}), "namespace": site.namespace},
+            "source": {"repoURL": gitops.repository, "targetRevision": gitops.branch, **source},
+            "syncPolicy": policy,
+            **({"ignoreDifferences": ignore} if ignore else {}),
+        },
+    }

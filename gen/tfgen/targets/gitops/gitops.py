@@ -1,0 +1,38 @@
+"""What the GitOps tools of a job apply it by: the files of those that it names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tfgen.job.training_job import TrainingJob
+from tfgen.kubernetes.object import Object
+from tfgen.targets.gitops.argocd import argocd
+from tfgen.targets.gitops.delivery import Delivery, Files, Site
+from tfgen.targets.gitops.flux import flux
+from tfgen.text import yaml_text
+from tfgen.tree.file_tree import FileTree
+
+
+def gitops(job: TrainingJob, environments: Mapping[str, Sequence[Object]]) -> Delivery:
+    """The files of a job; none for one without ``gitops``.
+
+    Args:
+        job: the job.
+        environments: the objects of each environment.
+    """
+    if job.gitops is None:
+        return Delivery({}, {})
+    sites = [Site(job, job.gitops, each, tuple(environments[each.name])) for each in job.environments]
+    made = [
+        *([argocd(sites)] if job.gitops.argocd is not None else []),
+        *([flux(sites)] if job.gitops.flux is not None else []),
+    ]
+    return Delivery(
+        {path: objects for each in made for path, objects in each.own.items()},
+        {path: objects for each in made for path, objects in each.shared.items()},
+    )
+
+
+def file_tree(files: Files) -> FileTree:
+    """The files as text."""
+    return FileTree({path: yaml_text.documents(map(dict, objects)) for path, objects in files.items()})

@@ -1,0 +1,1 @@
+"""The kustomize base and overlays: the graph filled, and what differs in an environment."""

@@ -1,0 +1,85 @@
+"""The objects that a job's overlay builds: of kustomize, what `kustomize` writes, read back.
+
+    built({"base/kustomization.yaml": ..., "dev/kustomization.yaml": ...}, "dev")  ->  ({"kind": "Service", ...}, ...)
+
+So what is committed can be compared on a machine that has no kustomize, whatever version of tfgen wrote it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from tfgen.errors import TfgenError
+from tfgen.kubernetes.object import Object, identity
+from tfgen.targets.kustomize.images import Image, with_images
+from tfgen.targets.kustomize.overlays import is_core
+from tfgen.targets.kustomize.patch import merged, strategically_merged
+from tfgen.text.document import parse
+
+BASE: Final = "base"
+_KUSTOMIZATION: Final = "kustomization.yaml"
+
+
+def built(files: Mapping[str, str], environment: str | None = None) -> Sequence[Object]:
+    """The objects of a job itself, or of one of its environments.
+
+    Args:
+        files: text by path, from the job's folder in overlays/.
+        environment: its name.
+
+    Raises:
+        TfgenError: the files are not as tfgen writes them.
+    """
+    folder = environment or BASE
+    try:
+        return tuple(_objects(files, folder))
+    # They are what somebody committed, of any shape.
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise TfgenError(f"{folder}/{_KUSTOMIZATION}: not an overlay that tfgen wrote ({error!r})") from error
+
+
+def is_built(files: Mapping[str, str], environment: str | None) -> bool:
+    """Whether there is an overlay of the environment."""
+    return f"{environment or BASE}/{_KUSTOMIZATION}" in files
+
+
+def _objects(files: Mapping[str, str], folder: str) -> Iterator[Object]:
+    kustomization = _read(files, f"{folder}/{_KUSTOMIZATION}")
+    found: dict[tuple[str, str, str], Object] = {}
+    for resource in kustomization["resources"]:
+        items = _objects(files, BASE) if resource == f"../{BASE}" else (_read(files, f"{folder}/{resource}"),)
+        found |= {identity(item): item for item in items}
+    for entry in kustomization.get("patches", ()):
+        patch = _read(files, f"{folder}/{entry['path']}")
+        key = identity(patch)
+        if patch.get("$patch") == "delete":
+            del found[key]
+        else:
+            merge = strategically_merged if is_core(patch) else merged
+            found[key] = merge(found[key], patch)
+    counts = {each["name"]: each["count"] for each in kustomization.get("replicas", ())}
+    images = {each["name"]: each for each in kustomization.get("images", ())}
+    for item in found.values():
+        count = counts.get(item["metadata"]["name"]) if item["kind"] == "StatefulSet" else None
+        sized = item if count is None else {**item, "spec": {**item["spec"], "replicas": count}}
+        yield with_images(sized, lambda image: _changed(images, image))
+
+
+def _changed(images: Mapping[str, Mapping[str, str]], image: Image) -> Image | None:
+    """What an entry of ``images`` makes of an image; None where there is none for it."""
+    entry = images.get(image.name)
+    if entry is None:
+        return None
+    name = entry.get("newName", image.name)
+    if "digest" in entry:
+        return Image(name, "", entry["digest"])
+    return Image(name, entry["newTag"], "") if "newTag" in entry else Image(name, image.tag, image.digest)
+
+
+def _read(files: Mapping[str, str], path: str) -> Any:
+    parsed = parse(files[path], path)
+    if parsed.problems:
+        raise ValueError(str(parsed.problems[0]))
+    (document,) = parsed.documents
+    return document.data

@@ -1,0 +1,138 @@
+"""kustomize's ``images``: the changes of image that it can say exactly.
+
+    images:
+    - name: registry.example.com/ml/dist-mnist
+      newTag: 1.5.0
+
+It changes every container whose image has the name, whatever the tag, so it is used only where every one of them is
+to become the same. https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/images/
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from tfgen.kubernetes.object import Object
+from tfgen.record import Record
+
+
+class Image(Record):
+    """An image's parts: its name with the registry, and a tag, a digest, both or none."""
+
+    name: str
+    tag: str
+    digest: str
+
+    @classmethod
+    def parse(cls, text: str) -> Image:
+        """The parts of ``NAME[:TAG][@DIGEST]``; a colon before the last slash belongs to the registry's port."""
+        rest, _, digest = text.partition("@")
+        path, slash, last = rest.rpartition("/")
+        base, _, tag = last.partition(":")
+        return cls(path + slash + base, tag, digest)
+
+    def __str__(self) -> str:
+        return self.name + (f":{self.tag}" if self.tag else "") + (f"@{self.digest}" if self.digest else "")
+
+
+class ImageChange(Record):
+    """Every container of the one image gets the other."""
+
+    old: Image
+    new: Image
+
+    def to_kustomize(self) -> dict[str, str]:
+        """The entry of ``images``."""
+        entry = {"name": self.old.name}
+        if self.new.name != self.old.name:
+            entry["newName"] = self.new.name
+        if self.new.digest:
+            entry["digest"] = self.new.digest
+        elif self.new.tag != self.old.tag:
+            entry["newTag"] = self.new.tag
+        return entry
+
+
+def image_changes(
+    before: Sequence[Object], after: Sequence[Object], wanted: Sequence[Object]
+) -> tuple[ImageChange, ...]:
+    """The changes of image that kustomize says exactly; the others are left to patches.
+
+    Those are: an image to lose its tag or digest, two of one name that part ways, and one whose name an object is to
+    have in the end with another tag, for ``images`` comes after the patches and reaches every object.
+
+    Args:
+        before: the objects that stay, as they are.
+        after: the same objects, as wanted.
+        wanted: every object that the overlay is to give.
+    """
+    pairs: dict[str, set[tuple[str, str]]] = {}
+    for old, new in zip(before, after, strict=True):
+        images = dict(_images(new))
+        for place, image in _images(old):
+            if place in images:
+                pairs.setdefault(Image.parse(image).name, set()).add((image, images[place]))
+    final = {image for item in wanted for _, image in _images(item)}
+    changes = []
+    for name, ways in sorted(pairs.items()):
+        (old_text, new_text), *others = ways
+        change = ImageChange(Image.parse(old_text), Image.parse(new_text))
+        undisturbed = all(image == new_text for image in final if _reaches(name, image))
+        if not others and old_text != new_text and _reaches(name, old_text) and _is_exact(change) and undisturbed:
+            changes.append(change)
+    return tuple(changes)
+
+
+def with_images(item: Object, change: Callable[[Image], Image | None]) -> Object:
+    """The object with other images in its containers; they keep theirs where the change says none."""
+    replaced: Object = _replaced(item, change)
+    return replaced
+
+
+def as_changed(changes: Sequence[ImageChange]) -> Callable[[Image], Image | None]:
+    """What kustomize's ``images`` makes of an image."""
+    new = {change.old.name: change.new for change in changes}
+    return lambda image: new.get(image.name)
+
+
+def _reaches(name: str, image: str) -> bool:
+    """Whether kustomize takes the image for one of the name, which it takes for a pattern: any character for a dot.
+
+    https://github.com/kubernetes-sigs/kustomize/blob/master/api/internal/image/image.go
+    """
+    return re.fullmatch(f"{name}(:[a-zA-Z0-9_.{{}}-]*)?(@sha256:[a-zA-Z0-9_.{{}}-]*)?", image) is not None
+
+
+def _is_exact(change: ImageChange) -> bool:
+    old, new = change.old, change.new
+    if new.digest:
+        return not new.tag
+    return not old.digest and bool(new.tag)
+
+
+def _images(node: Any, place: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Where each container's image stands, by the container's name, and the image."""
+    if isinstance(node, dict):
+        for key, child in node.items():
+            if key in ("containers", "initContainers") and isinstance(child, list):
+                for container in child:
+                    if isinstance(container.get("image"), str):
+                        yield (*place, key, container["name"]), container["image"]
+            else:
+                yield from _images(child, (*place, key))
+
+
+def _replaced(node: Any, change: Callable[[Image], Image | None]) -> Any:
+    if isinstance(node, list):
+        return [_replaced(item, change) for item in node]
+    if not isinstance(node, dict):
+        return node
+    out = {key: _replaced(child, change) for key, child in node.items()}
+    for key in ("containers", "initContainers"):
+        for container in out.get(key) or []:
+            image = change(Image.parse(container["image"])) if isinstance(container.get("image"), str) else None
+            if image:
+                container["image"] = str(image)
+    return out

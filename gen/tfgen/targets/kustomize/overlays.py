@@ -1,0 +1,124 @@
+"""The kustomize base and overlays of a job: ``overlays/NAME/base`` and ``overlays/NAME/ENVIRONMENT``.
+
+An overlay is computed from the base's objects and the environment's: the image and the number of replicas by
+kustomize's own words where they say it exactly, and one patch an object for all else. Objects that are gone are
+deleted by a patch, new ones are files of the overlay. Where a job is retired its overlay has what stays, and no base.
+Nothing renames anything (``namePrefix``, ``namespace``):
+kustomize would not follow a name into an annotation, an argument or TF_CONFIG.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from tfgen.kubernetes.object import Object, group, identity
+from tfgen.targets.kustomize.images import as_changed, image_changes, with_images
+from tfgen.targets.kustomize.patch import merge_patch, strategic_merge_patch
+from tfgen.text import yaml_text
+from tfgen.tree.file_tree import FileTree
+
+FOLDER: Final = "overlays"
+
+_HEAD: Final = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
+
+# Any other kind is patched as plain JSON (RFC 7386).
+_CORE_GROUPS: Final = ("apps", "batch", "networking.k8s.io", "policy", "rbac.authorization.k8s.io")
+
+
+def kustomize(
+    name: str, base: Sequence[Object], environments: Mapping[str, Sequence[Object]], retired: Collection[str] = ()
+) -> FileTree:
+    """The files of the base and of each overlay.
+
+    Args:
+        name: the job's.
+        base: the job's own objects.
+        environments: the objects of each environment.
+        retired: the environments in which nothing of it runs.
+    """
+    files = {f"base/{path}": text for path, text in _base(base).items()}
+    for environment, objects in environments.items():
+        made = _base(objects) if environment in retired else overlay(base, objects)
+        files |= {f"{environment}/{path}": text for path, text in made.items()}
+    return FileTree({f"{FOLDER}/{name}/{path}": text for path, text in files.items()})
+
+
+def overlay(base: Sequence[Object], wanted: Sequence[Object]) -> dict[str, str]:
+    """The files of one overlay: what makes the wanted objects of the base's."""
+    before, after = _by_identity(base), _by_identity(wanted)
+    kept = {key: item for key, item in before.items() if key in after}
+    replicas = _replicas(kept, after)
+    images = image_changes(list(kept.values()), [after[key] for key in kept], wanted)
+
+    files: dict[str, str] = {}
+    patches: list[dict[str, str]] = []
+    for key, item in before.items():
+        if key not in after:
+            patch: Object | None = {**_head(item), "$patch": "delete"}
+        else:
+            # The image is changed last by kustomize, so the patch is made from the base as it is after that.
+            sized = _with_replicas(item, replicas.get(key))
+            changed = with_images(sized, as_changed(images)) if images else sized
+            patch = _patch(changed, after[key])
+        if patch:
+            path = f"{file_stem(item)}.patch.yaml"
+            files[path] = yaml_text.dump(dict(patch))
+            patches.append({"path": path})
+    new = {f"{file_stem(item)}.yaml": yaml_text.dump(dict(item)) for key, item in after.items() if key not in before}
+    kustomization = {
+        **_HEAD,
+        "resources": ["../base", *new],
+        **({"images": [change.to_kustomize() for change in images]} if images else {}),
+        **({"replicas": [{"name": key[2], "count": n} for key, n in replicas.items()]} if replicas else {}),
+        **({"patches": patches} if patches else {}),
+    }
+    return {"kustomization.yaml": yaml_text.dump(kustomization), **new, **files}
+
+
+def file_stem(item: Object) -> str:
+    """The name of an object's file, without its ending."""
+    return f"{item['kind'].lower()}-{item['metadata']['name']}"
+
+
+def is_core(item: Object) -> bool:
+    """Whether kustomize knows the lists of the object's kind, and merges them by key."""
+    return group(item) in ("", *_CORE_GROUPS)
+
+
+def _base(objects: Iterable[Object]) -> dict[str, str]:
+    files = {f"{file_stem(item)}.yaml": yaml_text.dump(dict(item)) for item in objects}
+    return {"kustomization.yaml": yaml_text.dump({**_HEAD, "resources": list(files)}), **files}
+
+
+def _by_identity(objects: Iterable[Object]) -> dict[tuple[str, str, str], Object]:
+    return {identity(item): item for item in objects}
+
+
+def _head(item: Object) -> dict[str, Any]:
+    return {"apiVersion": item["apiVersion"], "kind": item["kind"], "metadata": {"name": item["metadata"]["name"]}}
+
+
+def _patch(item: Object, wanted: Object) -> Object | None:
+    make = strategic_merge_patch if is_core(item) else merge_patch
+    difference = make(item, wanted)
+    if not difference:
+        return None
+    head = _head(item)
+    return {**head, **difference, "metadata": {**head["metadata"], **difference.get("metadata", {})}}
+
+
+def _replicas(
+    before: Mapping[tuple[str, str, str], Object], after: Mapping[tuple[str, str, str], Object]
+) -> dict[tuple[str, str, str], int]:
+    """The StatefulSets of another size. kustomize finds them by name alone; no two kinds of ours share one."""
+    changed = {}
+    for key, item in before.items():
+        count = after[key].get("spec", {}).get("replicas")
+        if item["kind"] == "StatefulSet" and count != item["spec"]["replicas"]:
+            changed[key] = count
+    return changed
+
+
+def _with_replicas(item: Object, count: int | None) -> Object:
+    return item if count is None else {**item, "spec": {**item["spec"], "replicas": count}}

@@ -1,0 +1,98 @@
+"""What changes one object into another, as a patch that a reviewer can read; and the way back.
+
+strategic_merge_patch({"spec": {"a": 1, "b": 2}}, {"spec": {"a": 1, "b": 3}})  ->  {"spec": {"b": 3}}
+strategically_merged({"spec": {"a": 1, "b": 2}}, {"spec": {"b": 3}})           ->  {"spec": {"a": 1, "b": 3}}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tfgen.graph.workloads.pod_template import LIST_KEYS
+from tfgen.kubernetes.object import Object
+
+
+def merge_patch(before: Object, after: Object) -> dict[str, Any]:
+    """A JSON merge patch (RFC 7386): null removes, lists are whole."""
+    return _difference(before, after, by_key=False)
+
+
+def strategic_merge_patch(before: Object, after: Object) -> dict[str, Any]:
+    """A strategic merge patch: the lists of `LIST_KEYS` item by item.
+
+    kustomize puts the items that a patch names before those that it does not, so a patch of such a list names every
+    item, in the order wanted: https://github.com/kubernetes-sigs/kustomize/issues/4045.
+    """
+    return _difference(before, after, by_key=True)
+
+
+def merged(item: Object, patch: Object) -> dict[str, Any]:
+    """An object under a JSON merge patch."""
+    return _under(item, patch, by_key=False)
+
+
+def strategically_merged(item: Object, patch: Object) -> dict[str, Any]:
+    """An object under a strategic merge patch, as kustomize lays it over."""
+    return _under(item, patch, by_key=True)
+
+
+def _difference(before: Object, after: Object, *, by_key: bool) -> dict[str, Any]:
+    patch: dict[str, Any] = {}
+    for key in [*after, *(key for key in before if key not in after)]:
+        if key not in after:
+            patch[key] = None
+        elif key not in before:
+            patch[key] = after[key]
+        elif before[key] != after[key]:
+            patch[key] = _changed(key, before[key], after[key], by_key=by_key)
+    return patch
+
+
+def _changed(key: str, before: Any, after: Any, *, by_key: bool) -> Any:
+    if isinstance(before, dict) and isinstance(after, dict):
+        return _difference(before, after, by_key=by_key)
+    if by_key and key in LIST_KEYS and isinstance(before, list) and isinstance(after, list):
+        return _items(before, after, LIST_KEYS[key])
+    return after
+
+
+def _items(before: Sequence[Object], after: Sequence[Object], names: Sequence[str]) -> list[dict[str, Any]]:
+    old, new = _by_names(before, names), _by_names(after, names)
+    patches = [
+        {**_named(item, names), **_difference(old[key], item, by_key=True)} if key in old else dict(item)
+        for key, item in new.items()
+    ]
+    return patches + [{"$patch": "delete", **_named(item, names)} for key, item in old.items() if key not in new]
+
+
+def _by_names(items: Sequence[Object], names: Sequence[str]) -> dict[tuple[Any, ...], Object]:
+    return {tuple(item.get(name) for name in names): item for item in items}
+
+
+def _named(item: Object, names: Sequence[str]) -> dict[str, Any]:
+    return {name: item[name] for name in names if name in item}
+
+
+def _under(item: Object, patch: Object, *, by_key: bool) -> dict[str, Any]:
+    found = dict(item)
+    for key, value in patch.items():
+        if value is None:
+            found.pop(key, None)
+        elif isinstance(value, dict) and isinstance(found.get(key), dict):
+            found[key] = _under(found[key], value, by_key=by_key)
+        elif by_key and key in LIST_KEYS and isinstance(value, list) and isinstance(found.get(key), list):
+            found[key] = _items_under(found[key], value, LIST_KEYS[key])
+        else:
+            found[key] = value
+    return found
+
+
+def _items_under(items: Sequence[Object], patches: Sequence[Object], names: Sequence[str]) -> list[Object]:
+    """What the patch names comes first, in its order."""
+    old, new = _by_names(items, names), _by_names(patches, names)
+    there = {key: patch for key, patch in new.items() if patch.get("$patch") != "delete"}
+    return [
+        *(_under(old[key], patch, by_key=True) if key in old else dict(patch) for key, patch in there.items()),
+        *(item for key, item in old.items() if key not in new),
+    ]

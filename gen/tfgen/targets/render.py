@@ -1,0 +1,131 @@
+"""A checked job to everything that is written for it.
+
+job.yaml -> TrainingJob -> graph -> FileTree: charts/NAME and overlays/NAME
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from tfgen.graph.graph import graph, objects
+from tfgen.graph.guards import guards
+from tfgen.graph.holes import Scope
+from tfgen.graph.template import Template
+from tfgen.job.facts import own_data
+from tfgen.job.sources import source_name
+from tfgen.job.training_job import Environment, TrainingJob
+from tfgen.record import Record
+from tfgen.text.document import Document
+
+if TYPE_CHECKING:
+    from tfgen.tree.file_tree import FileTree
+    from tfgen.tree.plan import Rendering
+
+Objects: TypeAlias = Sequence[Mapping[str, Any]]
+
+
+class Built(Record):
+    """A job's objects, with holes and filled.
+
+    Attributes:
+        templates: the graph.
+        base: the objects of the job itself.
+        environments: those of each environment.
+    """
+
+    job: TrainingJob
+    templates: tuple[Template, ...]
+    base: Objects
+    environments: Mapping[str, Objects]
+
+
+def build(data: Mapping[str, Any]) -> Built:
+    """All objects of the job in a document that has no errors."""
+    job = TrainingJob.from_document(data)
+    templates = graph(job.structure)
+    environments = {e.name: _environment_objects(job, templates, e) for e in job.environments}
+    return Built(job, templates, objects(templates, _scope(job, job.values)), environments)
+
+
+def render(data: Mapping[str, Any], own: Mapping[str, Any] | None = None, built: Built | None = None) -> Rendering:
+    """All files of the job in a document that has no errors.
+
+    Args:
+        data: the job, with what is merged under it.
+        own: what the job's own file says, where something is: the ledger tells a change of one from that of the other.
+        built: what `build` makes of the data, where that is there already.
+    """
+    # Imported here: who only asks for the objects needs no files.
+    from tfgen.targets.chart.chart import chart
+    from tfgen.targets.kustomize.overlays import kustomize
+    from tfgen.tree.file_tree import FileTree
+    from tfgen.tree.plan import Rendering
+
+    built = built or build(data)
+    job, environments = built.job, built.environments
+    retired = [e.name for e in job.environments if not e.enabled]
+    delivery = _delivery(job, environments)
+    parts = {
+        "the chart": chart(job, data["spec"], built.templates, guards(job.structure)),
+        "the overlays": kustomize(job.name, built.base, environments, retired),
+        **{f"the objects of {name}": tree for name, tree in delivery.items()},
+    }
+    return Rendering(
+        job=job.name,
+        tree=FileTree.combine(parts),
+        input_digest=_digest(data if own is None else own),
+        defaults_digest=_digest(data) if own is not None else "",
+        shared=frozenset(delivery["other jobs too"].files if delivery else ()),
+    )
+
+
+def _digest(data: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(data, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+
+
+def input_digest(document: Document) -> str:
+    """The digest of what a job's own file says, which its ledger has."""
+    return _digest(own_data(document))
+
+
+def render_document(document: Document, built: Built | None = None) -> Rendering:
+    """The same of a document as it was read from disk, with the file that it was read from."""
+    return render(document.data, document.own, built).replaced(source=source_name(Path(document.file)))
+
+
+def plain_objects(data: Mapping[str, Any], environment: str | None = None) -> Sequence[Mapping[str, Any]]:
+    """The objects of the job itself, or of one of its environments.
+
+    Raises:
+        KeyError: the job has no such environment.
+    """
+    job = TrainingJob.from_document(data)
+    templates = graph(job.structure)
+    if environment is None:
+        return objects(templates, _scope(job, job.values))
+    return _environment_objects(job, templates, {e.name: e for e in job.environments}[environment])
+
+
+def _environment_objects(job: TrainingJob, templates: Sequence[Template], environment: Environment) -> Objects:
+    """All of a job's objects in an environment; where it is retired, those that outlive it."""
+    there = templates if environment.enabled else [template for template in templates if template.outlives]
+    return objects(there, _scope(job, environment.values))
+
+
+def _delivery(job: TrainingJob, environments: Mapping[str, Objects]) -> dict[str, FileTree]:
+    """What the GitOps tools apply it by, without which a job costs no import of it."""
+    if job.gitops is None:
+        return {}
+    from tfgen.targets.gitops.gitops import file_tree, gitops
+
+    made = gitops(job, environments)
+    return {"one job": file_tree(made.own), "other jobs too": file_tree(made.shared)}
+
+
+def _scope(job: TrainingJob, values: Mapping[str, Any]) -> Scope:
+    """As Helm sees a release that has the job's own name."""
+    return Scope(values, release=job.name, chart=job.name)

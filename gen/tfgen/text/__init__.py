@@ -1,0 +1,1 @@
+"""Text to data and back, with the line and column of every value."""

@@ -1,0 +1,293 @@
+"""What a render would do to the disk, decided without touching it.
+
+    (a FileTree, the ledger, what was found on disk) -> changes and conflicts
+
+The law: a byte that tfgen did not write is lost only when `force` was asked for, and is then named in `Plan.lost`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from enum import StrEnum
+from functools import cached_property
+from pathlib import Path
+from typing import TypeAlias
+
+from tfgen.errors import TfgenError
+from tfgen.record import Record
+from tfgen.tree.file_tree import FileTree, digest_of
+from tfgen.tree.ledger import Ledger, ledger_path
+
+
+class Rendering(Record):
+    """What one job was rendered to. An empty tree takes the job's files, and its ledger, away.
+
+    Attributes:
+        shared: paths of the tree that other jobs may have too; such a file goes with the last of them.
+        source: the job's file, from the root of its repository.
+    """
+
+    job: str
+    tree: FileTree
+    input_digest: str
+    defaults_digest: str = ""
+    shared: frozenset[str] = frozenset()
+    source: str = ""
+
+    def ledger(self, tool_version: str) -> Ledger:
+        """The job's ledger once all is written."""
+        digests = {path: digest_of(text) for path, text in self.tree.files.items()}
+        return Ledger(tool_version, self.input_digest, digests, None, self.defaults_digest, self.source)
+
+
+class Found(Record):
+    """What is on disk at a path: a file's SHA-256, or why no file can be there, or (both None) nothing."""
+
+    digest: str | None = None
+    obstacle: str | None = None
+
+
+class Action(StrEnum):
+    """What becomes of one path."""
+
+    CREATE = "create"
+    CHANGE = "change"
+    KEEP = "keep"
+    REMOVE = "remove"
+    FORGET = "forget"
+    """A file of an earlier render that is no longer there, nor wanted."""
+
+
+class Change(Record):
+    """One path's fate. `found` is the digest on disk that the decision rests on, None for no file."""
+
+    path: str
+    action: Action
+    found: str | None = None
+    text: str | None = None
+
+
+class Conflict(Record):
+    """A path that tfgen may not write; `force` takes it all the same where `can_force`."""
+
+    path: str
+    reason: str
+    can_force: bool
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}"
+
+
+class ConflictsError(TfgenError):
+    """The render would lose something of the user's, so nothing was written."""
+
+    exit_code = 1  # a problem of the input's, like any other
+
+    def __init__(self, conflicts: tuple[Conflict, ...]) -> None:
+        super().__init__("\n".join(["nothing was written:", *map(str, conflicts)]))
+        self.conflicts = conflicts
+
+
+class JobPlan(Record):
+    """The changes for one job, and its ledger before and after them."""
+
+    rendering: Rendering
+    before: Ledger | None
+    target: Ledger
+    changes: tuple[Change, ...]
+
+    @property
+    def after(self) -> Ledger | None:
+        """The ledger in the end: none for a job that has no file left."""
+        return self.target if self.target.files else None
+
+    def touches_files(self) -> bool:
+        """Whether any file is to be written, removed or forgotten."""
+        return any(change.action is not Action.KEEP for change in self.changes)
+
+    @property
+    def contents(self) -> Mapping[str, str | None]:
+        """What each path has in the end, the ledger's own among them: None for no file."""
+        decided = {change.path: change.text for change in self.changes if change.action is not Action.FORGET}
+        return {**decided, ledger_path(self.rendering.job): self.after.to_text() if self.after else None}
+
+    def intent(self) -> Ledger:
+        """The ledger while the files are written: both what is to be and what it replaces are tfgen's own.
+
+        A file that is overridden by force is not listed with the user's content: if the render is killed before
+        it got there, the user's file still stands, and it takes another `force` to lose it.
+        """
+        replaced = {}
+        for change in self.changes:
+            if self.before is None or change.action in (Action.KEEP, Action.CREATE):
+                continue
+            if change.found is not None and self.before.wrote(change.path, change.found):
+                replaced[change.path] = change.found
+            elif (last := self.before.last_finished(change.path)) is not None:
+                replaced[change.path] = last
+        return Ledger(self.target.tool_version, "", self.target.files, replaced, source=self.target.source)
+
+
+class Plan(Record):
+    """What writing some renderings to `out` does: all of it, or nothing while there are conflicts."""
+
+    out: Path
+    force: bool
+    upgrade: bool
+    ledgers: Mapping[str, Ledger]
+    """Job -> ledger, of every job below `out`, as this plan found them."""
+    jobs: tuple[JobPlan, ...]
+    kept: tuple[Rendering, ...]
+    """Jobs that stay as an earlier tfgen, or earlier defaults, made them."""
+    conflicts: tuple[Conflict, ...]
+    lost: tuple[Conflict, ...]
+    """What `force` overrides: what each of these says is lost."""
+    leftovers: tuple[str, ...]
+    """Temporary files of a render that was killed."""
+
+    @property
+    def created(self) -> tuple[str, ...]:
+        """Paths of files that are to be made, in order, each once."""
+        return self._paths(Action.CREATE)
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """Paths of files that are to be replaced."""
+        return self._paths(Action.CHANGE)
+
+    @property
+    def unchanged(self) -> tuple[str, ...]:
+        """Paths of files that have the right content already."""
+        return self._paths(Action.KEEP)
+
+    @property
+    def removed(self) -> tuple[str, ...]:
+        """Paths of files that are no longer rendered and are to go."""
+        return self._paths(Action.REMOVE)
+
+    def is_done(self) -> bool:
+        """Whether the disk is as it should be already, ledgers included."""
+        return not self.leftovers and all(not job.touches_files() and job.before == job.after for job in self.jobs)
+
+    def changes(self) -> Iterator[Change]:
+        """The changes of all jobs."""
+        return (change for job in self.jobs for change in job.changes)
+
+    def _paths(self, action: Action) -> tuple[str, ...]:
+        return tuple(sorted({change.path for change in self.changes() if change.action is action}))
+
+
+class Surroundings(Record):
+    """What the plan of each job rests on beside the job itself.
+
+    Attributes:
+        ledgers: job -> ledger, of all jobs.
+        found: what is on disk, for each path of the jobs' trees and ledgers.
+        final: how many jobs have each path, case folded, in the end.
+        read: the text on disk at a path; asked for only where a conflict has to say what is lost.
+    """
+
+    ledgers: Mapping[str, Ledger]
+    found: Mapping[str, Found]
+    final: Mapping[str, int]
+    read: Callable[[str], str]
+
+    @cached_property
+    def owners(self) -> Mapping[str, tuple[str, ...]]:
+        """Path, case folded, -> the jobs that have it in their ledgers: one, unless a merge of branches made it two."""
+        jobs: dict[str, tuple[str, ...]] = {}
+        for job, ledger in sorted(self.ledgers.items()):
+            for path in ledger.paths():
+                jobs[path.casefold()] = (*jobs.get(path.casefold(), ()), job)
+        return jobs
+
+    def owner(self, path: str, job: str) -> str | None:
+        """Another job that has the path."""
+        return next((other for other in self.owners.get(path.casefold(), ()) if other != job), None)
+
+    def is_kept(self, path: str, rendering: Rendering) -> bool:
+        """Whether another job has the path in the end."""
+        own = any(path.casefold() == each.casefold() for each in rendering.tree.files)
+        return self.final.get(path.casefold(), 0) > own
+
+    def wrote(self, path: str, job: str) -> bool:
+        """Whether the file on disk is as the job's ledger has it."""
+        ledger, digest = self.ledgers.get(job), self.found[path].digest
+        return ledger is not None and digest is not None and ledger.wrote(path, digest)
+
+    def any_wrote(self, path: str) -> bool:
+        """Whether the file on disk is as some job's ledger has it."""
+        return any(self.wrote(path, job) for job in self.ledgers)
+
+
+def plan_job(rendering: Rendering, around: Surroundings, tool_version: str) -> tuple[JobPlan, tuple[Conflict, ...]]:
+    """Decides each path of the tree and of the ledger, as `force` would have it; conflicts say what that overrides.
+
+    Args:
+        rendering: The job's name and files.
+        around: All that the decisions rest on.
+        tool_version: Goes to the ledger.
+    """
+    before = around.ledgers.get(rendering.job)
+    stale = before.paths() - rendering.tree.files.keys() if before else set()
+    decided = [
+        *(_wanted(path, rendering, around) for path in rendering.tree.files),
+        *(_stale(path, rendering, around) for path in sorted(stale)),
+    ]
+    changes = tuple(change for change, _ in decided if change)
+    conflicts = tuple(conflict for _, conflict in decided if conflict)
+    return JobPlan(rendering, before, rendering.ledger(tool_version), changes), conflicts
+
+
+_Decision: TypeAlias = tuple[Change | None, Conflict | None]
+"""What is done, and what `force` has to override for it; no change at all where not even `force` can."""
+
+
+def _wanted(path: str, rendering: Rendering, around: Surroundings) -> _Decision:
+    """A path of the tree."""
+    here, text, is_shared = around.found[path], rendering.tree.files[path], path in rendering.shared
+    if not is_shared and (other := around.owner(path, rendering.job)):
+        return None, Conflict(path, f"belongs to job {other} ({ledger_path(other)})", can_force=False)
+    if here.obstacle:
+        return None, Conflict(path, here.obstacle, can_force=False)
+    if here.digest is None:
+        return Change(path, Action.CREATE, None, text), None
+    if here.digest == digest_of(text):
+        return Change(path, Action.KEEP, here.digest, text), None
+    change = Change(path, Action.CHANGE, here.digest, text)
+    if around.any_wrote(path) if is_shared else around.wrote(path, rendering.job):
+        return change, None
+    before = around.ledgers.get(rendering.job)
+    what = "edited since tfgen wrote it" if before and path in before.paths() else "not written by tfgen"
+    reason = f"{what}; --force replaces it, and {_loss(around.read(path), text)}"
+    return change, Conflict(path, reason, can_force=True)
+
+
+def _stale(path: str, rendering: Rendering, around: Surroundings) -> _Decision:
+    """A path of the ledger that the tree no longer has."""
+    here = around.found[path]
+    if here.digest is None or around.is_kept(path, rendering):
+        return Change(path, Action.FORGET), None
+    change = Change(path, Action.REMOVE, here.digest)
+    if around.any_wrote(path):
+        return change, None
+    what = "edited since tfgen wrote it, and no longer rendered"
+    reason = f"{what}; --force removes it, and {_loss(around.read(path), '')}"
+    return change, Conflict(path, reason, can_force=True)
+
+
+def _loss(on_disk: str, new: str) -> str:
+    """What replacing `on_disk` by `new` loses: lines that the new text does not have."""
+    rest = Counter(new.splitlines())
+    gone = []
+    for number, line in enumerate(on_disk.splitlines(), start=1):
+        if rest[line]:
+            rest[line] -= 1
+        elif line.strip():
+            gone.append((number, line.strip()))
+    if not gone:
+        return "no line of it is lost, but lines that were taken out or moved come back"
+    (number, line), more = gone[0], len(gone) - 1
+    others = f" and {more} more {'line' if more == 1 else 'lines'}" if more else ""
+    return f"line {number} {line[:60]!r}{others} {'are' if more else 'is'} lost"
