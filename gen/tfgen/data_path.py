@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
-if TYPE_CHECKING:
-    from tfgen.text.document import Path
+Path: TypeAlias = tuple[str | int, ...]
+"""Keys and indexes from a document's root: `("spec", "roles", "worker", "args", 0)`."""
 
 
 def at(data: Any, path: Sequence[str | int]) -> Any:

@@ -8,10 +8,10 @@ characters, as editors show them.
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tfgen.record import Record
+from tfgen.words import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,7 +39,7 @@ class Problem(Record):
         """One line, whatever the names and the message hold."""
         kind = "warning: " if self.severity == "warning" else ""
         line, column = self.position
-        return _printable(f"{self.file}:{line}:{column}: {kind}{self.message} [{self.rule}]")
+        return printable(f"{self.file}:{line}:{column}: {kind}{self.message} [{self.rule}]")
 
 
 def in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
@@ -50,59 +50,3 @@ def in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
 def has_errors(problems: Iterable[Problem]) -> bool:
     """Whether any problem stops the work (a warning does not)."""
     return any(p.severity == "error" for p in problems)
-
-
-def as_text(problems: Iterable[Problem]) -> str:
-    """One line a problem."""
-    return "".join(f"{p}\n" for p in in_order(problems))
-
-
-def rows(problems: Iterable[Problem]) -> list[dict[str, str | int]]:
-    """Problems as plain data, in order: file, line, column, message, rule, severity."""
-    return [
-        {
-            "file": problem.file,
-            "line": problem.position.line,
-            "column": problem.position.column,
-            "message": problem.message,
-            "rule": problem.rule,
-            "severity": problem.severity,
-        }
-        for problem in in_order(problems)
-    ]
-
-
-def as_github(problems: Iterable[Problem]) -> str:
-    """A line a problem, from which GitHub Actions makes an annotation in the file.
-
-    The escapes are those of https://github.com/actions/toolkit/blob/main/packages/core/src/command.ts.
-    """
-    lines = []
-    for problem in in_order(problems):
-        line, column = problem.position
-        place = f"file={_property(problem.file)},line={line},col={column},title={_property(problem.rule)}"
-        lines.append(_printable(f"::{problem.severity} {place}::{_data(problem.message)}") + "\n")
-    return "".join(lines)
-
-
-def shown(value: object, longest: int = 60) -> str:
-    r"""A user's value inside a message: as JSON, in one line, cut after `longest` characters.
-
-    >>> shown("worker\\n"), shown(1.5), shown(None)
-    ('"worker\\\\n"', '1.5', 'null')
-    """
-    text = _printable(json.dumps(value, ensure_ascii=False))
-    return text if len(text) <= longest else f"{text[: longest - 3]}..."
-
-
-def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
-
-
-def _printable(text: str) -> str:
-    """The text with escapes for what a terminal would obey or hide: line ends, escape sequences, text direction."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from tfgen.change.comparison import Pair, name_of
-from tfgen.change.job_diff import JobDiff, job_diff, rows
+from tfgen.change.job_diff import JobDiff, job_diff
 from tfgen.check.jobs import check
 from tfgen.problems import has_errors
+from tfgen.report.diff_json import rows
 from tfgen.report.diff_markdown import diff_markdown
 from tfgen.report.diff_text import diff_text
 from tfgen.text.document import Document

@@ -17,10 +17,11 @@ from tfgen.check import objects as object_problems
 from tfgen.check.jobs import check
 from tfgen.check.object_schemas import ObjectSchemas
 from tfgen.commands import rerun
-from tfgen.problems import Problem, as_text
+from tfgen.graph.built import build
+from tfgen.problems import Problem
+from tfgen.report.problems import as_text
 from tfgen.report.rule_summaries import rule_summaries
 from tfgen.rules import ACROSS, RULES
-from tfgen.targets.render import build
 
 PAGE = (Path(__file__).parents[2] / "docs" / "rules.md").read_text(encoding="utf-8")
 

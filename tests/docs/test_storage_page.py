@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from tfgen.check.jobs import check
-from tfgen.problems import as_text
-from tfgen.targets.render import plain_objects
+from tfgen.graph.built import plain_objects
+from tfgen.report.problems import as_text
 
 PAGE = (Path(__file__).parents[2] / "docs" / "storage.md").read_text(encoding="utf-8")
 BASE: dict[str, Any] = {

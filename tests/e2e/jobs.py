@@ -12,7 +12,8 @@ from pathlib import Path
 from tests.equal.rendered import Rendered
 from tests.tools import ROOT
 from tfgen.check.jobs import check
-from tfgen.problems import as_text, has_errors
+from tfgen.problems import has_errors
+from tfgen.report.problems import as_text
 
 EXAMPLES = sorted(ROOT.glob("examples/*/job.yaml"))
 

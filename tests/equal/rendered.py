@@ -17,11 +17,12 @@ from tests.equal import normal
 from tests.equal.normal import Objects
 from tests.generated import Document
 from tests.helm import Helm
+from tfgen.graph.built import plain_objects
+from tfgen.graph.fill import Scope
 from tfgen.graph.graph import graph, objects
-from tfgen.graph.holes import Scope
 from tfgen.job.training_job import TrainingJob
 from tfgen.targets.kustomize.build import built
-from tfgen.targets.render import plain_objects, render
+from tfgen.targets.render import render
 
 
 @dataclass(frozen=True)

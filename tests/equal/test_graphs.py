@@ -16,6 +16,7 @@ from tests.command import CommandError
 from tests.equal import normal
 from tests.generated import HOSTILE, TEXT
 from tests.helm import HelmLibrary
+from tfgen.graph.fill import Scope, broken, evaluate, fill
 from tfgen.graph.holes import (
     ABSENT,
     AllOf,
@@ -48,15 +49,11 @@ from tfgen.graph.holes import (
     NotEmpty,
     Release,
     Repeat,
-    Scope,
     Splice,
     Sum,
     Text,
     Value,
     When,
-    broken,
-    evaluate,
-    fill,
 )
 from tfgen.targets.chart.go_template import Printer
 

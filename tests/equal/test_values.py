@@ -21,7 +21,7 @@ from tests.equal import normal
 from tests.equal.rendered import Rendered
 from tests.generated import Document, accepted, drawn, jobs, saying
 from tests.helm import HelmLibrary, HelmProgram
-from tfgen.targets.render import plain_objects
+from tfgen.graph.built import plain_objects
 
 JOB: Document = {
     "apiVersion": "tfgen/v1alpha1",

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tfgen.check.jobs import check
-from tfgen.problems import as_text
+from tfgen.report.problems import as_text
 from tfgen.rules import ACROSS, RULES
 
 FOLDER = Path(__file__).parent

@@ -22,15 +22,16 @@ from hypothesis import strategies as st
 from tests.generated import document, jobs
 from tfgen.schema import validate as schema
 from tfgen.schema.file import entry, load, resolve
-from tfgen.schema.hints import choices, json_types, path_name
+from tfgen.schema.hints import choices, json_types
 from tfgen.schema.messages import SAID
 from tfgen.text.yaml_text import uncarried
+from tfgen.words import path_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tfgen.data_path import Path
     from tfgen.schema.file import Schema
-    from tfgen.text.document import Path
 
 EVERYTHING = {
     "apiVersion": "tfgen/v1alpha1",

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from tests.tools import ROOT
+from tfgen.graph.built import plain_objects
 from tfgen.schema import workload_kinds as kinds
-from tfgen.targets.render import plain_objects
 from tfgen.text.document import parse
 
 JOBS = sorted((ROOT / "examples").glob("*/job.yaml"))

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from tfgen.check import jobs as check_module
 from tfgen.check.jobs import MOST, check, check_all
+from tfgen.graph.built import plain_objects
 from tfgen.job.sources import Source
-from tfgen.problems import as_text, has_errors
-from tfgen.targets.render import plain_objects
+from tfgen.problems import has_errors
+from tfgen.report.problems import as_text
 
 JOB = """\
 apiVersion: tfgen/v1alpha1

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from tfgen.graph.built import plain_objects
+from tfgen.graph.fill import Scope, evaluate
 from tfgen.graph.guards import guards
-from tfgen.graph.holes import Scope, evaluate
 from tfgen.job.training_job import TrainingJob
-from tfgen.targets.render import plain_objects
 
 
 def job(name: str = "mnist", **spec: Any) -> dict[str, Any]:

@@ -8,9 +8,9 @@ import pytest
 import yaml
 
 from tfgen.check.jobs import check
+from tfgen.graph.built import plain_objects
 from tfgen.graph.graph import graph
 from tfgen.job.training_job import TrainingJob
-from tfgen.targets.render import plain_objects
 
 HEAD = """\
 apiVersion: tfgen/v1alpha1

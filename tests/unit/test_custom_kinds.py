@@ -16,7 +16,7 @@ import yaml
 
 from tests.tools import ROOT
 from tfgen.check.jobs import check
-from tfgen.targets.render import plain_objects
+from tfgen.graph.built import plain_objects
 
 OF_GITOPS = (".argoproj.io.", ".toolkit.fluxcd.io.")
 """What tells a GitOps tool of a job is no object of the job's."""

@@ -18,12 +18,12 @@ from derived_schemas import defaults as defaults_schema
 from tests.generated import jobs
 from tfgen import cli
 from tfgen.check.jobs import Checked, check
+from tfgen.graph.built import plain_objects
 from tfgen.job.defaults import names_registry
 from tfgen.job.origin import as_table, origins
 from tfgen.job.sources import Source
-from tfgen.problems import as_text
+from tfgen.report.problems import as_text
 from tfgen.schema import file as schema_file
-from tfgen.targets.render import plain_objects
 from tfgen.text.yaml_text import dump
 
 IMAGE = "registry.example.com/ml/mnist:1.4.0"

@@ -10,7 +10,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfgen.problems import Position, Problem, as_text
+from tfgen.problems import Position, Problem
+from tfgen.report.problems import as_text
 from tfgen.text.document import MAX_BYTES, MAX_SIZE, Document, decode, parse
 from tfgen.text.yaml_text import uncarried
 

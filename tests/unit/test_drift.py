@@ -12,7 +12,7 @@ import pytest
 from tests.unit.test_cli import JOB
 from tfgen.check.files import Drift, drift
 from tfgen.check.jobs import check
-from tfgen.problems import as_text
+from tfgen.report.problems import as_text
 from tfgen.targets.render import render
 from tfgen.text.document import Document
 from tfgen.tree.write import apply, plan_write

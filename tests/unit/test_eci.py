@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tfgen.targets.render import plain_objects
+from tfgen.graph.built import plain_objects
 
 JOB = """\
 metadata: {name: net}

@@ -25,7 +25,8 @@ from tfgen.errors import TfgenError
 from tfgen.tree import output_folder
 from tfgen.tree.file_tree import FileTree
 from tfgen.tree.ledger import LEDGER_FOLDER
-from tfgen.tree.plan import ConflictsError, Rendering
+from tfgen.tree.plan import ConflictsError
+from tfgen.tree.rendering import Rendering
 from tfgen.tree.write import apply, plan_write
 
 STEPS = ("open", "write", "fchmod", "fsync", "replace", "unlink", "mkdir", "rmdir")

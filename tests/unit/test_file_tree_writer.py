@@ -18,7 +18,8 @@ from tfgen.tree import write as tree_writer
 from tfgen.tree.file_tree import FileTree, FileTreeError, digest_of
 from tfgen.tree.ledger import LEDGER_FOLDER
 from tfgen.tree.output_folder import OutputFolder
-from tfgen.tree.plan import ConflictsError, Plan, Rendering
+from tfgen.tree.plan import ConflictsError, Plan
+from tfgen.tree.rendering import Rendering
 from tfgen.tree.write import apply, plan_write, read_ledgers
 
 INPUT = "0" * 64

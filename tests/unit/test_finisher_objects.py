@@ -15,7 +15,8 @@ import yaml
 from tests.api_server import ApiServer, ended, timestamp
 from tests.unit.test_finisher import Finisher
 from tfgen.graph import programs
-from tfgen.graph.holes import Not, Scope, When, fill
+from tfgen.graph.fill import Scope, fill
+from tfgen.graph.holes import Not, When
 from tfgen.graph.objects import names
 from tfgen.graph.objects.finisher import Plan, finisher
 from tfgen.graph.objects.values import value

@@ -10,7 +10,8 @@ import pytest
 from tests import git_author
 from tests.command import Command
 from tfgen.errors import TfgenError, UsageError
-from tfgen.git.read import Git, committed
+from tfgen.git.command import Git
+from tfgen.git.read import committed
 
 Run = Callable[..., str]
 

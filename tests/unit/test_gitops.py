@@ -17,10 +17,11 @@ import yaml
 
 from tests.tools import ROOT
 from tfgen.check.jobs import check
+from tfgen.graph.built import plain_objects
 from tfgen.problems import has_errors
 from tfgen.targets.gitops.argocd import check as health_check
 from tfgen.targets.gitops.argocd import health_checks
-from tfgen.targets.render import plain_objects, render
+from tfgen.targets.render import render
 from tfgen.text.document import parse
 
 CRDS = ROOT.parent / "shared" / "crds"

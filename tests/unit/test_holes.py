@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tfgen.graph.fill import Scope, broken, evaluate, fill
 from tfgen.graph.holes import (
     ABSENT,
     AllOf,
@@ -33,15 +34,11 @@ from tfgen.graph.holes import (
     NotEmpty,
     Release,
     Repeat,
-    Scope,
     Splice,
     Sum,
     Text,
     Value,
     When,
-    broken,
-    evaluate,
-    fill,
     given,
 )
 

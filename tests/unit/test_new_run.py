@@ -7,7 +7,7 @@ import pytest
 from tfgen.change import new_run
 from tfgen.change.new_run import new_runs
 from tfgen.check.jobs import check
-from tfgen.problems import as_text
+from tfgen.report.problems import as_text
 from tfgen.text.document import Document
 
 JOB = """\

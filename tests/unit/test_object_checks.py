@@ -14,8 +14,8 @@ from tfgen.check.object_checks import faults
 from tfgen.check.object_checks.fault import Objects
 from tfgen.check.object_schemas import ObjectSchemas
 from tfgen.check.objects import object_problems
-from tfgen.problems import as_text
-from tfgen.targets.render import build, plain_objects
+from tfgen.graph.built import build, plain_objects
+from tfgen.report.problems import as_text
 
 JOB = """\
 apiVersion: tfgen/v1alpha1

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from tfgen.targets.render import plain_objects
+from tfgen.graph.built import plain_objects
 
 JOB = """\
 metadata: {name: mnist}

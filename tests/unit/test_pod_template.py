@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tfgen.graph.built import plain_objects
 from tfgen.graph.holes import Each, Value
 from tfgen.graph.workloads.pod_template import merge
-from tfgen.targets.render import plain_objects
 from tfgen.text.document import parse
 
 IMAGE = Value("image", "string")

@@ -7,8 +7,8 @@ from textwrap import dedent
 import yaml
 
 from tfgen.check.jobs import check
-from tfgen.problems import as_text
-from tfgen.targets.render import plain_objects
+from tfgen.graph.built import plain_objects
+from tfgen.report.problems import as_text
 
 JOB = """\
 apiVersion: tfgen/v1alpha1

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from tfgen.problems import Position, Problem, as_github, as_text, has_errors, in_order, rows, shown
+from tfgen.problems import Position, Problem, has_errors, in_order
+from tfgen.report.problems import as_github, as_text, rows
+from tfgen.words import shown
 
 LATE = Problem("b.yaml", Position(1, 1), "late", "rule-b")
 DEEP = Problem("a.yaml", Position(10, 2), "deep", "rule-a")

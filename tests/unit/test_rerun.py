@@ -10,7 +10,7 @@ import pytest
 from tfgen.check.jobs import check
 from tfgen.commands.rerun import next_run, not_fresh, rerun
 from tfgen.errors import TfgenError, UsageError
-from tfgen.problems import as_text
+from tfgen.report.problems import as_text
 from tfgen.text.document import Document, parse
 
 

@@ -14,7 +14,7 @@ from tfgen.change.comparison import Pair
 from tfgen.change.new_run import new_runs
 from tfgen.check.jobs import check
 from tfgen.commands.commit_message import job_changes
-from tfgen.targets.render import plain_objects
+from tfgen.graph.built import plain_objects
 from tfgen.tree.file_tree import digest_of
 
 JOB = """\

@@ -9,13 +9,13 @@ import tfgen.rules
 from tests.tools import ROOT
 from tfgen.check.jobs import check
 from tfgen.check.object_checks.fault import Objects
+from tfgen.graph.built import plain_objects
+from tfgen.graph.fill import Scope, evaluate
 from tfgen.graph.guards import guards
-from tfgen.graph.holes import Scope, evaluate
 from tfgen.job.training_job import TrainingJob
 from tfgen.rules import ACROSS, RULES, guarded
 from tfgen.rules.plaintext_secret import RULES as PLAINTEXT_SECRET
 from tfgen.rules.view import View, views
-from tfgen.targets.render import plain_objects
 from tfgen.text.document import parse
 
 JOB = """\

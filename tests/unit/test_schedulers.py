@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from tests import tools
+from tfgen.graph.built import plain_objects
 from tfgen.graph.schedulers import GANGS
-from tfgen.targets.render import plain_objects
 from tfgen.text import yaml_text
 
 JOB = """\

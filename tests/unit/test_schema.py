@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 from derived_schemas.environment import updated
-from tfgen.problems import as_text
+from tfgen.report.problems import as_text
 from tfgen.schema import validate as schema
 from tfgen.schema.file import Schema, is_record, load, resolve, text
 from tfgen.schema.messages import RULES, SAID

@@ -9,12 +9,13 @@ import pytest
 import yaml
 
 from tfgen.check.jobs import check
+from tfgen.graph.built import plain_objects
+from tfgen.graph.fill import Scope, evaluate, fill
 from tfgen.graph.guards import guards
-from tfgen.graph.holes import ABSENT, Scope, evaluate, fill
+from tfgen.graph.holes import ABSENT
 from tfgen.graph.objects import tensorboard
 from tfgen.job.training_job import TrainingJob
-from tfgen.problems import as_text
-from tfgen.targets.render import plain_objects
+from tfgen.report.problems import as_text
 
 JOB = """\
 apiVersion: tfgen/v1alpha1

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from tfgen.check.jobs import check
-from tfgen.targets.render import plain_objects
+from tfgen.graph.built import plain_objects
 
 
 def job(**spec: Any) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tfgen.change.new_run import new_runs
 from tfgen.check.jobs import Checked, check_all
+from tfgen.git import command
 from tfgen.git import read as git
 from tfgen.job import defaults
 from tfgen.job.facts import name_of, own_data
@@ -94,7 +95,9 @@ def pairs(checked: Checked, revision: str, gone: Sequence[str] = ()) -> Pairs:
         UsageError: there is no such revision.
         TfgenError: git fails.
     """
-    notes = [] if git.is_installed() else ["there is no git on the PATH, so nothing is compared with what is committed"]
+    notes = (
+        [] if command.is_installed() else ["there is no git on the PATH, so nothing is compared with what is committed"]
+    )
     after = checked.whole
     before: dict[tuple[str, str], Document] = {}
     for source, earlier in _committed(checked.sources, [*(document.file for document in after), *gone], revision):

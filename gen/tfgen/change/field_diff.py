@@ -10,9 +10,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from tfgen.graph.workloads.pod_template import LIST_KEYS
-from tfgen.problems import shown
+from tfgen.kubernetes.merge_keys import LIST_KEYS
 from tfgen.record import Record
+from tfgen.words import shown
 
 
 class Nothing:

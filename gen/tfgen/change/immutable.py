@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final, get_args
 
-from tfgen.graph.objects import labels
 from tfgen.job.training_job import RoleName
-from tfgen.kubernetes import quantity
+from tfgen.kubernetes import keys, quantity
 from tfgen.kubernetes.object import Object, group, identity
 from tfgen.record import Record
 
@@ -74,7 +73,7 @@ def _is_task(found: Object) -> bool:
     if (group(found), found["kind"]) in _OPERATED:
         return True
     template = found if found["kind"] == "Pod" else found.get("spec", {}).get("template", {})
-    return template.get("metadata", {}).get("labels", {}).get(labels.ROLE) in get_args(RoleName)
+    return template.get("metadata", {}).get("labels", {}).get(keys.ROLE) in get_args(RoleName)
 
 
 def _config_map(name: str, was: Object, now: Object) -> str | None:

@@ -15,13 +15,13 @@ from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
 from tfgen.change.comparison import Pair
-from tfgen.change.field_diff import NOTHING, FieldChange, field_changes
+from tfgen.change.field_diff import FieldChange, field_changes
 from tfgen.change.totals import Totals, totals
+from tfgen.graph.built import plain_objects
 from tfgen.job.facts import environments_of, run_of
 from tfgen.kubernetes.object import Object, identity
 from tfgen.problems import Problem
 from tfgen.record import Record
-from tfgen.targets.render import plain_objects
 from tfgen.text.document import Document
 
 Action: TypeAlias = Literal["added", "changed", "removed"]
@@ -136,46 +136,3 @@ def _with_run(data: Any, environment: str | None, run: str) -> Any:
         return {**data, "spec": {**spec, "run": run}}
     said = {**spec["environments"][environment], "run": run}
     return {**data, "spec": {**spec, "environments": {**spec["environments"], environment: said}}}
-
-
-def rows(diff: JobDiff) -> dict[str, Any]:
-    """The difference as plain data, for JSON: what is not there is left out."""
-    return {
-        "job": diff.name,
-        "file": diff.file,
-        "needsNewRun": [
-            {"file": p.file, "line": p.position.line, "column": p.position.column, "message": p.message, "rule": p.rule}
-            for p in diff.needs_new_run
-        ],
-        "environments": [
-            {
-                "environment": each.environment,
-                "newRun": {"before": each.runs[0], "after": each.runs[1]} if each.runs else None,
-                "before": _totals_row(each.before),
-                "after": _totals_row(each.after),
-                "objects": [_object_row(item) for item in each.objects],
-            }
-            for each in diff.environments
-        ],
-    }
-
-
-def _totals_row(found: Totals | None) -> dict[str, Any] | None:
-    """Numbers: CPU in cores, memory in bytes."""
-    if found is None:
-        return None
-    requests = {name: int(value) if value.denominator == 1 else float(value) for name, value in found.requests.items()}
-    return {"pods": found.pods, "requests": requests}
-
-
-def _object_row(item: ObjectDiff) -> dict[str, Any]:
-    api_version, kind, name = identity(item.item)
-    head = {"action": item.action, "apiVersion": api_version, "kind": kind, "name": name}
-    if item.action == "changed":
-        return {**head, "fields": [_field_row(change) for change in item.fields]}
-    return {**head, "object": dict(item.item)}
-
-
-def _field_row(change: FieldChange) -> dict[str, Any]:
-    sides = {"before": change.before, "after": change.after}
-    return {"path": str(change.path), **{side: value for side, value in sides.items() if value is not NOTHING}}

@@ -18,12 +18,13 @@ from typing import Any, Final, NamedTuple
 from tfgen import data_path
 from tfgen.change.field_diff import NOTHING, in_words
 from tfgen.change.immutable import CLAIM_CHANGE, NEW_RUN, PRIORITY_CLASS_CHANGE, lost
+from tfgen.data_path import Path
+from tfgen.graph.built import plain_objects
 from tfgen.job.facts import environments_of, run_of
 from tfgen.problems import Position, Problem
 from tfgen.schema import tunables
 from tfgen.schema import validate as schema
-from tfgen.targets.render import plain_objects
-from tfgen.text.document import Document, Path
+from tfgen.text.document import Document
 
 MOST: Final = 20
 """Changes that are tried, of one form of a job: each makes all of its objects anew, and one new run is for them all."""

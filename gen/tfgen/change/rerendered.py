@@ -19,14 +19,15 @@ from tfgen.change.immutable import NEW_RUN, Loss, lost
 from tfgen.change.new_run import environments_at_work, way_out
 from tfgen.errors import TfgenError
 from tfgen.git import read as git
-from tfgen.graph.objects import labels
+from tfgen.graph.built import plain_objects
 from tfgen.job.facts import environments_of
+from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object
 from tfgen.problems import Position, Problem, in_order
 from tfgen.record import Record
 from tfgen.targets.kustomize.build import built, is_built
 from tfgen.targets.kustomize.overlays import FOLDER
-from tfgen.targets.render import input_digest, plain_objects
+from tfgen.targets.render import input_digest
 from tfgen.text.document import Document
 from tfgen.tree.ledger import Ledger, ledger_path, parse_ledger
 from tfgen.tree.output_folder import OutputFolder
@@ -164,7 +165,7 @@ def _runs(objects: Sequence[Object]) -> set[str]:
     """The names of the runs that the pods belong to."""
     templates = (item["spec"].get("template") if "spec" in item else None for item in objects)
     found = (template.get("metadata", {}).get("labels", {}) for template in templates if isinstance(template, Mapping))
-    return {each[labels.RUN] for each in found if labels.RUN in each}
+    return {each[keys.RUN] for each in found if keys.RUN in each}
 
 
 # -- how it is said ----------------------------------------------------------------------------------------------

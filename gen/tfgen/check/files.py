@@ -16,12 +16,13 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Final
 
-from tfgen.problems import Position, Problem, in_order, shown
+from tfgen.problems import Position, Problem, in_order
 from tfgen.record import Record
 from tfgen.text.document import Document
 from tfgen.tree.ledger import ledger_path
 from tfgen.tree.output_folder import OutputFolder
 from tfgen.tree.plan import Action, Change, JobPlan, Plan
+from tfgen.words import shown
 
 HAND_EDITED: Final = "hand-edited"
 NOT_RENDERED: Final = "not-rendered"

@@ -20,8 +20,8 @@ from tfgen.rules import ACROSS, RULES
 from tfgen.rules.rule import Rule
 from tfgen.rules.view import View, views
 from tfgen.schema import validate as schema
-from tfgen.schema.hints import in_environments
 from tfgen.text.document import Document, Parsed, decode, parse
+from tfgen.words import in_environments
 
 MOST: Final = 100
 """Findings of one rule in one document: more help nobody, and a file may be made to have a million."""

@@ -15,11 +15,12 @@ from tfgen import data_path
 from tfgen.check.object_checks import faults
 from tfgen.check.object_checks.fault import Fault, FieldPath, Objects
 from tfgen.check.object_schemas import ObjectSchemas
-from tfgen.graph.objects import labels
+from tfgen.data_path import Path
+from tfgen.graph.built import Built
+from tfgen.kubernetes import keys
 from tfgen.problems import Position, Problem, in_order
-from tfgen.schema.hints import either, in_environments
-from tfgen.targets.render import Built
-from tfgen.text.document import Document, Path, Place
+from tfgen.text.document import Document, Place
+from tfgen.words import either, in_environments
 
 OBJECT_LINKS: Final = "object-links"
 OBJECT_SCHEMA: Final = "object-schema"
@@ -108,7 +109,7 @@ def _position(document: Document, environment: str | None, fault: Fault) -> Posi
 
 def _origin(document: Document, environment: str | None, fault: Fault) -> Path | None:
     """The path that ends as the field's does, or what is above all that do; None where nothing does."""
-    role = (fault.item["metadata"].get("labels") or {}).get(labels.COMPONENT)
+    role = (fault.item["metadata"].get("labels") or {}).get(keys.COMPONENT)
     best: list[Path] = []
     alike = _LEAST_ALIKE
     for path in _paths(document.root):

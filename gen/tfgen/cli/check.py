@@ -49,7 +49,7 @@ def _run(args: Namespace) -> int:
 
 
 def _print(args: Namespace, report: Report) -> None:
-    from tfgen.problems import as_github, as_text, rows
+    from tfgen.report.problems import as_github, as_text, rows
     from tfgen.report.rule_summaries import rule_summaries
     from tfgen.report.sarif import sarif
 

@@ -21,7 +21,7 @@ def _arguments(parser: ArgumentParser) -> None:
 def _run(args: Namespace) -> int:
     from tfgen.commands.commit import ProblemsError, commit_jobs
     from tfgen.job.output_root import output_root
-    from tfgen.problems import as_text, rows
+    from tfgen.report.problems import as_text, rows
 
     try:
         done = commit_jobs(

@@ -19,12 +19,13 @@ def _arguments(parser: ArgumentParser) -> None:
 
 def _run(args: Namespace) -> int:
     from tfgen.change.comparison import pairs
-    from tfgen.change.job_diff import job_diff, rows
-    from tfgen.job.sources import removed_sources
+    from tfgen.change.job_diff import job_diff
+    from tfgen.commands.removed_jobs import removed_sources
     from tfgen.problems import has_errors
-    from tfgen.problems import rows as problem_rows
+    from tfgen.report.diff_json import rows
     from tfgen.report.diff_markdown import diff_markdown
     from tfgen.report.diff_text import diff_text
+    from tfgen.report.problems import rows as problem_rows
 
     jobs = checked(args.jobs)
     if has_errors(jobs.problems):

@@ -66,7 +66,7 @@ def one_job(args: Namespace, why: str) -> Document | None:
 
 def report(args: Namespace, problems: Iterable[Problem], *, written: Mapping[str, Any] | None = None) -> None:
     """The problems: as text on standard error, as JSON in the command's one object on standard output."""
-    from tfgen.problems import as_text, rows
+    from tfgen.report.problems import as_text, rows
 
     if args.format == "json":
         print_json({"problems": rows(problems), **(written or {})})

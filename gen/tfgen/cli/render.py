@@ -35,24 +35,16 @@ def _run(args: Namespace) -> int:
 
 
 def _write_files(args: Namespace, jobs: Checked) -> int:
-    from tfgen.gone import gone
+    from tfgen.commands.render import write_jobs
     from tfgen.job.output_root import output_root
-    from tfgen.job.sources import no_job_below
     from tfgen.problems import has_errors
-    from tfgen.targets.render import render_document
-    from tfgen.tree.write import apply, plan_write, read_ledgers
 
     if has_errors(jobs.problems):
         report(args, jobs.problems)
         return PROBLEMS
     documents = with_progress(jobs.documents, "rendering")
-    renderings = [render_document(document) for document in documents]
     out = args.out or output_root(Path())
-    removals = gone(read_ledgers(out), args.jobs, {rendering.job for rendering in renderings})
-    if not renderings and not removals:
-        raise no_job_below(args.jobs)
-    renderings += removals
-    plan = apply(plan_write(out, renderings, force=args.force, upgrade=args.upgrade))
+    plan = write_jobs(args.jobs, documents, out, force=args.force, upgrade=args.upgrade)
     for conflict in plan.lost:
         say(f"lost: {conflict}")
     for job in plan.kept:
@@ -75,9 +67,10 @@ def _write_files(args: Namespace, jobs: Checked) -> int:
 
 
 def _print_objects(args: Namespace, jobs: Checked) -> int:
+    from tfgen.graph.built import plain_objects
     from tfgen.job.facts import check_environment
-    from tfgen.problems import as_text, has_errors
-    from tfgen.targets.render import plain_objects
+    from tfgen.problems import has_errors
+    from tfgen.report.problems import as_text
     from tfgen.text.yaml_text import documents
 
     say(as_text(jobs.problems), end="")  # standard output is the objects', in JSON too

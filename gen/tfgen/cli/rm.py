@@ -74,7 +74,7 @@ def _files_of(name: str, out: Path) -> list[str]:
 
 def _remove(args: Namespace) -> int:
     from tfgen.commands.remove import job_in, remove_file
-    from tfgen.gone import removal
+    from tfgen.commands.removed_jobs import removal
     from tfgen.job.output_root import output_root
     from tfgen.tree.write import apply, plan_write, read_ledgers
 

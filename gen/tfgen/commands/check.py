@@ -21,13 +21,14 @@ from tfgen.check.object_schemas import ObjectSchemas
 from tfgen.check.objects import object_problems
 from tfgen.commands.workers import mapped
 from tfgen.git import read as git
+from tfgen.graph.built import build
 from tfgen.job.facts import name_of
 from tfgen.problems import Problem, in_order
 from tfgen.record import Record
-from tfgen.targets.render import build, render_document
+from tfgen.targets.render import render_document
 from tfgen.text.document import Document
 from tfgen.tree.ledger import ledger_path
-from tfgen.tree.plan import Rendering
+from tfgen.tree.rendering import Rendering
 from tfgen.tree.write import plan_write, read_ledgers
 
 

@@ -8,6 +8,7 @@ team's defaults. So a commit never has one without the other.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
@@ -17,9 +18,11 @@ from tfgen.check.files import drift
 from tfgen.check.jobs import Checked
 from tfgen.commands.check import Report, full_check
 from tfgen.commands.commit_message import commit_message, job_changes
+from tfgen.commands.removed_jobs import find_removed_jobs, removed_sources
 from tfgen.errors import TfgenError, UsageError
 from tfgen.git import read as git
 from tfgen.git.commit import (
+    RefusedError,
     Repository,
     changed,
     check_branch,
@@ -29,13 +32,12 @@ from tfgen.git.commit import (
     start_branch,
     would_change,
 )
-from tfgen.git.push import push, target
-from tfgen.gone import gone
-from tfgen.job.sources import no_job_below, removed_sources
+from tfgen.git.push import RebaseConflictError, Target, push, target
+from tfgen.job.sources import no_job_below
 from tfgen.problems import Problem, has_errors
 from tfgen.real_path import real_path
 from tfgen.record import Record
-from tfgen.tree.ledger import Ledger, ledger_path, parse_ledger
+from tfgen.tree.ledger import LEDGER_FOLDER, Ledger, ledger_path, parse_ledger
 from tfgen.tree.plan import ConflictsError, Plan
 from tfgen.tree.write import apply, plan_write, read_ledgers
 
@@ -117,7 +119,7 @@ def commit_jobs(
     if is_new and not wanted:
         to = None  # another process has committed it meanwhile, or a filter of git's makes no difference of it
     if to:
-        push(repository, to)
+        _push(repository, to)
         written = written and git.resolved(repository.root)
     return Outcome(
         commit=written,
@@ -128,6 +130,33 @@ def commit_jobs(
         problems=work.report.problems,
         notes=tuple(notes),
     )
+
+
+def _push(repository: Repository, to: Target) -> None:
+    try:
+        push(repository, to)
+    except RebaseConflictError as error:
+        raise RefusedError(f"{error}. To go on:\n{_way_on(to, error.files)}") from error
+
+
+def _way_on(to: Target, conflicts: Sequence[str]) -> str:
+    """What to type, a line a step.
+
+    What the others rendered is taken as it is, so that a render can tell it from what was edited by hand; and while the
+    rebase waits, HEAD is theirs, so that the check sees a change of their run.
+    """
+    roots = sorted({name.partition(f"{LEDGER_FOLDER}/")[0] for name in conflicts if f"/{LEDGER_FOLDER}/" in f"/{name}"})
+    rendered = shlex.join(f":/{root}{folder}" for root in roots for folder in (LEDGER_FOLDER, "charts", "overlays"))
+    steps = [
+        f"git pull --rebase {shlex.join((to.remote, to.branch))}",
+        *([f"git restore --source HEAD --staged --worktree {rendered}  # theirs, for now"] if rendered else []),
+        "# in each file of yours that git has marked: keep one side, or what is right of both",
+        "tfgen render JOB... && tfgen check JOB...  # where that asks for a new run: tfgen rerun JOB, and again",
+        f"git add JOB... {rendered}".rstrip(),
+        "git rebase --continue",
+        "tfgen commit JOB... --push",
+    ]
+    return "\n".join(f"  {step}" for step in steps)
 
 
 class _Work(Record):
@@ -154,7 +183,7 @@ def _work(jobs: Sequence[Path], checked: Checked, out: Path) -> _Work:
         raise ProblemsError(report.problems)
     removed = removed_sources(jobs, git.HEAD)
     found = pairs(checked, git.HEAD, removed).pairs
-    removals = gone(read_ledgers(out), jobs, {rendering.job for rendering in report.renderings}, removed)
+    removals = find_removed_jobs(read_ledgers(out), jobs, {rendering.job for rendering in report.renderings}, removed)
     if not (found or removals):
         raise no_job_below(jobs)
     plan = plan_write(out, [*report.renderings, *removals], upgrade=False)

@@ -16,10 +16,9 @@ from typing import Any, Final
 from tfgen.change.comparison import Pair
 from tfgen.change.field_diff import NOTHING, FieldChange, FieldPath, field_changes
 from tfgen.job.facts import environments_of
-from tfgen.problems import shown
 from tfgen.schema import tunables
-from tfgen.schema.hints import either
 from tfgen.text.document import Document
+from tfgen.words import either, shown
 
 _SUBJECT: Final = 72
 """Characters of a subject, as git's own documentation has it: https://git-scm.com/docs/git-commit#_discussion."""

@@ -24,11 +24,11 @@ import textwrap
 from typing import TYPE_CHECKING, NamedTuple
 
 from tfgen.errors import UsageError
-from tfgen.problems import shown
 from tfgen.schema import file as schema_file
 from tfgen.schema.file import entry, first_sentence, is_record
-from tfgen.schema.hints import choices, either, expected, hint_for_key, json_types, path_name
+from tfgen.schema.hints import choices, expected, hint_for_key, json_types
 from tfgen.text.yaml_text import dump
+from tfgen.words import either, path_name, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

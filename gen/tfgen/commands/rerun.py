@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from tfgen.data_path import Path
 from tfgen.errors import TfgenError, UsageError
 from tfgen.graph.objects.storage import WRITABLE
 from tfgen.job.facts import check_environment, environments_of
 from tfgen.problems import Problem
 from tfgen.record import Record
 from tfgen.schema import tunables
-from tfgen.text.document import Document, Path
+from tfgen.text.document import Document
 from tfgen.text.edit import with_values
 
 RULES: Final[Mapping[str, str]] = {

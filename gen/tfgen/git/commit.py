@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from tfgen.errors import TfgenError, UsageError
+from tfgen.git import command
 from tfgen.git import read as git
-from tfgen.git.read import Git
+from tfgen.git.command import Git
 from tfgen.real_path import real_path
 from tfgen.record import Record
 
@@ -67,7 +68,7 @@ def open_repository(folder: Path) -> Repository:
         RefusedError: a merge, a rebase or the like is under way.
         TfgenError: git fails.
     """
-    if not git.is_installed():
+    if not command.is_installed():
         raise UsageError("there is no git on the PATH, so nothing can be committed")
     whole = real_path(folder)
     folder = next(each for each in (whole, *whole.parents) if each.is_dir())

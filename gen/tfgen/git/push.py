@@ -11,16 +11,15 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from tfgen.errors import TfgenError, UsageError
 from tfgen.git.commit import RefusedError, Repository, wait
 from tfgen.record import Record
-from tfgen.tree.ledger import LEDGER_FOLDER
 
 ATTEMPTS: Final = 50
 """Each attempt that is lost is another's commit that has landed."""
@@ -39,6 +38,21 @@ class Target(Record):
     remote: str
     branch: str
     is_upstream: bool
+
+
+class RebaseConflictError(RefusedError):
+    """The remote branch has another change of the same files.
+
+    Attributes:
+        files: their names, from the repository's root.
+    """
+
+    def __init__(self, repository: Repository, to: Target, files: tuple[str, ...]) -> None:
+        super().__init__(
+            f"{to.remote}/{to.branch} has another change of {_some(files)}; the commit stays in "
+            f"{repository.branch}, not pushed"
+        )
+        self.files = files
 
 
 def target(repository: Repository) -> Target:
@@ -68,8 +82,9 @@ def push(repository: Repository, to: Target) -> int:
     """Push the branch that is checked out, over whatever has landed meanwhile; the number of rebases that it took.
 
     Raises:
-        RefusedError: a hook or the remote refuses, the same files were changed there, or others were faster each
-            time. The commit stays in the local branch.
+        RebaseConflictError: the same files were changed there.
+        RefusedError: a hook or the remote refuses, or others were faster each time. The commit stays in the local
+            branch.
     """
     took_s = 0.0
     for attempt in range(ATTEMPTS):
@@ -120,42 +135,19 @@ def _rebased(temporary: Repository, to: Target, onto: str) -> str:
     done = command.done()
     if done.code:
         listed = temporary.git("diff", "--name-only", "--diff-filter=U", "-z").output()
-        conflicts = [os.fsdecode(name) for name in listed.split(b"\0") if name]
+        conflicts = tuple(os.fsdecode(name) for name in listed.split(b"\0") if name)
         temporary.git("rebase", "--abort").done()
         if not conflicts:
             raise _failed(command.failure(done), temporary)
-        raise RefusedError(
-            f"{to.remote}/{to.branch} has another change of {_some(conflicts)}; the commit stays in "
-            f"{temporary.branch}, not pushed. To go on:\n{_way_on(to, conflicts)}"
-        )
+        raise RebaseConflictError(temporary, to, conflicts)
     return os.fsdecode(temporary.git("rev-parse", "HEAD").output()).strip()
-
-
-def _way_on(to: Target, conflicts: list[str]) -> str:
-    """What to type, a line a step.
-
-    What the others rendered is taken as it is, so that a render can tell it from what was edited by hand; and while the
-    rebase waits, HEAD is theirs, so that the check sees a change of their run.
-    """
-    roots = sorted({name.partition(f"{LEDGER_FOLDER}/")[0] for name in conflicts if f"/{LEDGER_FOLDER}/" in f"/{name}"})
-    rendered = shlex.join(f":/{root}{folder}" for root in roots for folder in (LEDGER_FOLDER, "charts", "overlays"))
-    steps = [
-        f"git pull --rebase {shlex.join((to.remote, to.branch))}",
-        *([f"git restore --source HEAD --staged --worktree {rendered}  # theirs, for now"] if rendered else []),
-        "# in each file of yours that git has marked: keep one side, or what is right of both",
-        "tfgen render JOB... && tfgen check JOB...  # where that asks for a new run: tfgen rerun JOB, and again",
-        f"git add JOB... {rendered}".rstrip(),
-        "git rebase --continue",
-        "tfgen commit JOB... --push",
-    ]
-    return "\n".join(f"  {step}" for step in steps)
 
 
 def _failed(error: TfgenError, temporary: Repository) -> RefusedError:
     return RefusedError(f"the rebase failed, and the commit stays in {temporary.branch}, not pushed: {error}")
 
 
-def _some(names: list[str], most: int = 3) -> str:
+def _some(names: Sequence[str], most: int = 3) -> str:
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more files" if more > 0 else "")
 

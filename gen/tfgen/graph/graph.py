@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tfgen.graph.holes import ABSENT, AnyOf, Each, Node, Scope, When, fill
+from tfgen.graph.fill import Scope, fill
+from tfgen.graph.holes import ABSENT, AnyOf, Each, Node, When
 from tfgen.graph.objects import code, disruption, eci, names, network, priority_class, storage, tensorboard
 from tfgen.graph.objects.config_map import config_map
 from tfgen.graph.objects.connection_test import connection_test

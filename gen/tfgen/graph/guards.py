@@ -17,7 +17,7 @@ from tfgen.graph.schedulers.gang import Field, is_partial, members
 from tfgen.graph.value_guards import of_values
 from tfgen.graph.workloads import WORKLOADS
 from tfgen.job.training_job import RoleName, Scheduler, Structure
-from tfgen.schema.hints import either
+from tfgen.words import either
 
 
 def guards(structure: Structure) -> tuple[Guard, ...]:

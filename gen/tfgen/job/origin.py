@@ -11,13 +11,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tfgen import data_path
+from tfgen.data_path import Path
 from tfgen.job.facts import check_environment, environments_of
-from tfgen.problems import Position, shown
+from tfgen.problems import Position
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
 from tfgen.schema import tunables
-from tfgen.schema.hints import path_name
-from tfgen.text.document import Document, Path
+from tfgen.text.document import Document
+from tfgen.words import path_name, shown
 
 _LONGEST = 60
 

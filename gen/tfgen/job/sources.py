@@ -1,4 +1,4 @@
-"""The job files that a command is given, and the defaults under them: from disk or standard input; in git, those gone.
+"""The job files that a command is given, and the defaults under them: from disk or standard input.
 
 read_sources([Path("jobs")])  ->  [Source("jobs/mnist/job.yaml", b"apiVersion: tfgen/...", Source("tfgen.yaml", ...))]
 """
@@ -86,31 +86,21 @@ def source_name(path: Path) -> str:
     return whole.relative_to(output_root(whole if whole.is_dir() else whole.parent)).as_posix()
 
 
-def removed_sources(paths: Iterable[Path], revision: str) -> list[str]:
-    """Of the files and folders named, and below them, what is no more and held a tfgen document in a commit."""
-    from tfgen.git import read as git  # and with it subprocess, which reading alone does not need
+def has_name_of_job(path: Path) -> bool:
+    """Whether a file below a folder may hold jobs, by its name."""
+    return path.suffix in _SUFFIXES and path.name != FILE
 
-    found = []
-    for path in paths:
-        if path.is_dir():
-            names = git.changed(path, revision, is_removed=True)
-            contents = git.committed_files([path / name for name in names], revision)
-        elif not path.exists():
-            contents = {path / name: content for name, content in git.committed_below(path, revision).items()}
-        else:
-            continue
-        for file, content in sorted(contents.items()):
-            is_hidden = any(part.startswith(".") for part in file.relative_to(path).parts)
-            if file.suffix in _SUFFIXES and file.name != FILE and not is_hidden and _OURS.search(content):
-                found.append(str(file))
-    return found
+
+def holds_job(content: bytes) -> bool:
+    """Whether a document in a file's content says that it is tfgen's."""
+    return _OURS.search(content) is not None
 
 
 def _below(folder: Path) -> Iterator[Source]:
     for path in sorted(_files(folder)):
-        if path.suffix in _SUFFIXES and path.name != FILE and path.is_file():
+        if has_name_of_job(path) and path.is_file():
             content = _read(path)
-            if _OURS.search(content):
+            if holds_job(content):
                 yield Source(str(path), content, _defaults(path))
 
 

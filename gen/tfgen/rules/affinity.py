@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from tfgen.problems import shown
+from tfgen.data_path import Path
 from tfgen.rules.rule import Finding, Rule, did_you_mean
 from tfgen.rules.view import View
 from tfgen.schema import pod_fields
-from tfgen.schema.hints import either, path_name
-from tfgen.text.document import Path
+from tfgen.words import either, path_name, shown
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from tfgen.data_path import Path
 from tfgen.graph.objects import tensorboard
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
-from tfgen.schema.hints import either
-from tfgen.text.document import Path
+from tfgen.words import either
 
 
 def _check_nodes(view: View) -> Iterator[Finding]:

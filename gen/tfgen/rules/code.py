@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from tfgen.job.training_job import FileCode, GitCode
-from tfgen.problems import shown
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
+from tfgen.words import shown
 
 _SIZE_MAX: Final = 1_048_576
 """Bytes of all values of a ConfigMap: MaxSecretSize of Kubernetes' pkg/apis/core/types.go, which is for both."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Set
 from typing import Final
 
+from tfgen.data_path import Path
 from tfgen.graph.objects import eci
 from tfgen.graph.schedulers import GANGS
 from tfgen.graph.schedulers.gang import Binding
@@ -15,7 +16,6 @@ from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
 from tfgen.schema import file as schema_file
 from tfgen.schema.workload_kinds import WorkloadKind
-from tfgen.text.document import Path
 
 _POD_BREAKS: Final[Mapping[str, str]] = {
     "hostname": "the tasks find each other by it",

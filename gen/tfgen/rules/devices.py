@@ -9,14 +9,14 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from tfgen.graph.holes import evaluate
+from tfgen.data_path import Path
+from tfgen.graph.fill import evaluate
 from tfgen.graph.value_guards import LEGACY_GPU, legacy_gpu
 from tfgen.job.training_job import RoleName
 from tfgen.kubernetes import quantity
 from tfgen.rules import guarded, pod_parts
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
-from tfgen.text.document import Path
 
 _COUNTED: Final = re.compile(r"/(gpu|mig-.*|vgpu-number)$")
 """Resources of which one is a GPU, or a part of it that a program sees as one."""

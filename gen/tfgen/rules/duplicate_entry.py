@@ -8,15 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from tfgen.graph.workloads.pod import CONTAINER
-from tfgen.graph.workloads.pod_template import LIST_KEYS
-from tfgen.problems import shown
+from tfgen.data_path import Path
+from tfgen.graph.objects.names import CONTAINER
+from tfgen.kubernetes.merge_keys import LIST_KEYS
 from tfgen.rules import pod_parts
 from tfgen.rules.pod_parts import Part
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
-from tfgen.schema.hints import path_name
-from tfgen.text.document import Path
+from tfgen.words import path_name, shown
 
 _NAMED: Final = ("containers", "initContainers", "volumes")  # of which duplicate-name speaks
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from tfgen.problems import shown
 from tfgen.rules.rule import AcrossRule, Clash
 from tfgen.text.document import Document
+from tfgen.words import shown
 
 _NAME: Final = ("metadata", "name")
 

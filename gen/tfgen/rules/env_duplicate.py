@@ -8,14 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from tfgen.graph.holes import Node, evaluate
+from tfgen.data_path import Path
+from tfgen.graph.fill import evaluate
+from tfgen.graph.holes import Node
 from tfgen.graph.objects import labels
 from tfgen.job.training_job import RoleName
 from tfgen.rules import pod_parts
 from tfgen.rules.pod_parts import Part
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
-from tfgen.text.document import Path
 
 
 def _check(view: View) -> Iterator[Finding]:

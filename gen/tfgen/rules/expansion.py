@@ -11,11 +11,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
+from tfgen.data_path import Path
 from tfgen.rules import pod_parts
 from tfgen.rules.pod_parts import Part
 from tfgen.rules.rule import Finding, Rule, did_you_mean
 from tfgen.rules.view import View
-from tfgen.text.document import Path
 
 _REFERENCE: Final = re.compile(r"\$\$|\$\(([^)]*)\)")
 

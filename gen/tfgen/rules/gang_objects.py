@@ -7,8 +7,8 @@ from typing import Final
 
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
-from tfgen.schema.hints import either
 from tfgen.schema.workload_kinds import WorkloadKind
+from tfgen.words import either
 
 _OBJECT_A_ROLE: Final[tuple[WorkloadKind, ...]] = ("StatefulSet", "Job")
 # Of the others, those that Kueue knows (https://kueue.sigs.k8s.io/docs/tasks/run/).

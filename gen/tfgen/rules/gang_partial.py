@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from tfgen.graph.holes import evaluate
+from tfgen.graph.fill import evaluate
 from tfgen.graph.schedulers.gang import members
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+from tfgen.data_path import Path
 from tfgen.graph.workloads import WORKLOADS
 from tfgen.job.facts import environments_of
 from tfgen.job.training_job import TrainingJob
-from tfgen.problems import shown
 from tfgen.rules.rule import AcrossRule, Clash
-from tfgen.text.document import Document, Path
+from tfgen.text.document import Document
+from tfgen.words import shown
 
 _GITOPS: Final[Path] = ("spec", "gitops")
 _ENVIRONMENTS: Final[Path] = ("spec", "environments")

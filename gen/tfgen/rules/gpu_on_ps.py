@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from tfgen.data_path import Path
 from tfgen.graph.objects.resources import DEVICES
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
-from tfgen.text.document import Path
 
 
 def _check(view: View) -> Iterator[Finding]:

@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Final
 
-from tfgen.graph.holes import Guard, Scope, broken, evaluate
+from tfgen.data_path import Path
+from tfgen.graph.fill import Scope, broken, evaluate
+from tfgen.graph.holes import Guard
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
-from tfgen.text.document import Path
 
 SUMMARIES: Final[Mapping[str, str]] = {
     "eci-spot-price": "Spot instances are to have a limit of price, and none is said.",

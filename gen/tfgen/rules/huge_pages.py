@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from tfgen.data_path import Path
 from tfgen.kubernetes import quantity
 from tfgen.rules import limits
 from tfgen.rules.limits import Asked
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
-from tfgen.text.document import Path
 
 _PREFIX: Final = "hugepages-"
 

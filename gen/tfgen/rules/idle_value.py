@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from tfgen.data_path import Path
 from tfgen.graph.objects import resources
 from tfgen.graph.workloads import WORKLOADS
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
 from tfgen.schema import workload_kinds as kinds
-from tfgen.schema.hints import path_name
-from tfgen.text.document import Path
+from tfgen.words import path_name
 
 
 def _check(view: View) -> Iterator[Finding]:

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from tfgen.problems import shown
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
-from tfgen.schema.hints import either
+from tfgen.words import either, shown
 
 
 def _check(view: View) -> Iterator[Finding]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from tfgen.data_path import Path
 from tfgen.job.training_job import GitCode
-from tfgen.problems import shown
 from tfgen.rules import pod_parts
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
-from tfgen.text.document import Path
+from tfgen.words import shown
 
 
 def _check(view: View) -> Iterator[Finding]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from tfgen.graph.holes import evaluate
+from tfgen.data_path import Path
+from tfgen.graph.fill import evaluate
 from tfgen.graph.objects import tensorboard
 from tfgen.graph.objects.resources import LIMITS, REQUESTS
 from tfgen.kubernetes import quantity
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
-from tfgen.text.document import Path
 
 Amounts: TypeAlias = Mapping[str, str | int]
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from tfgen.graph.holes import cleaned, evaluate
+from tfgen.data_path import Path
+from tfgen.graph.fill import cleaned, evaluate
 from tfgen.graph.objects import tensorboard
 from tfgen.graph.value_guards import mounted_twice
 from tfgen.job.training_job import RoleName
 from tfgen.rules import pod_parts
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
-from tfgen.schema.hints import path_name
-from tfgen.text.document import Path
+from tfgen.words import path_name
 
 _OF_EVERY_POD: Final = {"/tmp": "the temporary folder of every pod"}  # noqa: S108 - a path in the pod
 

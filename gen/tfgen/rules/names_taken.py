@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from tfgen.graph.objects import code, run_lock
+from tfgen.graph.objects.names import CONTAINER
 from tfgen.graph.objects.storage import SHM
 from tfgen.graph.workloads import WORKLOADS
-from tfgen.graph.workloads.pod import CONTAINER
 from tfgen.job.training_job import RoleName, Structure
-from tfgen.problems import shown
 from tfgen.rules import pod_parts
 from tfgen.rules.pod_parts import Part
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
+from tfgen.words import shown
 
 
 def _check(view: View) -> Iterator[Finding]:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from tfgen.data_path import Path
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
-from tfgen.text.document import Path
 
 _READERS: Final[Path] = ("tensorboard", "readers")
 _RULES: Final[Path] = ("network", "egress", "rules")

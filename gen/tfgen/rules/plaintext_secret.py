@@ -1,7 +1,6 @@
 """Secrets written into a job, and so into git.
 
-A name gives a value away by how it ends (`HUB_TOKEN`, not `TOKEN_LIMIT`); a value by the form that issuers give their
-tokens so that they can be found. The value itself is never in the message.
+The value itself is never in the message.
 """
 
 from __future__ import annotations
@@ -10,42 +9,12 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from tfgen.data_path import Path
 from tfgen.rules import pod_parts
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
-from tfgen.schema.hints import path_name
-from tfgen.text.document import Path
-
-_SECRET_NAME: Final = re.compile(
-    r"(^|[-_.])(pass(word|wd|phrase)?|pwd|secret|token|credentials?"
-    r"|(access|account|api|auth|encryption|private|secret|signing|storage)[-_.]?key)$",
-    re.IGNORECASE,
-)
-
-# Paths, flags, references and placeholders (a tokenizer's <eos>) keep no secret.
-_HARMLESS: Final = re.compile(r"|true|false|/.*|<.*>|\[.*\]|.*\$\(.*", re.IGNORECASE | re.DOTALL)
-
-# The look-behind also keeps the search linear: a run of letters is tried once, at its beginning.
-_SECRET_VALUE: Final = re.compile(
-    r"""
-    (?<![A-Za-z0-9_-]) (?:
-        (?: AKIA | ASIA ) [0-9A-Z]{16}                      # AWS
-      | AIza [\w-]{35}                                      # Google
-      | gh[pousr]_ [A-Za-z0-9]{36} | github_pat_ \w{22}     # GitHub
-      | glpat- [\w-]{20}                                    # GitLab
-      | hf_ [A-Za-z0-9]{30}                                 # Hugging Face
-      | npm_ [A-Za-z0-9]{36}                                # npm
-      | pypi-AgE [\w-]{20}                                  # PyPI
-      | sk- [\w-]{20}                                       # OpenAI and others
-      | xox[abprs]- [\w-]{10}                               # Slack
-      | eyJ [\w-]{8,} \. [\w-]{8,} \. [\w-]{8}              # a JSON Web Token
-    )
-    | -----BEGIN\ [A-Z ]{0,20}PRIVATE\ KEY-----
-    | :// [^/\s:@]+ : [^/\s:@$]+ @                          # a password in an address
-    """,
-    re.VERBOSE | re.ASCII,
-)
-
+from tfgen.secret_text import has_secret, looks_secret, names_secret
+from tfgen.words import path_name
 
 _HUMP: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 """Between the words of a name such as akSecret, as drivers call their options."""
@@ -57,7 +26,7 @@ def _check(view: View) -> Iterator[Finding]:
     for path, name, value in _variables(view):
         if not isinstance(value, str):
             continue
-        looks = "value" if _SECRET_VALUE.search(value) else "name" if _is_secret(name, value) else None
+        looks = "value" if has_secret(value) else "name" if names_secret(name, value) else None
         if looks:
             message = (
                 f"the {looks} of the variable {name} looks like a secret's, which would stand in git; "
@@ -72,18 +41,9 @@ def _check(view: View) -> Iterator[Finding]:
             )
             yield Finding(path, message)
     for path, text in _arguments(view):
-        if _SECRET_VALUE.search(text):
+        if has_secret(text):
             message = "this argument looks like a secret, which would stand in git; pass a variable with secretKeyRef"
             yield Finding(path, message)
-
-
-def looks_secret(name: str, value: str) -> bool:
-    """Whether a value, or the name that it has, looks like a secret's."""
-    return _SECRET_VALUE.search(value) is not None or _is_secret(name, value)
-
-
-def _is_secret(name: str, value: str) -> bool:
-    return _SECRET_NAME.search(name) is not None and not _HARMLESS.fullmatch(value)
 
 
 def _variables(view: View) -> Iterator[tuple[Path, str, Any]]:

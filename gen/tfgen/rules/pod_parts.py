@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from tfgen.graph.workloads.pod import CONTAINER
+from tfgen.data_path import Path
+from tfgen.graph.objects.names import CONTAINER
 from tfgen.job.training_job import RoleName
 from tfgen.rules.view import View
-from tfgen.text.document import Path
 
 
 class Part(NamedTuple):

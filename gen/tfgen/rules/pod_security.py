@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+from tfgen.data_path import Path
 from tfgen.job.training_job import PROFILES, Profile
-from tfgen.problems import shown
 from tfgen.rules import pod_parts
 from tfgen.rules.pod_parts import Part
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
-from tfgen.text.document import Path
+from tfgen.words import shown
 
 _HOST: Final = ("hostNetwork", "hostPID", "hostIPC")
 _PROBES: Final = ("startupProbe", "livenessProbe", "readinessProbe")

@@ -8,7 +8,7 @@ from typing import Final
 from tfgen.job.training_job import RoleName, Strategy
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
-from tfgen.schema.hints import either
+from tfgen.words import either
 
 _NEEDED: Final[Mapping[Strategy, Mapping[RoleName, str]]] = {
     # tf.distribute.ParameterServerStrategy wants one of each.

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final, NamedTuple
 
+from tfgen.data_path import Path
 from tfgen.problems import Severity
 from tfgen.record import Record
 from tfgen.rules.view import View
-from tfgen.schema.hints import meant, nearest
-from tfgen.text.document import Document, Path
+from tfgen.text.document import Document
+from tfgen.words import meant, nearest
 
 _MOST_NAMES: Final = 200
 """The search for the nearest takes time by their number, and they may be as many as a file holds."""

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from tfgen.data_path import Path
 from tfgen.job.training_job import RoleName
 from tfgen.rules import pod_parts
 from tfgen.rules.expansion import references
 from tfgen.rules.rule import Finding, Rule, did_you_mean
 from tfgen.rules.view import View
-from tfgen.schema.hints import either
-from tfgen.text.document import Path
+from tfgen.words import either
 
 
 def _check_both(view: View) -> Iterator[Finding]:

@@ -6,12 +6,12 @@ import posixpath
 from collections.abc import Iterator
 from typing import Final
 
-from tfgen.graph.holes import cleaned, evaluate
+from tfgen.graph.fill import cleaned, evaluate
 from tfgen.graph.objects import environment
 from tfgen.graph.objects.tensorboard import ROLE
-from tfgen.problems import shown
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
+from tfgen.words import shown
 
 
 def _check(view: View) -> Iterator[Finding]:

@@ -11,12 +11,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from tfgen.data_path import Path
 from tfgen.graph.objects.storage import SOURCES
-from tfgen.problems import shown
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
-from tfgen.schema.hints import path_name
-from tfgen.text.document import Path
+from tfgen.words import path_name, shown
 
 # Of the forms that goyaml's resolve.go reads as something else, those that a label key can have.
 _NOT_TEXT: Final = re.compile(

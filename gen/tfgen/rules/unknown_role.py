@@ -8,7 +8,7 @@ from typing import Final
 from tfgen.graph.objects import tensorboard
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
-from tfgen.schema.hints import either
+from tfgen.words import either
 
 
 def _check(view: View) -> Iterator[Finding]:

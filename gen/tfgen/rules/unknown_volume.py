@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from tfgen.data_path import Path
 from tfgen.graph.objects import code
 from tfgen.graph.objects.storage import SHM, TMP
 from tfgen.job.training_job import RoleName
@@ -12,8 +13,7 @@ from tfgen.rules import pod_parts
 from tfgen.rules.pod_parts import Part
 from tfgen.rules.rule import Finding, Rule, did_you_mean
 from tfgen.rules.view import View
-from tfgen.schema.hints import either
-from tfgen.text.document import Path
+from tfgen.words import either
 
 
 def _check(view: View) -> Iterator[Finding]:

@@ -13,15 +13,17 @@ from functools import cached_property
 from typing import Any
 
 from tfgen import data_path
+from tfgen.data_path import Path
+from tfgen.graph.fill import Scope, evaluate, fill
 from tfgen.graph.guards import guards
-from tfgen.graph.holes import Guard, Scope, evaluate, fill
+from tfgen.graph.holes import Guard
 from tfgen.graph.objects import environment
 from tfgen.graph.workloads import WORKLOADS, pod
 from tfgen.job.training_job import Role, RoleName, Structure, TrainingJob
 from tfgen.problems import Position
 from tfgen.record import Record
 from tfgen.schema import tunables
-from tfgen.text.document import Document, Path
+from tfgen.text.document import Document
 
 
 class View(Record):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from tfgen.graph.holes import evaluate
+from tfgen.graph.fill import evaluate
 from tfgen.graph.value_guards import refused_volume, refuses
 from tfgen.rules import guarded, pod_parts
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
 from tfgen.schema import pod_fields
-from tfgen.schema.hints import path_name
+from tfgen.words import path_name
 
 _ID: Final = "volume-profile"
 

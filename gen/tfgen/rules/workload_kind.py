@@ -6,13 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tfgen import data_path
-from tfgen.problems import shown
+from tfgen.data_path import Path
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
 from tfgen.schema import file as schema_file
 from tfgen.schema import workload_kinds as kinds
-from tfgen.schema.hints import either
-from tfgen.text.document import Path
+from tfgen.words import either, shown
 
 
 def _check(view: View) -> Iterator[Finding]:

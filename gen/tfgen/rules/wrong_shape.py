@@ -1,6 +1,6 @@
 """What goes to Kubernetes as it is written, in a shape that it does not have, or that cannot be merged.
 
-The types are Kubernetes' own (`tfgen.schema.pod_fields`). A strategic merge goes by a key of each item of a list (`name`,
+The types are Kubernetes' own (`schema.pod_fields`). A strategic merge goes by a key of each item of a list (`name`,
 `mountPath`), so the list must be one, and each item a mapping with that key. Of the merge's directives only
 `$patch: delete` in a list's item is known.
 """
@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from tfgen.graph.workloads.pod_template import MERGE_KEYS
+from tfgen.data_path import Path
+from tfgen.kubernetes.merge_keys import MERGE_KEYS
 from tfgen.rules import pod_parts
 from tfgen.rules.pod_parts import Part
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
 from tfgen.schema import pod_fields
-from tfgen.schema.hints import path_name
 from tfgen.schema.messages import found_words
 from tfgen.schema.pod_fields import Misfit, Text
-from tfgen.text.document import Path
+from tfgen.words import path_name
 
 # Maps by keys of the user's own, which may be called as those lists are.
 _TEXTS: Final = ("annotations", "labels", "matchLabels", "nodeSelector")

@@ -15,8 +15,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from tfgen.rules.plaintext_secret import looks_secret
-from tfgen.text.document import Path
+from tfgen.data_path import Path
+from tfgen.secret_text import looks_secret
 from tfgen.text.yaml_text import scalar
 
 _ANY: Final = "*"

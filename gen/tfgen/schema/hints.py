@@ -6,18 +6,17 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tfgen.problems import shown
 from tfgen.schema import file as schema_file
 from tfgen.schema.file import is_record, resolve
+from tfgen.words import NEAR, either, meant, nearest, path_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from tfgen.data_path import Path
     from tfgen.schema.file import Schema
-    from tfgen.text.document import Path
 
 _TYPE_NAMES = {
     "string": "text",
@@ -27,8 +26,6 @@ _TYPE_NAMES = {
     "null": "null",
 }
 _LARGEST = 2**53 - 1
-NEAR = 0.8
-"""How much two names have in common of which one is surely the other misspelt: case, a letter, an s."""
 _SHORT_LIST = 12
 """Names; a longer list of what is allowed hides what was wrong."""
 
@@ -53,21 +50,6 @@ def integers(node: Schema) -> str:
     if node["maximum"] == _LARGEST:
         return "an integer"
     return f"an integer from {node['minimum']} to {node['maximum']}"
-
-
-def either(names: Iterable[str], last: str = "or") -> str:
-    """`a, b or c`; an empty name is shown as two quotes."""
-    *most, end = [name or '""' for name in names]
-    return f"{', '.join(most)} {last} {end}" if most else end
-
-
-def in_environments(names: Iterable[str | None]) -> str:
-    """What a message ends with that holds in some environments; nothing where it holds for the job itself: None."""
-    found = list(dict.fromkeys(names))
-    each = [name for name in found if name is not None]
-    if len(each) < len(found) or not each:
-        return ""
-    return f" (in the environment{'s' if len(each) > 1 else ''} {either(each, 'and')})"
 
 
 def choices(node: Schema) -> list[str]:
@@ -135,35 +117,3 @@ def _around(key: str, path: Path, schema: Schema) -> str | None:
         if owner is not None and is_record(owner) and key in owner["properties"]:
             return path_name((*path[:end], key))
     return None
-
-
-def meant(name: str | None) -> str:
-    """A question for the nearest known name."""
-    return f"; did you mean {shown(name)}?" if name else ""
-
-
-def nearest(name: Any, known: Iterable[str], least: float = 0.6) -> str | None:
-    """The known name that was probably meant, if at least that part of the two is the same.
-
-    Case is what people get wrong first, so it does not count.
-    """
-    from difflib import get_close_matches  # 5 ms, which a valid job need not pay
-
-    by_lower = {choice.lower(): choice for choice in known if choice}
-    found = get_close_matches(str(name).lower(), by_lower, n=1, cutoff=least)
-    return by_lower[found[0]] if found else None
-
-
-def path_name(path: Path) -> str:
-    """A path as messages show it.
-
-    >>> path_name(("spec", "labels", "example.com/team")), path_name(("spec", "args", 0)), path_name(())
-    ('spec.labels["example.com/team"]', 'spec.args[0]', 'the document')
-    """
-    name = ""
-    for step in path:
-        if isinstance(step, int):
-            name += f"[{step}]"
-        else:
-            name += f".{step}" if re.fullmatch(r"[A-Za-z0-9_-]+", step) else f"[{shown(step)}]"
-    return name.removeprefix(".") or "the document"

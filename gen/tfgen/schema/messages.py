@@ -13,27 +13,18 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from tfgen.problems import Problem, shown
+from tfgen.problems import Problem
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
-from tfgen.schema.hints import (
-    NEAR,
-    choices,
-    either,
-    expected,
-    hint_for_key,
-    integers,
-    json_types,
-    meant,
-    nearest,
-    path_name,
-)
+from tfgen.schema.hints import choices, expected, hint_for_key, integers, json_types
+from tfgen.words import NEAR, either, meant, nearest, path_name, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
+    from tfgen.data_path import Path
     from tfgen.schema.file import Schema
-    from tfgen.text.document import Document, Path
+    from tfgen.text.document import Document
 
 RULES: Mapping[str, str] = {
     "duplicate-item": "A list whose items differ has the same item twice.",

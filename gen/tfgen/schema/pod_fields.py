@@ -15,13 +15,13 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-from tfgen.graph.workloads.pod_template import MERGE_KEYS
-from tfgen.problems import shown
+from tfgen.data_path import Path
+from tfgen.kubernetes.merge_keys import MERGE_KEYS
 from tfgen.schema import file as schema_file
 from tfgen.schema.file import Schema
-from tfgen.schema.hints import expected, meant, nearest, path_name
+from tfgen.schema.hints import expected
 from tfgen.schema.messages import found_words, hint_for_value
-from tfgen.text.document import Path
+from tfgen.words import meant, nearest, path_name, shown
 
 NAME: Final = "podtemplatespec.v1.fields.json"
 """The table's file."""

@@ -23,7 +23,7 @@ from tfgen.schema import workload_kinds as kinds
 from tfgen.schema.file import Schema, is_record, resolve, target, used_definitions
 
 if TYPE_CHECKING:
-    from tfgen.graph.holes import Kind
+    from tfgen.value_type import Kind
 
 ValuesPath = tuple[str, ...]
 

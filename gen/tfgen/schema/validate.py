@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
     from jsonschema_rs import Draft7Validator, ValidationError
 
+    from tfgen.data_path import Path
     from tfgen.schema.file import Schema
-    from tfgen.text.document import Document, Path
+    from tfgen.text.document import Document
 
 # More than are ever said, since some are left unsaid; so a file of nothing but mistakes takes no time.
 _MOST_ERRORS = 4 * schema_messages.MOST

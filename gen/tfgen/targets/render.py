@@ -7,48 +7,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-from tfgen.graph.graph import graph, objects
+from tfgen.graph.built import Built, Objects, build
 from tfgen.graph.guards import guards
-from tfgen.graph.holes import Scope
-from tfgen.graph.template import Template
 from tfgen.job.facts import own_data
 from tfgen.job.sources import source_name
-from tfgen.job.training_job import Environment, TrainingJob
-from tfgen.record import Record
+from tfgen.job.training_job import TrainingJob
 from tfgen.text.document import Document
 
 if TYPE_CHECKING:
     from tfgen.tree.file_tree import FileTree
-    from tfgen.tree.plan import Rendering
-
-Objects: TypeAlias = Sequence[Mapping[str, Any]]
-
-
-class Built(Record):
-    """A job's objects, with holes and filled.
-
-    Attributes:
-        templates: the graph.
-        base: the objects of the job itself.
-        environments: those of each environment.
-    """
-
-    job: TrainingJob
-    templates: tuple[Template, ...]
-    base: Objects
-    environments: Mapping[str, Objects]
-
-
-def build(data: Mapping[str, Any]) -> Built:
-    """All objects of the job in a document that has no errors."""
-    job = TrainingJob.from_document(data)
-    templates = graph(job.structure)
-    environments = {e.name: _environment_objects(job, templates, e) for e in job.environments}
-    return Built(job, templates, objects(templates, _scope(job, job.values)), environments)
+    from tfgen.tree.rendering import Rendering
 
 
 def render(data: Mapping[str, Any], own: Mapping[str, Any] | None = None, built: Built | None = None) -> Rendering:
@@ -63,7 +35,7 @@ def render(data: Mapping[str, Any], own: Mapping[str, Any] | None = None, built:
     from tfgen.targets.chart.chart import chart
     from tfgen.targets.kustomize.overlays import kustomize
     from tfgen.tree.file_tree import FileTree
-    from tfgen.tree.plan import Rendering
+    from tfgen.tree.rendering import Rendering
 
     built = built or build(data)
     job, environments = built.job, built.environments
@@ -97,25 +69,6 @@ def render_document(document: Document, built: Built | None = None) -> Rendering
     return render(document.data, document.own, built).replaced(source=source_name(Path(document.file)))
 
 
-def plain_objects(data: Mapping[str, Any], environment: str | None = None) -> Sequence[Mapping[str, Any]]:
-    """The objects of the job itself, or of one of its environments.
-
-    Raises:
-        KeyError: the job has no such environment.
-    """
-    job = TrainingJob.from_document(data)
-    templates = graph(job.structure)
-    if environment is None:
-        return objects(templates, _scope(job, job.values))
-    return _environment_objects(job, templates, {e.name: e for e in job.environments}[environment])
-
-
-def _environment_objects(job: TrainingJob, templates: Sequence[Template], environment: Environment) -> Objects:
-    """All of a job's objects in an environment; where it is retired, those that outlive it."""
-    there = templates if environment.enabled else [template for template in templates if template.outlives]
-    return objects(there, _scope(job, environment.values))
-
-
 def _delivery(job: TrainingJob, environments: Mapping[str, Objects]) -> dict[str, FileTree]:
     """What the GitOps tools apply it by, without which a job costs no import of it."""
     if job.gitops is None:
@@ -124,8 +77,3 @@ def _delivery(job: TrainingJob, environments: Mapping[str, Objects]) -> dict[str
 
     made = gitops(job, environments)
     return {"one job": file_tree(made.own), "other jobs too": file_tree(made.shared)}
-
-
-def _scope(job: TrainingJob, values: Mapping[str, Any]) -> Scope:
-    """As Helm sees a release that has the job's own name."""
-    return Scope(values, release=job.name, chart=job.name)

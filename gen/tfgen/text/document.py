@@ -31,15 +31,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import yaml
 
-from tfgen.problems import Position, Problem, in_order, shown
+from tfgen.data_path import Path
+from tfgen.problems import Position, Problem, in_order
 from tfgen.record import Record
 from tfgen.text.yaml_text import UNCARRIED, uncarried
+from tfgen.words import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-Path = tuple[str | int, ...]
-"""Keys and indexes from a document's root: `("spec", "roles", "worker", "args", 0)`."""
 
 MAX_BYTES = 1 << 20
 """A job file has some kilobytes."""

@@ -14,13 +14,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from tfgen.data_path import Path
 from tfgen.errors import TfgenError
-from tfgen.problems import has_errors, shown
+from tfgen.problems import has_errors
 from tfgen.real_path import real_path
-from tfgen.schema.hints import path_name
-from tfgen.text.document import Document, Path, parse
+from tfgen.text.document import Document, parse
 from tfgen.text.yaml_node import Entry, Node, nodes
 from tfgen.text.yaml_text import scalar
+from tfgen.words import path_name, shown
 
 Value: TypeAlias = str | bool
 """A name, or true or false."""

@@ -16,36 +16,10 @@ from typing import TypeAlias
 
 from tfgen.errors import TfgenError
 from tfgen.record import Record
-from tfgen.tree.file_tree import FileTree, digest_of
+from tfgen.tree.file_tree import digest_of
 from tfgen.tree.ledger import Ledger, ledger_path
-
-
-class Rendering(Record):
-    """What one job was rendered to. An empty tree takes the job's files, and its ledger, away.
-
-    Attributes:
-        shared: paths of the tree that other jobs may have too; such a file goes with the last of them.
-        source: the job's file, from the root of its repository.
-    """
-
-    job: str
-    tree: FileTree
-    input_digest: str
-    defaults_digest: str = ""
-    shared: frozenset[str] = frozenset()
-    source: str = ""
-
-    def ledger(self, tool_version: str) -> Ledger:
-        """The job's ledger once all is written."""
-        digests = {path: digest_of(text) for path, text in self.tree.files.items()}
-        return Ledger(tool_version, self.input_digest, digests, None, self.defaults_digest, self.source)
-
-
-class Found(Record):
-    """What is on disk at a path: a file's SHA-256, or why no file can be there, or (both None) nothing."""
-
-    digest: str | None = None
-    obstacle: str | None = None
+from tfgen.tree.output_folder import Found
+from tfgen.tree.rendering import Rendering
 
 
 class Action(StrEnum):

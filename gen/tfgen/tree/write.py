@@ -20,7 +20,8 @@ from tfgen.errors import TfgenError
 from tfgen.tree.file_tree import FileTree, path_fault
 from tfgen.tree.ledger import LEDGER_FOLDER, Ledger, job_of, ledger_path, parse_ledger
 from tfgen.tree.output_folder import OutputFolder, is_temporary, temporary_path
-from tfgen.tree.plan import Action, ConflictsError, JobPlan, Plan, Rendering, Surroundings, plan_job
+from tfgen.tree.plan import Action, ConflictsError, JobPlan, Plan, Surroundings, plan_job
+from tfgen.tree.rendering import Rendering
 
 LOCK_WAIT_S = 30.0
 """How long to wait for another tfgen at work in the same folder."""

@@ -23,7 +23,7 @@ from tests.e2e.jobs import EXAMPLES, environments, write_job
 from tests.equal.rendered import Rendered
 from tests.tools import ROOT
 from tfgen.check.jobs import check
-from tfgen.targets.render import plain_objects
+from tfgen.graph.built import plain_objects
 
 CASES = environments([*EXAMPLES, *sorted(ROOT.glob("tests/golden/*/job.yaml"))])
 UNSEEN = "no PriorityClass with name"

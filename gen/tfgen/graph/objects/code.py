@@ -19,6 +19,7 @@ from tfgen.graph.objects import labels, names, security
 from tfgen.graph.objects.storage import TMP
 from tfgen.graph.objects.values import value
 from tfgen.job.training_job import FileCode, GitCode, Structure
+from tfgen.kubernetes import keys
 
 VOLUME: Final = "tfgen-code"
 SECRET_VOLUME: Final = "tfgen-git-secret"  # noqa: S105 - a volume's name
@@ -68,7 +69,7 @@ def config_map(code: FileCode) -> Node:
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": labels.metadata(names.code(_digest(code.files)), annotations=labels.BEFORE_PODS),
+        "metadata": labels.metadata(names.code(_digest(code.files)), annotations=keys.BEFORE_PODS),
         "immutable": True,
         "data": dict(sorted(code.files.items())),
     }

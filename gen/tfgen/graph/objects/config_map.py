@@ -7,6 +7,7 @@ from typing import Final
 from tfgen.graph.holes import Node
 from tfgen.graph.objects import cluster_spec, labels, names
 from tfgen.job.training_job import Structure
+from tfgen.kubernetes import keys
 
 CLUSTER: Final = "cluster"
 EVALUATOR_CLUSTER: Final = "evaluatorCluster"
@@ -25,7 +26,7 @@ def config_map(structure: Structure, pod: cluster_spec.PodName) -> Node:
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": labels.metadata(names.RUN, annotations=labels.BEFORE_PODS),
+        "metadata": labels.metadata(names.RUN, annotations=keys.BEFORE_PODS),
         "immutable": True,
         "data": data,
     }

@@ -8,6 +8,7 @@ from tfgen.graph.holes import Node, Splice, given
 from tfgen.graph.objects import config_map, labels, names, security
 from tfgen.graph.objects.values import of_role, value
 from tfgen.job.training_job import Structure
+from tfgen.kubernetes import keys
 
 _PROGRAM: Final = """\
 import json, os, socket
@@ -28,10 +29,10 @@ def connection_test(structure: Structure) -> Node:
         "kind": "Pod",
         "metadata": {
             "name": names.connection_test(),
-            "labels": {Splice("selector"): labels.run_selector(), labels.NAME: names.CHART},
+            "labels": {Splice("selector"): labels.run_selector(), keys.NAME: names.CHART},
             "annotations": {
-                labels.HOOK: "test",
-                labels.HOOK_DELETE: "before-hook-creation,hook-succeeded",
+                keys.HOOK: "test",
+                keys.HOOK_DELETE: "before-hook-creation,hook-succeeded",
             },
         },
         "spec": {

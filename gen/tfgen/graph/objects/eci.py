@@ -17,6 +17,7 @@ from tfgen.graph.holes import AllOf, Equal, Hole, Join, Node, When, given
 from tfgen.graph.objects import labels, names
 from tfgen.graph.objects.values import value
 from tfgen.job.training_job import GitCode, Structure
+from tfgen.kubernetes import keys
 
 _WAY: Final = "cloud.eci.way"
 
@@ -43,9 +44,9 @@ def pod_annotations(structure: Structure) -> Mapping[str, Node]:
     }
     lists = {"use-specs": "specs", "vswitch": "vSwitches"}
     said: dict[str, Node] = {
-        **{labels.ECI_PREFIX + key: given(value(f"cloud.eci.{path}")) for key, path in texts.items()},
-        **{labels.ECI_PREFIX + key: _joined(f"cloud.eci.{path}") for key, path in lists.items()},
-        f"{labels.ECI_PREFIX}image-cache": When(value("cloud.eci.imageCache.match"), "true"),
+        **{keys.ECI_PREFIX + key: given(value(f"cloud.eci.{path}")) for key, path in texts.items()},
+        **{keys.ECI_PREFIX + key: _joined(f"cloud.eci.{path}") for key, path in lists.items()},
+        f"{keys.ECI_PREFIX}image-cache": When(value("cloud.eci.imageCache.match"), "true"),
     }
     return {key: When(_enabled(), said[key]) for key in sorted(said)}
 
@@ -56,7 +57,7 @@ def _joined(path: str) -> Node:
 
 def pod_labels(structure: Structure) -> Mapping[str, Node]:
     """The label by which Alibaba's webhook sends a pod to ECI, past every other rule of where it runs."""
-    return {labels.ECI: When(_goes("Label"), "true")} if structure.eci else {}
+    return {keys.ECI: When(_goes("Label"), "true")} if structure.eci else {}
 
 
 def node_selector(structure: Structure) -> Mapping[str | Hole, Node]:
@@ -96,7 +97,7 @@ def image_cache(structure: Structure) -> Node:
         "kind": "ImageCache",
         "metadata": labels.metadata(
             names.JOB,
-            annotations={**labels.BEFORE_PODS, labels.CACHE_REUSE: "true"},
+            annotations={**keys.BEFORE_PODS, keys.CACHE_REUSE: "true"},
         ),
         "spec": {
             "images": [*(When(image, image) for image in tunable), *_beside(structure)],

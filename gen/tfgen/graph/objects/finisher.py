@@ -3,7 +3,7 @@
     finisher(structure, Plan(ends="chief", scale=("ps", "worker"), suspend=("evaluator",)))
       ->  ServiceAccount, Role, RoleBinding, ConfigMap and Job, in the order in which they are to be applied
 
-The program itself is `tfgen.graph.programs.finisher`. It runs beside the training, on the default scheduler, holds no GPU
+The program itself is `graph.programs.finisher`. It runs beside the training, on the default scheduler, holds no GPU
 and no place in the gang, and is made anew whatever ends it.
 """
 
@@ -18,6 +18,7 @@ from tfgen.graph.holes import Default, Let, Merged, Node, Splice, Text, When, gi
 from tfgen.graph.objects import disruption, labels, names, placement, rbac, security
 from tfgen.graph.objects.values import of_role, value
 from tfgen.job.training_job import RoleName, Structure
+from tfgen.kubernetes import keys
 from tfgen.record import Record
 
 ROLE: Final = "finisher"  # the pod's role label, by which a network policy lets it through to the API server
@@ -87,7 +88,7 @@ def config_map() -> Node:
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": labels.metadata(names.finisher_program(_DIGEST), annotations=labels.BEFORE_PODS),
+        "metadata": labels.metadata(names.finisher_program(_DIGEST), annotations=keys.BEFORE_PODS),
         "immutable": True,
         "data": {FILE: _PROGRAM},
     }
@@ -108,8 +109,8 @@ def job(structure: Structure, plan: Plan) -> Node:
         },
     }
     for name, expression in (
-        (labels.POD_ANNOTATIONS.name, Merged(({labels.LINKERD_INJECT: "disabled"}, value("annotations")))),
-        (labels.POD_LABELS.name, Merged(({labels.ISTIO_INJECT: "false"}, value("labels")))),
+        (labels.POD_ANNOTATIONS.name, Merged(({keys.LINKERD_INJECT: "disabled"}, value("annotations")))),
+        (labels.POD_LABELS.name, Merged(({keys.ISTIO_INJECT: "false"}, value("labels")))),
     ):
         made = Let(name, expression, made)
     return made
@@ -120,10 +121,10 @@ def _pod_metadata() -> Node:
     return {
         "labels": {
             Splice("selector"): labels.run_selector(),
-            labels.ROLE: ROLE,
-            labels.NAME: names.CHART,
-            labels.INSTANCE: names.RELEASE,
-            labels.COMPONENT: ROLE,
+            keys.ROLE: ROLE,
+            keys.NAME: names.CHART,
+            keys.INSTANCE: names.RELEASE,
+            keys.COMPONENT: ROLE,
             Splice("labels"): labels.POD_LABELS,
         },
         "annotations": labels.POD_ANNOTATIONS,

@@ -6,7 +6,16 @@ Service, its pods) has the run's name in it, because a run cannot be changed in 
 
 from __future__ import annotations
 
-from tfgen.graph.holes import Contains, Named, Node, Release, Text, When
+from typing import Final
+
+from tfgen.graph.holes import (
+    Contains,
+    Named,
+    Node,
+    Release,
+    Text,
+    When,
+)
 from tfgen.graph.objects.values import value
 from tfgen.job.training_job import RoleName
 
@@ -24,6 +33,9 @@ RUN = Named(
     "The name of one run: the job's, and the run's behind it where there is one.",
     Text((JOB, When(value("run"), Text(("-", value("run")))))),
 )
+
+CONTAINER: Final = "tensorflow"  # the name that the TFJob operator asks for, so that tools find it
+PORT_NAME: Final = "tensorflow"
 
 # Kubernetes' limits. A StatefulSet's pods carry its name and a hash of 10 as the label controller-revision-hash;
 # past 52 it is accepted and never makes a pod (https://github.com/kubernetes/kubernetes/issues/64023).

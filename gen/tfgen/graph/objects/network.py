@@ -6,9 +6,10 @@ from typing import Final
 
 from tfgen.graph.holes import AllOf, Equal, Items, Node, When
 from tfgen.graph.objects import labels, names
+from tfgen.graph.objects.names import PORT_NAME
 from tfgen.graph.objects.values import value
-from tfgen.graph.workloads.pod import PORT_NAME
 from tfgen.job.training_job import Structure
+from tfgen.kubernetes import keys
 
 ISOLATED: Final = Equal(value("network.policy"), "Isolated")
 _LIMITED: Final = value("network.egress.limited")
@@ -27,7 +28,7 @@ def service(structure: Structure) -> Node:
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": labels.metadata(names.RUN, annotations=labels.BEFORE_PODS),
+        "metadata": labels.metadata(names.RUN, annotations=keys.BEFORE_PODS),
         "spec": {
             "clusterIP": "None",
             "publishNotReadyAddresses": True,
@@ -57,7 +58,7 @@ def policy(selector: Node) -> Node:
         {
             "apiVersion": "networking.k8s.io/v1",
             "kind": "NetworkPolicy",
-            "metadata": labels.metadata(names.RUN, annotations=labels.BEFORE_PODS),
+            "metadata": labels.metadata(names.RUN, annotations=keys.BEFORE_PODS),
             "spec": {
                 "podSelector": {"matchLabels": selector},
                 "policyTypes": policy_types(),
@@ -75,7 +76,7 @@ def to_api_server(name: Node, role: str) -> Node:
         {
             "apiVersion": "networking.k8s.io/v1",
             "kind": "NetworkPolicy",
-            "metadata": labels.metadata(name, annotations=labels.BEFORE_PODS),
+            "metadata": labels.metadata(name, annotations=keys.BEFORE_PODS),
             "spec": {
                 "podSelector": {"matchLabels": labels.role_selector(role)},
                 "policyTypes": ["Egress"],

@@ -11,6 +11,7 @@ from typing import Final
 from tfgen.graph.holes import Bound, Default, Each, given
 from tfgen.graph.objects import labels
 from tfgen.graph.objects.values import value
+from tfgen.kubernetes import keys
 
 _CLASS: Final = "class"
 
@@ -22,7 +23,7 @@ def priority_classes() -> Each:
         {
             "apiVersion": "scheduling.k8s.io/v1",
             "kind": "PriorityClass",
-            "metadata": labels.metadata(Bound("name"), annotations=labels.BEFORE_PODS),
+            "metadata": labels.metadata(Bound("name"), annotations=keys.BEFORE_PODS),
             "value": Bound(_CLASS, "integer", "value"),
             "description": given(Bound(_CLASS, "string", "description")),
             "preemptionPolicy": Default(Bound(_CLASS, "string", "preemptionPolicy"), "PreemptLowerPriority"),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from tfgen.graph.holes import Node
 from tfgen.graph.objects import labels
+from tfgen.kubernetes import keys
 
 
 def objects(name: Node, rules: Sequence[Node]) -> tuple[Node, Node, Node]:
@@ -14,7 +15,7 @@ def objects(name: Node, rules: Sequence[Node]) -> tuple[Node, Node, Node]:
     A pod must ask for the account's token: only the one that is meant does. An account without a namespace is one of
     the binding's own.
     """
-    metadata = labels.metadata(name, annotations=labels.BEFORE_PODS)
+    metadata = labels.metadata(name, annotations=keys.BEFORE_PODS)
     return (
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata, "automountServiceAccountToken": False},
         {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": metadata, "rules": rules},

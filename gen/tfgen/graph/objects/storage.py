@@ -27,6 +27,7 @@ from tfgen.graph.holes import (
 from tfgen.graph.objects import labels, names
 from tfgen.graph.objects.values import own_or_job, value
 from tfgen.job.training_job import RoleName
+from tfgen.kubernetes import keys
 
 _NAME: Final = Bound("name")
 TMP: Final = "tmp"
@@ -128,7 +129,7 @@ def claims() -> Each:
     claim: Node = {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
-        "metadata": labels.metadata(names.claim(_NAME), annotations=labels.KEEP),
+        "metadata": labels.metadata(names.claim(_NAME), annotations=keys.KEEP),
         "spec": {
             "accessModes": [Default(_storage("claim.accessMode"), "ReadWriteMany")],
             "volumeName": given(_storage("claim.volumeName")),

@@ -12,6 +12,7 @@ from tfgen.graph.holes import AllOf, Default, Let, Merged, Node, Not, NotEmpty, 
 from tfgen.graph.objects import labels, names, network, placement, resources, security, storage
 from tfgen.graph.objects.values import value
 from tfgen.job.training_job import Structure
+from tfgen.kubernetes import keys
 
 ROLE: Final = "tensorboard"
 """What ``storage.NAME.for`` calls it, its pod's role label, and its container's name."""
@@ -48,7 +49,7 @@ def _where_enabled(made: Node) -> When:
 
 
 def _selector() -> dict[str, Node]:
-    return {labels.JOB: names.JOB, labels.ROLE: ROLE}
+    return {keys.JOB: names.JOB, keys.ROLE: ROLE}
 
 
 def _service(port: int) -> Node:
@@ -113,9 +114,9 @@ def _pod_metadata() -> Node:
     return {
         "labels": {
             **_selector(),
-            labels.NAME: names.CHART,
-            labels.INSTANCE: names.RELEASE,
-            labels.COMPONENT: ROLE,
+            keys.NAME: names.CHART,
+            keys.INSTANCE: names.RELEASE,
+            keys.COMPONENT: ROLE,
             Splice("labels"): value("labels"),
         },
         "annotations": value("annotations"),

@@ -12,10 +12,11 @@ from collections.abc import Mapping
 from typing import Final
 
 from tfgen.graph.holes import Node, given
-from tfgen.graph.objects import labels, names
+from tfgen.graph.objects import names
 from tfgen.graph.objects.values import value
 from tfgen.graph.schedulers.gang import MIN_RESOURCES, Binding, Gang, least
 from tfgen.job.training_job import RoleName, Structure
+from tfgen.kubernetes import keys
 
 
 def _spec(structure: Structure) -> Mapping[str, Node]:
@@ -27,7 +28,7 @@ def _spec(structure: Structure) -> Mapping[str, Node]:
 
 
 def _task(_role: RoleName) -> Binding:
-    return Binding(labels={labels.POD_GROUP: names.RUN})
+    return Binding(labels={keys.POD_GROUP: names.RUN})
 
 
 GANG: Final = Gang(

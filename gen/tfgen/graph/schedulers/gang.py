@@ -9,6 +9,7 @@ from tfgen.graph.holes import AllOf, Default, Greater, Hole, Node, Sum, Text, Wh
 from tfgen.graph.objects import cluster_spec, labels, names
 from tfgen.graph.objects.values import value
 from tfgen.job.training_job import RoleName, Structure
+from tfgen.kubernetes import keys
 from tfgen.record import EMPTY, Record
 
 Field: TypeAlias = Literal[
@@ -77,7 +78,7 @@ class Gang(Record):
         group: Node = {
             "apiVersion": Text((self.group, "/", self.version)),
             "kind": "PodGroup",
-            "metadata": labels.metadata(names.RUN, annotations=labels.BEFORE_PODS),
+            "metadata": labels.metadata(names.RUN, annotations=keys.BEFORE_PODS),
             "spec": self.spec(structure),
         }
         return (When(ENABLED, group),)

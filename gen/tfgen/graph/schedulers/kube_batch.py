@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from tfgen.graph.holes import Node, given
-from tfgen.graph.objects import labels, names
+from tfgen.graph.objects import names
 from tfgen.graph.schedulers.gang import PRIORITY, QUEUE, Binding, Gang, least
 from tfgen.job.training_job import RoleName, Structure
+from tfgen.kubernetes import keys
 
 
 def _spec(structure: Structure) -> Mapping[str, Node]:
@@ -19,7 +20,7 @@ def _spec(structure: Structure) -> Mapping[str, Node]:
 
 
 def _task(_role: RoleName) -> Binding:
-    return Binding(annotations={labels.GROUP_NAME: names.RUN})
+    return Binding(annotations={keys.GROUP_NAME: names.RUN})
 
 
 GANG: Final = Gang(

@@ -14,14 +14,14 @@ from __future__ import annotations
 from typing import Final
 
 from tfgen.graph.holes import given
-from tfgen.graph.objects import labels
 from tfgen.graph.objects.values import value
 from tfgen.graph.schedulers.gang import PRIORITY, QUEUE, REQUIRED_TOPOLOGY, Binding, Gang
 from tfgen.job.training_job import RoleName
+from tfgen.kubernetes import keys
 
 _TOPOLOGY: Final = {
-    labels.REQUIRED_TOPOLOGY: given(REQUIRED_TOPOLOGY),
-    labels.PREFERRED_TOPOLOGY: given(value("gang.preferredTopology")),
+    keys.REQUIRED_TOPOLOGY: given(REQUIRED_TOPOLOGY),
+    keys.PREFERRED_TOPOLOGY: given(value("gang.preferredTopology")),
 }
 
 
@@ -32,5 +32,5 @@ def _task(_role: RoleName) -> Binding:
 GANG: Final = Gang(
     fields=frozenset(("preferredTopology", "priorityClassName", "queue", "requiredTopology")),
     task=_task,
-    whole={labels.QUEUE: given(QUEUE), labels.QUEUE_PRIORITY: given(PRIORITY)},
+    whole={keys.QUEUE: given(QUEUE), keys.QUEUE_PRIORITY: given(PRIORITY)},
 )

@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from tfgen.graph.holes import Node, When, given
-from tfgen.graph.objects import cluster_spec, labels, names
+from tfgen.graph.objects import cluster_spec, names
 from tfgen.graph.schedulers.gang import MIN_RESOURCES, PRIORITY, QUEUE, Binding, Gang, is_partial, least
 from tfgen.job.training_job import RoleName, Structure
+from tfgen.kubernetes import keys
 
 # What TensorFlow cannot do without a single task of; workers it can be short of. Volcano heeds it from a minMember on
 # that is at least the sum of them (CheckTaskReady in its pkg/scheduler/api/job_info.go).
@@ -32,7 +33,7 @@ def _spec(structure: Structure) -> Mapping[str, Node]:
 
 
 def _task(role: RoleName) -> Binding:
-    return Binding(annotations={labels.GROUP_NAME: names.RUN, labels.TASK_SPEC: role})
+    return Binding(annotations={keys.GROUP_NAME: names.RUN, keys.TASK_SPEC: role})
 
 
 GANG: Final = Gang(
@@ -41,6 +42,6 @@ GANG: Final = Gang(
     spec=_spec,
     fields=frozenset(("minAvailable", "minResources", "priorityClassName", "queue")),
     task=_task,
-    outside=Binding(annotations={labels.VOLCANO_QUEUE: given(QUEUE)}),
+    outside=Binding(annotations={keys.VOLCANO_QUEUE: given(QUEUE)}),
     scheduler_name="volcano",
 )

@@ -36,6 +36,7 @@ from tfgen.graph.objects.values import value
 from tfgen.graph.template import Template
 from tfgen.graph.workloads.workload import Workload, never
 from tfgen.job.training_job import RoleName, Structure
+from tfgen.kubernetes import keys
 
 _MASTER: Final = "master"
 _IMAGE: Final = value("image")
@@ -65,11 +66,11 @@ def _pod(structure: Structure) -> Node:
             "name": names.elastic_dl_master(),
             "labels": {
                 Splice("selector"): labels.role_selector(_MASTER),
-                labels.ELASTIC_DL_JOB: names.RUN,
-                labels.ELASTIC_DL_TYPE: _MASTER,
-                labels.ELASTIC_DL_INDEX: "0",
-                labels.NAME: names.CHART,
-                labels.INSTANCE: names.RELEASE,
+                keys.ELASTIC_DL_JOB: names.RUN,
+                keys.ELASTIC_DL_TYPE: _MASTER,
+                keys.ELASTIC_DL_INDEX: "0",
+                keys.NAME: names.CHART,
+                keys.INSTANCE: names.RELEASE,
                 **labels.INSTALLED,
                 Splice("labels"): labels.POD_LABELS,
             },
@@ -175,9 +176,9 @@ def _cluster_spec() -> Named:
     """What the master adds to its pods: the labels of the run, by which the network policy knows them."""
     text = Text(
         (
-            f'{{"pod_spec":{{"labels":{{"{labels.JOB}":"',
+            f'{{"pod_spec":{{"labels":{{"{keys.JOB}":"',
             names.JOB,
-            f'","{labels.RUN}":"',
+            f'","{keys.RUN}":"',
             value("run"),
             '"}}}',
         )

@@ -17,12 +17,13 @@ from tfgen.graph.template import Template
 from tfgen.graph.workloads import pod
 from tfgen.graph.workloads.workload import Workload
 from tfgen.job.training_job import Role, RoleName, Structure
+from tfgen.kubernetes import keys
 
 
 def indexed_job(structure: Structure, role: Role) -> Node:
     """The Job of a role: each task one index. A pod is replaced only once it has ended: never two chiefs at once."""
     subdomain: dict[str, Node] = {"subdomain": names.RUN} if structure.is_distributed else {}
-    controller = pod.Controller(labels.JOB_INDEX, {**subdomain, "restartPolicy": "Never"})
+    controller = pod.Controller(keys.JOB_INDEX, {**subdomain, "restartPolicy": "Never"})
     spec = job_spec(structure, role, pod.template(structure, role, controller))
     queue = queue_labels(structure) if role.name != "evaluator" else {}
     metadata = labels.metadata(names.workload(role.name), role.name, labels=queue)

@@ -20,11 +20,12 @@ from tfgen.graph.workloads import pod
 from tfgen.graph.workloads.indexed_job import job_spec
 from tfgen.graph.workloads.workload import Workload, never
 from tfgen.job.training_job import Role, Structure
+from tfgen.kubernetes import keys
 
 _EXCLUSIVE: Final = value("workload.jobSet.exclusiveTopology")
 
 # The JobSet gives the pods their subdomain. What a Job's policy of failures asks for, `Never`, is not its default.
-_CONTROLLER: Final = pod.Controller(labels.JOB_INDEX, {"restartPolicy": "Never"})
+_CONTROLLER: Final = pod.Controller(keys.JOB_INDEX, {"restartPolicy": "Never"})
 
 # An evaluator lost is no reason to start the training again.
 _EVALUATOR: Final[Node] = {
@@ -42,7 +43,7 @@ def job_set(structure: Structure) -> Node:
         "kind": "JobSet",
         "metadata": labels.metadata(
             names.RUN,
-            annotations={labels.EXCLUSIVE_TOPOLOGY: When(_EXCLUSIVE, _EXCLUSIVE)},
+            annotations={keys.EXCLUSIVE_TOPOLOGY: When(_EXCLUSIVE, _EXCLUSIVE)},
             labels=queue_labels(structure),
         ),
         "spec": {

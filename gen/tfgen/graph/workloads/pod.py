@@ -19,15 +19,14 @@ from tfgen.graph.objects import (
     security,
     storage,
 )
+from tfgen.graph.objects.names import CONTAINER, PORT_NAME
 from tfgen.graph.objects.values import ROLE, own, own_or_job, value
 from tfgen.graph.schedulers import GANGS
 from tfgen.graph.schedulers.gang import Binding
 from tfgen.graph.workloads.pod_template import merge
 from tfgen.job.training_job import Role, RoleName, Structure
+from tfgen.kubernetes import keys
 from tfgen.record import Record
-
-CONTAINER: Final = "tensorflow"  # the name that the TFJob operator asks for, so that tools find it
-PORT_NAME: Final = "tensorflow"
 
 # ``Server.join`` ignores SIGTERM, so a role that only serves is waited for in vain; 30 s is Kubernetes' default.
 GRACE_SERVING: Final = 5
@@ -121,9 +120,9 @@ def template(structure: Structure, role: Role, controller: Controller) -> Node:
 def _pod_labels(structure: Structure, role: RoleName, gang: Binding) -> Node:
     return {
         Splice("selector"): labels.role_selector(role),
-        labels.NAME: names.CHART,
-        labels.INSTANCE: names.RELEASE,
-        labels.COMPONENT: role,
+        keys.NAME: names.CHART,
+        keys.INSTANCE: names.RELEASE,
+        keys.COMPONENT: role,
         **gang.labels,
         **eci.pod_labels(structure),
         Splice("labels"): labels.POD_LABELS,

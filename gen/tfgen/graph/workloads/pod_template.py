@@ -7,29 +7,10 @@ every other list is replaced. https://github.com/kubernetes/community/blob/maste
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from tfgen.graph.holes import Node
-
-# The lists of a PodTemplateSpec and of the objects around it that merge, by ``patchMergeKey`` in Kubernetes' types
-# (staging/src/k8s.io/api/core/v1/types.go).
-MERGE_KEYS: Final[Mapping[str, str]] = {
-    "containers": "name",
-    "initContainers": "name",
-    "env": "name",
-    "ports": "containerPort",
-    "volumeMounts": "mountPath",
-    "volumes": "name",
-    "imagePullSecrets": "name",
-    "hostAliases": "ip",
-    "topologySpreadConstraints": "topologyKey",
-}
-
-# The same, where one key does not tell two items apart: by all of ``x-kubernetes-list-map-keys``, as kustomize does.
-LIST_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
-    **{field: (key,) for field, key in MERGE_KEYS.items()},
-    "topologySpreadConstraints": ("topologyKey", "whenUnsatisfiable"),
-}
+from tfgen.kubernetes.merge_keys import MERGE_KEYS
 
 
 def merge(under: Node, over: Mapping[str, Any]) -> Node:

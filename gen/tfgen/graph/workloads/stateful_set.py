@@ -12,8 +12,9 @@ from tfgen.graph.workloads import pod
 from tfgen.graph.workloads.indexed_job import indexed_job, released
 from tfgen.graph.workloads.workload import Workload
 from tfgen.job.training_job import Role, Structure
+from tfgen.kubernetes import keys
 
-_CONTROLLER: Final = pod.Controller(index_label=labels.STATEFUL_SET_INDEX, fields={})
+_CONTROLLER: Final = pod.Controller(index_label=keys.STATEFUL_SET_INDEX, fields={})
 
 
 def stateful_set(structure: Structure, role: Role) -> Node:

@@ -21,6 +21,7 @@ from tfgen.graph.template import Template
 from tfgen.graph.workloads import pod
 from tfgen.graph.workloads.workload import Workload, never
 from tfgen.job.training_job import RoleName, Structure
+from tfgen.kubernetes import keys
 
 # The operator looks for the port of this name in the container tensorflow, and takes 2222 where there is none.
 _PORT_NAME: Final = "tfjob-port"
@@ -96,7 +97,7 @@ def _success(structure: Structure) -> dict[str, Node]:
 def _controller(structure: Structure) -> pod.Controller:
     """What the operator gives a pod. It sets the restart policy itself, and warns where a template has one."""
     return pod.Controller(
-        index_label=labels.TF_JOB_INDEX if structure.tf_job.api_version == "v1" else labels.OLD_TF_JOB_INDEX,
+        index_label=keys.TF_JOB_INDEX if structure.tf_job.api_version == "v1" else keys.OLD_TF_JOB_INDEX,
         fields={},
         tells_cluster=True,
         binds_gang=structure.tf_job.operator_gangs,

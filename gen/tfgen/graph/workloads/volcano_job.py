@@ -19,6 +19,7 @@ from tfgen.graph.template import Template
 from tfgen.graph.workloads import pod
 from tfgen.graph.workloads.workload import Workload, is_distributed, never
 from tfgen.job.training_job import Role, Structure
+from tfgen.kubernetes import keys
 
 # A program that fails is started again in its pod. So a pod is lost when it is deleted (PodEvicted), and fails where
 # its node lacks memory or shuts down: https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction/
@@ -109,7 +110,7 @@ def _least(structure: Structure, role: Role) -> dict[str, Node]:
 
 def _controller(structure: Structure) -> pod.Controller:
     return pod.Controller(
-        index_label=labels.VOLCANO_INDEX,
+        index_label=keys.VOLCANO_INDEX,
         fields={"restartPolicy": "OnFailure"},
         tells_cluster=structure.volcano_plugin,
         binds_gang=True,

@@ -10,7 +10,6 @@ from tfgen.graph.objects import labels, names
 from tfgen.graph.objects.cluster_spec import PodName
 from tfgen.graph.objects.finisher import Plan
 from tfgen.graph.template import Template
-from tfgen.graph.workloads import pod
 from tfgen.job.training_job import Role, Structure
 from tfgen.record import Record
 
@@ -64,7 +63,7 @@ class Workload(Record):
     tells_cluster: Test = is_distributed
     makes_pod_group: Test = always
     pod_name: PodName = names.pod
-    port_name: str = pod.PORT_NAME
+    port_name: str = names.PORT_NAME
     pods: Node = labels.run_selector()
     is_scalable: Callable[[Role], bool] = never
     follow: Callable[[Structure], str] = by_its_lead

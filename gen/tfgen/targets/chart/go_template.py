@@ -18,7 +18,6 @@ from typing import Any
 
 from tfgen.graph.holes import (
     ABSENT,
-    TREES,
     Absent,
     AllOf,
     AnyOf,
@@ -58,6 +57,7 @@ from tfgen.graph.holes import (
 )
 from tfgen.record import Record
 from tfgen.text import yaml_text
+from tfgen.value_type import TREES
 
 Lines = list[str]
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from tfgen.graph.holes import ChartOnly, Node, Not, Text, When
-from tfgen.graph.objects import labels, names
+from tfgen.graph.objects import names
 from tfgen.graph.objects.values import value
 from tfgen.graph.workloads import WORKLOADS
 from tfgen.job.training_job import Structure
+from tfgen.kubernetes import keys
 
 
 def notes(structure: Structure) -> Node:
@@ -19,17 +20,17 @@ def notes(structure: Structure) -> Node:
             names.RUN,
             " is on its way.\n\nIts pods:\n\n  kubectl get pods --namespace ",
             namespace,
-            f" --selector {labels.JOB}=",
+            f" --selector {keys.JOB}=",
             names.JOB,
-            f",{labels.RUN}=",
+            f",{keys.RUN}=",
             value("run"),
             f"\n\nWhat the {follow} says:\n\n  kubectl logs --follow --namespace ",
             namespace,
-            f" --selector {labels.JOB}=",
+            f" --selector {keys.JOB}=",
             names.JOB,
-            f",{labels.RUN}=",
+            f",{keys.RUN}=",
             value("run"),
-            f",{labels.ROLE}={follow}\n\n",
+            f",{keys.ROLE}={follow}\n\n",
             f"{upgrade(structure)}\nA new run has a new name:\n\n  helm upgrade ",
             names.RELEASE,
             " CHART --namespace ",

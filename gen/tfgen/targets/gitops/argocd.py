@@ -16,8 +16,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from tfgen.graph.objects import labels
 from tfgen.graph.schedulers import GANGS
+from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object
 from tfgen.targets.gitops.delivery import SUSPENDED, Delivery, Site, changed_outside, pod_security
 
@@ -133,7 +133,7 @@ def _application(
     ignore = [{"group": group, "kind": kind, "jsonPointers": [field]} for group, kind, field in ignored]
     return {
         "metadata": {
-            "annotations": {labels.MANIFEST_PATHS: "." if site.is_chart else ".;../base"},
+            "annotations": {keys.MANIFEST_PATHS: "." if site.is_chart else ".;../base"},
             "finalizers": [_FINALIZER],
         },
         "spec": {

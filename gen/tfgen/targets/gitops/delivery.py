@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, TypeAlias
 
 from tfgen import data_path
-from tfgen.graph.objects import labels
 from tfgen.job.training_job import Environment, GitOps, TrainingJob
+from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, group
 from tfgen.record import Record
 
@@ -87,11 +87,11 @@ def changed_outside(objects: Iterable[Object]) -> Iterator[tuple[str, str, str]]
                 found["apps", "Deployment", "/spec/replicas"] = None
         elif key in SUSPENDED:
             field = SUSPENDED[key]
-            if labels.QUEUE in item["metadata"]["labels"] or data_path.has(item, field.split("/")[1:]):
+            if keys.QUEUE in item["metadata"]["labels"] or data_path.has(item, field.split("/")[1:]):
                 found[*key, field] = None
     yield from found
 
 
 def pod_security(job: TrainingJob) -> dict[str, str]:
     """The label of a namespace that takes the job's pods and no weaker ones."""
-    return {labels.POD_SECURITY: job.structure.profile}
+    return {keys.POD_SECURITY: job.structure.profile}

@@ -16,7 +16,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from tfgen.graph.objects import labels
+from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, group
 from tfgen.targets.gitops.delivery import Delivery, Site, changed_outside, pod_security
 
@@ -149,7 +149,7 @@ def _namespace(site: Site) -> Object:
         "metadata": {
             "name": site.namespace,
             "labels": pod_security(site.job),
-            "annotations": {labels.FLUX_PRUNE: "disabled"},
+            "annotations": {keys.FLUX_PRUNE: "disabled"},
         },
     }
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tfgen.graph.workloads.pod_template import LIST_KEYS
+from tfgen.kubernetes.merge_keys import LIST_KEYS
 from tfgen.kubernetes.object import Object
 
 

@@ -1,8 +1,8 @@
-"""Jobs that are gone: their files are still there, and the file that they came of has them no more.
+"""Removed jobs: what was rendered from them is still there, and the file that they came from has them no more.
 
-    gone(ledgers, [Path("jobs")], {"mnist"})  ->  [Rendering("cifar", FileTree({}), "")]
+    find_removed_jobs(ledgers, [Path("jobs")], {"mnist"})  ->  [Rendering("cifar", FileTree({}), "")]
 
-An empty rendering takes a job's files away; see `tree_plan`.
+An empty rendering takes a job's files away; see `tree.plan`.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from tfgen.errors import UsageError
-from tfgen.job.sources import source_name
+from tfgen.git import read as git
+from tfgen.job.sources import has_name_of_job, holds_job, source_name
 from tfgen.tree.file_tree import FileTree
 from tfgen.tree.ledger import Ledger
-from tfgen.tree.plan import Rendering
+from tfgen.tree.rendering import Rendering
 
 
 def removal(job: str) -> Rendering:
@@ -22,7 +23,7 @@ def removal(job: str) -> Rendering:
     return Rendering(job, FileTree({}), "")
 
 
-def gone(
+def find_removed_jobs(
     ledgers: Mapping[str, Ledger], paths: Iterable[Path], there: Collection[str], committed: Collection[str] = ()
 ) -> list[Rendering]:
     """The removals of the jobs that some files and folders had, and have no more.
@@ -48,6 +49,24 @@ def gone(
         for job, ledger in sorted(ledgers.items())
         if job not in there and ledger.source and any(_covers(name, ledger.source) for name in names)
     ]
+
+
+def removed_sources(paths: Iterable[Path], revision: str) -> list[str]:
+    """Of the files and folders named, and below them, what is no more and held a tfgen document in a commit."""
+    removed = []
+    for path in paths:
+        if path.is_dir():
+            names = git.changed(path, revision, is_removed=True)
+            contents = git.committed_files([path / name for name in names], revision)
+        elif not path.exists():
+            contents = {path / name: content for name, content in git.committed_below(path, revision).items()}
+        else:
+            continue
+        for file, content in sorted(contents.items()):
+            is_hidden = any(part.startswith(".") for part in file.relative_to(path).parts)
+            if has_name_of_job(file) and not is_hidden and holds_job(content):
+                removed.append(str(file))
+    return removed
 
 
 def _covers(name: str, source: str) -> bool:

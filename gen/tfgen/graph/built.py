@@ -1,0 +1,61 @@
+"""A job built: its graph, and the plain objects of the job and of each environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from tfgen.graph.fill import Scope
+from tfgen.graph.graph import graph, objects
+from tfgen.graph.template import Template
+from tfgen.job.training_job import Environment, TrainingJob
+from tfgen.record import Record
+
+Objects: TypeAlias = Sequence[Mapping[str, Any]]
+
+
+class Built(Record):
+    """A job's objects, with holes and filled.
+
+    Attributes:
+        templates: the graph.
+        base: the objects of the job itself.
+        environments: those of each environment.
+    """
+
+    job: TrainingJob
+    templates: tuple[Template, ...]
+    base: Objects
+    environments: Mapping[str, Objects]
+
+
+def build(data: Mapping[str, Any]) -> Built:
+    """All objects of the job in a document that has no errors."""
+    job = TrainingJob.from_document(data)
+    templates = graph(job.structure)
+    environments = {e.name: _environment_objects(job, templates, e) for e in job.environments}
+    return Built(job, templates, objects(templates, _scope(job, job.values)), environments)
+
+
+def plain_objects(data: Mapping[str, Any], environment: str | None = None) -> Sequence[Mapping[str, Any]]:
+    """The objects of the job itself, or of one of its environments.
+
+    Raises:
+        KeyError: the job has no such environment.
+    """
+    job = TrainingJob.from_document(data)
+    templates = graph(job.structure)
+    if environment is None:
+        return objects(templates, _scope(job, job.values))
+    return _environment_objects(job, templates, {e.name: e for e in job.environments}[environment])
+
+
+def _environment_objects(job: TrainingJob, templates: Sequence[Template], environment: Environment) -> Objects:
+    """All of a job's objects in an environment; where it is retired, those that outlive it."""
+    there = templates if environment.enabled else [template for template in templates if template.outlives]
+    return objects(there, _scope(job, environment.values))
+
+
+def _scope(job: TrainingJob, values: Mapping[str, Any]) -> Scope:
+    """As Helm sees a release that has the job's own name."""
+    return Scope(values, release=job.name, chart=job.name)

@@ -1,0 +1,51 @@
+"""Problems as text, as plain data, and as annotations of GitHub Actions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+from tfgen.problems import Problem, in_order
+from tfgen.words import printable
+
+
+def as_text(problems: Iterable[Problem]) -> str:
+    """One line a problem."""
+    return "".join(f"{p}\n" for p in in_order(problems))
+
+
+def rows(problems: Iterable[Problem]) -> list[dict[str, str | int]]:
+    """Problems as plain data, in order: file, line, column, message, rule, severity."""
+    return [
+        {
+            "file": problem.file,
+            "line": problem.position.line,
+            "column": problem.position.column,
+            "message": problem.message,
+            "rule": problem.rule,
+            "severity": problem.severity,
+        }
+        for problem in in_order(problems)
+    ]
+
+
+def as_github(problems: Iterable[Problem]) -> str:
+    """A line a problem, from which GitHub Actions makes an annotation in the file.
+
+    The escapes are those of https://github.com/actions/toolkit/blob/main/packages/core/src/command.ts.
+    """
+    lines = []
+    for problem in in_order(problems):
+        line, column = problem.position
+        place = f"file={_property(problem.file)},line={line},col={column},title={_property(problem.rule)}"
+        lines.append(printable(f"::{problem.severity} {place}::{_data(problem.message)}") + "\n")
+    return "".join(lines)
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
