@@ -71,7 +71,11 @@ render: $(VENV)/.installed ## Renders the examples into charts/ and overlays/
 
 .PHONY: schema
 schema: $(VENV)/.installed ## Writes the derived schemas anew: of environments and of tfgen.yaml
-	@$(PYTHON) gen/derived_schemas
+	@$(PYTHON) -m derived_schemas
+
+.PHONY: rooms
+rooms: $(VENV)/.installed ## Draws docs/rooms.svg anew, the picture of which room imports which
+	@$(PYTHON) -m house
 
 .PHONY: format
 format: $(VENV)/.with-dev ## Formats the code, and mends the style where that is safe

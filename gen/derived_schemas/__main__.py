@@ -1,8 +1,6 @@
-"""Writes anew what is derived in the published schemas: `make schema`, after a change of the job's own.
+"""Writes the derived parts of the published schemas anew: `make schema`, after a change of the job schema.
 
-    python gen/derived_schemas
-
-It stands beside the package, since only a checkout has schemas that are to be written.
+It stands beside the package, since only a checkout has schemas to write.
 """
 
 from __future__ import annotations

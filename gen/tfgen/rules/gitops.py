@@ -128,7 +128,7 @@ def _conflicts(documents: Sequence[Document]) -> Iterator[Clash]:
 
 def _files(document: Document) -> dict[str, Any]:
     """What the tools get for a job, by path; of each environment only its place counts here, not its objects."""
-    from tfgen.targets.gitops.gitops import gitops
+    from tfgen.targets.gitops.gitops import gitops  # 5 ms, which a job without it need not pay
 
     job = TrainingJob.from_document(document.data)
     made = gitops(job, {each.name: () for each in job.environments})

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from tfgen.problems import Problem
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
+from tfgen.schema.habits import flow, instead
 from tfgen.schema.hints import choices, expected, hint_for_key, integers, json_types
 from tfgen.words import NEAR, either, meant, nearest, path_name, shown
 
@@ -174,8 +175,6 @@ def _unknown_key(view: View, finding: Finding) -> Iterator[Problem]:
 
 def _instead(view: View, path: Path) -> str:
     """What to write in the place of a habit from Kubernetes."""
-    from tfgen.schema.habits import instead  # which a valid job need not load
-
     return instead(path, view.value(path))
 
 
@@ -381,8 +380,6 @@ def _as_only_key(value: Any, node: Schema) -> str:
     needed = node.get("required", ())
     if not isinstance(value, str) or json_types(node) != ["object"] or len(needed) != 1:
         return ""
-    from tfgen.schema.habits import flow
-
     return f"; write {flow({needed[0]: value})}"
 
 

@@ -19,6 +19,7 @@ from tfgen.data_path import Path
 from tfgen.kubernetes.merge_keys import MERGE_KEYS
 from tfgen.schema import file as schema_file
 from tfgen.schema.file import Schema
+from tfgen.schema.habits import as_items, flow
 from tfgen.schema.hints import expected
 from tfgen.schema.messages import found_words, hint_for_value
 from tfgen.words import meant, nearest, path_name, shown
@@ -155,8 +156,6 @@ def _shape(path: Path, value: Any, node: Schema, text: Text, instead: str = "") 
 
 def _list_hint(path: Path, value: Any, kind: str) -> str:
     """How the same, or anything, is written as a list."""
-    from tfgen.schema.habits import as_items, flow  # which a valid job need not load
-
     key = MERGE_KEYS.get(str(path[-1]), "")
     if isinstance(value, Mapping) and value and value.keys() <= types().get(kind, {}).keys():
         items = as_items(value, next(iter(value)))
@@ -169,6 +168,4 @@ def _list_hint(path: Path, value: Any, kind: str) -> str:
 
 def _record_hint(value: Any, kind: str) -> str:
     """`{name: hub}` for `hub`, where that is a name."""
-    from tfgen.schema.habits import flow  # which a valid job need not load
-
     return f"; write {flow({'name': value})}" if isinstance(value, str) and "name" in types()[kind] else ""

@@ -9,18 +9,18 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tfgen.graph.built import Built, Objects, build
 from tfgen.graph.guards import guards
 from tfgen.job.facts import own_data
 from tfgen.job.sources import source_name
 from tfgen.job.training_job import TrainingJob
+from tfgen.targets.chart.chart import chart
+from tfgen.targets.kustomize.overlays import kustomize
 from tfgen.text.document import Document
-
-if TYPE_CHECKING:
-    from tfgen.tree.file_tree import FileTree
-    from tfgen.tree.rendering import Rendering
+from tfgen.tree.file_tree import FileTree
+from tfgen.tree.rendering import Rendering
 
 
 def render(data: Mapping[str, Any], own: Mapping[str, Any] | None = None, built: Built | None = None) -> Rendering:
@@ -31,12 +31,6 @@ def render(data: Mapping[str, Any], own: Mapping[str, Any] | None = None, built:
         own: what the job's own file says, where something is: the ledger tells a change of one from that of the other.
         built: what `build` makes of the data, where that is there already.
     """
-    # Imported here: who only asks for the objects needs no files.
-    from tfgen.targets.chart.chart import chart
-    from tfgen.targets.kustomize.overlays import kustomize
-    from tfgen.tree.file_tree import FileTree
-    from tfgen.tree.rendering import Rendering
-
     built = built or build(data)
     job, environments = built.job, built.environments
     retired = [e.name for e in job.environments if not e.enabled]
@@ -70,10 +64,10 @@ def render_document(document: Document, built: Built | None = None) -> Rendering
 
 
 def _delivery(job: TrainingJob, environments: Mapping[str, Objects]) -> dict[str, FileTree]:
-    """What the GitOps tools apply it by, without which a job costs no import of it."""
+    """What the GitOps tools apply it by."""
     if job.gitops is None:
         return {}
-    from tfgen.targets.gitops.gitops import file_tree, gitops
+    from tfgen.targets.gitops.gitops import file_tree, gitops  # 5 ms, which a job without it need not pay
 
     made = gitops(job, environments)
     return {"one job": file_tree(made.own), "other jobs too": file_tree(made.shared)}

@@ -34,6 +34,7 @@ import yaml
 from tfgen.data_path import Path
 from tfgen.problems import Position, Problem, in_order
 from tfgen.record import Record
+from tfgen.text.yaml_syntax import explain
 from tfgen.text.yaml_text import UNCARRIED, uncarried
 from tfgen.words import shown
 
@@ -246,8 +247,6 @@ class _Builder:
                     if place.text != "" or data is not None:
                         documents.append(Document(self._file, data, place))
         except yaml.MarkedYAMLError as error:
-            from tfgen.text.yaml_syntax import explain  # which a file without such an error does not need
-
             self.problems.append(explain(error, self._text, self._file))
         except _Stopped:
             pass

@@ -1,0 +1,84 @@
+"""The law of imports, as ARCHITECTURE.md states it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from house.__main__ import drawn
+from house.imports import Import, Place, imports, room_of
+from house.rooms import Room, breaches, room_names, rooms
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "gen" / "tfgen"
+ROOMS = rooms((ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8"))
+IMPORTS = imports(PACKAGE)
+
+
+def test_the_page_lists_every_room_once() -> None:
+    names = [room.name for room in ROOMS]
+    assert sorted(names) == sorted(room_names(PACKAGE))
+
+
+def test_a_room_imports_only_what_stands_below_it() -> None:
+    assert [*breaches(IMPORTS, ROOMS)] == []
+
+
+def test_the_tree_and_git_know_nothing_of_jobs() -> None:
+    known = {room_of(item.imported) for item in IMPORTS if room_of(item.importer) in ("tree", "git")}
+    assert known <= {"tree", "git", ""}
+
+
+def test_git_and_the_tree_do_not_know_each_other() -> None:
+    both = {"tree", "git"}
+    assert not [i for i in IMPORTS if {room_of(i.importer), room_of(i.imported)} == both]
+
+
+def test_an_import_in_a_function_says_what_it_saves() -> None:
+    """Those of cli need no reason: a command loads only what it uses."""
+    for item in IMPORTS:
+        if item.place is not Place.FUNCTION or room_of(item.importer) == "cli":
+            continue
+        path = ROOT / "gen" / Path(*item.importer.split(".")).with_suffix(".py")
+        line = path.read_text(encoding="utf-8").splitlines()[item.line - 1]
+        assert " ms, which " in line, f"{path}:{item.line}"
+
+
+@pytest.mark.parametrize("module", sorted({i.importer for i in IMPORTS if room_of(i.importer) in ("text", "schema")}))
+def test_a_module_of_the_schema_loads_no_room_above_it(module: str) -> None:
+    """No drawing shows a cycle that runs through imports in functions and packages: a fresh process does."""
+    name = module.removesuffix(".__init__")
+    code = f"import sys, {name}; print(*(m for m in sys.modules if m.startswith('tfgen.')))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert {room_of(name) for name in done.stdout.split()} - {""} <= {"text", "schema", "kubernetes"}
+
+
+def test_a_breach_is_found() -> None:
+    order = [Room("cli", ""), Room("graph", ""), Room("job", "")]
+    up = Import("tfgen.job.facts", "tfgen.graph.holes", 3, Place.FUNCTION)
+    down = Import("tfgen.graph.holes", "tfgen.job.facts", 3, Place.MODULE)
+    out_of_the_ground = Import("tfgen.words", "tfgen.job.facts", 3, Place.TYPES)
+    assert [*breaches([up, down, out_of_the_ground], order)] == [up, out_of_the_ground]
+
+
+def test_imports_are_read_wherever_they_stand(tmp_path: Path) -> None:
+    package = tmp_path / "tfgen"
+    (package / "job").mkdir(parents=True)
+    for path in ("__init__.py", "words.py", "job/__init__.py", "job/facts.py"):
+        (package / path).touch()
+    (package / "job" / "origin.py").write_text(
+        "from typing import TYPE_CHECKING\nfrom tfgen.words import shown\nif TYPE_CHECKING:\n"
+        "    from tfgen.job import facts\ndef f():\n    import tfgen.job.facts\n"
+    )
+    assert imports(package) == [
+        Import("tfgen.job.origin", "tfgen.words", 2, Place.MODULE),
+        Import("tfgen.job.origin", "tfgen.job.facts", 4, Place.TYPES),
+        Import("tfgen.job.origin", "tfgen.job.facts", 6, Place.FUNCTION),
+    ]
+
+
+def test_the_picture_is_that_of_the_imports() -> None:
+    assert (ROOT / "docs" / "rooms.svg").read_text(encoding="utf-8") == drawn(), "run 'make rooms'"
