@@ -118,6 +118,7 @@ def test_scalar(value: Any, text: str) -> None:
         ("a\n", "|\n  a\n"),
         ("a\nb", "|-\n  a\n  b\n"),
         ("# c\n---\n\n  b: *x\t'\n", "|\n  # c\n  ---\n\n    b: *x\t'\n"),
+        ("a\n\n\nb\n\n\n\nc\n", "|\n  a\n\n\n  b\n\n\n\n  c\n"),
         ("a\n\n", r'"a\n\n"' + "\n"),
         ("a \nb", r'"a \nb"' + "\n"),
         ("a\n ", r'"a\n "' + "\n"),

@@ -510,12 +510,12 @@ spec:
       PAUSE = 1.0  # seconds between two tries
       TAKEN = (errno.EAGAIN, errno.EACCES)
 
-      
+
       def say(text: str) -> None:
           """A line of the log, with the time."""
           print(time.strftime("%Y-%m-%dT%H:%M:%SZ ", time.gmtime()) + text, flush=True)
 
-      
+
       def take(lock: TextIO, run: str) -> None:
           """Wait for the lock, and write the run's name into the file for whoever waits next."""
           told = ""
@@ -537,7 +537,7 @@ spec:
           lock.write(f"run {run}")
           lock.flush()
 
-      
+
       def main(folder: str, held: str) -> None:
           """Take the lock, say so, and keep it."""
           signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
@@ -549,7 +549,7 @@ spec:
               while True:
                   signal.pause()
 
-      
+
       if __name__ == "__main__":
           main(sys.argv[1], sys.argv[2])
     - /volume

@@ -128,9 +128,9 @@ def _block(data: Plain, first: str, rest: str) -> Iterator[str]:
 def _leaf(value: Plain, indent: str) -> str:
     """A scalar or an empty collection, without the last newline; `indent` is that of the line it begins on."""
     if isinstance(value, str) and _is_literal(value):
-        body = _carried(value).removesuffix("\n").replace("\n", f"\n{indent}  ")
+        lines = _carried(value).removesuffix("\n").split("\n")
         header = "|" if value.endswith("\n") else "|-"
-        return f"{header}\n{indent}  {body}".replace(f"\n{indent}  \n", "\n\n")
+        return "\n".join((header, *(f"{indent}  {line}" if line else "" for line in lines)))
     if isinstance(value, dict) and not value:
         return "{}"
     if isinstance(value, list) and not value:

@@ -1,0 +1,31 @@
+"""What is committed: text as every editor and hook leaves it."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+RENDERED = ("charts", "overlays", ".tfgen", "tests/golden", "schemas", "docs")
+
+
+def committed() -> list[str]:
+    """The files that tfgen wrote, or that are written from it, as git lists them."""
+    done = subprocess.run(["git", "ls-files", "-z", *RENDERED], cwd=ROOT, capture_output=True, check=False)
+    return [name for name in done.stdout.decode().split("\0") if name]
+
+
+def test_no_line_ends_with_a_blank() -> None:
+    """A hook that strips blanks would turn a rendered file into one that was edited by hand."""
+    names = committed()
+    if not names:
+        pytest.skip("this is no git checkout")
+    ends = [
+        f"{name}:{number}"
+        for name in names
+        for number, line in enumerate((ROOT / name).read_bytes().split(b"\n"), start=1)
+        if line.rstrip(b" \t\r") != line
+    ]
+    assert ends == []
