@@ -218,7 +218,7 @@ def test_harmless_variables(name: str, value: str) -> None:
 def _warns(name: str, value: str) -> bool:
     job, _ = both()
     (rule,) = PLAINTEXT_SECRET
-    seen = View(job.document, job.job, None, {**job.values, "env": {name: value}}, job.guards)
+    seen = job.replaced(values={**job.values, "env": {name: value}})
     findings = list(rule.check(seen))
     assert all(value not in finding.message for finding in findings if value)
     return bool(findings)

@@ -62,9 +62,9 @@ def _has_gpus(values: Mapping[str, Any], role: str) -> bool:
     return bool(said["gpu"]["count"]) or any(re.search(resources.IS_GPU, name) for name in said["limits"])
 
 
-def _forms(view: View, path: Path) -> list[Mapping[str, Any]]:
+def _forms(view: View, path: Path) -> tuple[Mapping[str, Any], ...]:
     """The values beside which one counts: the job may keep it for an environment that reads it."""
-    return [view.values] if view.says(path) else [view.job.values, *(each.values for each in view.job.environments)]
+    return (view.values,) if view.says(path) else view.all_values
 
 
 RULES: Final = (Rule("idle-value", "warning", "A value is said that nothing reads.", _check),)

@@ -35,6 +35,7 @@ class View(Record):
         environment: the environment's name; None for the job itself.
         values: the complete values; what the job's workload kind never reads has its default.
         guards: what must not be, whatever the values.
+        all_values: the complete values of every form: the job's, then those of each environment.
     """
 
     document: Document
@@ -42,6 +43,7 @@ class View(Record):
     environment: str | None
     values: Mapping[str, Any]
     guards: tuple[Guard, ...]
+    all_values: tuple[Mapping[str, Any], ...]
 
     @property
     def spec(self) -> Mapping[str, Any]:
@@ -149,9 +151,10 @@ def views(document: Document) -> Iterator[View]:
     job = TrainingJob.from_document(document.data)
     shared = guards(job.structure)
     own, by_environment = tunables.all_values(document.data["spec"], of_any_kind=True)
-    yield View(document, job, None, own, shared)
-    for each in job.environments:
-        yield View(document, job, each.name, by_environment[each.name], shared)
+    every = (own, *(by_environment[form.name] for form in job.environments))
+    yield View(document, job, None, own, shared, every)
+    for form in job.environments:
+        yield View(document, job, form.name, by_environment[form.name], shared, every)
 
 
 def _role_scope(structure: Structure, scope: Scope, role: RoleName) -> Scope:

@@ -1,0 +1,168 @@
+"""Every workload kind with every key of the schema, alone and in random pairs: no user is the first to combine them.
+
+The values are the schema's own examples. The check comes to an end, with problems or without; what it accepts is
+rendered: objects, overlays, what a GitOps tool reads, and the chart. The structure of a job alone decides what its
+chart is like, so one chart a structure is printed.
+
+What the schema refuses, no rule sees. So a value stands beside whatever the schema wants with it, and where an
+environment says it, the job has the section that the environment changes.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import random
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.generated import SCHEMA, Document
+from tfgen.check.jobs import check
+from tfgen.check.object_schemas import ObjectSchemas
+from tfgen.check.objects import object_problems
+from tfgen.data_path import Path
+from tfgen.graph.built import build
+from tfgen.graph.guards import guards
+from tfgen.problems import has_errors
+from tfgen.schema.file import Schema, is_record, node, resolve
+from tfgen.schema.workload_kinds import WORKLOAD_KINDS, WorkloadKind
+from tfgen.targets.chart.chart import chart
+from tfgen.targets.gitops.gitops import gitops
+from tfgen.targets.kustomize.overlays import kustomize
+
+PAIRS = 2_000
+
+DISTRIBUTED: Document = {"roles": {"chief": {}, "ps": {}, "worker": {}}}
+LEAST: Mapping[WorkloadKind, Document] = {
+    "StatefulSet": DISTRIBUTED,
+    "Job": DISTRIBUTED,
+    "TFJob": DISTRIBUTED,
+    "VolcanoJob": DISTRIBUTED,
+    "JobSet": DISTRIBUTED,
+    "Pod": {"strategy": "Single", "roles": {"chief": {}}},
+    "ElasticDL": {"roles": {"ps": {}, "worker": {}}, "security": {"profile": "baseline"}},
+}
+"""The roles of a kind, and what makes the schema and the rules accept a job that says nothing else."""
+
+ROLES = ("chief", "ps", "worker", "evaluator")
+
+
+class Key(NamedTuple):
+    """A path of the spec, and a spec that says no more than it: an example, with what must stand beside it."""
+
+    path: Path
+    spec: Document
+
+
+@functools.cache
+def keys() -> tuple[Key, ...]:
+    """Every key of the spec with every example, choice and truth value that the schema has of it; each spec once."""
+    root = {key: found for key, found in SCHEMA["properties"]["spec"].items() if key not in ("examples", "required")}
+    return tuple({json.dumps(spec): Key(path, spec) for path, spec in values(root, frozenset())}.values())
+
+
+def values(written: Schema, above: frozenset[str]) -> Iterator[tuple[Path, Any]]:
+    """Paths below a node, and values of the node that say what is there. No definition is unfolded within itself."""
+    if written.get("$ref") in above:
+        return
+    above |= {written["$ref"]} if "$ref" in written else set()
+    found = resolve(SCHEMA, written)
+    truths = [True, False] if found.get("type") == "boolean" else []
+    yield from (((), value) for value in (*found.get("examples", ()), *found.get("enum", ()), *truths))
+    for key, inner in found.get("properties", {}).items():
+        yield from (((key, *path), completed(found, key, value)) for path, value in values(inner, above))
+    if isinstance(found.get("additionalProperties"), dict):
+        name = next(iter(example(found)), "one")
+        yield from (((name, *path), {name: value}) for path, value in values(found["additionalProperties"], above))
+    if "items" in found:
+        yield from (((0, *path), [value]) for path, value in values(found["items"], above))
+
+
+def completed(record: Schema, key: str, value: Any) -> Document:
+    """A record that says one key, and what the schema wants beside it."""
+    choices = [choice["required"][0] for choice in record.get("oneOf", ())]
+    wanted = [*record.get("required", ()), *record.get("dependencies", {}).get(key, ())]
+    wanted += choices[:1] if key not in choices else []
+    return {**{other: example(resolve(SCHEMA, record["properties"][other])) for other in wanted}, key: value}
+
+
+def example(found: Schema) -> Any:
+    return next(iter((*found.get("examples", ()), *found.get("enum", ()))), {})
+
+
+def job(kind: WorkloadKind, *said: Key) -> str:
+    """A job of the kind that says the keys; of two that contradict each other, the first."""
+    spec: Any = {"image": "registry.example.com/ml/mnist:1.4.0", **LEAST[kind]}
+    for key in reversed(said):
+        spec = merged(merged(spec, section(key.path)), key.spec)
+    spec = merged(spec, {"workload": {"kind": kind}})
+    metadata = {"name": "mnist", "namespace": "ml"}
+    return json.dumps({"apiVersion": "tfgen/v1alpha1", "kind": "TrainingJob", "metadata": metadata, "spec": spec})
+
+
+def section(path: Path) -> Document:
+    """The section of the job that the path of an environment changes, by its example; nothing where it needs none."""
+    found = node(SCHEMA, ("spec", *path[2:3])) if path[:1] == ("environments",) and len(path) > 2 else None
+    return {path[2]: example(found)} if found and is_record(found) and "default" not in found else {}
+
+
+def merged(under: Any, over: Any) -> Any:
+    if not isinstance(over, Mapping):
+        return over
+    below = under if isinstance(under, Mapping) else {}
+    return {**below, **{key: merged(below.get(key), value) for key, value in over.items()}}
+
+
+def ends_well(texts: Iterable[str]) -> Counter[str]:
+    """Checks each job and renders what the check accepts; how many there were of each."""
+    count: Counter[str] = Counter()
+    charts: set[str] = set()
+    for text in texts:
+        try:
+            count[_ends_well(text, charts)] += 1
+        except Exception as error:
+            error.add_note(text)
+            raise
+    return count
+
+
+def _ends_well(text: str, charts: set[str]) -> str:
+    checked = check(text, "job.yaml")
+    if has_errors(checked.problems):
+        return "refused"
+    (document,) = checked.documents
+    built = build(document.data)
+    object_problems(document, built, ObjectSchemas(None))
+    retired = [environment.name for environment in built.job.environments if not environment.enabled]
+    kustomize(built.job.name, built.base, built.environments, retired)
+    if built.job.gitops:
+        gitops(built.job, built.environments)
+    structure = repr(built.job.structure)
+    if structure not in charts:
+        charts.add(structure)
+        chart(built.job, document.data["spec"], built.templates, guards(built.job.structure))
+    return "rendered"
+
+
+@pytest.mark.parametrize("kind", WORKLOAD_KINDS)
+def test_each_key_alone(kind: WorkloadKind) -> None:
+    """A tunable by its first value, what decides the structure by all. All roles have the keys of one, by turns."""
+    role = ROLES[WORKLOAD_KINDS.index(kind) % len(ROLES)]
+    chosen: dict[Any, Key] = {}
+    for key in keys():
+        if key.path[:1] != ("environments",) and (key.path[:1] != ("roles",) or key.path[1:2] in ((), (role,))):
+            is_tunable = node(SCHEMA, ("spec", "environments", "prod", *key.path)) is not None
+            chosen.setdefault(key.path if is_tunable else json.dumps(key.spec), key)
+    count = ends_well(job(kind, key) for key in chosen.values())
+    assert count.total() > 300
+    assert min(count["rendered"], count["refused"]) > 20
+
+
+@pytest.mark.parametrize("kind", WORKLOAD_KINDS)
+def test_random_pairs(kind: WorkloadKind) -> None:
+    draw = random.Random(kind)
+    count = ends_well(job(kind, *draw.sample(keys(), 2)) for _ in range(PAIRS // len(WORKLOAD_KINDS) + 1))
+    assert min(count["rendered"], count["refused"]) > 5
