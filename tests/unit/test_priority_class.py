@@ -8,7 +8,10 @@ import yaml
 
 from tfgen.check.jobs import check
 from tfgen.graph.built import plain_objects
+from tfgen.kubernetes.object import identity
 from tfgen.report.problems import as_text
+from tfgen.targets.kustomize.build import built
+from tfgen.targets.render import render
 
 JOB = """\
 apiVersion: tfgen/v1alpha1
@@ -72,3 +75,31 @@ def test_what_kubernetes_keeps_for_itself_is_refused():
         "job.yaml:9:25: spec.priorityClasses.system-low.value: found 1000000001, expected an integer from -2147483648 "
         "to 1000000000 [out-of-range]\n"
     )
+
+
+def test_no_two_have_one_file_nor_is_a_files_name_too_long():
+    """The file of a class named x.patch is not that of what an environment changes of the class x."""
+    text = f"""\
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {{name: mnist}}
+spec:
+  image: registry.example.com/ml/mnist:1
+  roles: {{chief: {{}}, ps: {{}}, worker: {{}}}}
+  priorityClasses:
+    x: {{value: 1}}
+    {"a" * 252}b: {{value: 2}}
+    {"a" * 252}c: {{value: 3}}
+  environments:
+    dev: {{priorityClasses: {{x: {{value: 4}}, x.patch: {{value: 5}}, {"a" * 252}b: {{value: 6}}}}}}
+"""
+    checked = check(text, "job.yaml")
+    assert as_text(checked.problems) == ""
+    data = checked.documents[0].data
+    files = {path.removeprefix("overlays/mnist/"): text for path, text in render(data).tree.files.items()}
+    for environment in (None, "dev"):
+        assert by_identity(built(files, environment)) == by_identity(plain_objects(data, environment))
+
+
+def by_identity(objects):
+    return {identity(item): item for item in objects}

@@ -9,6 +9,7 @@ kustomize would not follow a name into an annotation, an argument or TF_CONFIG.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -19,6 +20,9 @@ from tfgen.text import yaml_text
 from tfgen.tree.file_tree import FileTree
 
 FOLDER: Final = "overlays"
+
+_LONGEST_STEM: Final = 200
+"""Characters; a file's name may have 255 bytes, its ending included."""
 
 _HEAD: Final = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
 
@@ -77,8 +81,15 @@ def overlay(base: Sequence[Object], wanted: Sequence[Object]) -> dict[str, str]:
 
 
 def file_stem(item: Object) -> str:
-    """The name of an object's file, without its ending."""
-    return f"{item['kind'].lower()}-{item['metadata']['name']}"
+    """The name of an object's file, without its ending: no other's, and none that a file may not have.
+
+    An object's name may be as long as a file's, and have dots in it, `x.patch` too.
+    """
+    stem = f"{item['kind'].lower()}-{item['metadata']['name']}".replace(".", "_")
+    if len(stem) <= _LONGEST_STEM:
+        return stem
+    digest = hashlib.sha256(stem.encode()).hexdigest()[:8]
+    return f"{stem[: _LONGEST_STEM - len(digest) - 1]}_{digest}"
 
 
 def is_core(item: Object) -> bool:
