@@ -59,6 +59,12 @@ class _Failure(Record):
 
 _Explained = tuple[Position, str]
 
+_LONGEST_KEY = 1024
+"""Characters before a key's colon, all on one line: https://yaml.org/spec/1.2.2/#742-flow-mappings."""
+
+_LONGEST_SHOWN = 60
+"""Characters of the user's text in a message."""
+
 _NO_BLANK_AFTER_COLON = re.compile(r"\s*(?:- +)*(?P<key>[A-Za-z_][\w./-]*):(?P<value>[^\s:/][^:]*)$")
 """`name:foo`, but no address (`http://...`)."""
 
@@ -77,6 +83,19 @@ def explain(error: yaml.MarkedYAMLError, text: str, file: str) -> Problem:
 
 def _position(mark: yaml.Mark | None) -> Position:
     return Position(mark.line + 1, mark.column + 1) if mark else Position(1, 1)
+
+
+def _long_key(failure: _Failure, since: int) -> _Explained | None:
+    """A key that begins after so many characters of the line and has its colon too late; None where it is no such."""
+    key = failure.before[since:].lstrip()
+    if failure.character != ":" or len(key) <= _LONGEST_KEY or re.search(r":\s", key):
+        return None
+    message = f"the key has {len(key):,} characters, more than the {_LONGEST_KEY:,} that YAML allows; shorten it"
+    return Position(failure.at.line, failure.at.column - len(key)), message
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 3]}..."
 
 
 def _character(failure: _Failure) -> _Explained:
@@ -102,6 +121,10 @@ def _open_mapping(failure: _Failure) -> _Explained:
 
 
 def _open_bracket(failure: _Failure, kind: str, closing: str) -> _Explained:
+    key_at_most = len(failure.before) - _LONGEST_KEY
+    long = _long_key(failure, 1 + max(failure.before.rfind(mark, 0, max(key_at_most, 0)) for mark in "{[,"))
+    if long:
+        return long
     if failure.at.line > failure.since.line:
         return failure.since, f"the {kind} is not closed: , or {closing} is missing before line {failure.at.line}"
     return failure.at, f"expected , or {closing} here, in the {kind} that begins at column {failure.since.column}"
@@ -111,7 +134,12 @@ def _no_value_here(failure: _Failure) -> _Explained:
     """A colon where no key can be."""
     if re.search(r":\s", failure.before) or failure.before.lstrip().startswith("---"):
         return failure.at, 'text with ": " in it needs quotes; a mapping begins on a line of its own'
+    long = _long_key(failure, len(failure.line) - len(failure.line.lstrip(" -")))
+    if long:
+        return long
     number, above = failure.above()
+    if not above:
+        return failure.at, "a key cannot stand before this colon; text with a colon in it needs quotes"
     found = _NO_BLANK_AFTER_COLON.match(above)
     if found:
         return _blank_missing(number, found)
@@ -119,21 +147,24 @@ def _no_value_here(failure: _Failure) -> _Explained:
         start = len(failure.line) - len(failure.line.lstrip()) + 1
         message = f"a key cannot stand here: line {number} is less indented and has its value already"
         return Position(failure.at.line, start), message
-    return Position(number, len(above.rstrip()) + 1), f"a colon is missing after {above.strip()}"
+    return Position(number, len(above.rstrip()) + 1), f"a colon is missing after {_cut(above.strip())}"
 
 
 def _no_colon(failure: _Failure) -> _Explained:
     """A line in a mapping that is no key: libyaml stops behind it, and remembers where it began."""
     number = failure.since.line
+    long = _long_key(failure, failure.since.column - 1) if failure.at.line == number else None
+    if long:
+        return long
     line = failure.lines[number - 1]
     found = _NO_BLANK_AFTER_COLON.match(line)
     if found:
         return _blank_missing(number, found)
-    return Position(number, len(line.rstrip()) + 1), f"a colon is missing after {line.strip()}"
+    return Position(number, len(line.rstrip()) + 1), f"a colon is missing after {_cut(line.strip())}"
 
 
 def _blank_missing(number: int, found: re.Match[str]) -> _Explained:
-    message = f"a blank is missing after the colon: {found['key']}: {found['value'].strip()}"
+    message = f"a blank is missing after the colon: {_cut(found['key'])}: {_cut(found['value'].strip())}"
     return Position(number, found.end("key") + 2), message
 
 
