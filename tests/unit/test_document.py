@@ -156,6 +156,7 @@ def test_bytes(raw: bytes, problem: str) -> None:
         "long keys": "a: &a {" + "x" * 1000 + ": 1}\n" + "".join(f"b{i}: *a\n" for i in range(50_000)),
         "directives": "%TAG ! x\n" * (MAX_BYTES // 9),
         "documents": "---\n" * (MAX_BYTES // 4),
+        "one key": "a: 1\n" * (MAX_SIZE - 1),
         "problems": "{1: 1, 1: 1}: .inf\n" * 20_000,
         "one digit after the other": "a: " + "9" * MAX_BYTES,
         "control characters": "\x00\n" * (MAX_BYTES // 2),

@@ -91,6 +91,15 @@ FILLED = {
     "a path with what says nothing": (Clean("//a/./b//"), "/a/b"),
     "a path that goes up": (Clean("/../a/../b"), "/b"),
     "repeat": (Repeat(v("four"), Text(("h", Bound("i", "integer")))), "h0,h1,h2,h3"),
+    "repeat inside": (
+        Repeat(2, Named("n", "", Text((Bound("i", "integer"), v("four"), Text(("-", Bound("i", "integer"))))))),
+        "04-0,14-1",
+    ),
+    "repeat by more than its index": (Repeat(2, Text((Sum((Bound("i", "integer"), 1)), "x"))), "1x,2x"),
+    "repeat in a repeat": (
+        Repeat(2, Text((Repeat(2, Text((Bound("i", "integer"), Bound("j", "integer"))), "j"),))),
+        "00,01,10,11",
+    ),
     "repeat none": (Repeat(v("zero"), "h"), ""),
     "default not needed": (Default(v("word"), "else"), "Größe"),
     "default for an empty text": (Default(v("empty"), "else"), "else"),

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from tfgen import data_path
 from tfgen.job import defaults
 from tfgen.job.sources import Source
 from tfgen.problems import Position, Problem, in_order
@@ -20,11 +21,18 @@ from tfgen.rules import ACROSS, RULES
 from tfgen.rules.rule import Rule
 from tfgen.rules.view import View, views
 from tfgen.schema import validate as schema
-from tfgen.text.document import Document, Parsed, decode, parse
+from tfgen.text.document import MAX_SIZE, Document, Parsed, Place, decode, parse
 from tfgen.words import in_environments
 
 MOST: Final = 100
 """Findings of one rule in one document: more help nobody, and a file may be made to have a million."""
+
+
+_ANY_JOB: Final = 100
+"""Values that a job costs whatever it says."""
+
+_MOST_ENVIRONMENTS: Final = 50
+"""More are refused by the schema, and not looked at."""
 
 
 class Checked(Record):
@@ -67,9 +75,14 @@ def check_all(sources: Iterable[Source]) -> Checked:
         problems += parsed.problems
         # What the parser refused reads as something else: what the schema says of that is no news.
         refused = {(problem.file, problem.position) for problem in parsed.problems}
+        size = 0
         for read in parsed.documents:
             document = defaults.under(read, team.defaults) if team.defaults else read
             documents.append(document)
+            size += _size(document)
+            if size > MAX_SIZE:
+                problems.append(_too_large(document))
+                break
             found = schema.check_alone(document) if team.problems else schema.check(document)
             problems += (problem for problem in found if (problem.file, problem.position) not in refused)
             if not found and not team.problems:
@@ -78,6 +91,26 @@ def check_all(sources: Iterable[Source]) -> Checked:
     problems += _across_problems(accepted)
     problems += (problem for team in teams.values() for problem in team.problems)
     return Checked(tuple(documents), in_order(problems), sources)
+
+
+def _size(document: Document) -> int:
+    """What the check of a document costs, in values: those of a job are looked at again in each environment."""
+    environments = data_path.at(document.data, ("spec", "environments"))
+    forms = 1 + (len(environments) if isinstance(environments, dict) else 0)
+    under = _values(document.under.root) if document.under else 0
+    return (_ANY_JOB + _values(document.root) + under) * (forms if forms <= _MOST_ENVIRONMENTS + 1 else 1)
+
+
+def _values(place: Place) -> int:
+    return 1 + sum(_values(inner) for _, inner in place.children.values())
+
+
+def _too_large(document: Document) -> Problem:
+    message = (
+        f"with this document the file has more than {MAX_SIZE:,} values, those of a job counted again for each of "
+        "its environments; split the file or the job"
+    )
+    return Problem(document.file, document.value(()), message, "yaml-size")
 
 
 class _Team(Record):

@@ -174,8 +174,36 @@ def cleaned(path: str) -> str:
 
 
 def _evaluate_repeat(node: Repeat, scope: Scope) -> str:
-    count = int(evaluate(node.count, scope))
-    return ",".join(evaluate(node.body, scope.binding({node.index: i})) for i in range(count))
+    """All that does not depend on the index is evaluated once: there may be ten thousand hosts."""
+    indexes = range(int(evaluate(node.count, scope)))
+    others = {name: bound for name, bound in scope.bound.items() if name != node.index}
+    try:
+        around = _texts_around(node.index, node.body, Scope(scope.values, scope.release, scope.chart, others))
+    except KeyError:  # the body does more with its index than to write it
+        return ",".join(evaluate(node.body, scope.binding({node.index: i})) for i in indexes)
+    return ",".join(str(i).join(around) for i in indexes)
+
+
+def _texts_around(name: str, node: Node, scope: Scope) -> list[str]:
+    """What an expression comes to, cut where it writes a bound name.
+
+    Raises:
+        KeyError: it depends on the name, which the scope does not have, in another way.
+    """
+    match node:
+        case Bound(name=bound, path="") if bound == name:
+            return ["", ""]
+        case Named(node=inner):
+            return _texts_around(name, inner, scope)
+        case Text(parts=parts):
+            texts = [""]
+            for part in parts:
+                first, *others = _texts_around(name, part, scope)
+                texts[-1] += first
+                texts += others
+            return texts
+    value = evaluate(node, scope)
+    return ["" if value is ABSENT else str(value)]
 
 
 def _evaluate_joined(node: JoinEach, scope: Scope) -> str:

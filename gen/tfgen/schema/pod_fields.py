@@ -42,6 +42,10 @@ _ANY: Final = "any"
 _QUANTITY: Final = "quantity"
 
 
+_MOST_UNKNOWN: Final = 100
+"""Unknown fields of one mapping that are said: more help nobody, and the search for each one's nearest takes time."""
+
+
 class Misfit(NamedTuple):
     """What is not as Kubernetes has it.
 
@@ -100,23 +104,24 @@ def misfits(path: Path, value: Any, kind: str, text: Text) -> Iterator[Misfit]:
 
 def _record(path: Path, value: Mapping[str, Any], kind: str, text: Text) -> Iterator[Misfit]:
     fields = types()[kind] if value else {}  # most affinities are empty, and the table need not be read
+    unknown = 0
     for key, inner in value.items():
         here = (*path, key)
         if key in fields:
             yield from misfits(here, inner, fields[key], text)
         elif not key.startswith("$"):
-            near = misspelt(key, fields)
-            unknown = f"unknown field {shown(key)} in {path_name(path)}"
+            near = _misspelt(key, kind)
+            unknown += near is None
+            message = f"unknown field {shown(key)} in {path_name(path)}" if unknown <= _MOST_UNKNOWN or near else ""
             if near:
-                yield Misfit(here, "misspelt", unknown + meant(near))
-            else:
-                yield Misfit(here, "unknown", f"{unknown} (Kubernetes' {kind}){meant(nearest(key, fields))}")
+                yield Misfit(here, "misspelt", message + meant(near))
+            elif message:
+                yield Misfit(here, "unknown", f"{message} (Kubernetes' {kind}){meant(nearest(key, fields))}")
 
 
 def is_misspelt(name: str, kind: str) -> bool:
     """Whether a type has no such field, and one that was surely meant."""
-    fields = types()[kind]
-    return name not in fields and misspelt(name, fields) is not None
+    return name not in types()[kind] and _misspelt(name, kind) is not None
 
 
 def misspelt(name: str, known: Collection[str]) -> str | None:
@@ -127,7 +132,14 @@ def misspelt(name: str, known: Collection[str]) -> str | None:
     return next((field for field in known if _is_slip(name.lower(), field.lower())), None)
 
 
+@functools.lru_cache(maxsize=1 << 16)  # a name is asked about for each role, rule and environment
+def _misspelt(name: str, kind: str) -> str | None:
+    return misspelt(name, types()[kind])
+
+
 def _is_slip(name: str, field: str) -> bool:
+    if abs(len(name) - len(field)) > 1:
+        return False
     short, long = sorted((name, field), key=len)
     same = next((i for i, (a, b) in enumerate(zip(short, long, strict=False)) if a != b), len(short))
     a, b = short[same:], long[same:]

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 MAX_BYTES = 1 << 20
 """A job file has some kilobytes."""
 
-MAX_SIZE = 100_000
+MAX_SIZE = 50_000
 """Values in a file, those that an alias stands for counted each time."""
 
 _TEXT_UNIT = 100
@@ -403,7 +403,8 @@ class _Builder:
             self._report(event, _uncarried_message(found[0]), "yaml-character")
 
     def _report(self, event: yaml.Event, message: str, rule: str) -> None:
-        self.problems.append(Problem(self._file, _position(event), message, rule))
+        if len(self.problems) < MAX_PROBLEMS:
+            self.problems.append(Problem(self._file, _position(event), message, rule))
 
 
 def _text(event: yaml.ScalarEvent) -> Place:
