@@ -30,8 +30,9 @@ def _run(args: Namespace) -> int:
     if document is None:
         return PROBLEMS
     file = Path(document.file)
-    done = rerun(read_text(file), document, args.env, resume=args.resume)
-    replace_text(file, done.text)
+    text = read_text(file)
+    done = rerun(text, document, args.env, resume=args.resume)
+    replace_text(file, text, done.text)
     runs = [{"environment": run.environment, "before": run.before, "after": run.after} for run in done.raised]
     report(args, [*not_fresh(document, args.env)] if args.fresh else [], written={"runs": runs})
     if args.format == "text":

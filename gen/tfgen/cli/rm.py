@@ -39,7 +39,8 @@ def _retire(args: Namespace) -> int:
     file = Path(document.file)
     is_new = environments_of(document)[args.env].get("enabled", True)
     if is_new:
-        replace_text(file, with_values(read_text(file), document, {place: {"enabled": False}}))
+        text = read_text(file)
+        replace_text(file, text, with_values(text, document, {place: {"enabled": False}}))
     if args.format == "json":
         print_json({"retired": args.env, "changed": is_new})
     elif is_new:

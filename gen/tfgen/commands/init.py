@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Final
 
 from tfgen import __version__
-from tfgen.errors import TfgenError, UsageError
+from tfgen.errors import UsageError
 from tfgen.job import defaults
 from tfgen.schema import file as schema_file
+from tfgen.tree.output_folder import OutputFolder
 
 SCHEMA_FILE: Final = "job.schema.json"
 """Beside job.yaml, so that editors check and complete it offline, by the schema of this very tfgen."""
@@ -182,20 +183,19 @@ def _check_name(name: str) -> None:
 
 
 def write_new(folder: Path, files: Mapping[str, str]) -> tuple[Path, ...]:
-    """Write files that are not there yet, and give their paths.
+    """Write files that are not there yet, all or none, and give their paths.
 
     Raises:
-        TfgenError: one is there already (then none is written), or the disk fails.
+        UsageError: one is there already, or a link or a file is where a folder of theirs is to be.
+        TfgenError: the disk fails.
     """
-    paths = {folder / name: text for name, text in files.items()}
-    if there := [str(path) for path in paths if path.exists()]:
-        raise UsageError(f"{', '.join(there)}: there already; tfgen init writes over nothing")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for path, text in paths.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("x", encoding="utf-8", newline="\n") as file:
-                file.write(text)
-    except OSError as error:
-        raise TfgenError(f"{error.filename}: {error.strerror}") from error
-    return tuple(paths)
+    with OutputFolder(folder, create=True) as output:
+        on_disk = output.survey(files)
+        if there := [str(folder / path) for path in files if on_disk[path].digest is not None]:
+            raise UsageError(f"{', '.join(there)}: there already; tfgen init writes over nothing")
+        if obstacles := sorted({obstacle for found in on_disk.values() if (obstacle := found.obstacle)}):
+            raise UsageError("\n".join(f"{folder}/{obstacle}" for obstacle in obstacles))
+        output.stage(files)
+        output.replace(dict.fromkeys(files))
+        output.sync_folders(files.keys())
+    return tuple(folder / path for path in files)

@@ -17,10 +17,10 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from tfgen.data_path import Path
 from tfgen.errors import TfgenError
 from tfgen.problems import has_errors
-from tfgen.real_path import real_path
 from tfgen.text.document import Document, parse
 from tfgen.text.yaml_node import Entry, Node, nodes
 from tfgen.text.yaml_text import scalar
+from tfgen.tree.disk_file import read_file, replace_file
 from tfgen.words import path_name, shown
 
 Value: TypeAlias = str | bool
@@ -36,29 +36,14 @@ def read_text(path: FilePath) -> str:
     """A file's text, with the line ends and the byte order mark that it has.
 
     Raises:
-        TfgenError: the disk fails.
+        TfgenError: it is no regular file, or the disk fails.
     """
-    try:
-        return path.read_bytes().decode("utf-8")
-    except OSError as error:
-        raise TfgenError(f"{path}: {error.strerror}") from error
+    return read_file(path).decode("utf-8")
 
 
-def replace_text(path: FilePath, text: str) -> None:
-    """Put a new text in a file's place, whole or not at all. A link stays one, and what it leads to has the text.
-
-    Raises:
-        TfgenError: the disk fails.
-    """
-    target = real_path(path)
-    new = target.with_name(f".{target.name}.tfgen")
-    try:
-        new.write_text(text, encoding="utf-8", newline="")
-        new.chmod(target.stat().st_mode)
-        new.replace(target)
-    except OSError as error:
-        new.unlink(missing_ok=True)
-        raise TfgenError(f"{path}: {error.strerror}") from error
+def replace_text(path: FilePath, before: str, after: str) -> None:
+    """Put a new text in the place of a file's text. Raises as `disk_file.replace_file` does."""
+    replace_file(path, before.encode(), after.encode())
 
 
 def with_values(text: str, document: Document, changes: Changes) -> str:

@@ -7,19 +7,15 @@ Paths are walked one folder at a time by file descriptor with O_NOFOLLOW, so a s
 error even if it is put there while tfgen runs, and nothing outside the folder is ever reached. Every OSError comes
 out as a TfgenError that names the path.
 
-A file is replaced by a temporary file beside it, synced and renamed, so it is the old or the new one, whole, at any
-moment. All of a batch's temporary files are there before the first one is renamed: a full disk is met while every
-old file still stands.
+A file is replaced as `disk_file` does it. All of a batch's temporary files are there before the first one is renamed:
+a full disk is met while every old file still stands.
 """
 
 from __future__ import annotations
 
 import errno
 import fcntl
-import hashlib
 import os
-import re
-import stat
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -30,15 +26,21 @@ from typing import Self
 
 from tfgen.errors import TfgenError
 from tfgen.record import Record
-from tfgen.tree.file_tree import RESERVED_PREFIX, ancestors
+from tfgen.tree.disk_file import (
+    BlockedPathError,
+    digest_on_disk,
+    errors_at,
+    expect,
+    is_temporary,
+    kind_of,
+    open_file,
+    open_folder,
+    write_temporary,
+)
+from tfgen.tree.file_tree import ancestors
 
-_OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
-_OPEN_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK  # a FIFO put there meanwhile must not make tfgen wait
-_MAKE_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 _FILE_MODE = 0o644
 _FOLDER_MODE = 0o755
-_TEMPORARY = re.compile(rf"{re.escape(RESERVED_PREFIX)}-[0-9a-f]{{16}}\.tmp")
-_CHUNK = 1 << 18
 
 SYNC_EACH_UP_TO = 1_000
 """Files in a batch that are synced one by one; more are synced by one sync of the whole machine.
@@ -55,10 +57,6 @@ class Found(Record):
     obstacle: str | None = None
 
 
-class BlockedPathError(TfgenError):
-    """Something in the way that tfgen neither follows nor replaces: a link, a folder for a file, or the reverse."""
-
-
 class OutputFolder:
     """A folder that need not exist yet. Use it as a context manager, which holds it open.
 
@@ -72,10 +70,11 @@ class OutputFolder:
         self._create = create
         self._root: int | None = None
         self._made: list[str] = []
-        self._staged: set[str] = set()
+        self._staged: dict[str, str] = {}
+        """Path -> its temporary file, beside it."""
 
     def __enter__(self) -> Self:
-        with _errors_at(self.path):
+        with errors_at(self.path):
             if self._create:
                 self.path.mkdir(parents=True, exist_ok=True)
             with suppress(FileNotFoundError):
@@ -108,10 +107,19 @@ class OutputFolder:
     def names(self, folder: str) -> list[str]:
         """The names in a folder, sorted; none where there is no such folder."""
         try:
-            with self._folder(folder) as descriptor, _errors_at(folder), os.scandir(descriptor) as entries:
+            with self._folder(folder) as descriptor, errors_at(folder), os.scandir(descriptor) as entries:
                 return sorted(entry.name for entry in entries)
         except FileNotFoundError:
             return []
+
+    def temporary_files(self, folder: str) -> list[str]:
+        """The paths of tfgen's temporary files in a folder, sorted: those of a render that was killed."""
+        try:
+            with self._folder(folder) as descriptor, errors_at(folder), os.scandir(descriptor) as entries:
+                names = [e.name for e in entries if is_temporary(e.name) and e.is_file(follow_symlinks=False)]
+        except (FileNotFoundError, BlockedPathError):
+            return []
+        return sorted(_joined(folder, name) for name in names)
 
     def read_text(self, path: str, limit: int = -1) -> str:
         """A file's text, at most `limit` characters of it, with U+FFFD for what is not UTF-8.
@@ -119,8 +127,8 @@ class OutputFolder:
         Raises TfgenError if there is no such file.
         """
         parent, name = _split(path)
-        with _errors_at(path), self._folder(parent) as folder:
-            descriptor = _open_file(folder, name, path)
+        with errors_at(path), self._folder(parent) as folder:
+            descriptor = open_file(folder, name, path)
             with os.fdopen(descriptor, encoding="utf-8", errors="replace", newline="") as file:
                 return file.read(limit)
 
@@ -131,11 +139,11 @@ class OutputFolder:
         sync_each = len(texts) <= SYNC_EACH_UP_TO
         with self._undone_on_error():
             for parent, entries in _by_folder(texts):
-                with _errors_at(parent or self.path), self._folder(parent, make=True) as folder:
-                    for name, path in entries:
-                        self._staged.add(path)
-                        with _errors_at(path):
-                            _write(folder, _temporary(name), texts[path].encode(), sync=sync_each)
+                with errors_at(parent or self.path), self._folder(parent, make=True) as folder:
+                    for _, path in entries:
+                        with errors_at(path):
+                            temporary = write_temporary(folder, texts[path].encode(), _FILE_MODE, sync=sync_each)
+                        self._staged[path] = _joined(parent, temporary)
             if not sync_each:
                 os.sync()
 
@@ -150,9 +158,9 @@ class OutputFolder:
         """
         with self._undone_on_error():
             for parent, entries in _by_folder(paths):
-                with _errors_at(parent or self.path), self._folder(parent) as folder:
+                with errors_at(parent or self.path), self._folder(parent) as folder:
                     for name, path in entries:
-                        _expect(folder, name, path, paths[path])
+                        expect(folder, name, path, paths[path])
                         self._put(folder, name, path)
 
     def overwrite(self, texts: Mapping[str, str]) -> None:
@@ -160,7 +168,7 @@ class OutputFolder:
         self.stage(texts)
         with self._undone_on_error():
             for parent, entries in _by_folder(texts):
-                with _errors_at(parent or self.path), self._folder(parent) as folder:
+                with errors_at(parent or self.path), self._folder(parent) as folder:
                     for name, path in entries:
                         self._put(folder, name, path)
         self.sync_folders(texts)
@@ -168,10 +176,10 @@ class OutputFolder:
     def remove(self, paths: Mapping[str, str | None]) -> None:
         """Removes files, each only if it still has its digest; raises as `replace` does."""
         for parent, entries in _by_folder(paths):
-            with _errors_at(parent or self.path), self._folder(parent) as folder:
+            with errors_at(parent or self.path), self._folder(parent) as folder:
                 for name, path in entries:
-                    _expect(folder, name, path, paths[path])
-                    with _errors_at(path):
+                    expect(folder, name, path, paths[path])
+                    with errors_at(path):
                         os.unlink(name, dir_fd=folder)
 
     def discard(self, paths: Iterable[str]) -> None:
@@ -179,7 +187,7 @@ class OutputFolder:
         for parent, entries in _by_folder(paths):
             with suppress(FileNotFoundError, BlockedPathError), self._folder(parent) as folder:
                 for name, path in entries:
-                    with _errors_at(path), suppress(FileNotFoundError):
+                    with errors_at(path), suppress(FileNotFoundError):
                         os.unlink(name, dir_fd=folder)
 
     def prune(self, paths: Iterable[str]) -> None:
@@ -210,7 +218,7 @@ class OutputFolder:
             TfgenError: Another process had the lock for all of `wait_s` seconds.
         """
         descriptor = None
-        with suppress(FileNotFoundError), _errors_at(folder, but=FileNotFoundError):
+        with suppress(FileNotFoundError), errors_at(folder, but=FileNotFoundError):
             descriptor = self._descend(folder, make=not shared)
         self._made.clear()  # the folder stays: another process may be waiting for its lock
         if descriptor is None:
@@ -230,9 +238,9 @@ class OutputFolder:
             os.close(descriptor)
 
     def _put(self, folder: int, name: str, path: str) -> None:
-        with _errors_at(path):
-            os.replace(_temporary(name), name, src_dir_fd=folder, dst_dir_fd=folder)
-        self._staged.discard(path)
+        with errors_at(path):
+            os.replace(_split(self._staged[path])[1], name, src_dir_fd=folder, dst_dir_fd=folder)
+        del self._staged[path]
 
     @contextmanager
     def _undone_on_error(self) -> Iterator[None]:
@@ -241,7 +249,7 @@ class OutputFolder:
             yield
         except BaseException:
             with suppress(TfgenError):
-                self.discard(map(temporary_path, self._staged))
+                self.discard(self._staged.values())
             self._staged.clear()
             for path in reversed(self._made):
                 self._remove_empty(path)
@@ -257,7 +265,7 @@ class OutputFolder:
     @contextmanager
     def _folder(self, path: str, *, make: bool = False) -> Iterator[int]:
         """The folder's descriptor. Raises FileNotFoundError, BlockedPathError, TfgenError."""
-        with _errors_at(path or self.path, but=FileNotFoundError):
+        with errors_at(path or self.path, but=FileNotFoundError):
             descriptor = self._descend(path, make=make)
         try:
             yield descriptor
@@ -281,33 +289,22 @@ class OutputFolder:
 
     def _open_child(self, parent: int, name: str, path: str, *, make: bool) -> int:
         try:
-            return os.open(name, _OPEN_FOLDER, dir_fd=parent)
+            return open_folder(name, within=parent)
         except FileNotFoundError:
             if not make:
                 raise
             os.mkdir(name, _FOLDER_MODE, dir_fd=parent)
             self._made.append(path)
-            return os.open(name, _OPEN_FOLDER, dir_fd=parent)
+            return open_folder(name, within=parent)
         except OSError as error:
             if error.errno not in (errno.ELOOP, errno.ENOTDIR):
                 raise
-            kind = _kind(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode)
+            kind = kind_of(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode)
             raise BlockedPathError(f"{path} is {kind}, where tfgen needs a folder") from error
 
 
-def is_temporary(name: str) -> bool:
-    """Whether a file of this name is one of tfgen's temporary files."""
-    return _TEMPORARY.fullmatch(name) is not None
-
-
-def temporary_path(path: str) -> str:
-    """Where the next text of `path` is staged: always the same, so the next run knows what a killed one left."""
-    parent, name = _split(path)
-    return f"{parent}/{_temporary(name)}" if parent else _temporary(name)
-
-
-def _temporary(name: str) -> str:
-    return f"{RESERVED_PREFIX}-{hashlib.sha256(name.encode()).hexdigest()[:16]}.tmp"
+def _joined(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder else name
 
 
 def _split(path: str) -> tuple[str, str]:
@@ -322,83 +319,21 @@ def _by_folder(paths: Iterable[str]) -> Iterator[tuple[str, list[tuple[str, str]
         yield parent, [(name, path) for _, name, path in group]
 
 
-@contextmanager
-def _errors_at(path: Path | str, *, but: type[OSError] | tuple[()] = ()) -> Iterator[None]:
-    """Turns an OSError into a TfgenError that names the path; `but` lets one kind through."""
-    try:
-        yield
-    except but:
-        raise
-    except OSError as error:
-        raise TfgenError(f"{path}: {error.strerror or error}") from error
-
-
 def _found(folder: int, name: str, path: str) -> Found:
-    with _errors_at(path):
+    with errors_at(path):
         try:
-            return Found(digest=_digest(folder, name, path))
+            return Found(digest=digest_on_disk(folder, name, path))
         except BlockedPathError as error:
             return Found(obstacle=str(error))
 
 
-def _digest(folder: int, name: str, path: str) -> str | None:
-    """SHA-256 of a file, None for no file. Raises BlockedPathError for anything else that is there."""
-    try:
-        descriptor = _open_file(folder, name, path)
-    except FileNotFoundError:
-        return None
-    try:
-        digest = hashlib.sha256()
-        while chunk := os.read(descriptor, _CHUNK):
-            digest.update(chunk)
-        return digest.hexdigest()
-    finally:
-        os.close(descriptor)
-
-
-def _open_file(folder: int, name: str, path: str) -> int:
-    mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
-    if not stat.S_ISREG(mode):
-        raise BlockedPathError(f"{path} is {_kind(mode)}, where tfgen needs a file")
-    return os.open(name, _OPEN_FILE, dir_fd=folder)
-
-
-def _kind(mode: int) -> str:
-    if stat.S_ISLNK(mode):
-        return "a symbolic link"
-    if stat.S_ISDIR(mode):
-        return "a folder"
-    return "a file" if stat.S_ISREG(mode) else "a device, pipe or socket"
-
-
-def _expect(folder: int, name: str, path: str, digest: str | None) -> None:
-    with _errors_at(path):
-        if _digest(folder, name, path) != digest:
-            raise TfgenError(f"{path}: was changed while tfgen ran, and is left as it is; run this again")
-
-
-def _write(folder: int, name: str, data: bytes, *, sync: bool) -> None:
-    with suppress(FileNotFoundError):
-        os.unlink(name, dir_fd=folder)
-    descriptor = os.open(name, _MAKE_FILE, _FILE_MODE, dir_fd=folder)
-    try:
-        os.fchmod(descriptor, _FILE_MODE)  # past the umask
-        rest = memoryview(data)
-        while rest:
-            rest = rest[os.write(descriptor, rest) :]
-        if sync:
-            os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def _fsync(descriptor: int, path: Path | str) -> None:
-    with _errors_at(path):
+    with errors_at(path):
         os.fsync(descriptor)
 
 
 def _try_lock(descriptor: int, path: str, kind: int) -> bool:
-    with _errors_at(path):
+    with errors_at(path):
         try:
             fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
         except BlockingIOError:

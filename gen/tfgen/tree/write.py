@@ -19,7 +19,7 @@ from tfgen import __version__
 from tfgen.errors import TfgenError
 from tfgen.tree.file_tree import FileTree, path_fault
 from tfgen.tree.ledger import LEDGER_FOLDER, Ledger, job_of, ledger_path, parse_ledger
-from tfgen.tree.output_folder import OutputFolder, is_temporary, temporary_path
+from tfgen.tree.output_folder import OutputFolder
 from tfgen.tree.plan import Action, ConflictsError, JobPlan, Plan, Surroundings, plan_job
 from tfgen.tree.rendering import Rendering
 
@@ -155,10 +155,10 @@ def _final(renderings: tuple[Rendering, ...], ledgers: Mapping[str, Ledger]) -> 
 
 
 def _leftovers(folder: OutputFolder, jobs: Iterable[JobPlan]) -> tuple[str, ...]:
-    """Where a killed run may have left temporary files: beside ledgers, and beside what its intents name."""
-    ledgers = [f"{LEDGER_FOLDER}/{name}" for name in folder.names(LEDGER_FOLDER) if is_temporary(name)]
+    """The temporary files of a killed run: beside ledgers, and beside what its intents name."""
     unfinished = (job.before for job in jobs if job.before and job.before.unfinished is not None)
-    return (*ledgers, *(temporary_path(path) for before in unfinished for path in sorted(before.files)))
+    folders = {LEDGER_FOLDER, *(path.rpartition("/")[0] for before in unfinished for path in before.files)}
+    return tuple(path for name in sorted(folders) for path in folder.temporary_files(name))
 
 
 def _write(folder: OutputFolder, plan: Plan) -> None:
