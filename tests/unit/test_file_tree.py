@@ -1,16 +1,13 @@
-"""FileTree and the ledger's text: pure values, no disk."""
+"""FileTree: a pure value, no disk."""
 
 from __future__ import annotations
 
 import pytest
 
-from tfgen.errors import TfgenError
 from tfgen.tree.file_tree import FileTree, FileTreeError, digest_of
-from tfgen.tree.ledger import Ledger, parse_ledger
 
-# printf 'a\n' | sha256sum, printf 'b\n' | sha256sum
+# printf 'a\n' | sha256sum
 SHA_A = "87428fc522803d31065e7bce3cf03fe475096631e5e07bbd7a0fde60c4cf25c7"
-SHA_B = "0263829989b6fd954f72baaf2fc64bc2e2f01d692d4de72986ea808f6e99813f"
 
 
 @pytest.mark.parametrize(
@@ -94,57 +91,5 @@ def test_combining_holds_the_whole_to_the_same_rules() -> None:
         FileTree.combine({"x": FileTree({"a": ""}), "y": FileTree({"a/b": ""})})
 
 
-LEDGER = Ledger("0.1.0", "9b74", {"b/é.yaml": SHA_B, "a.yaml": SHA_A})
-LEDGER_TEXT = f"""\
-{{
-  "files": {{
-    "a.yaml": "{SHA_A}",
-    "b/é.yaml": "{SHA_B}"
-  }},
-  "input": "9b74",
-  "tool": "0.1.0",
-  "version": 1
-}}
-"""
-
-
 def test_digest_is_sha_256_of_the_bytes() -> None:
     assert digest_of("a\n") == SHA_A
-
-
-def test_the_text_of_a_ledger_and_back() -> None:
-    assert LEDGER.to_text() == LEDGER_TEXT
-    assert parse_ledger("x", LEDGER_TEXT) == LEDGER
-
-
-def test_an_unfinished_ledger_and_back() -> None:
-    unfinished = Ledger("0.1.0", "", {"a.yaml": SHA_A}, {"a.yaml": SHA_B, "old.yaml": SHA_B})
-    assert parse_ledger("x", unfinished.to_text()) == unfinished
-    assert unfinished.paths() == {"a.yaml", "old.yaml"}
-    assert unfinished.wrote("a.yaml", SHA_A)
-    assert unfinished.wrote("a.yaml", SHA_B)
-    assert not unfinished.wrote("old.yaml", SHA_A)
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("", "not JSON"),
-        ("<<<<<<< HEAD\n" + LEDGER_TEXT, "not JSON"),
-        ("[" * 100_000, "not JSON"),
-        ("[]", "not a ledger of version 1"),
-        (LEDGER_TEXT.replace('"version": 1', '"version": 2'), "not a ledger of version 1"),
-        (LEDGER_TEXT.replace('"tool"', '"tools"'), "its keys are files, input, tools, version"),
-        (LEDGER_TEXT.replace('"0.1.0"', "1"), "defaults, input, source and tool are not all text"),
-        (LEDGER_TEXT.replace("a.yaml", "../a.yaml"), "the segment '..' is not a name"),
-        (LEDGER_TEXT.replace("a.yaml", ".git/config"), "'.git' is reserved"),
-        (LEDGER_TEXT.replace(SHA_A, SHA_A.upper()), "no SHA-256 for 'a.yaml'"),
-        (LEDGER_TEXT.replace('"version"', '"unfinished": [],\n"version"'), "unfinished does not map"),
-    ],
-)
-def test_what_is_no_ledger_is_refused_with_its_path_and_the_way_out(text: str, said: str) -> None:
-    with pytest.raises(TfgenError) as error:
-        parse_ledger(".tfgen/dist-mnist.json", text)
-    assert str(error.value).startswith(".tfgen/dist-mnist.json: ")
-    assert said in str(error.value)
-    assert "restore it from git, or remove it" in str(error.value)

@@ -23,10 +23,10 @@ from tfgen.graph.built import plain_objects
 from tfgen.job.facts import environments_of
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object
+from tfgen.places import OVERLAYS
 from tfgen.problems import Position, Problem, in_order
 from tfgen.record import Record
 from tfgen.targets.kustomize.build import built, is_built
-from tfgen.targets.kustomize.overlays import FOLDER
 from tfgen.targets.render import input_digest
 from tfgen.text.document import Document
 from tfgen.tree.ledger import Ledger, ledger_path, parse_ledger
@@ -61,7 +61,7 @@ def rerendered(pairs: Sequence[Pair], plan: Plan, revision: str, *, is_written: 
         TfgenError: git or the disk fails.
     """
     jobs = {job.rendering.job: job for job in plan.jobs}
-    touched = {path.partition("/")[0] for path in git.changed(plan.out / FOLDER, revision)}
+    touched = {path.partition("/")[0] for path in git.changed(plan.out / OVERLAYS, revision)}
     problems: list[Problem] = []
     notes: list[str] = []
     for pair in pairs:
@@ -96,7 +96,7 @@ def _is_as_rendered(job: JobPlan) -> bool:
 
 
 def _changes_overlays(job: JobPlan) -> bool:
-    below = f"{FOLDER}/{job.rendering.job}/"
+    below = f"{OVERLAYS}/{job.rendering.job}/"
     return any(change.path.startswith(below) and change.action is not Action.KEEP for change in job.changes)
 
 
@@ -104,7 +104,7 @@ def _changes_overlays(job: JobPlan) -> bool:
 
 
 def _below(files: _Files, name: str) -> dict[str, str]:
-    folder = f"{FOLDER}/{name}/"
+    folder = f"{OVERLAYS}/{name}/"
     return {path.removeprefix(folder): text for path, text in files.items() if path.startswith(folder)}
 
 
@@ -114,14 +114,14 @@ def _committed(out: Path, name: str, revision: str) -> tuple[_Files, Ledger] | N
     ledger = git.committed(path, revision)
     if ledger is None:
         return None
-    files = git.committed_below(out / FOLDER / name, revision)
+    files = git.committed_below(out / OVERLAYS / name, revision)
     texts = {path: content.decode("utf-8", errors="replace") for path, content in files.items()}
-    return texts, parse_ledger(ledger_path(name), ledger.decode("utf-8", errors="replace"))
+    return texts, parse_ledger(name, ledger.decode("utf-8", errors="replace"))
 
 
 def _on_disk(out: Path, name: str, ledger: Ledger) -> _Files | None:
     """The overlays; None where one was edited by hand, which is a problem of its own."""
-    paths = [path for path in ledger.files if path.startswith(f"{FOLDER}/{name}/")]
+    paths = [path for path in ledger.files if path.startswith(f"{OVERLAYS}/{name}/")]
     with OutputFolder(out) as folder:
         found = folder.survey(paths)
         if any(found[path].digest != ledger.files[path] for path in paths):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
 
@@ -34,6 +35,7 @@ from tfgen.git.commit import (
 )
 from tfgen.git.push import RebaseConflictError, Target, push, target
 from tfgen.job.sources import no_job_below
+from tfgen.places import CHARTS, OVERLAYS
 from tfgen.problems import Problem, has_errors
 from tfgen.real_path import real_path
 from tfgen.record import Record
@@ -146,7 +148,7 @@ def _way_on(to: Target, conflicts: Sequence[str]) -> str:
     rebase waits, HEAD is theirs, so that the check sees a change of their run.
     """
     roots = sorted({name.partition(f"{LEDGER_FOLDER}/")[0] for name in conflicts if f"/{LEDGER_FOLDER}/" in f"/{name}"})
-    rendered = shlex.join(f":/{root}{folder}" for root in roots for folder in (LEDGER_FOLDER, "charts", "overlays"))
+    rendered = shlex.join(f":/{root}{folder}" for root in roots for folder in (LEDGER_FOLDER, CHARTS, OVERLAYS))
     steps = [
         f"git pull --rebase {shlex.join((to.remote, to.branch))}",
         *([f"git restore --source HEAD --staged --worktree {rendered}  # theirs, for now"] if rendered else []),
@@ -220,7 +222,7 @@ def _files(repository: Repository, out: Path, pair: Pair) -> set[str]:
     """The files of a job, from the repository's root: those that it has, and those that it had and that are gone."""
     ledger = f"{ledger_path(pair.name)}"
     now = read_ledgers(out).get(pair.name)
-    was = _committed_ledger(out, ledger)
+    was = _committed_ledger(out, pair.name)
     below = {ledger, *(now.paths() if now else ()), *(was.paths() if was else ())}
     paths = {out / path for path in below if now is None or path in now.files or not (out / path).exists()}
     paths.add(out / ledger)
@@ -230,9 +232,14 @@ def _files(repository: Repository, out: Path, pair: Pair) -> set[str]:
     return set(_from_root(repository, paths).values())
 
 
-def _committed_ledger(out: Path, path: str) -> Ledger | None:
-    content = git.committed(out / path)
-    return None if content is None else parse_ledger(path, content.decode("utf-8", errors="replace"))
+def _committed_ledger(out: Path, job: str) -> Ledger | None:
+    """The ledger that is committed; none where it is broken, since only a commit can mend it."""
+    content = git.committed(out / ledger_path(job))
+    if content is None:
+        return None
+    with suppress(TfgenError):
+        return parse_ledger(job, content.decode("utf-8", errors="replace"))
+    return None
 
 
 def _from_root(repository: Repository, paths: Iterable[Path]) -> dict[Path, str]:

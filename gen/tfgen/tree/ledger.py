@@ -7,9 +7,10 @@
       "version": 1
     }
 
-A file is tfgen's to replace or remove while it has the digest written here; with any other content it is its
-user's. While a render is under way the ledger also has `unfinished`: the digests of the files which that render
-replaces or removes. A killed render leaves both there, so the next one knows old and new alike as tfgen's own.
+A file is tfgen's to replace or remove while it has the digest written here, and is at one of the job's own places
+(`places`); with any other content it is its user's, and a ledger that names another place is refused. While a render is
+under way the ledger also has `unfinished`: the digests of the files which that render replaces or removes. A killed
+render leaves both there, so the next one knows old and new alike as tfgen's own.
 
 `input` is the digest of the job as its own file has it. Where something is merged under it, such as a team's defaults,
 `defaults` is the digest of both together. So a job that changed is told from one whose defaults changed, and both from
@@ -20,9 +21,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from tfgen.errors import TfgenError
+from tfgen.places import is_place_of, name_places
 from tfgen.record import Record
 from tfgen.tree.file_tree import RESERVED_PREFIX, path_fault
 
@@ -30,6 +32,15 @@ LEDGER_FOLDER = RESERVED_PREFIX
 _SUFFIX = ".json"
 _VERSION = 1
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+_LONGEST_WRITTEN = 2_000_000
+"""Characters of a finished ledger: those of some 18,000 files. With what it replaces it has up to twice as many."""
+_LONGEST_READ = 5_000_000
+_REST_OF_LINE = 74
+"""Characters of a file's line beside its path."""
+_FAULTS = 5
+"""How many faults of a ledger are told."""
+LEDGER_READ = _LONGEST_READ + 1
+"""Characters of a file that are read to know whether it is a ledger."""
 
 
 class Ledger(Record):
@@ -78,7 +89,10 @@ class Ledger(Record):
         return causes
 
     def to_text(self) -> str:
-        """JSON, sorted, with a newline at its end: one changed file is one changed line in a review."""
+        """JSON, sorted, with a newline at its end: one changed file is one changed line in a review.
+
+        A byte of `source` that is not UTF-8, which Python has as a lone surrogate, is written as JSON's escape of it.
+        """
         data: dict[str, object] = {
             "files": dict(self.files),
             "input": self.input_digest,
@@ -91,7 +105,8 @@ class Ledger(Record):
             data["source"] = self.source
         if self.unfinished is not None:
             data["unfinished"] = dict(self.unfinished)
-        return json.dumps(data, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+        text = json.dumps(data, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+        return text.encode("utf-8", "backslashreplace").decode()
 
 
 def ledger_path(job: str) -> str:
@@ -104,46 +119,83 @@ def job_of(file_name: str) -> str | None:
     return file_name.removesuffix(_SUFFIX) if file_name.endswith(_SUFFIX) else None
 
 
-def parse_ledger(path: str, text: str) -> Ledger:
-    """Reads a ledger. Raises TfgenError, with `path` and the way out, for anything that is not one.
+def parse_ledger(job: str, text: str) -> Ledger:
+    """Reads the ledger of a job.
 
     A ledger comes out of git, where a merge or a stranger may have changed it: its paths are held to what a
-    FileTree holds them to, so no ledger makes tfgen touch a file outside the output folder.
+    FileTree holds them to, and to the places of its job, so no ledger makes tfgen touch what is not the job's.
+
+    Raises:
+        TfgenError: it is no ledger; with all that is wrong, and the way out.
     """
+    path = ledger_path(job)
+    if len(text) > _LONGEST_READ:
+        raise _not_a_ledger(path, [f"larger than {_LONGEST_READ:,} characters"])
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise _not_a_ledger(path, f"not JSON ({error})") from error
-    if not isinstance(data, dict) or data.get("version") != _VERSION:
-        raise _not_a_ledger(path, f"not a ledger of version {_VERSION}, the one that this tfgen reads")
+        raise _not_a_ledger(path, [f"not JSON ({error})"]) from error
+    if not isinstance(data, dict) or type(data.get("version")) is not int or data["version"] != _VERSION:
+        raise _not_a_ledger(path, [f"not a ledger of version {_VERSION}, the one that this tfgen reads"])
     expected = {"files", "input", "tool", "version"}
     if data.keys() - {"defaults", "source", "unfinished"} != expected:
-        raise _not_a_ledger(path, f"its keys are {', '.join(sorted(data))}, not {', '.join(sorted(expected))}")
-    if not all(isinstance(data.get(key, ""), str) for key in ("defaults", "input", "source", "tool")):
-        raise _not_a_ledger(path, "defaults, input, source and tool are not all text")
+        raise _not_a_ledger(path, [f"its keys are {', '.join(sorted(data))}, not {', '.join(sorted(expected))}"])
+    if faults := [*_faults(job, data)]:
+        raise _not_a_ledger(path, faults)
     return Ledger(
         tool_version=data["tool"],
         input_digest=data["input"],
-        files=_digests(path, "files", data["files"]),
-        unfinished=_digests(path, "unfinished", data["unfinished"]) if "unfinished" in data else None,
+        files=data["files"],
+        unfinished=data.get("unfinished"),
         defaults_digest=data.get("defaults", ""),
         source=data.get("source", ""),
     )
 
 
-def _digests(path: str, key: str, value: object) -> dict[str, str]:
-    if not isinstance(value, dict):
-        raise _not_a_ledger(path, f"{key} does not map paths to digests")
-    for file, digest in value.items():
-        if fault := path_fault(file):
-            raise _not_a_ledger(path, f"{key} has {fault}")
-        if not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
-            raise _not_a_ledger(path, f"{key} has no SHA-256 for {file!r}")
-    return value
+def check_ledger(job: str, ledger: Ledger) -> None:
+    """See that a finished ledger can be read again, by its job's places and its size.
+
+    Raises:
+        TfgenError: it cannot, and says what the job is to do without.
+    """
+    if strange := [path for path in ledger.files if not is_place_of(job, path)]:
+        raise TfgenError(f"{strange[0]!r}: the job {job} has files only in {name_places(job)}")
+    if sum(map(len, ledger.files)) + _REST_OF_LINE * len(ledger.files) > _LONGEST_WRITTEN:
+        raise TfgenError(
+            f"{job} renders to {len(ledger.files):,} files, of which {ledger_path(job)} would have more than "
+            f"{_LONGEST_WRITTEN:,} characters; make several jobs of its environments"
+        )
 
 
-def _not_a_ledger(path: str, why: str) -> TfgenError:
+def _faults(job: str, data: Mapping[str, object]) -> Iterator[str]:
+    if not all(isinstance(data.get(key, ""), str) for key in ("defaults", "input", "source", "tool")):
+        yield "defaults, input, source and tool are not all text"
+    elif not str(data["tool"]).isprintable():
+        yield "tool has a character that cannot be printed"
+    strange: list[str] = []
+    for key in ("files", "unfinished"):
+        digests = data.get(key, {})
+        if not isinstance(digests, dict):
+            yield f"{key} does not map paths to digests"
+            continue
+        for file, digest in digests.items():
+            if fault := path_fault(file):
+                yield f"{key} has {fault}"
+            elif not is_place_of(job, file):
+                strange.append(f"{key} has {file!r}")
+            elif not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
+                yield f"{key} has no SHA-256 for {file!r}"
+    if strange:
+        yield f"{_first(strange)}, while the job {job} has files only in {name_places(job)}"
+
+
+def _first(faults: Sequence[str]) -> str:
+    more = len(faults) - _FAULTS
+    return "; ".join([*faults[:_FAULTS], *([f"{more} more like these"] if more > 0 else [])])
+
+
+def _not_a_ledger(path: str, faults: Sequence[str]) -> TfgenError:
     return TfgenError(
-        f"{path}: {why}; restore it from git, or remove it: "
+        f"{path}: {_first(faults)}; restore it from git, or remove it: "
         "files that are as tfgen renders them are then taken over again, and only others are in the way"
     )

@@ -182,8 +182,7 @@ class Surroundings(Record):
 
     def is_kept(self, path: str, rendering: Rendering) -> bool:
         """Whether another job has the path in the end."""
-        own = any(path.casefold() == each.casefold() for each in rendering.tree.files)
-        return self.final.get(path.casefold(), 0) > own
+        return self.final.get(path.casefold(), 0) > (path.casefold() in rendering.folded_paths)
 
     def wrote(self, path: str, job: str) -> bool:
         """Whether the file on disk is as the job's ledger has it."""
@@ -192,7 +191,7 @@ class Surroundings(Record):
 
     def any_wrote(self, path: str) -> bool:
         """Whether the file on disk is as some job's ledger has it."""
-        return any(self.wrote(path, job) for job in self.ledgers)
+        return any(self.wrote(path, job) for job in self.owners.get(path.casefold(), ()))
 
 
 def plan_job(rendering: Rendering, around: Surroundings, tool_version: str) -> tuple[JobPlan, tuple[Conflict, ...]]:

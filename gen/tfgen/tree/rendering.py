@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from tfgen.record import Record
 from tfgen.tree.file_tree import FileTree, digest_of
 from tfgen.tree.ledger import Ledger
@@ -21,6 +23,11 @@ class Rendering(Record):
     defaults_digest: str = ""
     shared: frozenset[str] = frozenset()
     source: str = ""
+
+    @cached_property
+    def folded_paths(self) -> frozenset[str]:
+        """The paths of the tree, case folded."""
+        return frozenset(path.casefold() for path in self.tree.files)
 
     def ledger(self, tool_version: str) -> Ledger:
         """The job's ledger once all is written."""

@@ -18,7 +18,7 @@ from pathlib import Path
 from tfgen import __version__
 from tfgen.errors import TfgenError
 from tfgen.tree.file_tree import FileTree, path_fault
-from tfgen.tree.ledger import LEDGER_FOLDER, Ledger, job_of, ledger_path, parse_ledger
+from tfgen.tree.ledger import LEDGER_FOLDER, LEDGER_READ, Ledger, check_ledger, job_of, ledger_path, parse_ledger
 from tfgen.tree.output_folder import OutputFolder
 from tfgen.tree.plan import Action, ConflictsError, JobPlan, Plan, Surroundings, plan_job
 from tfgen.tree.rendering import Rendering
@@ -88,9 +88,8 @@ def _ledgers(folder: OutputFolder) -> dict[str, Ledger]:
     faults: list[str] = []
     for name in folder.names(LEDGER_FOLDER):
         if (job := job_of(name)) is not None:
-            path = ledger_path(job)
             try:
-                ledgers[job] = parse_ledger(path, folder.read_text(path))
+                ledgers[job] = parse_ledger(job, folder.read_text(ledger_path(job), LEDGER_READ))
             except TfgenError as error:
                 faults.append(str(error))
     if faults:
@@ -129,6 +128,8 @@ def _plan(folder: OutputFolder, renderings: tuple[Rendering, ...], *, force: boo
     around = Surroundings(ledgers, found, _final(renderings, ledgers), read)
     planned = [plan_job(rendering, around, __version__) for rendering in renderings]
     jobs = tuple(job for job, _ in planned)
+    for job in jobs:
+        check_ledger(job.rendering.job, job.target)
     conflicts = sorted((one for _, some in planned for one in some), key=lambda one: one.path)
     return Plan(
         out=folder.path,

@@ -10,6 +10,7 @@ from typing import Any, Final
 from tfgen.graph.holes import Guard
 from tfgen.graph.template import Template
 from tfgen.job.training_job import TrainingJob
+from tfgen.places import CHARTS
 from tfgen.schema import file as schema_file
 from tfgen.schema import tunables
 from tfgen.targets.chart.go_template import Printer
@@ -61,7 +62,7 @@ def chart(
     files["values.schema.json"] = json_text.dump(tunables.values_schema(spec))
     files["README.md"] = _readme(job, spec)
     files["Chart.yaml"] = _chart_yaml(job, files)
-    return FileTree({f"charts/{job.name}/{path}": text for path, text in files.items()})
+    return FileTree({f"{CHARTS}/{job.name}/{path}": text for path, text in files.items()})
 
 
 def _chart_yaml(job: TrainingJob, files: Mapping[str, str]) -> str:

@@ -19,9 +19,9 @@ from typing import Any, Final
 from tfgen.graph.schedulers import GANGS
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object
+from tfgen.places import ARGOCD, OVERLAYS, TOOLS
 from tfgen.targets.gitops.delivery import SUSPENDED, Delivery, Site, changed_outside, pod_security
 
-FOLDER: Final = "overlays/argocd"
 API_VERSION: Final = "argoproj.io/v1alpha1"
 IN_CLUSTER: Final = "https://kubernetes.default.svc"
 """The cluster that Argo CD runs in."""
@@ -45,12 +45,12 @@ _OPERATORS: Final = {
 def argocd(sites: Sequence[Site]) -> Delivery:
     """The files for the environments of one job, which has ``gitops.argocd``."""
     own: dict[str, tuple[Object, ...]] = {}
-    shared: dict[str, tuple[Object, ...]] = {f"{FOLDER}/patches/argocd-cm.yaml": (health_checks(),)}
+    shared: dict[str, tuple[Object, ...]] = {f"{ARGOCD}/patches/argocd-cm.yaml": (health_checks(),)}
     for site in sites:
         if _said(site)["generator"] == "ApplicationSet":
-            shared[f"{FOLDER}/applicationset-{site.environment.name}.yaml"] = (application_set(site),)
+            shared[f"{ARGOCD}/applicationset-{site.environment.name}.yaml"] = (application_set(site),)
         else:
-            own[f"{FOLDER}/{site.name}.yaml"] = (application(site),)
+            own[f"{ARGOCD}/{site.name}.yaml"] = (application(site),)
     return Delivery(own, shared)
 
 
@@ -72,9 +72,9 @@ def application_set(site: Site) -> Object:
 
     The folders of the GitOps tools' own objects, in which a cluster may have the environment's name, are no jobs.
     """
-    overlays = site.path("overlays")
+    overlays = site.path(OVERLAYS)
     directories: list[dict[str, Any]] = [{"path": f"{overlays}/*/{site.environment.name}"}]
-    directories += [{"path": f"{overlays}/{tool}/*", "exclude": True} for tool in ("argocd", "flux")]
+    directories += [{"path": f"{overlays}/{tool}/*", "exclude": True} for tool in TOOLS]
     job = f"{{{{index .path.segments {overlays.count('/') + 1}}}}}"
     made = _application(site, {"path": "{{.path.path}}"}, _ANY_JOB, may_be_empty=True)
     made["metadata"] = {"name": f"{job}-{{{{.path.basename}}}}", **made["metadata"]}

@@ -13,6 +13,7 @@ from tfgen import data_path
 from tfgen.job.training_job import Environment, GitOps, TrainingJob
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, group
+from tfgen.places import CHARTS, OVERLAYS
 from tfgen.record import Record
 
 Files: TypeAlias = Mapping[str, tuple[Object, ...]]
@@ -62,12 +63,12 @@ class Site(Record):
     @property
     def overlay(self) -> str:
         """The overlay's path."""
-        return self.path("overlays", self.job.name, self.environment.name)
+        return self.path(OVERLAYS, self.job.name, self.environment.name)
 
     @property
     def chart(self) -> str:
         """The chart's path."""
-        return self.path("charts", self.job.name)
+        return self.path(CHARTS, self.job.name)
 
 
 def changed_outside(objects: Iterable[Object]) -> Iterator[tuple[str, str, str]]:

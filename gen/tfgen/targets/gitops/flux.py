@@ -18,9 +18,8 @@ from typing import Any, Final
 
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, group
+from tfgen.places import FLUX
 from tfgen.targets.gitops.delivery import Delivery, Site, changed_outside, pod_security
-
-FOLDER: Final = "overlays/flux"
 
 # It goes on waiting for its pods where there are none yet: that it is known to its scheduler is all it can be.
 _POD_GROUP: Final = {"current": "has(status.phase)"}
@@ -50,7 +49,7 @@ def flux(sites: Sequence[Site]) -> Delivery:
     own: dict[str, tuple[Object, ...]] = {}
     shared: dict[str, tuple[Object, ...]] = {}
     for site in sites:
-        folder = f"{FOLDER}/{site.environment.cluster}" if site.environment.cluster else FOLDER
+        folder = f"{FLUX}/{site.environment.cluster}" if site.environment.cluster else FLUX
         repository = git_repository(site)
         own[f"{folder}/{site.name}.yaml"] = (_release(site) if site.is_chart else _kustomization(site),)
         shared[f"{folder}/gitrepository-{repository['metadata']['name']}.yaml"] = (repository,)

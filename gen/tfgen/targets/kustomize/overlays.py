@@ -14,12 +14,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from tfgen.kubernetes.object import Object, group, identity
+from tfgen.places import OVERLAYS
 from tfgen.targets.kustomize.images import as_changed, image_changes, with_images
 from tfgen.targets.kustomize.patch import merge_patch, strategic_merge_patch
 from tfgen.text import yaml_text
 from tfgen.tree.file_tree import FileTree
-
-FOLDER: Final = "overlays"
 
 _LONGEST_STEM: Final = 200
 """Characters; a file's name may have 255 bytes, its ending included."""
@@ -45,7 +44,7 @@ def kustomize(
     for environment, objects in environments.items():
         made = _base(objects) if environment in retired else overlay(base, objects)
         files |= {f"{environment}/{path}": text for path, text in made.items()}
-    return FileTree({f"{FOLDER}/{name}/{path}": text for path, text in files.items()})
+    return FileTree({f"{OVERLAYS}/{name}/{path}": text for path, text in files.items()})
 
 
 def overlay(base: Sequence[Object], wanted: Sequence[Object]) -> dict[str, str]:

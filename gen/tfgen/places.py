@@ -1,0 +1,47 @@
+"""The places of a job below the output folder: what is elsewhere is never a job's, whatever its ledger says.
+
+charts/NAME/...  overlays/NAME/...                        the chart and the overlays
+overlays/argocd/NAME-ENV.yaml  overlays/flux/[CLUSTER/]NAME-ENV.yaml
+                                                          what a GitOps tool applies the job by
+overlays/argocd/{applicationset-ENV,patches/argocd-cm}.yaml
+overlays/flux/[CLUSTER/]{gitrepository-tfgen-DIGEST,namespace-NAME}.yaml
+                                                          the same of several jobs
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Final
+
+CHARTS: Final = "charts"
+OVERLAYS: Final = "overlays"
+TOOLS: Final = ("argocd", "flux")
+"""The folders of overlays/ that are the GitOps tools', so that no job has such a name."""
+ARGOCD: Final = f"{OVERLAYS}/{TOOLS[0]}"
+FLUX: Final = f"{OVERLAYS}/{TOOLS[1]}"
+
+_SHARED: Final = re.compile(
+    rf"{ARGOCD}/(?:applicationset-[^/]+|patches/argocd-cm)\.yaml"
+    rf"|{FLUX}/(?:[^/]+/)?(?:gitrepository-tfgen-[0-9a-f]{{8}}|namespace-[^/]+)\.yaml"
+)
+
+
+def is_place_of(job: str, path: str) -> bool:
+    """Whether a file at this path, relative to the output folder, may be the job's; it has no "." or ".." in it."""
+    if job in TOOLS:
+        return False
+    if path.startswith((f"{CHARTS}/{job}/", f"{OVERLAYS}/{job}/")):
+        return True
+    return bool(_own(job).fullmatch(path) or _SHARED.fullmatch(path))
+
+
+def name_places(job: str) -> str:
+    """The places in words, for who named another."""
+    tools = ", ".join(f"{folder}/{job}-*.yaml" for folder in (ARGOCD, FLUX))
+    return f"{CHARTS}/{job}/, {OVERLAYS}/{job}/, {tools} and the GitOps tools' files of several jobs"
+
+
+@cache
+def _own(job: str) -> re.Pattern[str]:
+    return re.compile(rf"(?:{ARGOCD}|{FLUX}(?:/[^/]+)?)/{re.escape(job)}-[^/]+\.yaml")

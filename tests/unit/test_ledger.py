@@ -1,0 +1,244 @@
+"""The ledger: its text, what is refused as one, and that it names no file which is not its job's."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tfgen import cli
+from tfgen.errors import TfgenError
+from tfgen.tree.file_tree import FileTree
+from tfgen.tree.ledger import Ledger, parse_ledger
+from tfgen.tree.rendering import Rendering
+from tfgen.tree.write import plan_write
+
+# printf 'a\n' | sha256sum, printf 'b\n' | sha256sum
+SHA_A = "87428fc522803d31065e7bce3cf03fe475096631e5e07bbd7a0fde60c4cf25c7"
+SHA_B = "0263829989b6fd954f72baaf2fc64bc2e2f01d692d4de72986ea808f6e99813f"
+
+LEDGER = Ledger("0.1.0", "9b74", {"overlays/m/é.yaml": SHA_B, "charts/m/a.yaml": SHA_A})
+TEXT = f"""\
+{{
+  "files": {{
+    "charts/m/a.yaml": "{SHA_A}",
+    "overlays/m/é.yaml": "{SHA_B}"
+  }},
+  "input": "9b74",
+  "tool": "0.1.0",
+  "version": 1
+}}
+"""
+
+
+def test_the_text_of_a_ledger_and_back() -> None:
+    assert LEDGER.to_text() == TEXT
+    assert parse_ledger("m", TEXT) == LEDGER
+
+
+def test_an_unfinished_ledger_and_back() -> None:
+    a, old = "charts/m/a.yaml", "charts/m/old.yaml"
+    unfinished = Ledger("0.1.0", "", {a: SHA_A}, {a: SHA_B, old: SHA_B})
+    assert parse_ledger("m", unfinished.to_text()) == unfinished
+    assert unfinished.paths() == {a, old}
+    assert unfinished.wrote(a, SHA_A)
+    assert unfinished.wrote(a, SHA_B)
+    assert not unfinished.wrote(old, SHA_A)
+
+
+def test_the_name_of_a_file_that_is_not_utf_8() -> None:
+    ledger = LEDGER.replaced(source=os.fsdecode(b"jobs/\xff\\u0041.yaml"))
+    assert r'"source": "jobs/\udcff\\u0041.yaml"' in ledger.to_text()
+    assert parse_ledger("m", ledger.to_text()) == ledger
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "not JSON"),
+        ("<<<<<<< HEAD\n" + TEXT, "not JSON"),
+        ("[" * 100_000, "not JSON"),
+        ("[]", "not a ledger of version 1"),
+        (TEXT.replace('"version": 1', '"version": 2'), "not a ledger of version 1"),
+        (TEXT.replace('"version": 1', '"version": true'), "not a ledger of version 1"),
+        (TEXT.replace('"version": 1', '"version": 1.0'), "not a ledger of version 1"),
+        (TEXT.replace('"version": 1', '"version": "1"'), "not a ledger of version 1"),
+        (TEXT.replace('"tool"', '"tools"'), "its keys are files, input, tools, version"),
+        (TEXT.replace('"0.1.0"', "1"), "defaults, input, source and tool are not all text"),
+        (TEXT.replace('"0.1.0"', "true"), "defaults, input, source and tool are not all text"),
+        (TEXT.replace('"0.1.0"', r'"\u001b[2J"'), "tool has a character that cannot be printed"),
+        (TEXT.replace("m/a.yaml", "m/../a.yaml"), "the segment '..' is not a name"),
+        (TEXT.replace("m/a.yaml", "m/.git/config"), "'.git' is reserved"),
+        (TEXT.replace(SHA_A, SHA_A.upper()), "no SHA-256 for 'charts/m/a.yaml'"),
+        (TEXT.replace(f'"{SHA_A}"', "true"), "no SHA-256 for 'charts/m/a.yaml'"),
+        (TEXT.replace('"version"', '"unfinished": [],\n"version"'), "unfinished does not map"),
+        (TEXT.replace('"version"', '"unfinished": false,\n"version"'), "unfinished does not map"),
+        (
+            TEXT.replace('"0.1.0"', "1").replace("m/a.yaml", "m/../a.yaml").replace(SHA_B, "0"),
+            "defaults, input, source and tool are not all text; files has 'charts/m/../a.yaml': the segment '..' is "
+            "not a name; files has no SHA-256 for 'overlays/m/é.yaml'",
+        ),
+    ],
+)
+def test_what_is_no_ledger_is_refused_with_all_its_faults_and_the_way_out(text: str, says: str) -> None:
+    with pytest.raises(TfgenError) as error:
+        parse_ledger("m", text)
+    assert str(error.value).startswith(".tfgen/m.json: ")
+    assert says in str(error.value)
+    assert "restore it from git, or remove it" in str(error.value)
+
+
+# The places of a job.
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "charts/m/Chart.yaml",
+        "charts/m/templates/tests/connection.yaml",
+        "overlays/m/base/kustomization.yaml",
+        "overlays/argocd/m-prod.yaml",
+        "overlays/argocd/applicationset-prod.yaml",
+        "overlays/argocd/patches/argocd-cm.yaml",
+        "overlays/flux/m-prod.yaml",
+        "overlays/flux/gpu-eu/m-prod.yaml",
+        "overlays/flux/gitrepository-tfgen-724f9cc7.yaml",
+        "overlays/flux/gpu-eu/gitrepository-tfgen-724f9cc7.yaml",
+        "overlays/flux/namespace-ml.yaml",
+        "overlays/flux/gpu-eu/namespace-ml.yaml",
+    ],
+)
+def test_a_place_of_the_job(path: str) -> None:
+    assert path in parse_ledger("m", TEXT.replace("charts/m/a.yaml", path)).files
+
+
+STRANGE = [
+    "README.md",
+    "job.yaml",
+    "tfgen.yaml",
+    ".github/workflows/ci.yaml",
+    "charts/m",
+    "charts/other/Chart.yaml",
+    "charts/mm/Chart.yaml",
+    "charts/M/Chart.yaml",
+    "my/charts/m/Chart.yaml",
+    "overlays/other/base/job.yaml",
+    "overlays/README.md",
+    "overlays/argocd/README.md",
+    "overlays/argocd/other-prod.yaml",
+    "overlays/argocd/m.yaml",
+    "overlays/argocd/m-prod.txt",
+    "overlays/argocd/m-prod/x.yaml",
+    "overlays/argocd/eu/m-prod.yaml",
+    "overlays/argocd/patches/mine.yaml",
+    "overlays/flux/eu/west/m-prod.yaml",
+    "overlays/flux/gitrepository-mine.yaml",
+    "overlays/flux/kustomization.yaml",
+]
+PLACES = (
+    "while the job m has files only in charts/m/, overlays/m/, overlays/argocd/m-*.yaml, overlays/flux/m-*.yaml and "
+    "the GitOps tools' files of several jobs; restore it from git, or remove it: files that are as tfgen renders them are "
+    "then taken over again, and only others are in the way"
+)
+
+
+@pytest.mark.parametrize("path", STRANGE)
+@pytest.mark.parametrize("key", ["files", "unfinished"])
+def test_a_place_that_is_not_the_jobs(path: str, key: str) -> None:
+    text = json.dumps({"files": {}, "input": "", "tool": "", "version": 1, key: {path: SHA_A}})
+    with pytest.raises(TfgenError) as error:
+        parse_ledger("m", text)
+    assert str(error.value) == f".tfgen/m.json: {key} has {path!r}, {PLACES}"
+
+
+@pytest.mark.parametrize("job", ["argocd", "flux"])
+def test_the_folder_of_a_gitops_tool_is_no_jobs(job: str) -> None:
+    text = json.dumps({"files": {f"overlays/{job}/m-prod.yaml": SHA_A}, "input": "", "tool": "", "version": 1})
+    with pytest.raises(TfgenError, match=f"while the job {job} has files only in"):
+        parse_ledger(job, text)
+
+
+def test_many_strange_places_are_counted() -> None:
+    text = json.dumps({"files": dict.fromkeys(STRANGE, SHA_A), "input": "", "tool": "", "version": 1})
+    with pytest.raises(TfgenError) as error:
+        parse_ledger("m", text)
+    told = "; ".join(f"files has {path!r}" for path in STRANGE[:5])
+    assert str(error.value) == f".tfgen/m.json: {told}; 16 more like these, {PLACES}"
+
+
+COMMANDS: list[list[str]] = [["rm", "j"], ["rm", "j", "--force"], ["render", "."], ["check", "."], ["commit", "."]]
+
+
+@pytest.mark.parametrize("key", ["files", "unfinished"])
+@pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
+def test_no_command_touches_a_users_file_for_a_ledger(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str], key: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    os.system("git init --quiet .")
+    digest = hashlib.sha256(b"precious\n").hexdigest()
+    (tmp_path / "README.md").write_text("precious\n")
+    (tmp_path / ".tfgen").mkdir()
+    ledger = {"files": {}, "input": "", "tool": "0.1.0", "version": 1, key: {"README.md": digest}, "source": "job.yaml"}
+    (tmp_path / ".tfgen/j.json").write_text(json.dumps(ledger))
+    (tmp_path / "other.yaml").write_text(
+        "apiVersion: tfgen/v1alpha1\nkind: TrainingJob\nmetadata: {name: other}\n"
+        "spec: {strategy: Single, image: registry.example.com/other:1.0.0, roles: {chief: {}}}\n"
+    )
+    assert cli.run(arguments) == cli.FAILED
+    assert f".tfgen/j.json: {key} has 'README.md', while the job j has files only in" in capsys.readouterr().err
+    assert (tmp_path / "README.md").read_text() == "precious\n"
+    assert {path.name for path in tmp_path.iterdir()} == {".git", ".tfgen", "README.md", "other.yaml"}
+
+
+def test_nothing_is_rendered_to_a_place_that_is_not_the_jobs(tmp_path: Path) -> None:
+    with pytest.raises(TfgenError, match=r"'README\.md': the job m has files only in charts/m/"):
+        plan_write(tmp_path, [Rendering("m", FileTree({"README.md": "x\n"}), "")])
+
+
+# Its size.
+
+
+def files(number: int, prefix: str = "") -> dict[str, str]:
+    return {f"charts/m/templates/{prefix}{index:0>20}.yaml": SHA_A for index in range(number)}
+
+
+def seconds_of(work: Callable[[], object]) -> float:
+    began = time.process_time()
+    work()
+    return time.process_time() - began
+
+
+def test_a_ledger_of_500_000_files_is_refused_by_its_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".tfgen").mkdir()
+    (tmp_path / ".tfgen/m.json").write_text(Ledger("0.1.0", "", files(500_000)).to_text())
+    assert seconds_of(lambda: cli.run(["rm", "m"])) < 2
+    assert capsys.readouterr().err.startswith(
+        "tfgen: error: .tfgen/m.json: larger than 5,000,000 characters; restore it from git, or remove it"
+    )
+
+
+def test_the_longest_ledger_is_dealt_with_in_time(tmp_path: Path) -> None:
+    (tmp_path / ".tfgen").mkdir()
+    text = Ledger("0.1.0", "", files(18_000, "a"), files(18_000, "b")).to_text()
+    assert 4_000_000 < len(text) < 5_000_000
+    (tmp_path / ".tfgen/m.json").write_text(text)
+    after = Rendering("m", FileTree(dict.fromkeys(files(9_000, "c"), "c\n")), "")
+    assert seconds_of(lambda: plan_write(tmp_path, [after])) < 2
+
+
+def test_no_ledger_is_written_that_could_not_be_read(tmp_path: Path) -> None:
+    with pytest.raises(TfgenError) as error:
+        plan_write(tmp_path, [Rendering("m", FileTree(dict.fromkeys(files(20_000), "a\n")), "")])
+    assert str(error.value) == (
+        "m renders to 20,000 files, of which .tfgen/m.json would have more than 2,000,000 characters; "
+        "make several jobs of its environments"
+    )
