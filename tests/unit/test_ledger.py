@@ -142,8 +142,8 @@ STRANGE = [
 ]
 PLACES = (
     "while the job m has files only in charts/m/, overlays/m/, overlays/argocd/m-*.yaml, overlays/flux/m-*.yaml and "
-    "the GitOps tools' files of several jobs; restore it from git, or remove it: files that are as tfgen renders them are "
-    "then taken over again, and only others are in the way"
+    "the GitOps tools' files of several jobs; restore it from git, or remove it: files that are as tfgen renders them "
+    "are then taken over again, and only others are in the way"
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from tfgen.job.defaults import FILE
@@ -14,6 +15,6 @@ def output_root(folder: Path) -> Path:
     """The nearest folder, from this one upwards, with defaults or a git repository, or rendered into; else this one."""
     here = real_path(folder)
     for candidate in (here, *here.parents):
-        if any((candidate / mark).exists() for mark in _MARKS):
+        if any(os.path.lexists(candidate / mark) for mark in _MARKS):
             return candidate
     return here

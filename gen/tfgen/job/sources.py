@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final, NoReturn
 
-from tfgen.errors import UsageError
+from tfgen.errors import TfgenError, UsageError
 from tfgen.job.defaults import FILE
 from tfgen.job.output_root import output_root
 from tfgen.real_path import real_path
 from tfgen.record import Record
 from tfgen.text.document import MAX_BYTES
+from tfgen.tree.disk_file import read_file
 
 # In a folder, a file is ours when a document of it says so: a GitOps repository is full of other YAML.
 _OURS: Final = re.compile(rb"^[\"']?apiVersion[\"']?:\s*[\"']?tfgen/", re.MULTILINE)
@@ -98,7 +100,7 @@ def holds_job(content: bytes) -> bool:
 
 def _below(folder: Path) -> Iterator[Source]:
     for path in sorted(_files(folder)):
-        if has_name_of_job(path) and path.is_file():
+        if has_name_of_job(path) and _is_file(path):
             content = _read(path)
             if holds_job(content):
                 yield Source(str(path), content, _defaults(path))
@@ -111,6 +113,20 @@ def _files(folder: Path) -> Iterator[Path]:
         yield from (Path(above) / name for name in names if not name.startswith("."))
 
 
+def _is_file(path: Path) -> bool:
+    """Whether it leads to a file. What leads in a circle may be meant for a job, which then is not gone.
+
+    Raises:
+        UsageError: the disk does not say; but a link that leads to nothing is no file.
+    """
+    try:
+        return stat.S_ISREG(path.stat().st_mode)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from error
+
+
 def _unreadable(error: OSError) -> NoReturn:
     raise UsageError(f"{error.filename}: {error.strerror}") from error
 
@@ -118,7 +134,7 @@ def _unreadable(error: OSError) -> NoReturn:
 def _defaults(job: Path) -> Source | None:
     """The nearest tfgen.yaml, from the job's folder upwards to the root of its repository."""
     path = defaults_path(job)
-    return Source(str(path), _read(path)) if path else None
+    return Source(str(path), _read_defaults(path)) if path else None
 
 
 def defaults_path(job: Path) -> Path | None:
@@ -131,11 +147,19 @@ def defaults_path(job: Path) -> Path | None:
 
 def _nearest(folder: Path) -> Path | None:
     for candidate in (folder, *folder.parents):
-        if (candidate / FILE).is_file():
+        if os.path.lexists(candidate / FILE):
             return candidate / FILE
         if (candidate / ".git").exists():
             return None
     return None
+
+
+def _read_defaults(path: Path) -> bytes:
+    """The defaults' content. What has their name and is no file is an error: the jobs would silently do without."""
+    try:
+        return read_file(path, MAX_BYTES + 1)
+    except TfgenError as error:
+        raise UsageError(f"{error}; the jobs below it take their defaults from it: mend it, or remove it") from error
 
 
 def _read(path: Path) -> bytes:

@@ -55,19 +55,22 @@ def open_file(folder: int, name: str, path: Path | str) -> int:
     return os.open(name, _OPEN_FILE, dir_fd=folder)
 
 
-def read_file(path: Path) -> bytes:
-    """A file's content, through all links.
+def read_file(path: Path, most: int = -1) -> bytes:
+    """A file's content, through all links; at most so many bytes of it.
 
     Raises:
         TfgenError: it is no regular file, or the disk fails.
     """
     with errors_at(path):
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-        with os.fdopen(descriptor, "rb") as file:
+        try:
             mode = os.fstat(descriptor).st_mode
             if not stat.S_ISREG(mode):
                 raise BlockedPathError(f"{path} is {kind_of(mode)}, where tfgen needs a file")
-            return file.read()
+            with os.fdopen(descriptor, "rb", closefd=False) as file:
+                return file.read(most)
+        finally:
+            os.close(descriptor)
 
 
 def digest_on_disk(folder: int, name: str, path: Path | str) -> str | None:
