@@ -201,6 +201,108 @@ def test_what_git_ignores_is_left_out(clone: Path, capsys: Printed) -> None:
     assert git("status", "--porcelain") == ""
 
 
+KUSTOMIZATION = "overlays/mnist/prod/kustomization.yaml"
+LEDGER = ".tfgen/mnist.json"
+
+
+def test_a_file_that_git_is_told_not_to_look_at_is_not_left_out(clone: Path, capsys: Printed) -> None:
+    git("update-index", "--assume-unchanged", "jobs/mnist.yaml")
+    git("update-index", "--skip-worktree", LEDGER)
+    for flag in ("--assume-unchanged", "--skip-worktree"):
+        git("update-index", flag, "charts/mnist/Chart.yaml")
+    git("update-index", "--assume-unchanged", "charts/mnist/README.md")  # which does not change
+    write("jobs/mnist.yaml", QUEUE)
+    before = git("log", "--format=%H")
+    assert refused(capsys, "jobs") == (
+        "tfgen: error: nothing was written or committed:\n"
+        ".tfgen/mnist.json: is skip-worktree, so git leaves it out; git update-index --no-skip-worktree "
+        ".tfgen/mnist.json\n"
+        "charts/mnist/Chart.yaml: is assume-unchanged, so git leaves it out; git update-index --no-assume-unchanged "
+        "charts/mnist/Chart.yaml\n"
+        "charts/mnist/Chart.yaml: is skip-worktree, so git leaves it out; git update-index --no-skip-worktree "
+        "charts/mnist/Chart.yaml\n"
+        "jobs/mnist.yaml: is assume-unchanged, so git leaves it out; git update-index --no-assume-unchanged "
+        "jobs/mnist.yaml\n"
+    )
+    assert git("log", "--format=%H") == before
+    assert "night" not in Path("charts/mnist/values-prod.yaml").read_text()  # nothing was written
+    git("update-index", "--no-assume-unchanged", "jobs/mnist.yaml", "charts/mnist/Chart.yaml")
+    git("update-index", "--no-skip-worktree", LEDGER, "charts/mnist/Chart.yaml")
+    run(capsys, "jobs")
+    assert {"jobs/mnist.yaml", LEDGER, "charts/mnist/Chart.yaml"} <= {*committed_files()}
+
+
+def test_a_file_that_goes_though_git_is_told_not_to_look_at_it(clone: Path, capsys: Printed) -> None:
+    git("update-index", "--skip-worktree", KUSTOMIZATION)
+    write("jobs/mnist.yaml", SMALL)
+    assert f"{KUSTOMIZATION}: is skip-worktree, so git leaves it out" in refused(capsys, "jobs")
+    assert Path(KUSTOMIZATION).exists()
+
+
+def test_a_file_outside_of_a_sparse_checkout(clone: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch) -> None:
+    git("sparse-checkout", "set", "jobs", ".tfgen", "overlays")
+    write("jobs/mnist.yaml", QUEUE)
+    assert not Path("charts").exists()
+    monkeypatch.chdir("jobs")
+    cure = "is skip-worktree, so git leaves it out; git sparse-checkout add ../charts/mnist\n"
+    assert f"charts/mnist/values-prod.yaml: {cure}" in refused(capsys, "mnist.yaml")
+    assert not (clone / "charts").exists()
+
+
+@pytest.mark.parametrize("kind", ["submodule", "submodule that is not there", "nested", "jobs"])
+def test_no_commit_is_in_two_repositories(
+    remote: Path, tmp_path: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    git("init", "--quiet", "--initial-branch=main", tmp_path / "outer", folder=tmp_path)
+    monkeypatch.chdir(tmp_path / "outer")
+    write("jobs/mnist.yaml", JOB)
+    folder = "jobs" if kind == "jobs" else "charts"
+    if kind.startswith("submodule"):
+        git("clone", "--quiet", remote, tmp_path / "filled", folder=tmp_path)
+        write(tmp_path / "filled/x", "x\n")
+        git("add", "x", folder=tmp_path / "filled")
+        git("commit", "--quiet", "--message=x", folder=tmp_path / "filled")
+        git("push", "--quiet", folder=tmp_path / "filled")
+        git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", remote, "charts")
+        git("commit", "--quiet", "--message=x")
+        if kind != "submodule":
+            git("submodule", "--quiet", "deinit", "charts")
+    else:
+        git("commit", "--quiet", "--allow-empty", "--message=x")
+        git("init", "--quiet", folder)
+    before = git("status", "--porcelain", "--untracked-files=all")
+    assert refused(capsys, "jobs") == (
+        "tfgen: error: nothing was written or committed:\n"
+        f"{folder} is another repository, and no commit is in two: take it out of {tmp_path / 'outer'}, or name "
+        "another folder by --out\n"
+    )
+    assert git("status", "--porcelain", "--untracked-files=all") == before
+    assert not Path(".tfgen").exists()
+
+
+def test_another_repository_that_is_ignored_is_left_out(clone: Path, capsys: Printed) -> None:
+    write(".gitignore", "charts/\n")
+    git("rm", "-r", "--quiet", "--cached", "charts")
+    commit_all()
+    git("init", "--quiet", "charts")
+    write("jobs/mnist.yaml", QUEUE)
+    run(capsys, "jobs")
+    assert not [name for name in committed_files() if name.startswith("charts/")]
+
+
+def test_a_broken_ledger_that_is_committed_is_mended_by_a_commit(clone: Path, capsys: Printed) -> None:
+    write("README.md", "precious\n")
+    text = Path(LEDGER).read_text()
+    write(LEDGER, text.replace('"files": {', '"files": {"README.md": "' + "0" * 64 + '",'))
+    commit_all()
+    assert "files has 'README.md'" in run(capsys, "jobs", code=3)
+    Path(LEDGER).unlink()
+    run(capsys, "jobs")
+    assert committed_files() == [LEDGER]
+    assert Path(LEDGER).read_text() == text
+    assert Path("README.md").read_text() == "precious\n"
+
+
 # -- where -----------------------------------------------------------------------------------------------------------
 
 
@@ -265,6 +367,49 @@ def test_a_new_branch(clone: Path, remote: Path, capsys: Printed) -> None:
     assert git("status", "--porcelain") == " M jobs/mnist.yaml\nA  mine\n"  # nothing was rendered
     run(capsys, "jobs", "--branch", "nights")
     assert subject() == "mnist: gang.queue night -> production in prod"
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("@", "'@' is no name for a branch: git reads it as something else"),
+        ("HEAD", "'HEAD' is no name for a branch"),
+        ("FETCH_HEAD", "'FETCH_HEAD' is no name for a branch: git reads it as something else"),
+        ("CHERRY_PICK_HEAD", "'CHERRY_PICK_HEAD' is no name for a branch: git reads it as something else"),
+        ("@{-1}", "'@{-1}' is no name for a branch"),
+        ("-", "'-' is no name for a branch"),
+        ("-q", "'-q' is no name for a branch"),
+        ("0123456789abcdef0123456789abcdef01234567", "is no name for a branch: git reads it as something else"),
+        ("refs/heads/nights", "'refs/heads/nights' is no name for a branch: git reads it as something else"),
+        ("heads/nights", "'heads/nights' is no name for a branch: git reads it as something else"),
+        ("v1", "'v1' is no name for a branch here: git reads it as refs/tags/v1"),
+        ("origin/main", "'origin/main' is no name for a branch here: git reads it as refs/remotes/origin/main"),
+    ],
+)
+def test_a_branch_that_git_would_read_as_something_else(clone: Path, capsys: Printed, name: str, says: str) -> None:
+    git("checkout", "--quiet", "-b", "before")  # so that @{-1} is one
+    git("checkout", "--quiet", "main")
+    git("tag", "v1")
+    refs = git("for-each-ref")
+    write("jobs/mnist.yaml", QUEUE)
+    assert says in run(capsys, "jobs", f"--branch={name}", code=2)
+    assert git("for-each-ref") == refs
+    assert git("symbolic-ref", "HEAD") == "refs/heads/main\n"
+    assert git("status", "--porcelain") == " M jobs/mnist.yaml\n"
+
+
+@pytest.mark.parametrize("name", ["PROD", "a@b", "topic/HEAD", "deadbeef"])
+def test_a_branch_that_only_looks_odd(clone: Path, capsys: Printed, name: str) -> None:
+    write("jobs/mnist.yaml", QUEUE)
+    run(capsys, "jobs", f"--branch={name}")
+    assert git("symbolic-ref", "HEAD") == f"refs/heads/{name}\n"
+
+
+def test_a_branch_and_a_tag_of_one_name(clone: Path, remote: Path, capsys: Printed) -> None:
+    git("tag", "main")
+    write("jobs/mnist.yaml", QUEUE)
+    assert "pushed to origin/main" in run(capsys, "jobs", "--push")
+    assert git("log", "-1", "--format=%s", "refs/heads/main", folder=remote).strip() == SUBJECT
 
 
 def test_nothing_for_a_new_branch(clone: Path, remote: Path, capsys: Printed) -> None:

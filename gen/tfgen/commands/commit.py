@@ -27,6 +27,7 @@ from tfgen.git.commit import (
     Repository,
     changed,
     check_branch,
+    check_files,
     commit,
     drop_branch,
     open_repository,
@@ -104,7 +105,9 @@ def commit_jobs(
     is_new = branch not in ("", before.branch)
     to = target(before.replaced(branch=branch or before.branch)) if pushes else None
     work = _work(jobs, checked, out)
-    if to and is_new and not _leads_to_a_commit(before, out, work):
+    contents, others = _to_be(before, out, work)
+    check_files(before, contents, others)
+    if to and is_new and not (would_change(before, contents) or changed(before, others)):
         raise UsageError(f"nothing has changed, so there is nothing for a branch {branch}")
     apply(work.plan)
 
@@ -194,14 +197,13 @@ def _work(jobs: Sequence[Path], checked: Checked, out: Path) -> _Work:
     return _Work(report, found, plan)
 
 
-def _leads_to_a_commit(repository: Repository, out: Path, work: _Work) -> bool:
-    """Whether git will have anything to commit once all is written."""
+def _to_be(repository: Repository, out: Path, work: _Work) -> tuple[dict[str, str | None], set[str]]:
+    """The files of the jobs, from the repository's root: what those hold that are written, and those that stay."""
     jobs = {pair.name for pair in work.pairs}
     planned = [job.contents for job in work.plan.jobs if job.rendering.job in jobs]
     texts = {out / path: text for contents in planned for path, text in contents.items()}
     contents = {name: texts[path] for path, name in _from_root(repository, texts).items()}
-    others = {path for pair in work.pairs for path in _files(repository, out, pair)} - contents.keys()
-    return would_change(repository, contents) or bool(changed(repository, others))
+    return contents, {path for pair in work.pairs for path in _files(repository, out, pair)} - contents.keys()
 
 
 def _committed(before: Repository, branch: str, paths: Sequence[str], message: str) -> tuple[Repository, str]:

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import os
 import random
+import re
+import shlex
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
 from typing import ClassVar, Final
 
 from tfgen.errors import TfgenError, UsageError
@@ -31,6 +33,12 @@ _UNDER_WAY: Final = {
     "rebase-apply": "a rebase, or git am,",
 }
 """What git has in its folder while a person has something half done."""
+
+_READ_OTHERWISE: Final = re.compile(r"@|([A-Z]+_)*HEAD|(refs|heads|tags|remotes)/.*|[0-9A-Fa-f]{40}|[0-9A-Fa-f]{64}")
+"""Names that git takes for another ref, or for a commit's id: https://git-scm.com/docs/gitrevisions."""
+
+_SUBMODULE: Final = b"160000"
+"""The mode of a submodule in the index."""
 
 _ATTEMPTS: Final = 20
 _LONGEST_WAIT_S: Final = 30.0
@@ -82,9 +90,35 @@ def open_repository(folder: Path) -> Repository:
     for name, what in _UNDER_WAY.items():
         if (state / name).exists():
             raise RefusedError(f"{what} is under way in {root}: finish it or abort it first")
-    branch = Git(root, ("symbolic-ref", "--quiet", "--short", "HEAD")).done()
+    # Not --short: of a branch that has the name of a tag it prints "heads/NAME".
+    branch = Git(root, ("symbolic-ref", "--quiet", "HEAD")).done()
     head = Git(root, ("rev-parse", "--verify", "--quiet", "HEAD")).done()
-    return Repository(root, _text(branch.stdout), _text(head.stdout))
+    return Repository(root, _text(branch.stdout).removeprefix("refs/heads/"), _text(head.stdout))
+
+
+def check_files(repository: Repository, contents: Mapping[str, str | None], others: Iterable[str]) -> None:
+    """See that one commit can have all of some files, before any is written.
+
+    Args:
+        repository: where the commit is to be.
+        contents: what files are to hold; None is for no file.
+        others: files that are committed as they are on disk.
+
+    Raises:
+        RefusedError: some are in another repository, or git is told not to look at them though they change.
+    """
+    paths = sorted({*contents, *others})
+    strange = [*_submodules(repository, paths)]
+    if not strange:  # git check-ignore refuses what is in a submodule
+        strange = [*_nested(repository, {*paths} - _ignored(repository, paths))]
+    faults = [
+        f"{folder} is another repository, and no commit is in two: take it out of {repository.root}, or name another "
+        "folder by --out"
+        for folder in strange
+    ]
+    faults += _unwatched(repository, contents, paths) if not faults else []
+    if faults:
+        raise RefusedError("\n".join(["nothing was written or committed:", *faults]))
 
 
 def changed(repository: Repository, paths: Iterable[str]) -> list[str]:
@@ -140,14 +174,20 @@ def check_branch(repository: Repository, name: str) -> None:
     """See that `start_branch` can make a branch of this name, or need not.
 
     Raises:
-        UsageError: it is no name for a branch, or there is such a branch, and another is checked out.
+        UsageError: it is no name for a branch, git reads it as something else, or there is such a branch, and another
+            is checked out.
     """
     if name == repository.branch:
         return
-    if repository.git("check-ref-format", "--branch", name).done().code or name.startswith("-"):
+    expanded = repository.git("check-ref-format", "--branch", name).done()
+    if expanded.code or name.startswith("-"):
         raise UsageError(f"{name!r} is no name for a branch")
+    if os.fsdecode(expanded.stdout).rstrip("\n") != name or _READ_OTHERWISE.fullmatch(name):
+        raise UsageError(f"{name!r} is no name for a branch: git reads it as something else")
     if not repository.git("rev-parse", "--verify", "--quiet", f"refs/heads/{name}").done().code:
         raise UsageError(f"there is a branch {name} already, and {repository.branch or 'none'} is checked out")
+    if other := _text(repository.git("rev-parse", "--symbolic-full-name", "--verify", "--quiet", name).done().stdout):
+        raise UsageError(f"{name!r} is no name for a branch here: git reads it as {other}")
 
 
 def start_branch(repository: Repository, name: str) -> Repository:
@@ -193,6 +233,56 @@ def _patiently(command: Git) -> None:
         wait(attempt)
     said = "\n".join(part for part in (done.stderr.strip(), os.fsdecode(done.stdout).strip()) if part)
     raise RefusedError(f"git {command.arguments[0]} refused, and nothing is committed:\n{said or f'code {done.code}'}")
+
+
+def _submodules(repository: Repository, paths: Sequence[str]) -> Iterator[str]:
+    """The submodules that the index has above some paths."""
+    folders = _folders_above(paths)
+    tops = sorted({folder.partition("/")[0] for folder in folders})
+    listed = repository.git("ls-files", "-z", "--stage", "--").output_of(tops) if tops else b""
+    for entry in listed.split(b"\0"):
+        head, _, name = entry.partition(b"\t")
+        if head.startswith(_SUBMODULE) and os.fsdecode(name) in folders:
+            yield os.fsdecode(name)
+
+
+def _nested(repository: Repository, paths: Iterable[str]) -> Iterator[str]:
+    """The folders above some paths that are repositories of their own."""
+    for folder in sorted(_folders_above(paths)):
+        if os.path.lexists(repository.root / folder / ".git"):
+            yield folder
+
+
+def _folders_above(paths: Iterable[str]) -> set[str]:
+    return {str(folder) for path in paths for folder in PurePosixPath(path).parents} - {"."}
+
+
+def _unwatched(repository: Repository, contents: Mapping[str, str | None], paths: Sequence[str]) -> Iterator[str]:
+    """What is to be done for each file that changes and that git is told not to look at: a commit leaves it out."""
+    is_sparse = _text(repository.git("config", "--type=bool", "--get", "core.sparseCheckout").done().stdout) == "true"
+    listed = _listed(repository, ("ls-files", "-z", "-v", "--cached", "--"), paths)
+    for entry in sorted(listed, key=lambda entry: entry[2:]):
+        tag, path = entry[0], entry[2:]
+        if not (tag.islower() or tag == "S") or not _differs(repository, path, contents):
+            continue
+        name = shlex.quote(os.path.relpath(repository.root / path))
+        if tag.islower():
+            yield f"{path}: is assume-unchanged, so git leaves it out; git update-index --no-assume-unchanged {name}"
+        if tag in "Ss":
+            folder = shlex.quote(os.path.relpath((repository.root / path).parent))
+            cure = f"git sparse-checkout add {folder}" if is_sparse else f"git update-index --no-skip-worktree {name}"
+            yield f"{path}: is skip-worktree, so git leaves it out; {cure}"
+
+
+def _differs(repository: Repository, path: str, contents: Mapping[str, str | None]) -> bool:
+    """Whether a file is to be another than the committed one."""
+    file = repository.root / path
+    if path in contents:
+        text = contents[path]
+        after = None if text is None else text.encode()
+    else:
+        after = file.read_bytes() if file.is_file() else None
+    return git.committed(file) != after
 
 
 def _ignored(repository: Repository, paths: Sequence[str]) -> set[str]:
