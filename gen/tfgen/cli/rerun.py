@@ -24,7 +24,7 @@ def _arguments(parser: ArgumentParser) -> None:
 
 def _run(args: Namespace) -> int:
     from tfgen.commands.rerun import not_fresh, rerun
-    from tfgen.text.edit import read_text, replace_text
+    from tfgen.tree.disk_file import read_text, replace_text
 
     document = one_job(args, "a run is raised one job at a time")
     if document is None:

@@ -28,7 +28,8 @@ def _run(args: Namespace) -> int:
 
 def _retire(args: Namespace) -> int:
     from tfgen.job.facts import check_environment, environments_of
-    from tfgen.text.edit import read_text, replace_text, with_values
+    from tfgen.text.edit import with_values
+    from tfgen.tree.disk_file import read_text, replace_text
 
     _named_by_file(args)
     document = one_job(args, "one at a time is retired")

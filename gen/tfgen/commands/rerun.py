@@ -67,7 +67,7 @@ def rerun(text: str, document: Document, environment: str | None, *, resume: boo
     """The file with the next run in it.
 
     Args:
-        text: the file's text, as `job_text.read_text` gives it.
+        text: the file's text, as `disk_file.read_text` gives it.
         document: the job in it, which has no errors.
         environment: the environment that is to run again; None for the job and all of them, where each that has a run
             of its own gets the one after that.

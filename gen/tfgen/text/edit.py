@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path as FilePath
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from tfgen.data_path import Path
@@ -20,7 +19,6 @@ from tfgen.problems import has_errors
 from tfgen.text.document import Document, parse
 from tfgen.text.yaml_node import Entry, Node, nodes
 from tfgen.text.yaml_text import scalar
-from tfgen.tree.disk_file import read_file, replace_file
 from tfgen.words import path_name, shown
 
 Value: TypeAlias = str | bool
@@ -32,25 +30,11 @@ Changes: TypeAlias = Mapping[Path, Mapping[str, Value]]
 _BYTE_ORDER_MARK: Final = "\ufeff"
 
 
-def read_text(path: FilePath) -> str:
-    """A file's text, with the line ends and the byte order mark that it has.
-
-    Raises:
-        TfgenError: it is no regular file, or the disk fails.
-    """
-    return read_file(path).decode("utf-8")
-
-
-def replace_text(path: FilePath, before: str, after: str) -> None:
-    """Put a new text in the place of a file's text. Raises as `disk_file.replace_file` does."""
-    replace_file(path, before.encode(), after.encode())
-
-
 def with_values(text: str, document: Document, changes: Changes) -> str:
     """The text of a file with some keys of a job set; a key that is not there comes before the first of its mapping.
 
     Args:
-        text: the file's text, as `read_text` gives it.
+        text: the file's text, as `disk_file.read_text` gives it.
         document: the job in it, which has no errors.
         changes: in the order in which they are to stand.
 

@@ -73,6 +73,18 @@ def read_file(path: Path, most: int = -1) -> bytes:
             os.close(descriptor)
 
 
+def read_text(path: Path) -> str:
+    """A file's text, with the line ends and the byte order mark that it has.
+
+    Raises:
+        TfgenError: it is no regular file, it is not UTF-8, or the disk fails.
+    """
+    try:
+        return read_file(path).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise TfgenError(f"{path}: is no longer UTF-8: it was changed while tfgen ran") from error
+
+
 def digest_on_disk(folder: int, name: str, path: Path | str) -> str | None:
     """SHA-256 of a file, None for no file. Raises as `open_file` does."""
     try:
@@ -158,6 +170,11 @@ def replace_file(path: Path, before: bytes, after: bytes) -> None:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+def replace_text(path: Path, before: str, after: str) -> None:
+    """The same of a text. Raises as `replace_file` does."""
+    replace_file(path, before.encode(), after.encode())
 
 
 @contextmanager
