@@ -87,16 +87,16 @@ tools: ## Builds Helm, kustomize and kubeconform for the tests, at pinned versio
 	@tests/e2e/tools/build helm kustomize kubeconform
 
 .PHONY: servers
-servers: tools ## Builds Kubernetes, etcd, KWOK and CoreDNS for the tests, at pinned versions (minutes, once)
+servers: $(VENV)/.with-test $(VENV)/.with-e2e tools ## Builds Kubernetes, etcd, KWOK and CoreDNS for the tests, at pinned versions (minutes, once)
 	@tests/e2e/tools/build $(SERVERS)
 
 .PHONY: e2e
-e2e: $(VENV)/.with-test $(VENV)/.with-e2e packages servers images ## Runs the tests on real servers (Debian, as root)
+e2e: packages servers images ## Runs the tests on real servers (Debian, as root)
 	@$(PYTEST) --dist loadgroup -m e2e --ignore tests/e2e/node || $(NO_TESTS)
 	@$(PYTEST) -n 0 -m e2e tests/e2e/node || $(NO_TESTS)
 
 .PHONY: images
-images: $(VENV)/.with-test packages
+images: $(VENV)/.with-test $(VENV)/.with-e2e packages
 	@$(PYTHON) -m tests.e2e.images
 
 .PHONY: packages
