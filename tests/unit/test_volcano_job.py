@@ -25,6 +25,8 @@ def tasks(**spec: Any) -> dict[str, Any]:
 
 
 GANG = {"scheduler": "volcano", "queue": "research"}
+ONE_EACH: dict[str, Any] = {"chief": {}, "ps": {}, "worker": {}}
+WHOLE = {"chief": 1, "ps": 2, "worker": 3}
 COMPLETES = {"event": "TaskCompleted", "action": "CompleteJob"}
 
 
@@ -60,18 +62,18 @@ def test_worker_0_alone_ends_no_volcano_job():
 @pytest.mark.parametrize(
     ("spec", "job_least", "task_least"),
     [
-        ({}, 6, {}),
-        ({"gang": GANG}, 6, {}),
-        ({"gang": {**GANG, "enabled": False}}, 1, {}),
-        ({"gang": {**GANG, "minAvailable": 4}}, 4, {"worker": 0}),
-        ({"gang": GANG, "roles": {"chief": {}, "ps": {}, "worker": {}, "evaluator": {}}}, 3, {"evaluator": 0}),
+        ({}, 6, WHOLE),
+        ({"gang": GANG}, 6, WHOLE),
+        ({"gang": {**GANG, "enabled": False}}, 1, WHOLE),
+        ({"gang": {**GANG, "minAvailable": 4}}, 4, {**WHOLE, "worker": 0}),
+        ({"gang": GANG, "roles": {**ONE_EACH, "evaluator": {}}}, 3, {"chief": 1, "ps": 1, "worker": 1, "evaluator": 0}),
     ],
 )
 def test_the_gang_is_the_jobs_own(spec, job_least, task_least):
     found = made(**spec)
     assert "PodGroup" not in found
     assert found["Job"]["spec"]["minAvailable"] == job_least
-    least = {task["name"]: task["minAvailable"] for task in found["Job"]["spec"]["tasks"] if "minAvailable" in task}
+    least = {task["name"]: task["minAvailable"] for task in found["Job"]["spec"]["tasks"]}
     assert least == task_least
 
 
@@ -101,5 +103,13 @@ def test_the_plugin_tensorflow_takes_the_place_of_our_variables():
     assert {variable["name"] for variable in container["env"]}.isdisjoint({"TASK_INDEX", "TF_CLUSTER", "TF_CONFIG"})
 
 
-def test_the_job_starts_again_as_often_as_it_says():
-    assert spec_of(retries=5)["maxRetry"] == 5
+@pytest.mark.parametrize(("retries", "at"), [(0, 1), (5, 6)])
+def test_the_job_fails_at_the_restart_after_the_last_that_it_may_have(retries, at):
+    assert spec_of(retries=retries)["maxRetry"] == at
+
+
+@pytest.mark.parametrize(
+    ("spec", "queue"), [({}, "default"), ({"gang": {"scheduler": "volcano"}}, "default"), ({"gang": GANG}, "research")]
+)
+def test_the_queue_is_always_said(spec, queue):
+    assert spec_of(**spec)["queue"] == queue

@@ -36,7 +36,6 @@ SUMMARIES: Final[Mapping[str, str]] = {
     "statefulset-name": "A StatefulSet's name is too long to make pods.",
     "tensorboard-name": "TensorBoard's name is too long, or a run has it.",
     "tf-config-size": "TF_CONFIG is longer than one environment variable may be.",
-    "volcano-retries": "A Volcano Job is to be tried once, which Volcano cannot.",
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from tfgen.graph.holes import ABSENT, Default, Hole, Items, Let, Named, Node, Splice, Value, given
 from tfgen.graph.objects import (
@@ -114,7 +114,18 @@ def template(structure: Structure, role: Role, controller: Controller) -> Node:
     made: Node = pod
     for over in (structure.pod_template, role.pod_template):
         made = merge(made, _secured(made, over, security.of_container(structure.profile)))
-    return made
+    return _with_cluster_names(made)
+
+
+def _with_cluster_names(pod: Any) -> Node:
+    """A pod that finds its peers by name in its node's network, too, unless the user says how it is to find them.
+
+    https://kubernetes.io/docs/concepts/services-networking/dns-pod-service/#pod-s-dns-policy
+    """
+    spec = pod["spec"]
+    if not spec.get("hostNetwork") or "dnsPolicy" in spec:
+        return cast("Node", pod)
+    return {**pod, "spec": {**spec, "dnsPolicy": "ClusterFirstWithHostNet"}}
 
 
 def _pod_labels(structure: Structure, role: RoleName, gang: Binding) -> Node:

@@ -5,13 +5,17 @@
 https://volcano.sh/en/docs/vcjob/. Such a Job is complete only when every pod has ended, which a ps never does: so the
 end of the task that ends the job completes it. Fields by Volcano's own definition:
 https://github.com/volcano-sh/volcano/blob/v1.15.1/config/crd/volcano/bases/batch.volcano.sh_jobs.yaml.
+
+Volcano's webhook writes into a new Job what it lacks (pkg/webhooks/admission/jobs/mutate/mutate_job.go), and refuses
+almost every later change (validateJobUpdate beside it). An apply replaces the list of tasks whole, so what the webhook
+wrote there would be taken out again: the Job could not be applied twice. So all of it is written here.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from tfgen.graph.holes import Default, Guard, Node, Not, Text, When, given
+from tfgen.graph.holes import Default, Guard, Node, Sum, When, given
 from tfgen.graph.objects import cluster_spec, labels, name_guards, names
 from tfgen.graph.objects.values import value
 from tfgen.graph.schedulers import gang
@@ -26,6 +30,10 @@ from tfgen.kubernetes import keys
 _LOST: Final[tuple[Node, ...]] = tuple(
     {"event": event, "action": "RestartJob"} for event in ("PodEvicted", "PodFailed")
 )
+
+# What the webhook writes. How often a task was started again matters to the event TaskFailed, which no policy asks for.
+_QUEUE: Final = "default"
+_TASK_RETRIES: Final = 3
 
 
 def _ends() -> list[Node]:
@@ -42,7 +50,8 @@ def volcano_job(structure: Structure) -> Node:
         "metadata": labels.metadata(names.RUN),
         "spec": {
             **_gang(structure),
-            "maxRetry": value("retries"),
+            # The job fails at the restart of this number, so this many less one are done (state/restarting.go).
+            "maxRetry": Sum((value("retries"), 1)),
             "ttlSecondsAfterFinished": given(value("workload.ttlSecondsAfterFinished")),
             "networkTopology": _topology(),
             **({"plugins": _plugins(structure)} if structure.is_distributed else {}),
@@ -58,12 +67,13 @@ def _gang(structure: Structure) -> dict[str, Node]:
         return {
             "schedulerName": "volcano",
             "minAvailable": gang.members(structure),
+            "queue": _QUEUE,
             "priorityClassName": given(value("priorityClassName")),
         }
     return {
         "schedulerName": Default(value("gang.schedulerName"), "volcano"),
         "minAvailable": When(gang.ENABLED, gang.least(structure), 1),
-        "queue": given(gang.QUEUE),
+        "queue": Default(gang.QUEUE, _QUEUE),
         "priorityClassName": given(gang.PRIORITY),
     }
 
@@ -89,23 +99,25 @@ def _task(structure: Structure, role: Role) -> Node:
     return {
         "name": role.name,
         "replicas": cluster_spec.replicas(role.name),
-        **_least(structure, role),
+        "minAvailable": _least(structure, role),
+        "maxRetry": _TASK_RETRIES,
         **({"policies": _ends()} if role.name == structure.ends else {}),
         "template": pod.part(structure, role, _controller(structure)),
     }
 
 
-def _least(structure: Structure, role: Role) -> dict[str, Node]:
-    """How many pods of a task the gang needs, where it does not need them all.
+def _least(structure: Structure, role: Role) -> Node:
+    """How many pods of a task the gang needs: all, but for the evaluator, and the workers of a gang that is partial.
 
     Volcano heeds it while their sum is no more than the job's minAvailable (CheckTaskReady in its
     pkg/scheduler/api/job_info.go), so that chief and ps are among those that start.
     """
     if role.name == "evaluator":
-        return {"minAvailable": 0}
+        return 0
+    replicas = cluster_spec.replicas(role.name)
     if role.name == "worker" and structure.gang and structure.strategy == "ParameterServer":
-        return {"minAvailable": When(gang.is_partial(structure), 0)}
-    return {}
+        return When(gang.is_partial(structure), 0, replicas)
+    return replicas
 
 
 def _controller(structure: Structure) -> pod.Controller:
@@ -118,15 +130,7 @@ def _controller(structure: Structure) -> pod.Controller:
 
 
 def _guards(structure: Structure) -> list[Guard]:
-    no_retries = Guard(
-        rule="volcano-retries",
-        path="retries",
-        test=Not(value("retries")),
-        message=Text(
-            ("retries is 0, which Volcano takes for its own default, 3; set 1 at least, or take the kind Job",)
-        ),
-    )
-    return [*name_guards.short_hosts(structure, names.pod), no_retries]
+    return name_guards.short_hosts(structure, names.pod)
 
 
 def _tells_cluster(structure: Structure) -> bool:
