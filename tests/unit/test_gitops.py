@@ -270,4 +270,6 @@ def test_the_patch_has_a_check_for_each_kind_that_argo_cd_does_not_know() -> Non
 def test_the_checks_are_in_the_package() -> None:
     names = {path.stem for path in (ROOT / "gen/tfgen/targets/gitops/health").glob("*.lua")}
     assert names == {"podgroup", "tfjob", "jobset", "volcano_job"}
-    assert all("return hs" in Path(ROOT / "gen/tfgen/targets/gitops/health" / f"{name}.lua").read_text() for name in names)
+    assert all(
+        "return hs" in Path(ROOT / "gen/tfgen/targets/gitops/health" / f"{name}.lua").read_text() for name in names
+    )
