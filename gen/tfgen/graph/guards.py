@@ -101,6 +101,7 @@ def _of_kueue(structure: Structure) -> list[Guard]:
         test=AllOf((enabled, Not(value("gang.queue")))),
         message=Text(("gang.queue is empty: Kueue lets wait only what names one; name a LocalQueue of the namespace",)),
     )
+    short_labels = [_short_label(path) for path in ("gang.queue", "gang.priorityClassName")]
     two_topologies = Guard(
         rule="gang-topology",
         path="gang.preferredTopology",
@@ -110,7 +111,7 @@ def _of_kueue(structure: Structure) -> list[Guard]:
         ),
     )
     if not WORKLOADS[structure.kind].plan(structure):
-        return [no_queue, two_topologies]
+        return [no_queue, *short_labels, two_topologies]
     no_deadline = Guard(
         rule="gang-start-deadline",
         path="startDeadline",
@@ -123,7 +124,25 @@ def _of_kueue(structure: Structure) -> list[Guard]:
             )
         ),
     )
-    return [no_queue, two_topologies, no_deadline]
+    return [no_queue, *short_labels, two_topologies, no_deadline]
+
+
+def _short_label(path: str) -> Guard:
+    """That Kueue's label, whose value it is, takes a name."""
+    name = value(path)
+    return Guard(
+        rule="gang-label",
+        path=path,
+        test=AllOf((value("gang.enabled"), Greater(Length(name), names.LABEL_VALUE_MAX))),
+        message=Text(
+            (
+                f"{path} has ",
+                Length(name),
+                f" characters, more than the {names.LABEL_VALUE_MAX} of the label by which Kueue knows it; "
+                "take one with a shorter name",
+            )
+        ),
+    )
 
 
 def _no_field(scheduler: Scheduler, field: Field) -> Guard:

@@ -23,6 +23,7 @@ SUMMARIES: Final[Mapping[str, str]] = {
     "finisher-name": "The finisher's name is longer than a label may be.",
     "gang-all-workers": "A gang starts before all workers that train as one can.",
     "gang-field": "A gang says what its scheduler has no word for.",
+    "gang-label": "A name that Kueue reads in a label is longer than a label may be.",
     "gang-min-available": "A gang waits for more tasks than there are.",
     "gang-queue": "A job waits in no queue of Kueue's.",
     "gang-start-deadline": "A job that Kueue starts is to start by a time.",
