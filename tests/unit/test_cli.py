@@ -50,6 +50,22 @@ def test_problems_go_to_standard_error_and_nothing_is_written(job: Path, capsys:
     assert [path.name for path in job.parent.iterdir()] == ["job.yaml"]
 
 
+@pytest.mark.parametrize(
+    "argv", [["render"], ["render", "--stdout"], ["render", "--stdout", "--env", "prod"], ["check"]]
+)
+def test_objects_that_do_not_fit_together_are_refused_by_whoever_makes_them(
+    job: Path, capsys: pytest.CaptureFixture[str], argv: list[str]
+) -> None:
+    template = "{spec: {containers: [{name: tensorflow, ports: [{name: grpc, containerPort: 2222}]}]}}"
+    job.write_text(JOB.replace("replicas: 2", f"podTemplate: {template}"), encoding="utf-8")
+    assert cli.run([*argv, "job.yaml"]) == 1
+    printed = capsys.readouterr()
+    assert "created" not in printed.out
+    assert "kind" not in printed.out
+    assert "[object-links]" in printed.out + printed.err
+    assert [path.name for path in job.parent.iterdir()] == ["job.yaml"]
+
+
 def test_json_is_one_object_on_standard_output(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["render", "job.yaml", "--format", "json"]) == 0
     printed = capsys.readouterr()
@@ -101,6 +117,8 @@ def test_a_folder_gives_the_jobs_below_it_and_no_other_yaml(job: Path, capsys: p
         (["rerun", "job.yaml", "--env", "nowhere"], 2, "no environment 'nowhere'; it has prod"),
         (["explain", "spec.roles.worker.replica"], 2, "replicas"),
         (["init", "Not-A-Name"], 2, "'Not-A-Name' is no job name: lower-case letters"),
+        (["init", "argocd"], 2, "'argocd' is no job name: choose another name: the folders argocd and flux hold"),
+        (["init", "--repo", "flux"], 2, "'flux' is no job name: choose another name"),
     ],
 )
 def test_wrong_usage(job: Path, capsys: pytest.CaptureFixture[str], argv: list[str], code: int, says: str) -> None:

@@ -35,16 +35,19 @@ def _run(args: Namespace) -> int:
 
 
 def _write_files(args: Namespace, jobs: Checked) -> int:
-    from tfgen.commands.render import write_jobs
+    from tfgen.commands.render import render_jobs, write_jobs
     from tfgen.job.output_root import output_root
     from tfgen.problems import has_errors
 
     if has_errors(jobs.problems):
         report(args, jobs.problems)
         return PROBLEMS
-    documents = with_progress(jobs.documents, "rendering")
+    renderings, problems = render_jobs(with_progress(jobs.documents, "rendering"))
+    if has_errors(problems):
+        report(args, (*jobs.problems, *problems))
+        return PROBLEMS
     out = args.out or output_root(Path())
-    plan = write_jobs(args.jobs, documents, out, force=args.force, upgrade=args.upgrade)
+    plan = write_jobs(args.jobs, renderings, out, force=args.force, upgrade=args.upgrade)
     for conflict in plan.lost:
         say(f"lost: {conflict}")
     for job in plan.kept:
@@ -56,7 +59,7 @@ def _write_files(args: Namespace, jobs: Checked) -> int:
         "unchanged": plan.unchanged,
     }
     lists = {action: list(paths) for action, paths in written.items()}
-    report(args, jobs.problems, written={**lists, "kept": [job.job for job in plan.kept]})
+    report(args, (*jobs.problems, *problems), written={**lists, "kept": [job.job for job in plan.kept]})
     if args.format == "text":
         for action in ("created", "changed", "removed"):
             for path in written[action]:
@@ -67,7 +70,9 @@ def _write_files(args: Namespace, jobs: Checked) -> int:
 
 
 def _print_objects(args: Namespace, jobs: Checked) -> int:
-    from tfgen.graph.built import plain_objects
+    from tfgen.check.object_schemas import ObjectSchemas
+    from tfgen.check.objects import object_problems
+    from tfgen.graph.built import build
     from tfgen.job.facts import check_environment
     from tfgen.problems import has_errors
     from tfgen.report.problems import as_text
@@ -78,7 +83,16 @@ def _print_objects(args: Namespace, jobs: Checked) -> int:
         return PROBLEMS
     for document in jobs.documents if args.env is not None else ():
         check_environment(document, args.env)
-    objects = [item for d in jobs.documents for item in plain_objects(d.data, args.env)]
+    built = [build(document.data) for document in jobs.documents]
+    problems = [
+        problem
+        for document, job in zip(jobs.documents, built, strict=True)
+        for problem in object_problems(document, job, ObjectSchemas())
+    ]
+    say(as_text(problems), end="")
+    if has_errors(problems):
+        return PROBLEMS
+    objects = [item for job in built for item in (job.environments[args.env] if args.env else job.base)]
     if args.format == "json":
         print_json(objects)
     else:

@@ -180,6 +180,8 @@ def _check_name(name: str) -> None:
     node = schema_file.node(schema_file.load(), ("metadata", "name")) or {}
     if not re.fullmatch(node["pattern"], name) or len(name) > node["maxLength"]:
         raise UsageError(f"{name!r} is no job name: {node['x-pattern-says']}, at most {node['maxLength']} characters")
+    if name in node["not"]["enum"]:
+        raise UsageError(f"{name!r} is no job name: choose {node['x-not-says']}")
 
 
 def write_new(folder: Path, files: Mapping[str, str]) -> tuple[Path, ...]:

@@ -5,22 +5,38 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from tfgen.check.object_schemas import ObjectSchemas
+from tfgen.check.objects import object_problems
 from tfgen.commands.removed_jobs import find_removed_jobs
+from tfgen.graph.built import build
 from tfgen.job.sources import no_job_below
+from tfgen.problems import Problem, in_order
 from tfgen.targets.render import render_document
 from tfgen.text.document import Document
 from tfgen.tree.plan import Plan
+from tfgen.tree.rendering import Rendering
 from tfgen.tree.write import apply, plan_write, read_ledgers
 
 
+def render_jobs(documents: Iterable[Document]) -> tuple[list[Rendering], tuple[Problem, ...]]:
+    """The files of the jobs in some documents without errors, and what is wrong with the objects in them."""
+    renderings: list[Rendering] = []
+    problems: list[Problem] = []
+    for document in documents:
+        built = build(document.data)
+        problems += object_problems(document, built, ObjectSchemas())
+        renderings.append(render_document(document, built))
+    return renderings, in_order(problems)
+
+
 def write_jobs(
-    paths: Sequence[Path], documents: Iterable[Document], out: Path, *, force: bool = False, upgrade: bool = False
+    paths: Sequence[Path], renderings: Sequence[Rendering], out: Path, *, force: bool = False, upgrade: bool = False
 ) -> Plan:
-    """Write all files of the jobs in some documents, and remove those of jobs that the paths have no more.
+    """Write all files of some jobs, and remove those of jobs that the paths have no more.
 
     Args:
         paths: the files and folders that were named.
-        documents: the jobs in them, without errors.
+        renderings: of the jobs in them.
         out: the output folder.
         force: whether files that were edited by hand are replaced.
         upgrade: whether a job is rendered anew where only tfgen or the defaults under it changed.
@@ -30,8 +46,7 @@ def write_jobs(
         ConflictsError: a file was edited by hand, and it is not `force`.
         TfgenError: the disk fails.
     """
-    renderings = [render_document(document) for document in documents]
     removals = find_removed_jobs(read_ledgers(out), paths, {rendering.job for rendering in renderings})
     if not renderings and not removals:
         raise no_job_below(paths)
-    return apply(plan_write(out, renderings + removals, force=force, upgrade=upgrade))
+    return apply(plan_write(out, [*renderings, *removals], force=force, upgrade=upgrade))
