@@ -34,7 +34,12 @@ FAILED = {"status": ended("FailureTarget", "Failed")}
 
 RELEASE_PS = f'patch {PS}/scale {{"spec": {{"replicas": 0}}}}'
 RELEASE_WORKER = f'patch {WORKER}/scale {{"spec": {{"replicas": 0}}}}'
-SUSPEND_EVALUATOR = f'patch {EVALUATOR} {{"spec": {{"suspend": true}}}}'
+# Argo CD calls an Application with a suspended Job Suspended, whatever else it has, unless the Job says this:
+# https://argo-cd.readthedocs.io/en/stable/operator-manual/health/#ignoring-child-resource-health-check-in-applications
+IGNORED = {"argocd.argoproj.io/ignore-healthcheck": "true"}
+SUSPEND_EVALUATOR = (
+    f'patch {EVALUATOR} {{"metadata": {{"annotations": {json.dumps(IGNORED)}}}, "spec": {{"suspend": true}}}}'
+)
 NOTE_START = f'patch {CHIEF} {{"metadata": {{"annotations": {{"tfgen/started": "true"}}}}}}'
 
 WAITING = f"{CHIEF}: waiting for its end"
@@ -458,7 +463,8 @@ def test_the_evaluator_is_suspended_after_its_grace_and_nothing_waits_for_it(ser
     assert int(left[1]) in range(1, 201)
     assert [ps, worker, suspended] == [f"{PS}: scaled to 0", f"{WORKER}: scaled to 0", f"{EVALUATOR}: suspended"]
     assert time.monotonic() - before > int(left[1]) / 50
-    assert server.get(EVALUATOR)["spec"]["suspend"] is True
+    evaluator = server.get(EVALUATOR)
+    assert (evaluator["spec"]["suspend"], evaluator["metadata"]["annotations"]) == (True, IGNORED)
 
 
 @pytest.mark.parametrize("end", [COMPLETE, FAILED])
@@ -515,6 +521,9 @@ def test_a_job_that_has_not_started_in_time_is_released_whole(server, log, failu
         DONE,
     ]
     assert server.get(CHIEF)["spec"]["suspend"] is True
+    # That the training never began is to be seen; of what was to serve it, nothing is.
+    ignored = [name for name in (CHIEF, EVALUATOR) if server.get(name)["metadata"].get("annotations") == IGNORED]
+    assert ignored == [EVALUATOR]
 
 
 def test_the_start_deadline_passes_while_it_waits(server, log):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.e2e.client import eventually
+from tests.e2e.finisher import Finisher, running
 from tests.e2e.gitops.conftest import every_way
 from tests.e2e.gitops.jobs import CLAIM, job, started
 from tests.e2e.gitops.repository import HELM_RELEASE, JOB, Repository
+from tests.e2e.kubelet import end
 from tfgen import cli
 
 GANG = "scheduling.volcano.sh/v1beta1/PodGroup"
@@ -92,6 +95,27 @@ def test_what_is_released_stays_released_and_nothing_runs_again(repository: Repo
     repository.write(job(retries=30))
     stays(repository.commit())
     assert repository.there(JOB, "mnist-chief")["spec"]["backoffLimit"] == 30
+
+
+@pytest.mark.parametrize("repository", ["argocd"], indirect=True)
+@pytest.mark.parametrize("kind", ["StatefulSet", "Job"])
+@pytest.mark.parametrize(("exit_code", "health"), [(0, "Healthy"), (1, "Degraded")])
+def test_argo_cd_calls_a_job_that_is_released_what_its_end_was(
+    repository: Repository, tmp_path: Path, kind: str, exit_code: int, health: str
+) -> None:
+    """And not Suspended, as the Jobs are that the finisher suspended: nobody would let them go on."""
+    roles = {"chief": {}, "ps": {}, "worker": {"replicas": 2}, "evaluator": {}}
+    started(repository, roles=roles, workload={"kind": kind}, completion={"evaluatorGrace": 0}, retries=0)
+    client, namespace = repository.cluster.client, repository.namespace
+    eventually(lambda: len(running(client, namespace)) == 6, "all pods and the finisher's")
+    finisher = Finisher(repository.cluster, namespace, tmp_path / "finisher")
+    finisher.run()
+    (chief,) = running(client, namespace, "chief")
+    end(client, chief, exit_code)
+    finisher.finish()
+    assert repository.there(JOB, "mnist-evaluator")["spec"]["suspend"]
+    eventually(lambda: repository.state()["health"]["status"] == health, f"an Application that is {health}")
+    assert repository.state()["sync"]["status"] == "Synced"
 
 
 @pytest.mark.parametrize("repository", ["flux-chart"], indirect=True)

@@ -35,6 +35,10 @@ LONGEST_RETRY_AFTER = 120  # seconds that the API server may ask for
 
 STARTED = "tfgen/started"  # the annotation on a Job that was seen to run, where there is a start deadline
 
+# By this Argo CD counts an object out of an Application's health, in which a suspended Job would never be a success:
+# https://argo-cd.readthedocs.io/en/stable/operator-manual/health/#ignoring-child-resource-health-check-in-applications
+IGNORE_HEALTH = {"argocd.argoproj.io/ignore-healthcheck": "true"}
+
 Object = typing.Any  # an object of the API server's; None where there is none
 
 
@@ -254,10 +258,11 @@ def note_start(name: str) -> bool:
 # -- releasing ---------------------------------------------------------------------------------------------------
 
 
-def release(scale: "list[str]", suspend: "dict[str, float]") -> None:
+def release(ends: str, scale: "list[str]", suspend: "dict[str, float]") -> None:
     """Releases everything. What fails holds up nothing else, and is tried again until it is released.
 
     Args:
+        ends: the Job whose end is the training's: that it is suspended is to be seen.
         scale: what is scaled to 0, such as "statefulsets/mnist-ps".
         suspend: the Jobs that are suspended, and until when each may end by itself, in seconds since 1970.
     """
@@ -270,7 +275,10 @@ def release(scale: "list[str]", suspend: "dict[str, float]") -> None:
         for thing in left:
             kind, name = thing.split("/")
             try:
-                done = stop_job(name, suspend[name]) if kind == "jobs" else scale_down(kind, name)
+                if kind == "jobs":
+                    done = stop_job(name, suspend[name], {} if name == ends else IGNORE_HEALTH)
+                else:
+                    done = scale_down(kind, name)
                 if not done:
                     waiting.append(thing)
             except TROUBLE as trouble:
@@ -289,8 +297,8 @@ def scale_down(kind: str, name: str) -> bool:
     return True
 
 
-def stop_job(name: str, due: float) -> bool:
-    """Suspends a Job that has not ended by itself; False while it still has time to."""
+def stop_job(name: str, due: float, annotations: "dict[str, str]") -> bool:
+    """Suspends a Job that has not ended by itself, and annotates it; False while it still has time to."""
     job = call("get", "jobs", name)
     end = end_of(job) if job else End("not there", 0)
     if end:
@@ -298,7 +306,7 @@ def stop_job(name: str, due: float) -> bool:
     elif time.time() < due:
         return False
     else:
-        call("patch", "jobs", name, {"spec": {"suspend": True}})
+        call("patch", "jobs", name, {"metadata": {"annotations": annotations}, "spec": {"suspend": True}})
         log(f"jobs/{name}: suspended")
     return True
 
@@ -338,14 +346,14 @@ def main() -> None:
     end = wait_for_end(args.ends, args.start_deadline)
     if end.how == "not started":
         log(f"jobs/{args.ends}: has not started within {args.start_deadline} s")
-        release(args.scale, dict.fromkeys([*args.suspend, args.ends], end.at))
+        release(args.ends, args.scale, dict.fromkeys([*args.suspend, args.ends], end.at))
     else:
         log(f"jobs/{args.ends}: is {end.how}")
         if end.how == "Failed" and args.on_failure == "Keep":
             log("finisher: nothing is released, since a failed job keeps what it has (--on-failure Keep)")
             return
         graces = dict(args.grace_for)
-        release(args.scale, {name: end.at + graces.get(name, 0) for name in args.suspend})
+        release(args.ends, args.scale, {name: end.at + graces.get(name, 0) for name in args.suspend})
     log("finisher: everything is released")
 
 
