@@ -45,8 +45,12 @@ def definitions(client: Client, objects: Iterable[Mapping[str, Any]]) -> list[Ob
 
 def real_definitions(group: str = "") -> list[Object]:
     """The projects' own definitions, of the kinds whose group ends so; none where the folder is not there."""
-    found = [definition for path in sorted(REAL.glob("*.yaml")) for definition in _read(path)]
-    return [definition for definition in found if definition["spec"]["group"].endswith(group)]
+    return [definition for definition in definitions_in(REAL) if definition["spec"]["group"].endswith(group)]
+
+
+def definitions_in(folder: Path) -> list[Object]:
+    """The definitions in the files of a folder; none where it is not there."""
+    return [definition for path in sorted(folder.glob("*.yaml")) for definition in _read(path)]
 
 
 def _read(path: Path) -> list[Object]:

@@ -1,7 +1,8 @@
 """Gangs under pressure: no job ever holds a part of what it needs to start, and each runs in the end.
 
 By Kubernetes' own gang scheduling, which is an alpha of 1.36, on fake nodes with fake GPUs; and by Volcano where
-VOLCANO_BIN is a folder with its programs vc-scheduler and vc-controller-manager, and ../shared/crds has its kinds.
+VOLCANO_BIN is a folder with its programs vc-scheduler, vc-controller-manager and vc-webhook-manager, and ../shared/crds
+has its kinds.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from tests.e2e.custom_kinds import real_definitions
 from tests.e2e.gangs import MOMENTS, GangWatch, holds_a_place, tasks
 from tests.e2e.jobs import write_job
 from tests.e2e.kubelet import end
-from tests.e2e.servers.volcano import VolcanoControllers, VolcanoScheduler
+from tests.e2e.servers.volcano import start_volcano
 
 pytestmark = pytest.mark.xdist_group("gangs")  # one cluster for all tests of this module
 
@@ -53,7 +54,7 @@ SCHEDULERS = {"kubernetes": "{scheduler: kubernetes}", "volcano": "{scheduler: v
 def scheduler(request: pytest.FixtureRequest) -> str:
     name: str = request.param
     if name == "volcano" and not os.environ.get("VOLCANO_BIN"):
-        pytest.skip("VOLCANO_BIN names no folder with vc-scheduler and vc-controller-manager")
+        pytest.skip("VOLCANO_BIN names no folder with Volcano's programs")
     if name == "volcano" and not real_definitions("volcano.sh"):
         pytest.skip("../shared/crds has no kinds of Volcano's")
     return name
@@ -74,19 +75,9 @@ def gpus(
     )
     with up(request, described) as cluster:
         if not native:
-            _start_volcano(cluster, Path(os.environ["VOLCANO_BIN"]))
+            cluster.install(real_definitions("volcano.sh"))
+            start_volcano(cluster, Path(os.environ["VOLCANO_BIN"]))
         yield cluster
-
-
-def _start_volcano(cluster: ControlPlane, programs: Path) -> None:
-    cluster.install(real_definitions("volcano.sh"))
-    for server in (
-        VolcanoScheduler(cluster.folder, cluster.address, cluster.admin, programs),
-        VolcanoControllers(cluster.folder, cluster.address, cluster.admin, programs),
-    ):
-        cluster.start(server).wait_until_ready()
-    queue = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "default"}}
-    cluster.client.apply({**queue, "spec": {"weight": 1}}, force=True)
 
 
 @dataclass(frozen=True)

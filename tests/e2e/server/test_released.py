@@ -5,19 +5,17 @@ Each job is applied, ends and is released by its finisher; then the same is appl
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.command import Command
 from tests.e2e.client import Client, eventually
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.finisher import Finisher, running
 from tests.e2e.jobs import write_job
 from tests.e2e.kubelet import end
+from tests.e2e.ways import WAYS, Apply, helm
 from tests.equal.rendered import Rendered
-from tests.tools import helm_program
 
 JOB = """
 apiVersion: tfgen/v1alpha1
@@ -33,31 +31,6 @@ spec:
     evaluator: {}
   completion: {evaluatorGrace: 1}
 """
-
-Apply = Callable[[ControlPlane, Rendered, str], str]
-
-
-def _kubectl(*options: str) -> Apply:
-    def apply(cluster: ControlPlane, job: Rendered, namespace: str) -> str:
-        return cluster.kubectl("apply", *options, "-n", namespace, "-k", job.overlay(None))
-
-    return apply
-
-
-def _helm(*options: str) -> Apply:
-    def upgrade(cluster: ControlPlane, job: Rendered, namespace: str) -> str:
-        release: list[str | Path] = ["upgrade", "--install", job.name, job.chart, "--namespace", namespace]
-        return Command((helm_program(), *release, *options), env={"KUBECONFIG": str(cluster.admin)}).run(timeout=1800)
-
-    return upgrade
-
-
-WAYS: dict[str, Apply] = {
-    "kubectl-apply": _kubectl(),
-    "kubectl-apply-server-side": _kubectl("--server-side"),
-    "helm-upgrade": _helm(),
-    "helm-upgrade-client-side": _helm("--server-side=false"),
-}
 
 each_way = pytest.mark.parametrize("way", WAYS)
 
@@ -109,7 +82,7 @@ def test_a_new_run_of_a_release_trains_anew(
 ) -> None:
     """As the chart's notes say it. What is left of the old run goes."""
     job, _ = _train("StatefulSet", "helm-upgrade", cluster, namespace, finisher, tmp_path)
-    _helm("--reuse-values", "--set-string", "run=2")(cluster, job, namespace)
+    helm("--reuse-values", "--set-string", "run=2")(cluster, job, namespace)
     eventually(lambda: len(running(cluster.client, namespace)) == 8, "all pods of the new run, and its finisher")
     assert {pod["metadata"]["labels"]["tfgen/run"] for pod in running(cluster.client, namespace)} == {"2"}
     assert {each["metadata"]["name"] for each in cluster.client.list("StatefulSet", namespace)} == {

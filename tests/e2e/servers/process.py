@@ -15,6 +15,7 @@ import http.client
 import os
 import resource
 import shlex
+import socket
 import ssl
 import subprocess
 import time
@@ -172,6 +173,15 @@ class Process:
         error = ServerError(self, what)
         self.stop()
         raise error
+
+
+def listens(address: str, port: int) -> bool:
+    """Whether a connection is taken there."""
+    try:
+        socket.create_connection((address, port), timeout=5).close()
+    except OSError:
+        return False
+    return True
 
 
 def answers(url: str, authority: Path | None = None) -> bool:

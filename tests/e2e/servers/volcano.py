@@ -1,15 +1,31 @@
-"""Volcano's scheduler and controllers, where somebody has built them: https://volcano.sh/en/docs/.
+"""Volcano's scheduler, controllers and webhooks, where somebody has built them: https://volcano.sh/en/docs/.
 
-No version of Volcano can be built from the Go module proxy, so these two are the only servers that are not pinned.
+No version of Volcano can be built from the Go module proxy, so these are not pinned.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
-from tests.e2e.servers.process import Process, answers
+from tests.e2e.client import Client, eventually
+from tests.e2e.control_plane import ControlPlane
+from tests.e2e.servers.process import Process, answers, listens
+from tests.e2e.servers.webhooks import Webhook, register
 
-PORT = 16470
+PORT: Final = 16470
+
+WEBHOOKS: Final = (
+    Webhook("/jobs/mutate", "batch.volcano.sh/v1alpha1/jobs"),
+    Webhook("/jobs/validate", "batch.volcano.sh/v1alpha1/jobs"),
+    Webhook("/podgroups/mutate", "scheduling.volcano.sh/v1beta1/podgroups"),
+    Webhook("/podgroups/validate", "scheduling.volcano.sh/v1beta1/podgroups", ("CREATE",)),
+    Webhook("/queues/mutate", "scheduling.volcano.sh/v1beta1/queues"),
+    Webhook("/queues/validate", "scheduling.volcano.sh/v1beta1/queues", ("CREATE", "UPDATE", "DELETE")),
+    Webhook("/pods/mutate", "/v1/pods"),
+    Webhook("/pods/validate", "/v1/pods", ("CREATE",)),
+)
+"""All that its chart installs: installer/helm/chart/volcano/templates/webhooks.yaml of Volcano 1.15."""
 
 
 class VolcanoScheduler(Process):
@@ -49,3 +65,51 @@ class VolcanoControllers(Process):
             folder / "vc-controller-manager.log",
             ready=lambda: answers(f"http://{address}:{PORT + 1}/healthz"),
         )
+
+
+class VolcanoWebhooks(Process):
+    """vc-webhook-manager, which writes what a new Job lacks, and refuses what it may not say."""
+
+    def __init__(self, cluster: ControlPlane, programs: Path) -> None:
+        """Describes the server, and has the API server ask it; `programs` is the folder that has vc-webhook-manager."""
+        folder, address, port = cluster.folder, cluster.address, PORT + 2
+        tls = cluster.authority.server("volcano-admission", [address])
+        url, authority = f"https://{address}:{port}", cluster.authority.certificate
+        register(cluster.client, url, authority, WEBHOOKS, "volcano-admission-service")
+        super().__init__(
+            "vc-webhook-manager",
+            (
+                programs / "vc-webhook-manager",
+                f"--kubeconfig={cluster.admin}",
+                f"--enabled-admission={','.join(webhook.path for webhook in WEBHOOKS)}",
+                f"--webhook-url={url}",
+                f"--listen-address={address}",
+                f"--port={port}",
+                f"--tls-cert-file={tls.certificate}",
+                f"--tls-private-key-file={tls.key}",
+                f"--ca-cert-file={authority}",
+                "--enable-healthz=true",
+                f"--healthz-address={address}:{PORT + 3}",
+            ),
+            folder / "vc-webhook-manager.log",
+            # Of its own health it tells before it listens.
+            ready=lambda: listens(address, port),
+        )
+
+
+def start_volcano(cluster: ControlPlane, programs: Path) -> None:
+    """Starts all of it in a cluster that serves its kinds, with the queue that its installation makes."""
+    for server in (
+        VolcanoWebhooks(cluster, programs),
+        VolcanoScheduler(cluster.folder, cluster.address, cluster.admin, programs),
+        VolcanoControllers(cluster.folder, cluster.address, cluster.admin, programs),
+    ):
+        cluster.start(server).wait_until_ready()
+    queue = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "default"}}
+    cluster.client.apply({**queue, "spec": {"weight": 1}}, force=True)
+    eventually(lambda: _is_open(cluster.client), "the open queue")
+
+
+def _is_open(client: Client) -> bool:
+    """Whether jobs may go to the default queue; its controller says so."""
+    return bool(client.get("scheduling.volcano.sh/v1beta1/Queue", "default").get("status", {}).get("state") == "Open")

@@ -1,0 +1,219 @@
+"""The operators' own controllers and webhooks take what is rendered, take it again, and do with it what we say of them.
+
+Where VOLCANO_BIN, JOBSET_BIN and KUEUE_BIN are folders with their programs: no version of them is published as a Go
+module that builds, so that CI goes without. Their kinds are those of ../shared/crds, or of the folder `crds` beside the
+programs. What their webhooks write is held without them in tests/unit/test_webhook_defaults.py.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import yaml
+
+from tests.command import CommandError
+from tests.e2e.client import Object, eventually
+from tests.e2e.conftest import dns_label, up
+from tests.e2e.control_plane import ControlPlane, fake_node
+from tests.e2e.custom_kinds import REAL, definitions_in, real_definitions
+from tests.e2e.finisher import running
+from tests.e2e.jobs import write_job
+from tests.e2e.servers.job_set import job_set_controller
+from tests.e2e.servers.kueue import NAMESPACE as KUEUE
+from tests.e2e.servers.kueue import kueue_controllers
+from tests.e2e.servers.volcano import start_volcano
+from tests.e2e.ways import WAYS
+from tests.equal.rendered import Rendered
+
+pytestmark = [
+    pytest.mark.xdist_group("operators"),  # one cluster for all tests of an operator
+    pytest.mark.may_skip(reason="Volcano, JobSet and Kueue are not published as Go modules that build"),
+]
+
+VOLCANO = "batch.volcano.sh/v1alpha1/Job"
+JOB_SET = "jobset.x-k8s.io/v1alpha2/JobSet"
+SELECTOR = {"kubernetes.io/hostname": "node"}
+TAKES_OUT = ("kubectl-apply",)
+"""The ways that take out of a list of a custom kind what git does not say."""
+PODS = 6
+"""Of each job: a chief, two ps and three workers."""
+
+
+class Operator(NamedTuple):
+    """What is to run.
+
+    Attributes:
+        folders: the environment variables that name the folders of its programs.
+        groups: what the groups of its kinds end with.
+        start: starts it in a cluster that serves these, given those folders.
+        kind: the kind of its jobs.
+        spec: what a job says to become one.
+    """
+
+    folders: tuple[str, ...]
+    groups: tuple[str, ...]
+    start: Callable[..., None]
+    kind: str
+    spec: Mapping[str, Any]
+
+
+def _start_job_set(cluster: ControlPlane, programs: Path) -> None:
+    cluster.start(job_set_controller(cluster, programs)).wait_until_ready()
+
+
+def _start_kueue(cluster: ControlPlane, job_set: Path, kueue: Path) -> None:
+    """With a queue whose quota is for nodes of one name: Kueue puts that into the pods' node selector."""
+    _start_job_set(cluster, job_set)
+    cluster.namespace(KUEUE)
+    cluster.start(kueue_controllers(cluster, kueue)).wait_until_ready()
+    quotas = [{"name": name, "nominalQuota": quota} for name, quota in (("cpu", 100), ("memory", "1Ti"))]
+    flavors = [{"name": "named", "resources": quotas}]
+    queue = {
+        "namespaceSelector": {},
+        "resourceGroups": [{"coveredResources": ["cpu", "memory"], "flavors": flavors}],
+    }
+    for kind, name, spec in (
+        ("ResourceFlavor", "named", {"nodeLabels": SELECTOR}),
+        ("ClusterQueue", "all", queue),
+    ):
+        version = "kueue.x-k8s.io/v1beta2"
+        cluster.client.apply({"apiVersion": version, "kind": kind, "metadata": {"name": name}, "spec": spec})
+
+
+OPERATORS = {
+    "volcano": Operator(
+        ("VOLCANO_BIN",), ("volcano.sh",), start_volcano, VOLCANO, {"workload": {"kind": "VolcanoJob"}}
+    ),
+    "jobset": Operator(
+        ("JOBSET_BIN",), ("jobset.x-k8s.io",), _start_job_set, JOB_SET, {"workload": {"kind": "JobSet"}}
+    ),
+    "kueue": Operator(
+        ("JOBSET_BIN", "KUEUE_BIN"),
+        ("jobset.x-k8s.io", "kueue.x-k8s.io"),
+        _start_kueue,
+        JOB_SET,
+        {"workload": {"kind": "JobSet"}, "gang": {"scheduler": "kueue", "queue": "research"}},
+    ),
+}
+
+
+class Running(NamedTuple):
+    """A cluster in which an operator runs."""
+
+    cluster: ControlPlane
+    operator: Operator
+
+
+@pytest.fixture(scope="module", params=OPERATORS)
+def there(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    operator = OPERATORS[request.param]
+    for name in operator.folders:
+        if not os.environ.get(name):
+            pytest.skip(f"{name} names no folder with the operator's programs")
+    folders = [Path(os.environ[name]) for name in operator.folders]
+    kinds = [kind for folder in folders for kind in definitions_in(folder / "crds")]
+    kinds = kinds or [kind for group in operator.groups for kind in real_definitions(group)]
+    if not kinds:
+        pytest.skip(f"neither {REAL} nor a folder crds beside the programs has the operator's kinds")
+    nodes = [fake_node("node")]
+    with up(request, ControlPlane(tmp_path_factory.mktemp(request.param), nodes=nodes)) as cluster:
+        cluster.install(kinds)
+        operator.start(cluster, *folders)
+        yield Running(cluster, operator)
+
+
+@pytest.fixture
+def place(there: Running, request: pytest.FixtureRequest) -> Iterator[str]:
+    cluster = there.cluster
+    name = cluster.namespace(dns_label(request.node.name))
+    if "KUEUE_BIN" in there.operator.folders:
+        queue = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "LocalQueue", "metadata": {"name": "research"}}
+        cluster.client.apply({**queue, "spec": {"clusterQueue": "all"}}, name)
+    yield name
+    cluster.client.delete("Namespace", name)
+
+
+def _job(there: Running, folder: Path, **spec: Any) -> Rendered:
+    roles = {"chief": {}, "ps": {"replicas": 2}, "worker": {"replicas": 3}}
+    resources = {name: {**role, "resources": {"cpu": 1, "memory": "1Gi"}} for name, role in roles.items()}
+    document = {
+        "apiVersion": "tfgen/v1alpha1",
+        "kind": "TrainingJob",
+        "metadata": {"name": "mnist"},
+        "spec": {"image": "registry.example.com/mnist:1", "roles": resources, **there.operator.spec, **spec},
+    }
+    return write_job(yaml.safe_dump(document), folder / "rendered")
+
+
+def _runs(there: Running, place: str) -> bool:
+    return len(running(there.cluster.client, place)) == PODS
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_same_job_is_applied_again(there: Running, place: str, way: str, tmp_path: Path) -> None:
+    """While it runs, when the operator has put into it all that it ever does."""
+    if "KUEUE_BIN" in there.operator.folders and way in TAKES_OUT:
+        pytest.skip("the next test says what becomes of it")
+    job, client = _job(there, tmp_path), there.cluster.client
+    WAYS[way](there.cluster, job, place)
+    eventually(lambda: _runs(there, place), "all pods")
+    before = client.get(there.operator.kind, "mnist", place)
+    WAYS[way](there.cluster, job, place)
+    after = client.get(there.operator.kind, "mnist", place)
+    assert after["spec"] == before["spec"]
+    assert after["metadata"]["generation"] == before["metadata"]["generation"]
+
+
+@pytest.mark.parametrize("there", ["jobset"], indirect=True)
+@pytest.mark.parametrize("way", WAYS)
+def test_a_job_set_that_kueue_has_admitted_is_applied_again_server_side(
+    there: Running, place: str, way: str, tmp_path: Path
+) -> None:
+    """What Kueue does to one, by hand: while it is suspended, its pods get the node selector of their quota."""
+    job, client, apply = _job(there, tmp_path), there.cluster.client, WAYS[way]
+    apply(there.cluster, job, place)
+    eventually(lambda: _runs(there, place), "all pods")
+    client.patch(JOB_SET, "mnist", place, {"spec": {"suspend": True}})
+    eventually(lambda: not running(client, place), "the end of all pods")
+    jobs = client.get(JOB_SET, "mnist", place)["spec"]["replicatedJobs"]
+    for replicated in jobs:
+        replicated["template"]["spec"]["template"]["spec"]["nodeSelector"] = SELECTOR
+    client.patch(JOB_SET, "mnist", place, {"spec": {"replicatedJobs": jobs}})
+    client.patch(JOB_SET, "mnist", place, {"spec": {"suspend": False}})
+    eventually(lambda: _runs(there, place), "all pods again")
+    if way in TAKES_OUT:
+        with pytest.raises(CommandError, match="replicatedJobs"):
+            apply(there.cluster, job, place)
+    else:
+        apply(there.cluster, job, place)
+    jobs = client.get(JOB_SET, "mnist", place)["spec"]["replicatedJobs"]
+    assert [item["template"]["spec"]["template"]["spec"]["nodeSelector"] for item in jobs] == [SELECTOR] * 3
+
+
+@pytest.mark.parametrize("there", ["volcano"], indirect=True)
+@pytest.mark.parametrize("retries", [0, 2])
+def test_volcano_starts_a_job_again_as_often_as_it_says(
+    there: Running, place: str, retries: int, tmp_path: Path
+) -> None:
+    """Each time a pod is evicted: that counts as any other loss does."""
+    client = there.cluster.client
+    WAYS["kubectl-apply-server-side"](there.cluster, _job(there, tmp_path, retries=retries), place)
+    seen: set[str] = set()
+
+    def phase() -> str:
+        return str(client.get(VOLCANO, "mnist", place).get("status", {}).get("state", {}).get("phase", ""))
+
+    def runs_anew() -> list[Object]:
+        pods = running(client, place)
+        anew = len(pods) == PODS and not seen & {pod["metadata"]["uid"] for pod in pods}
+        return pods if anew and phase() == "Running" else []
+
+    for _ in range(retries + 1):
+        pods = eventually(runs_anew, "all pods, and none of them seen before")
+        seen |= {pod["metadata"]["uid"] for pod in pods}
+        client.evict("mnist-worker-0", place)
+    eventually(lambda: phase() == "Failed", "the end of the last try")

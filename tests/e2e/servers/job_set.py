@@ -1,0 +1,30 @@
+"""JobSet's controller with its webhooks, where somebody has built it: https://jobset.sigs.k8s.io/docs/.
+
+No version of JobSet can be built from the Go module proxy, so what runs here is not pinned. Fields of its settings:
+api/config/v1alpha1/configuration_types.go of JobSet 0.12.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from tests.e2e.control_plane import ControlPlane
+from tests.e2e.servers.controller import Controller
+from tests.e2e.servers.webhooks import Webhook
+
+PORT: Final = 16500
+_JOB_SETS: Final = "jobset.x-k8s.io/v1alpha2/jobsets"
+WEBHOOKS: Final = (
+    Webhook("/mutate-jobset-x-k8s-io-v1alpha2-jobset", _JOB_SETS),
+    Webhook("/validate-jobset-x-k8s-io-v1alpha2-jobset", _JOB_SETS),
+    Webhook("/mutate--v1-pod", "/v1/pods"),
+    Webhook("/validate--v1-pod", "/v1/pods", ("CREATE",)),
+)
+"""All of config/components/webhook/manifests.yaml."""
+
+
+def job_set_controller(cluster: ControlPlane, programs: Path) -> Controller:
+    """Its `manager`, which `make build` of JobSet's repository leaves in bin."""
+    settings = {"apiVersion": "config.jobset.x-k8s.io/v1alpha1", "kind": "Configuration"}
+    return Controller("jobset", cluster, programs / "manager", PORT, settings, WEBHOOKS)

@@ -1,0 +1,41 @@
+"""The ways in which people bring a rendered job into a cluster: each does nothing but that, and may be done again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.command import Command
+from tests.e2e.control_plane import ControlPlane
+from tests.equal.rendered import Rendered
+from tests.tools import helm_program
+
+Apply = Callable[[ControlPlane, Rendered, str], str]
+"""Brings a job into a namespace, and gives what the program prints."""
+
+
+def kubectl(*options: str) -> Apply:
+    """`kubectl apply` of the base."""
+
+    def apply(cluster: ControlPlane, job: Rendered, namespace: str) -> str:
+        return cluster.kubectl("apply", *options, "-n", namespace, "-k", job.overlay(None))
+
+    return apply
+
+
+def helm(*options: str) -> Apply:
+    """`helm upgrade --install` of the chart."""
+
+    def upgrade(cluster: ControlPlane, job: Rendered, namespace: str) -> str:
+        release: list[str | Path] = ["upgrade", "--install", job.name, job.chart, "--namespace", namespace]
+        return Command((helm_program(), *release, *options), env={"KUBECONFIG": str(cluster.admin)}).run(timeout=1800)
+
+    return upgrade
+
+
+WAYS: dict[str, Apply] = {
+    "kubectl-apply": kubectl(),
+    "kubectl-apply-server-side": kubectl("--server-side"),
+    "helm-upgrade": helm(),
+    "helm-upgrade-client-side": helm("--server-side=false"),
+}
