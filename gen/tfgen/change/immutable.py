@@ -13,6 +13,7 @@ from tfgen.job.training_job import RoleName
 from tfgen.kubernetes import keys, quantity
 from tfgen.kubernetes.object import Object, group, identity
 from tfgen.record import Record
+from tfgen.schema.workload_kinds import RESOURCES
 
 NEW_RUN: Final = "new-run"
 CLAIM_CHANGE: Final = "claim-change"
@@ -70,7 +71,7 @@ def _by_name(objects: Iterable[Object]) -> dict[tuple[str, str, str], Object]:
 
 def _is_task(found: Object) -> bool:
     """Whether an object makes the tasks of a role. The finisher does not, and may come and go."""
-    if (group(found), found["kind"]) in _OPERATED:
+    if (group(found), found["kind"]) in RESOURCES:
         return True
     template = found if found["kind"] == "Pod" else found.get("spec", {}).get("template", {})
     return template.get("metadata", {}).get("labels", {}).get(keys.ROLE) in get_args(RoleName)
@@ -149,24 +150,8 @@ def _fields(was: Object, now: Object) -> Iterator[str]:
     return (field for field in {**was, **now} if was.get(field) != now.get(field))
 
 
-# By group and kind: what an operator heeds while a run lasts. It makes no pod anew for the rest, or refuses it.
-_OPERATED: Final[Mapping[tuple[str, str], Sequence[str]]] = {
-    ("kubeflow.org", "TFJob"): (
-        "cleanPodPolicy",
-        "ttlSecondsAfterFinished",
-        "runPolicy.cleanPodPolicy",
-        "runPolicy.ttlSecondsAfterFinished",
-        "runPolicy.backoffLimit",
-        "runPolicy.activeDeadlineSeconds",
-        "runPolicy.suspend",
-    ),
-    # Volcano's admission lets these change; another minAvailable is another gang.
-    ("batch.volcano.sh", "Job"): ("priorityClassName",),
-    ("jobset.x-k8s.io", "JobSet"): ("suspend", "ttlSecondsAfterFinished"),
-}
-
-
 def _operated(free: Sequence[str], name: str, was: Object, now: Object) -> str | None:
+    """An operator makes no pod anew for what is not `free`, or refuses it."""
     fixed = [_without(item["spec"], [path.split(".") for path in free]) for item in (was, now)]
     return f"the pods of the {was['kind']} {name} would stay as they are" if fixed[0] != fixed[1] else None
 
@@ -187,6 +172,6 @@ _KEPT: Final[Mapping[tuple[str, str], Callable[[str, Object, Object], str | None
     ("scheduling.k8s.io", "PodGroup"): _pod_group,
     ("scheduling.k8s.io", "PriorityClass"): _priority_class,
     ("apps", "StatefulSet"): _stateful_set,
-    **{kind: partial(_operated, free) for kind, free in _OPERATED.items()},
+    **{kind: partial(_operated, resource.free) for kind, resource in RESOURCES.items()},
 }
 """By group and kind: why an object cannot become another, or None where it can. Of all other kinds it can."""

@@ -18,12 +18,11 @@ from tfgen.record import Record
 from tfgen.schema import file as schema_file
 from tfgen.schema import tunables
 from tfgen.schema import workload_kinds as kinds
-from tfgen.schema.workload_kinds import WorkloadKind
+from tfgen.schema.workload_kinds.facts import CompletionBy, WorkloadKind
 
 RoleName: TypeAlias = Literal["chief", "ps", "worker", "evaluator"]
 ROLE_NAMES: tuple[RoleName, ...] = get_args(RoleName)
 Strategy: TypeAlias = Literal["ParameterServer", "MultiWorkerMirrored", "Single"]
-CompletionBy: TypeAlias = Literal["Chief", "Worker0", "AllWorkers"]
 Scheduler: TypeAlias = Literal["volcano", "kube-batch", "coscheduling", "kubernetes", "kueue"]
 Profile: TypeAlias = Literal["restricted", "baseline", "privileged"]
 PROFILES: tuple[Profile, ...] = get_args(Profile)
@@ -312,8 +311,9 @@ def _eci(cloud: Mapping[str, Any]) -> Eci | None:
 
 def _ends_by(strategy: Strategy, kind: WorkloadKind) -> CompletionBy:
     """Whose end ends a job that does not say it."""
-    if kind == "ElasticDL":
-        return "AllWorkers"
+    by = kinds.FACTS[kind].default_end
+    if by:
+        return by
     return "Worker0" if strategy == "MultiWorkerMirrored" else "Chief"
 
 

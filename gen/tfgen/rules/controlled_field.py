@@ -15,7 +15,7 @@ from tfgen.rules.pod_parts import Part
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
 from tfgen.schema import file as schema_file
-from tfgen.schema.workload_kinds import WorkloadKind
+from tfgen.schema.workload_kinds import FACTS
 
 _POD_BREAKS: Final[Mapping[str, str]] = {
     "hostname": "the tasks find each other by it",
@@ -43,19 +43,6 @@ _POD_LISTS: Final = ("containers", "volumes")
 _CONTAINER_LISTS: Final = ("env", "ports", "volumeMounts")
 
 _RESERVED: Final = ("app.kubernetes.io/", "helm.sh/", "tfgen/")
-# What the controllers of a kind's pods write on these, key by key or all of a domain's:
-# https://kubernetes.io/docs/reference/labels-annotations-taints/, and the operators' own sources.
-_OF_JOBS: Final = ("batch.kubernetes.io/", "controller-uid", "job-name")
-_OF_STATEFUL_SETS: Final = ("statefulset.kubernetes.io/", "apps.kubernetes.io/", "controller-revision-hash")
-_CONTROLLERS: Final[Mapping[WorkloadKind, tuple[str, ...]]] = {
-    "StatefulSet": (*_OF_STATEFUL_SETS, *_OF_JOBS),
-    "Job": _OF_JOBS,
-    "TFJob": ("training.kubeflow.org/", "tf-job-name", "tf-replica-type", "tf-replica-index"),
-    "VolcanoJob": tuple(
-        f"volcano.sh/{key}" for key in ("job-name", "job-namespace", "job-version", "task-index", "task-spec")
-    ),
-    "JobSet": ("jobset.sigs.k8s.io/", *_OF_JOBS),
-}
 
 
 def _check(view: View) -> Iterator[Finding]:
@@ -106,7 +93,7 @@ def _metadata(view: View, role: RoleName, template: Part) -> Iterator[Finding]:
 
 
 def _controllers(view: View, keys: Part, what: str) -> Iterator[Finding]:
-    theirs = _CONTROLLERS.get(view.job.structure.kind, ())
+    theirs = FACTS[view.job.structure.kind].controller_keys
     for key in keys.data:
         if any(key == each or (each.endswith("/") and key.startswith(each)) for each in theirs):
             message = f"podTemplate sets the {what} {key}, which a controller gives the pod itself; remove it"

@@ -1,24 +1,18 @@
 """An evaluator that an operator puts into the cluster of all, where TensorFlow's parameter servers wait for it.
 
-https://github.com/kubeflow/trainer/issues/650. Where TF_CONFIG is ours, the evaluator stands in its own alone.
+https://github.com/kubeflow/trainer/issues/650. The chief connects to every task of its cluster; an evaluator is a
+program beside it, which starts no server. Where TF_CONFIG is ours, the evaluator stands in its own alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
 from tfgen.graph.workloads import WORKLOADS
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
 from tfgen.schema import workload_kinds as kinds
-from tfgen.schema.workload_kinds import WorkloadKind
-
-# The chief connects to every task of its cluster; an evaluator is a program beside it, which starts no server.
-_WAY_OUT: Final[Mapping[WorkloadKind, tuple[str, str]]] = {
-    "TFJob": ("the training operator", "take the kind Job or JobSet, or let the program take it out"),
-    "VolcanoJob": ("the plugin tensorflow", "set workload.volcanoJob.tfConfig to Own"),
-}
 
 
 def _check(view: View) -> Iterator[Finding]:
@@ -27,7 +21,7 @@ def _check(view: View) -> Iterator[Finding]:
         return
     told = WORKLOADS[structure.kind].tells_cluster(structure)
     if not told and not kinds.lacking(view.spec, path):
-        who, way_out = _WAY_OUT[structure.kind]
+        who, way_out = kinds.FACTS[structure.kind].teller
         message = f"{who} puts the evaluator into every task's TF_CONFIG, for which the chief waits for ever: {way_out}"
         yield Finding(path, message)
 

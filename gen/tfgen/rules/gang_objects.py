@@ -7,23 +7,23 @@ from typing import Final
 
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
-from tfgen.schema.workload_kinds import WorkloadKind
+from tfgen.schema.workload_kinds import FACTS
 from tfgen.words import either
 
-_OBJECT_A_ROLE: Final[tuple[WorkloadKind, ...]] = ("StatefulSet", "Job")
-# Of the others, those that Kueue knows (https://kueue.sigs.k8s.io/docs/tasks/run/).
-_ONE_OBJECT: Final[tuple[WorkloadKind, ...]] = ("TFJob", "JobSet")
+# Of the kinds that make one object, those that Kueue knows (https://kueue.sigs.k8s.io/docs/tasks/run/).
+_ADMITTED_WHOLE: Final = [kind for kind, facts in FACTS.items() if facts.is_admitted_whole]
 
 
 def _check(view: View) -> Iterator[Finding]:
     structure = view.job.structure
-    if view.environment is not None or structure.gang != "kueue" or structure.kind not in _OBJECT_A_ROLE:
+    if view.environment is not None or structure.gang != "kueue" or not FACTS[structure.kind].makes_object_a_role:
         return  # the structure is the same in every environment
     roles = [role.name for role in structure.roles if role.name != "evaluator"]
     if len(roles) > 1:
         message = (
             f"kueue admits one object at a time, and {either(roles, 'and')} are {len(roles)}, each of which could "
-            f"start without the rest; take the workload kind {either(_ONE_OBJECT)}, or the strategy MultiWorkerMirrored"
+            f"start without the rest; take the workload kind {either(_ADMITTED_WHOLE)}, "
+            "or the strategy MultiWorkerMirrored"
         )
         yield Finding(("gang", "scheduler"), message)
 

@@ -20,6 +20,7 @@ from tfgen.graph.schedulers import GANGS
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object
 from tfgen.places import ARGOCD, OVERLAYS, TOOLS
+from tfgen.schema.workload_kinds import RESOURCES
 from tfgen.targets.gitops.delivery import SUSPENDED, Delivery, Site, changed_outside, pod_security
 
 API_VERSION: Final = "argoproj.io/v1alpha1"
@@ -35,11 +36,7 @@ _ANY_JOB: Final = (
 )
 _HEALTH: Final = Path(__file__).parent / "health"
 # The kinds beside the gangs, of which all have one check: those of the operators that tfgen makes objects for.
-_OPERATORS: Final = {
-    "kubeflow.org_TFJob": "tfjob",
-    "batch.volcano.sh_Job": "volcano_job",
-    "jobset.x-k8s.io_JobSet": "jobset",
-}
+_OPERATORS: Final = {f"{group}_{kind}": resource.argocd_health for (group, kind), resource in RESOURCES.items()}
 
 
 def argocd(sites: Sequence[Site]) -> Delivery:

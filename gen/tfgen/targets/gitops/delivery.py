@@ -15,13 +15,13 @@ from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, group
 from tfgen.places import CHARTS, OVERLAYS
 from tfgen.record import Record
+from tfgen.schema.workload_kinds import RESOURCES
 
 Files: TypeAlias = Mapping[str, tuple[Object, ...]]
 
 SUSPENDED: Final[Mapping[tuple[str, str], str]] = {
     ("batch", "Job"): "/spec/suspend",
-    ("jobset.x-k8s.io", "JobSet"): "/spec/suspend",
-    ("kubeflow.org", "TFJob"): "/spec/runPolicy/suspend",
+    **{key: resource.suspend for key, resource in sorted(RESOURCES.items()) if resource.suspend},
 }
 """The field that holds an object back, by group and kind."""
 

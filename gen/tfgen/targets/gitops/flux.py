@@ -19,6 +19,7 @@ from typing import Any, Final
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, group
 from tfgen.places import FLUX
+from tfgen.schema.workload_kinds import RESOURCES
 from tfgen.targets.gitops.delivery import Delivery, Site, changed_outside, pod_security
 
 # It goes on waiting for its pods where there are none yet: that it is known to its scheduler is all it can be.
@@ -28,18 +29,7 @@ _HEALTH: Final[Mapping[tuple[str, str], Mapping[str, str]]] = {
     ("scheduling.incubator.k8s.io", "PodGroup"): _POD_GROUP,
     ("scheduling.volcano.sh", "PodGroup"): _POD_GROUP,
     ("scheduling.x-k8s.io", "PodGroup"): _POD_GROUP,
-    ("kubeflow.org", "TFJob"): {
-        "current": "status.conditions.exists(c, c.type == 'Succeeded' && c.status == 'True')",
-        "failed": "status.conditions.exists(c, c.type == 'Failed' && c.status == 'True')",
-    },
-    ("jobset.x-k8s.io", "JobSet"): {
-        "current": "status.conditions.exists(c, c.type == 'Completed' && c.status == 'True')",
-        "failed": "status.conditions.exists(c, c.type == 'Failed' && c.status == 'True')",
-    },
-    ("batch.volcano.sh", "Job"): {
-        "current": "status.state.phase == 'Completed'",
-        "failed": "status.state.phase in ['Failed', 'Aborted', 'Terminated']",
-    },
+    **{key: {"current": resource.completed, "failed": resource.failed} for key, resource in RESOURCES.items()},
 }
 """CEL by group and kind: https://fluxcd.io/flux/components/kustomize/kustomizations/#health-check-expressions."""
 

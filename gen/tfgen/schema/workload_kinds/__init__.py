@@ -1,0 +1,91 @@
+"""The workload kinds as a job sees them: one module of facts each, and the table of them.
+
+    >>> lacking({"workload": {"kind": "Job"}}, ("podDisruptionBudget", "maxUnavailable"))
+    'the budget of pods whose controller cannot be scaled is all of them; remove it, or take the kind StatefulSet'
+
+A rule refuses a job that says what its kind has no place for (`rules.workload_kind`), and the chart of such a kind has
+no value for it (`tunables`). Everything else of job.yaml holds for every kind. A path is the spec's, with ``*`` for any
+one key; it stands for all that is below it. The objects of each kind are in `graph.workloads`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, get_args
+
+from tfgen import data_path
+from tfgen.schema import file as schema_file
+from tfgen.schema.workload_kinds import elastic_dl, job, job_set, pod, stateful_set, tf_job, volcano_job
+from tfgen.schema.workload_kinds.facts import Condition, CustomResource, Facts, Only, Without, WorkloadKind
+
+WORKLOAD_KINDS: Final[tuple[WorkloadKind, ...]] = get_args(WorkloadKind)
+
+FACTS: Final[Mapping[WorkloadKind, Facts]] = {
+    "StatefulSet": stateful_set.FACTS,
+    "Job": job.FACTS,
+    "TFJob": tf_job.FACTS,
+    "VolcanoJob": volcano_job.FACTS,
+    "JobSet": job_set.FACTS,
+    "Pod": pod.FACTS,
+    "ElasticDL": elastic_dl.FACTS,
+}
+
+RESOURCES: Final[Mapping[tuple[str, str], CustomResource]] = {
+    (facts.resource.group, facts.resource.kind): facts.resource for facts in FACTS.values() if facts.resource
+}
+"""By group and kind: the custom objects."""
+
+
+def of_spec(spec: Mapping[str, Any]) -> WorkloadKind:
+    """The kind that a spec asks for."""
+    kind: WorkloadKind = said(spec, "workload.kind")
+    return kind
+
+
+def said(spec: Mapping[str, Any], path: str) -> Any:
+    """What a spec has at a path: by itself, else by default, else nothing."""
+    value = data_path.at(spec, path.split("."))
+    if value is not None:
+        return value
+    node = schema_file.node(schema_file.load(), ("spec", *path.split(".")))
+    return node.get("default") if node else None
+
+
+def without(spec: Mapping[str, Any]) -> Iterator[Without]:
+    """All that the spec's kind has no place for."""
+    kind = of_spec(spec)
+    for path, owners in _owners().items():
+        if kind not in owners:
+            yield Without(path, f"only {' and '.join(owners)} {'have' if len(owners) > 1 else 'has'} it; remove it")
+    yield from (lack for lack in FACTS[kind].without if _holds(spec, lack.when))
+
+
+def only(spec: Mapping[str, Any]) -> Iterator[Only]:
+    """All of which the spec's kind has a place for some values only."""
+    yield from (key for key in FACTS[of_spec(spec)].only if _holds(spec, key.when))
+
+
+def lacking(spec: Mapping[str, Any], path: Sequence[str | int]) -> str:
+    """The way out of what the spec's kind has no place for; empty where it has one."""
+    return next((lack.way_out for lack in without(spec) if covers(lack.path.split("."), path)), "")
+
+
+def _holds(spec: Mapping[str, Any], when: Condition) -> bool:
+    if when is None:
+        return True
+    path, wanted = when
+    value = said(spec, path)
+    return value is not None if wanted == "*" else value == wanted
+
+
+def covers(steps: Sequence[str], path: Sequence[str | int]) -> bool:
+    """Whether a path with ``*`` for any key stands for another, or for something above it."""
+    return len(steps) <= len(path) and all(step in ("*", key) for step, key in zip(steps, path, strict=False))
+
+
+@functools.cache
+def _owners() -> Mapping[str, tuple[WorkloadKind, ...]]:
+    """By path: the kinds that have what not all kinds have."""
+    paths = dict.fromkeys(path for facts in FACTS.values() for path in facts.own)
+    return {path: tuple(kind for kind, facts in FACTS.items() if path in facts.own) for path in paths}

@@ -1,0 +1,33 @@
+"""The JobSet: a Job a role, made by its controller."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tfgen.schema.workload_kinds.facts import CustomResource, Facts, Only
+from tfgen.schema.workload_kinds.shared import JOB_KEYS, NO_FINISHER, RELEASES, WHOLE_BUDGET
+
+FACTS: Final = Facts(
+    without=(*NO_FINISHER, WHOLE_BUDGET),
+    only=(
+        RELEASES,
+        Only(
+            "workload.jobSet.startOrder",
+            ("Together",),
+            "a gang waits for all of its tasks, also for those that would wait for the ps; remove gang, or this",
+            ("gang.scheduler", "*"),
+        ),
+    ),
+    own=("workload.suspend", "workload.ttlSecondsAfterFinished", "workload.jobSet"),
+    resource=CustomResource(
+        group="jobset.x-k8s.io",
+        kind="JobSet",
+        completed="status.conditions.exists(c, c.type == 'Completed' && c.status == 'True')",
+        failed="status.conditions.exists(c, c.type == 'Failed' && c.status == 'True')",
+        argocd_health="jobset",
+        suspend="/spec/suspend",
+        free=("suspend", "ttlSecondsAfterFinished"),
+    ),
+    controller_keys=("jobset.sigs.k8s.io/", *JOB_KEYS),
+    is_admitted_whole=True,
+)

@@ -1,0 +1,13 @@
+"""A StatefulSet a role that serves, and an Indexed Job a role that ends."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tfgen.schema.workload_kinds.facts import Facts
+from tfgen.schema.workload_kinds.shared import JOB_KEYS
+
+FACTS: Final = Facts(
+    controller_keys=("statefulset.kubernetes.io/", "apps.kubernetes.io/", "controller-revision-hash", *JOB_KEYS),
+    makes_object_a_role=True,
+)
