@@ -25,8 +25,9 @@ from tfgen.rules import ACROSS, RULES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "rules.md").read_text(encoding="utf-8")
 
-# What no example on a page can show: bytes that are no text, a file or code of a mebibyte, a release's name, files.
-WITHOUT_EXAMPLE = {"yaml-encoding", "yaml-size", "code-size", "service-name", *drift.RULES}
+# What no example on a page can show: bytes that are no text, what is too large, a release's name, files.
+TOO_LARGE = {"annotations-size", "code-size", "object-size", "program-size", "yaml-size"}
+WITHOUT_EXAMPLE = {"yaml-encoding", "service-name", *TOO_LARGE, *drift.RULES}
 
 # A name that leaves no room for a host's role and index leaves none for a StatefulSet either.
 COMES_WITH = {"host-name": {"statefulset-name"}}

@@ -7,6 +7,7 @@ The rules look at the job, before there are objects; this looks at what is to re
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any, Final
@@ -18,15 +19,19 @@ from tfgen.check.object_schemas import ObjectSchemas
 from tfgen.data_path import Path
 from tfgen.graph.built import Built
 from tfgen.kubernetes import keys
+from tfgen.kubernetes.limits import OBJECT_MAX
+from tfgen.kubernetes.object import Object
 from tfgen.problems import Position, Problem, in_order
 from tfgen.text.document import Document, Place
 from tfgen.words import either, in_environments
 
 OBJECT_LINKS: Final = "object-links"
 OBJECT_SCHEMA: Final = "object-schema"
+OBJECT_SIZE: Final = "object-size"
 
 RULES: Final[Mapping[str, str]] = {
     OBJECT_LINKS: "Two objects of a job do not fit together.",
+    OBJECT_SIZE: "An object of a job is larger than a cluster keeps.",
     OBJECT_SCHEMA: "An object of a job is not one that Kubernetes, or the custom kind's own server, would take.",
 }
 """What each rule says; it begins the rule's section of docs/rules.md."""
@@ -56,14 +61,50 @@ def object_problems(document: Document, built: Built, schemas: ObjectSchemas) ->
         minimum = (values.get("gang") or {}).get("minAvailable") or 0
         linked = ((OBJECT_LINKS, fault) for fault in faults(Objects(tuple(items), said, minimum)))
         shaped = ((OBJECT_SCHEMA, fault) for item in items for fault in schemas.faults(item))
-        for rule, fault in (*linked, *shaped):
-            position = _position(document, environment, fault)
+        sized = ((OBJECT_SIZE, fault) for item in items for fault in _too_large(item))
+        for rule, fault in (*linked, *shaped, *sized):
+            if rule == OBJECT_SIZE:
+                position = document.key(_largest_part(document, environment))
+            else:
+                position = _position(document, environment, fault)
             name = f"{fault.item['kind']} {fault.item['metadata']['name']}"
             found.setdefault((position, _what(fault), rule), {}).setdefault(name, []).append(environment)
     return in_order(
         Problem(document.file, position, f"{_objects(objects)}: {what}{_where(objects)}", rule)
         for (position, what, rule), objects in found.items()
     )
+
+
+def _too_large(item: Object) -> Iterator[Fault]:
+    size = len(json.dumps(item, ensure_ascii=False, separators=(",", ":")).encode())
+    if size > OBJECT_MAX:
+        message = (
+            f"it has {size:,} bytes, more than the {OBJECT_MAX:,} that etcd keeps of one object; put long texts into "
+            "files, by code or a ConfigMap in storage"
+        )
+        yield Fault(item, (), message)
+
+
+def _largest_part(document: Document, environment: str | None) -> Path:
+    """The path of the job to the part that has most of its text: the first of which no part has half."""
+    spec = document.data["spec"]
+    own = data_path.at(spec, ("environments", environment)) if environment is not None else None
+    if own and _text_size(own) * 2 > _text_size({**spec, "environments": {}}):
+        path: Path = ("spec", "environments", str(environment))
+        part: Any = own
+    else:
+        path, part = ("spec",), {**spec, "environments": {}}
+    while isinstance(part, Mapping | list) and part:
+        items = part.items() if isinstance(part, Mapping) else enumerate(part)
+        key, largest = max(items, key=lambda item: _text_size(item[1]))
+        if _text_size(largest) * 2 <= _text_size(part):
+            break
+        path, part = (*path, key), largest
+    return path
+
+
+def _text_size(part: Any) -> int:
+    return sum(map(len, _texts(part)))
 
 
 def _what(fault: Fault) -> str:

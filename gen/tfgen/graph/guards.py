@@ -17,6 +17,7 @@ from tfgen.graph.schedulers.gang import Field, is_partial, members
 from tfgen.graph.value_guards import of_values
 from tfgen.graph.workloads import WORKLOADS
 from tfgen.job.training_job import RoleName, Scheduler, Structure
+from tfgen.kubernetes.limits import STRING_MAX
 from tfgen.words import either
 
 
@@ -68,12 +69,12 @@ def _short_tf_config(structure: Structure, pod: cluster_spec.PodName) -> Guard:
     return Guard(
         rule="tf-config-size",
         path="roles.worker.replicas" if structure.role("worker") else "roles",
-        test=Greater(size, cluster_spec.ENVIRONMENT_STRING_MAX),
+        test=Greater(size, STRING_MAX),
         message=Text(
             (
                 "TF_CONFIG would have ",
                 size,
-                f" bytes, more than the {cluster_spec.ENVIRONMENT_STRING_MAX} that one environment variable "
+                f" bytes, more than the {STRING_MAX} that one environment variable "
                 "may have: fewer tasks, or shorter names",
             )
         ),

@@ -7,12 +7,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from tfgen.job.training_job import FileCode, GitCode
+from tfgen.kubernetes.limits import CONFIG_MAP_MAX
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
 from tfgen.words import shown
-
-_SIZE_MAX: Final = 1_048_576
-"""Bytes of all values of a ConfigMap: MaxSecretSize of Kubernetes' pkg/apis/core/types.go, which is for both."""
 
 # Patterns, which few jobs need compiled.
 _COMMIT: Final = r"[0-9a-f]{40}|[0-9a-f]{64}"
@@ -57,8 +55,10 @@ def _check_secret(view: View) -> Iterator[Finding]:
 def _check_size(view: View) -> Iterator[Finding]:
     code = view.job.structure.code
     size = sum(len(text.encode()) for text in code.files.values()) if isinstance(code, FileCode) else 0
-    if size > _SIZE_MAX:
-        message = f"the files have {size} bytes, more than the {_SIZE_MAX} of a ConfigMap; use code.git, or an image"
+    if size > CONFIG_MAP_MAX:
+        message = (
+            f"the files have {size} bytes, more than the {CONFIG_MAP_MAX} of a ConfigMap; use code.git, or an image"
+        )
         yield Finding(("code", "configMap", "files"), message)
 
 

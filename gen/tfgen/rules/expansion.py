@@ -50,6 +50,25 @@ def references(text: str) -> list[str]:
     return [name for name in dict.fromkeys(_REFERENCE.findall(closed)) if name]
 
 
+def expanded_size(text: str, sizes: Mapping[str, int]) -> int:
+    """The bytes that Kubernetes makes of a text, by those of each variable that is set before.
+
+    Example:
+        >>> expanded_size("$(A)/$$(B)/$(C)", {"A": 1000})
+        1010
+    """
+    size = len(text.encode())
+    if "$" in text:
+        closed, rest = text[: text.rfind(")") + 1], text[text.rfind(")") + 1 :]
+        for match in _REFERENCE.finditer(closed):
+            if match[1] in sizes:
+                size += sizes[match[1]] - len(match[0].encode())
+            elif match[0] == "$$":
+                size -= 1
+        size -= rest.count("$$")
+    return size
+
+
 def _check_order(view: View) -> Iterator[Finding]:
     for found in _references(view):
         if found.to == found.name and not found.from_elsewhere:

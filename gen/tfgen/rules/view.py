@@ -86,10 +86,18 @@ class View(Record):
 
     def variables(self, role: RoleName) -> tuple[Mapping[str, Any], ...]:
         """The environment of a role's main container as it is printed, in its order."""
+        return self._variables[role]
+
+    @cached_property
+    def _variables(self) -> Mapping[RoleName, tuple[Mapping[str, Any], ...]]:
         structure = self.job.structure
         told = WORKLOADS[structure.kind].tells_cluster(structure)
-        variables = environment.variables(structure, role, index_label="", told=told)
-        return tuple(fill(variables, self.role_scope(role)))
+        return {
+            role.name: tuple(
+                fill(environment.variables(structure, role.name, index_label="", told=told), self.role_scope(role.name))
+            )
+            for role in self.roles
+        }
 
     def effective(self, role: RoleName, field: str) -> tuple[Path, Any]:
         """A field that a role may say for itself: the path that counts, and its value."""

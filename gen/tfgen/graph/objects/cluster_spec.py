@@ -17,9 +17,6 @@ from tfgen.graph.objects import names
 from tfgen.graph.objects.values import value
 from tfgen.job.training_job import RoleName, Structure
 
-# One string of the environment, name and ending zero included: MAX_ARG_STRLEN of linux/binfmts.h less that zero.
-ENVIRONMENT_STRING_MAX: Final = 131_071
-
 PodName: TypeAlias = Callable[[RoleName, Node], Node]
 """What a task's pod is named, by role and index: its host name."""
 
