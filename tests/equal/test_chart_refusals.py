@@ -56,6 +56,14 @@ CASES = [
     Case("no choice", ("--set-string", "network.policy=off"), ("'/network/policy'", "one of 'Isolated', 'Off'")),
     Case("TF_CONFIG by env", ("--set", "env.TF_CONFIG=x"), ("invalid propertyName 'TF_CONFIG'",)),
     Case("a label of ours", ("--set-string", r"labels.tfgen/job=x"), ("invalid propertyName 'tfgen/job'",)),
+    Case("what Helm deletes", ("--set-json", 'args=["<no value>"]'), ("'/args/0'", "'not' failed")),
+    Case("what Helm deletes, in env", ("--set", "env.A=a <no value>"), ("'/env/A'", "'not' failed")),
+    Case("what Helm deletes, in a path", ("--set", "workingDir=/<no value>"), ("'/workingDir'", "'not' failed")),
+    Case(
+        "what Helm deletes, in a key",
+        ("--set-json", 'affinity={"podAffinity": {"<no value>": []}}'),
+        ("'/affinity/podAffinity'", "invalid propertyName '<no value>'"),
+    ),
     Case("capitals in run", ("--set", "run=Big"), ("'/run'", "'Big' does not match pattern")),
     Case("a scheme in the image", ("--set", "image=https://r.example.com/m"), ("'/image'", "does not match pattern")),
     Case("a toleration", ("--set", "tolerations[0].operator=Equal"), ("'/tolerations/0'", "'not' failed")),
@@ -228,6 +236,18 @@ def test_helm_refuses_a_volume_where_the_code_is(tmp_path):
 def test_helm_refuses(case, rendered):
     refusal = _refusal(rendered, *case.args, release=case.release)
     assert [part for part in case.says if part not in refusal] == [], refusal
+
+
+def test_helm_deletes_what_the_schema_refuses(tmp_path):
+    """Its engine takes these characters for a value that is missing (pkg/engine/engine.go, render)."""
+    rendered = Rendered.write(JOB, tmp_path)
+    (rendered.chart / "values.schema.json").unlink()
+    pods = [
+        item["spec"]["template"]
+        for item in rendered.by_helm("--set", "args={a<no value>b}").values()
+        if item["kind"] == "StatefulSet"
+    ]
+    assert [pod["spec"]["containers"][0]["args"] for pod in pods] == [["ab"], ["ab"]]
 
 
 def test_helm_refuses_a_minimum_above_the_sum_of_a_gang_only_where_there_is_one(rendered):

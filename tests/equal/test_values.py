@@ -53,6 +53,12 @@ class Case:
     args: tuple[str, ...] = ()
 
 
+def _of_driver(text: str) -> Mapping[str, Any]:
+    """A volume at the end of every pod whose last text is this one."""
+    source = {"driver": "hub.example.com", "volumeAttributes": {"query": text}}
+    return {"storage": {"zoo": {"mountPath": "/zoo", "csi": source}}}
+
+
 HOSTILE_WORDS = [
     'it\'s "quoted"',
     "two\nlines\n",
@@ -93,6 +99,9 @@ CASES = [
     Case("storage by another source", {"storage": {"data": {"claim": None, "emptyDir": {}}}}),
     Case("storage by a claim's name", {"storage": {"data": {"claim": {"size": None, "name": "mine"}}}}),
     Case("storage of one role", {"storage": {"data": {"for": ["chief"], "readOnly": True, "subPath": "a/{{b}}"}}}),
+    Case("a last text of one empty line", _of_driver("\n")),
+    Case("a last text that ends with empty lines", _of_driver("a\n\n\n")),
+    Case("a last text that ends with a wide space", _of_driver("a\n\u3000")),
     Case("no storage", {"storage": {"data": None}}, ("--set", "storage.data=null")),
     Case("more storage", {"storage": {"1e3": {"mountPath": "/x", "configMap": {"name": "y", "items": []}}}}),
     Case("run", {"run": "2"}, ("--set-string", "run=2")),

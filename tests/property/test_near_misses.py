@@ -264,10 +264,16 @@ def wrong_texts(node: Schema) -> Iterator[Break]:
         starts = ("a", "/", "1", "metadata.labels['")
         long = (start + "1" * node["maxLength"] for start in starts)
         yield from (("maxLength", text, "too-long", (), False) for text in long if matches(node, text))
-    if "enum" in node.get("not", {}):
-        yield "not", node["not"]["enum"][0], "reserved-name", (), False
-    elif "not" in node:
-        yield "not", "a/../b", "wrong-format", (), False
+    if "not" in node:
+        yield "not", refused(node), node.get("x-not-rule", "wrong-format"), (), False
+
+
+def refused(node: Schema) -> str:
+    """A text of the right form that is none of those that may be there."""
+    if "enum" in node["not"]:
+        return str(node["not"]["enum"][0])
+    texts = ("tfgen/x", "system-x", "<no value>", "/<no value>")
+    return next(text for text in texts if matches(node, text) and re.search(node["not"]["pattern"], text))
 
 
 def matches(node: Schema, text: str) -> bool:
@@ -323,11 +329,7 @@ def wrong_names(value: dict[str, Any], node: Schema) -> Iterator[Break]:
         yield "key enum", {**value, "noSuchKey": other}, "unknown-key", ("noSuchKey",), True
         return
     for what, key, rule, _, _ in wrong_texts(names):
-        if "not" not in what:
-            yield f"key {what}", {**value, key: other}, rule, (key,), True
-    if "not" in names:
-        key = names["not"]["enum"][0] if "enum" in names["not"] else "tfgen/x"
-        yield "key not", {**value, key: other}, "reserved-name", (key,), True
+        yield f"key {what}", {**value, key: other}, rule, (key,), True
 
 
 def reference() -> jsonschema.Draft7Validator:

@@ -172,6 +172,7 @@ TEMPLATES = {
             {{- toYaml . | nindent 4 }}
           {{- end }}
         {{- end }}
+        # end
         """,
     ),
     "a map that is there": (
@@ -183,6 +184,7 @@ TEMPLATES = {
         {{- else }}
         a: none
         {{- end }}
+        # end
         """,
     ),
     "splice": (
@@ -192,6 +194,7 @@ TEMPLATES = {
         {{- with .Values.labels }}
         {{- toYaml . | nindent 0 }}
         {{- end }}
+        # end
         """,
     ),
     "each": (
@@ -215,6 +218,7 @@ TEMPLATES = {
         l:
           {{- toYaml . | nindent 2 }}
         {{- end }}
+        # end
         """,
     ),
     "merged with what may come to nothing": (
@@ -233,6 +237,7 @@ TEMPLATES = {
         l:
           {{- toYaml . | nindent 2 }}
         {{- end }}
+        # end
         """,
     ),
     "entries of several kinds are set one by one, or Go would merge a map with a text": (
@@ -246,6 +251,7 @@ TEMPLATES = {
         e:
           {{- toYaml . | nindent 2 }}
         {{- end }}
+        # end
         """,
     ),
     "an entry of a layer is left out where what it says is empty": (
@@ -265,6 +271,7 @@ TEMPLATES = {
         l:
           {{- toYaml . | nindent 2 }}
         {{- end }}
+        # end
         """,
     ),
     "text that may be nothing, or none of plain YAML, in a part": (
@@ -345,6 +352,7 @@ def test_items_of_a_list_join_the_others():
         "{{- with .Values.args }}",
         "{{- toYaml . | nindent 0 }}",
         "{{- end }}",
+        "# end",
     ]
 
 
@@ -388,6 +396,28 @@ def test_guards_that_look_at_the_same_entries_share_the_range():
         '{{- fail "b" }}',
         "{{- end }}",
     ]
+
+
+OPTIONS = {"options": Value("labels", "map")}
+
+
+@pytest.mark.parametrize(
+    ("node", "ends"),
+    [
+        ({"a": OPTIONS}, True),
+        ({"a": [{"b": 1, **OPTIONS}]}, True),
+        ({**OPTIONS, "b": When(IMAGE, 1)}, True),
+        ({**OPTIONS, "b": [Each(LABELS, NAME)]}, True),
+        ({"a": Named("pod", "The pod.", OPTIONS)}, True),
+        ({"a": When(IMAGE, 1, OPTIONS)}, True),
+        ({**OPTIONS, "b": 1}, False),
+        ({"a": IMAGE}, False),
+        ({"a": "text\n\n"}, False),
+    ],
+)
+def test_an_object_whose_last_text_may_be_of_empty_lines_ends_with_a_comment(node, ends):
+    """Helm would take such lines for its own."""
+    assert Printer("mnist").template((node,)).endswith("# end\n") == ends
 
 
 def test_a_guard_names_what_it_counts():

@@ -252,8 +252,7 @@ def _wrong_format(view: View, finding: Finding) -> Iterator[Problem]:
 
 
 def _refused(view: View, finding: Finding) -> Iterator[Problem]:
-    is_name = finding.of_key or "enum" in finding.node["not"]
-    yield _wrong_text(view, finding, finding.node["x-not-says"], "reserved-name" if is_name else "wrong-format")
+    yield _wrong_text(view, finding, finding.node["x-not-says"], finding.node.get("x-not-rule", "wrong-format"))
 
 
 def _wrong_text(view: View, finding: Finding, wanted: str, rule: str) -> Problem:

@@ -61,6 +61,10 @@ from tfgen.value_type import TREES
 
 Lines = list[str]
 
+_END = "# end"
+"""The last line of an object whose last text is a user's. Helm cuts the white space off the end of all that it prints,
+and puts a line break of its own after each object: a text of empty lines, which YAML keeps, would lose or gain one."""
+
 
 class Printer(Record):
     """Prints nodes, and keeps the helpers that they name.
@@ -261,7 +265,7 @@ class Printer(Record):
                 return self._when(node, "", lambda inner: self._document(inner, separator))
             case Each():
                 return self._range(node, "", lambda p, body: p._document(body, ["---"]))
-        return [*separator, *self._body(node, "")]
+        return [*separator, *self._body(node, ""), *([_END] if _ends_in_tree(node) else [])]
 
     def _assign(self, name: str, expression: Hole) -> Lines:
         if isinstance(expression, Filtered):
@@ -478,6 +482,34 @@ def presence(node: Node) -> Node:
         case list() | tuple():
             return _presence_of_any(node)
     raise TypeError(f"not a node: {node!r}")
+
+
+def _ends_in_tree(node: Node) -> bool:
+    """Whether the last line of a node may come from ``toYaml``, which writes a text's empty lines at its end."""
+    match node:
+        case When(_, then, otherwise):
+            return _ends_in_tree(then) or _ends_in_tree(otherwise)
+        case Each(body=inner) | Named(node=inner) | Let(body=inner):
+            return _ends_in_tree(inner)
+        case Items() | NotEmpty():
+            return True
+        case Hole():
+            return kind_of(node) in TREES
+        case dict():
+            return _last_ends_in_tree(list(node.values()))
+        case list() | tuple():
+            return _last_ends_in_tree(node)
+    return False
+
+
+def _last_ends_in_tree(children: Sequence[Node]) -> bool:
+    """Whether the last of the children that is there may end so."""
+    for child in reversed(children):
+        if _ends_in_tree(child):
+            return True
+        if not isinstance(child, Each) and presence(child) is True:
+            return False
+    return False
 
 
 def _is_tree(node: Node) -> bool:
