@@ -49,12 +49,12 @@ STRATEGIC = {
     "items by two keys": (
         {"topologySpreadConstraints": [SPREAD]},
         {"topologySpreadConstraints": [{**SPREAD, "whenUnsatisfiable": "ScheduleAnyway"}]},
-        {
-            "topologySpreadConstraints": [
-                {**SPREAD, "whenUnsatisfiable": "ScheduleAnyway"},
-                {"$patch": "delete", "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"},
-            ]
-        },
+        {"topologySpreadConstraints": [{"$patch": "replace"}, {**SPREAD, "whenUnsatisfiable": "ScheduleAnyway"}]},
+    ),
+    "an item more by two keys: kustomize would put it first": (
+        {"topologySpreadConstraints": [SPREAD]},
+        {"topologySpreadConstraints": [SPREAD, {**SPREAD, "topologyKey": "host"}]},
+        {"topologySpreadConstraints": [{"$patch": "replace"}, SPREAD, {**SPREAD, "topologyKey": "host"}]},
     ),
     "mounts by their path": (
         {"volumeMounts": [{"name": "a", "mountPath": "/a"}]},

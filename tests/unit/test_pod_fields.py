@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from tfgen.kubernetes.merge_keys import MERGE_KEYS
 from tfgen.schema import file as schema_file
 from tfgen.schema import pod_fields
 
@@ -41,20 +42,34 @@ def versions() -> dict[tuple[int, int], Path]:
 
 @functools.cache
 def types(folder: Path) -> dict[str, dict[str, str]]:
-    """The types that a PodTemplateSpec is made of, in the notation of the table."""
+    """The types that a PodTemplateSpec is made of, with the fields of each in the notation of the table."""
+    return {short: {key: notation(node) for key, node in found["properties"].items()} for short, found in nodes(folder)}
+
+
+@functools.cache
+def nodes(folder: Path) -> tuple[tuple[str, Mapping[str, Any]], ...]:
+    """The same as Kubernetes' schema has them."""
     known = json.loads((folder / "_definitions.json").read_text(encoding="utf-8"))["$defs"]
-    found: dict[str, dict[str, str]] = {}
+    found: dict[str, Mapping[str, Any]] = {}
     names: dict[str, str] = {}
     to_do = ["io.k8s.api.core.v1.PodTemplateSpec"]
     while to_do:
         name = to_do.pop()
         short = name.rpartition(".")[2]
         if short not in SCALARS and short not in found:
-            fields = known[name]["properties"]
-            found[short] = {key: notation(node) for key, node in fields.items()}
-            to_do += refs(fields)
+            found[short] = known[name]
+            to_do += refs(known[name]["properties"])
         assert names.setdefault(short, name) == name
-    return found
+    return tuple(found.items())
+
+
+def list_keys(node: Mapping[str, Any]) -> dict[str, list[str]]:
+    """By field, the keys that tell the items of its list apart."""
+    return {
+        key: list(inner.get("x-kubernetes-list-map-keys", ()))
+        for key, inner in node["properties"].items()
+        if inner.get("x-kubernetes-list-type", "atomic") != "atomic"
+    }
 
 
 def notation(node: Mapping[str, Any]) -> str:
@@ -76,12 +91,16 @@ def refs(found: Any) -> Iterator[str]:
 
 
 def test_the_table_is_what_kubernetes_has(request: pytest.FixtureRequest) -> None:
-    expected: dict[str, dict[str, str]] = {}
+    expected: dict[str, dict[str, Any]] = {}
     for version, folder in versions().items():
-        for name, fields in types(folder).items() if LEAST <= version <= LATEST else ():
-            there = expected.setdefault(name, {})
-            assert all(there.get(field, kind) == kind for field, kind in fields.items())  # no field changed its type
-            there |= fields
+        for name, node in nodes(folder) if LEAST <= version <= LATEST else ():
+            required = sorted(node.get("required", ()))
+            there = expected.setdefault(name, {"fields": {}, "keys": {}, "required": required})
+            assert there["required"] == required
+            for part, found in (("fields", types(folder)[name]), ("keys", list_keys(node))):
+                # No field changed its type or its keys.
+                assert all(there[part].get(field, of_field) == of_field for field, of_field in found.items())
+                there[part] |= found
     text = json.dumps(expected, indent=1, sort_keys=True) + "\n"
     path = schema_file.path(pod_fields.NAME)
     if request.config.getoption("--golden-update", default=False):
@@ -89,8 +108,23 @@ def test_the_table_is_what_kubernetes_has(request: pytest.FixtureRequest) -> Non
     assert path.read_text(encoding="utf-8") == text
 
 
+def test_the_lists_that_merge_are_those_of_kubernetes() -> None:
+    """By a field's name alone: no two types have lists of one name that merge by different keys."""
+    merging = {
+        (field, inner["x-kubernetes-patch-merge-key"])
+        for version, folder in versions().items()
+        if LEAST <= version <= LATEST
+        for _, node in nodes(folder)
+        for field, inner in node["properties"].items()
+        if "x-kubernetes-patch-merge-key" in inner
+    }
+    assert sorted(merging) == sorted(MERGE_KEYS.items())
+    by_table = {field: keys for found in pod_fields.types().values() for field, keys in found.keys.items()}
+    assert all(by_table[field][0] == key for field, key in MERGE_KEYS.items())
+
+
 def test_no_two_fields_of_a_type_are_one_slip_apart() -> None:
-    for fields in pod_fields.types().values():
+    for fields in (found.fields for found in pod_fields.types().values()):
         for field in fields:
             assert pod_fields.misspelt(field, fields.keys() - {field}) is None
 

@@ -10,17 +10,27 @@ from typing import Final
 MERGE_KEYS: Final[Mapping[str, str]] = {
     "containers": "name",
     "initContainers": "name",
+    "ephemeralContainers": "name",
     "env": "name",
     "ports": "containerPort",
     "volumeMounts": "mountPath",
+    "volumeDevices": "devicePath",
     "volumes": "name",
     "imagePullSecrets": "name",
     "hostAliases": "ip",
     "topologySpreadConstraints": "topologyKey",
+    "resourceClaims": "name",
+    "schedulingGates": "name",
+    "evictionResponders": "name",
+    "ownerReferences": "uid",
 }
 
-# The same, where one key does not tell two items apart: by all of ``x-kubernetes-list-map-keys``, as kustomize does.
+_UNKNOWN_TO_KUSTOMIZE: Final = ("resourceClaims", "schedulingGates", "evictionResponders")
+"""Those that Kubernetes had not yet in 1.21, whose schema kustomize 5 has within it: it takes them whole."""
+
+# The lists that kustomize merges. Where one key does not tell two items apart, it goes by all of
+# ``x-kubernetes-list-map-keys``.
 LIST_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
-    **{field: (key,) for field, key in MERGE_KEYS.items()},
+    **{field: (key,) for field, key in MERGE_KEYS.items() if field not in _UNKNOWN_TO_KUSTOMIZE},
     "topologySpreadConstraints": ("topologyKey", "whenUnsatisfiable"),
 }

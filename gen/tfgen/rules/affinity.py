@@ -42,7 +42,8 @@ def _check(view: View) -> Iterator[Finding]:
 def _whole(view: View, path: Path, rules: Mapping[str, Any]) -> Iterator[Finding]:
     found = list(_affinity(path, rules))
     yield from found
-    for misfit in pod_fields.misfits(path, rules, "Affinity", view.text):
+    # Most affinities are empty, and the table need not be read.
+    for misfit in pod_fields.misfits(path, rules, "Affinity", view.text) if rules else ():
         around = {misfit.path[:end] for end in range(len(misfit.path) + 1)}
         if misfit.kind == "shape" and not any(finding.path in around for finding in found):
             yield Finding(misfit.path, misfit.message)

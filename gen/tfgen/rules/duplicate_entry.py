@@ -12,44 +12,28 @@ from tfgen.data_path import Path
 from tfgen.graph.objects.names import CONTAINER
 from tfgen.kubernetes.merge_keys import LIST_KEYS
 from tfgen.rules import pod_parts
-from tfgen.rules.pod_parts import Part
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
+from tfgen.schema import pod_fields
 from tfgen.words import path_name, shown
-
-_NAMED: Final = ("containers", "initContainers", "volumes")  # of which duplicate-name speaks
 
 
 def _check(view: View) -> Iterator[Finding]:
     for field in ("imagePullSecrets", "topologySpreadConstraints"):
-        yield from _list((field,), field, view.values[field])
+        yield from _list((field,), view.values[field], LIST_KEYS[field])
     for role in view.roles:
         base: Path = ("roles", role.name)
-        yield from _list((*base, "topologySpreadConstraints"), "topologySpreadConstraints", _own(view, base))
-        yield from _list((*base, "ports"), "ports", role.ports)
+        constraints = view.values["roles"][role.name]["topologySpreadConstraints"]
+        yield from _list((*base, "topologySpreadConstraints"), constraints, LIST_KEYS["topologySpreadConstraints"])
+        yield from _list((*base, "ports"), role.ports, (*LIST_KEYS["ports"], "protocol"))
         yield from _taken(view, (*base, "ports"), role.ports)
-        for part in pod_parts.beside(view, role.name):
-            yield from _inside(part)
-        for part in pod_parts.specs(view, role.name):
-            yield from _inside(part)
-
-
-def _own(view: View, base: Path) -> Sequence[Any]:
-    constraints: Sequence[Any] = view.values["roles"][base[1]]["topologySpreadConstraints"]
-    return constraints
-
-
-def _inside(part: Part) -> Iterator[Finding]:
-    for key, value in part.data.items():
-        path = (*part.path, key)
-        if isinstance(value, Mapping):
-            yield from _inside(Part(path, value))
-        elif key in LIST_KEYS and isinstance(value, list):
-            # Of the main container's mounts, duplicate-mount-path speaks.
-            if key not in _NAMED and not (key == "volumeMounts" and pod_parts.name(part) == CONTAINER):
-                yield from _list(path, key, value)
-            for item in pod_parts.items(part, key):
-                yield from _inside(item)
+        parts = [(part, "Container") for part in pod_parts.beside(view, role.name)]
+        parts += [(part, "PodTemplateSpec") for part in pod_parts.templates(view, role.name)]
+        for part, kind in parts:
+            for found in pod_fields.keyed_lists(part.path, part.data, kind):
+                # Of the main container's mounts, duplicate-mount-path speaks.
+                if found.path[-1] != "volumeMounts" or found.owner.get("name") != CONTAINER:
+                    yield from _list(found.path, found.items, found.keys)
 
 
 def _taken(view: View, path: Path, ports: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
@@ -62,32 +46,39 @@ def _taken(view: View, path: Path, ports: Sequence[Mapping[str, Any]]) -> Iterat
             yield Finding((*path, index), message)
 
 
-def _list(path: Path, field: str, items: Sequence[Any]) -> Iterator[Finding]:
-    known: list[Mapping[str, Any]] = []
+def _list(path: Path, items: Sequence[Any], keys: Sequence[str]) -> Iterator[Finding]:
+    known: dict[Any, list[Any]] = {}
     for index, item in enumerate(items):
-        if not isinstance(item, Mapping) or item.get("$patch") == "delete":
+        if isinstance(item, Mapping) and item.get("$patch") == "delete":
             continue
-        if any(_is_same(field, item, other) for other in known):
-            yield Finding(
-                (*path, index), f"{path_name(path)}: {_said(field, item)} is there already; {_way_out(field)}"
-            )
-        known.append(item)
+        if keys and not isinstance(item, Mapping):
+            continue
+        name = item.get(keys[0]) if keys else item
+        if name is None or isinstance(name, (Mapping, list)):
+            continue  # of which wrong-shape speaks
+        namesakes = known.setdefault(name, [])
+        if any(_is_same(item, other, keys[1:]) for other in namesakes):
+            message = f"{path_name(path)}: {_said(item, keys)} is there already; {_way_out(keys)}"
+            yield Finding((*path, index), message)
+        else:
+            namesakes.append(item)
 
 
-def _is_same(field: str, item: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    if any(key not in item or item[key] != other.get(key) for key in LIST_KEYS[field]):
-        return False
-    # kustomize looks at the protocol too, but only of ports that all say theirs.
-    protocols = {item.get("protocol"), other.get("protocol")}
-    return field != "ports" or None in protocols or len(protocols) == 1
+def _is_same(item: Any, other: Any, further: Sequence[str]) -> bool:
+    """Whether two items whose first key is the same have the others alike.
+
+    kustomize looks at a protocol too, but only of ports that all say theirs.
+    """
+    pairs = ((item.get(key), other.get(key)) for key in further)
+    return all(None in pair or pair[0] == pair[1] for pair in pairs)
 
 
-def _said(field: str, item: Mapping[str, Any]) -> str:
-    return " with ".join(f"{key} {shown(item[key])}" for key in LIST_KEYS[field])
+def _said(item: Any, keys: Sequence[str]) -> str:
+    return " with ".join(f"{key} {shown(item[key])}" for key in keys if key in item) if keys else shown(item)
 
 
-def _way_out(field: str) -> str:
-    return "where protocols differ, write both" if field == "ports" else "remove one of the two"
+def _way_out(keys: Sequence[str]) -> str:
+    return "where protocols differ, write both" if "protocol" in keys else "remove one of the two"
 
 
 RULES: Final = (Rule("duplicate-entry", "error", "A list has two entries that Kubernetes takes for one.", _check),)

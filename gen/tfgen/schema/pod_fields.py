@@ -3,8 +3,9 @@
     misfits(("sidecars", 0), {"name": "metrics", "envs": []}, "Container", text)
         -> Misfit(("sidecars", 0, "envs"), "misspelt", 'unknown field "envs" in sidecars[0]; did you mean "env"?')
 
-The table, `schemas/podtemplatespec.v1.fields.json`, has each type that a PodTemplateSpec is made of, with the type of
-each field: those of every Kubernetes that tfgen supports, together. `tests/unit/test_pod_fields.py` writes it.
+The table, `schemas/podtemplatespec.v1.fields.json`, has each type that a PodTemplateSpec is made of: the type of each
+field, those of every Kubernetes that tfgen supports, together; the fields that it must have; and the keys that tell the
+items of a list apart. `tests/unit/test_pod_fields.py` writes it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from tfgen.data_path import Path
@@ -51,7 +52,7 @@ class Misfit(NamedTuple):
 
     Attributes:
         kind: "unknown" for a field that Kubernetes may have in a version to come, "misspelt" for one that is a slip of
-            the pen from one that it has, "shape" for a value of another type.
+            the pen from one that it has, "shape" for a value of another type, or one that lacks a field.
     """
 
     path: Path
@@ -59,29 +60,78 @@ class Misfit(NamedTuple):
     message: str
 
 
-def types() -> Mapping[str, Mapping[str, str]]:
-    """The type of each field, by the name of the type that has it."""
-    return _types()
+class KeyedList(NamedTuple):
+    """A list of which Kubernetes takes two items with equal keys for one.
+
+    Attributes:
+        owner: the mapping that has it.
+        keys: those of an item; none where the item itself tells it apart.
+    """
+
+    path: Path
+    owner: Mapping[str, Any]
+    items: Sequence[Any]
+    keys: Sequence[str]
+
+
+class PodType(NamedTuple):
+    """A type of the table.
+
+    Attributes:
+        fields: the type of each field.
+        required: the fields that it must have.
+        keys: by field, the keys that tell the items of its list apart; a merge goes by the first.
+    """
+
+    fields: Mapping[str, str]
+    required: Sequence[str]
+    keys: Mapping[str, Sequence[str]]
 
 
 @functools.cache
-def _types() -> Mapping[str, Mapping[str, str]]:
-    table: Mapping[str, Mapping[str, str]] = json.loads(schema_file.text(NAME))
-    return table
+def types() -> Mapping[str, PodType]:
+    """Each type of the table, by its name."""
+    table: Mapping[str, Mapping[str, Any]] = json.loads(schema_file.text(NAME))
+    return {name: PodType(**found) for name, found in table.items()}
 
 
-def misfits(path: Path, value: Any, kind: str, text: Text) -> Iterator[Misfit]:
-    """What a value, and all in it, has that a type of the table has not. Null, which removes a field, is no mistake.
+def keyed_lists(path: Path, value: Any, kind: str) -> Iterator[KeyedList]:
+    """The lists in a value that Kubernetes merges by keys, those in their items too.
+
+    Args:
+        path: of the value.
+        value: as the job says it; what is not as the table has it is left out.
+        kind: as `misfits` takes it.
+    """
+    if kind.startswith("["):
+        for index, item in enumerate(value if isinstance(value, list) else ()):
+            yield from keyed_lists((*path, index), item, kind[1:-1])
+    elif kind in types() and isinstance(value, Mapping):
+        fields, _, keys = types()[kind]
+        for field in value.keys() & fields.keys():
+            here = (*path, field)
+            if field in keys and isinstance(value[field], list):
+                yield KeyedList(here, value, value[field], keys[field])
+            yield from keyed_lists(here, value[field], fields[field])
+
+
+def misfits(path: Path, value: Any, kind: str, text: Text, under: Any = None) -> Iterator[Misfit]:
+    """What a value, and all in it, has that a type of the table has not, and what it lacks.
+
+    Null, which removes a field, is no mistake where the type can do without.
 
     Args:
         path: of the value.
         value: as the job says it.
         kind: NAME, [TYPE] for a list, {TYPE} for a map, or a scalar's type.
         text: for what is quoted.
+        under: what the value is merged over; null for nothing. What is neither a mapping nor a list may have anything.
     """
-    if value is None or kind == _ANY:
+    if value is None:
         return
-    if kind.startswith("["):
+    if kind == _ANY:
+        yield from _untyped(path, value, text)
+    elif kind.startswith("["):
         if isinstance(value, list):
             for index, item in enumerate(value):
                 yield from misfits((*path, index), item, kind[1:-1], text)
@@ -97,19 +147,24 @@ def misfits(path: Path, value: Any, kind: str, text: Text) -> Iterator[Misfit]:
     elif kind in (*_SCALARS, _QUANTITY):
         yield from _scalar(path, value, kind, text)
     elif isinstance(value, Mapping):
-        yield from _record(path, value, kind, text)
+        yield from _record(path, value, kind, text, under)
     else:
         yield _shape(path, value, {"type": "object"}, text, _record_hint(value, kind))
 
 
-def _record(path: Path, value: Mapping[str, Any], kind: str, text: Text) -> Iterator[Misfit]:
-    fields = types()[kind] if value else {}  # most affinities are empty, and the table need not be read
+def _record(path: Path, value: Mapping[str, Any], kind: str, text: Text, under: Any) -> Iterator[Misfit]:
+    fields, _, keys = types()[kind]
     unknown = 0
     for key, inner in value.items():
         here = (*path, key)
-        if key in fields:
-            yield from misfits(here, inner, fields[key], text)
-        elif not key.startswith("$"):
+        below = under.get(key) if isinstance(under, Mapping) else under
+        if key in keys and keys[key] and isinstance(inner, list):
+            yield from _keyed(here, inner, fields[key][1:-1], keys[key][0], text, below)
+        elif key in fields:
+            yield from misfits(here, inner, fields[key], text, below)
+        elif key.startswith("$"):
+            yield _directive(here)
+        else:
             near = _misspelt(key, kind)
             unknown += near is None
             message = f"unknown field {shown(key)} in {path_name(path)}" if unknown <= _MOST_UNKNOWN or near else ""
@@ -117,11 +172,63 @@ def _record(path: Path, value: Mapping[str, Any], kind: str, text: Text) -> Iter
                 yield Misfit(here, "misspelt", message + meant(near))
             elif message:
                 yield Misfit(here, "unknown", f"{message} (Kubernetes' {kind}){meant(nearest(key, fields))}")
+            yield from _untyped(path, {key: inner}, text)
+    for field in _missing(value, types()[kind], under):
+        yield Misfit(path, "shape", f"{path_name(path)}: found no {field}, which Kubernetes' {kind} must have")
+
+
+def _missing(value: Mapping[str, Any], found: PodType, under: Any) -> Iterator[str]:
+    """The fields that must be there and are not: not removed, nor misspelt."""
+    if under is not None and not isinstance(under, Mapping):
+        return
+    unknown = [key for key in value if key not in found.fields]
+    for field in found.required:
+        is_there = value[field] is not None if field in value else field in (under or ())
+        if not is_there and not any(misspelt(key, (field,)) for key in unknown):
+            yield field
+
+
+def _untyped(path: Path, value: Any, text: Text) -> Iterator[Misfit]:
+    """What cannot be merged in a value of which the table has nothing: a merge goes by the names of fields."""
+    for key, inner in value.items() if isinstance(value, Mapping) else ():
+        here = (*path, key)
+        if key.startswith("$"):
+            yield _directive(here)
+        elif key not in MERGE_KEYS or inner is None:
+            yield from _untyped(here, inner, text)
+        elif isinstance(inner, list):
+            yield from _keyed(here, inner, _ANY, MERGE_KEYS[key], text, None)
+        else:
+            yield _shape(here, inner, {"type": "array"}, text, _list_hint(here, inner, _ANY))
+
+
+def _keyed(path: Path, items: Sequence[Any], kind: str, key: str, text: Text, under: Any) -> Iterator[Misfit]:
+    """What the items of a list have and lack that merge by a key."""
+    for index, item in enumerate(items):
+        here = (*path, index)
+        name = item.get(key) if isinstance(item, Mapping) else item
+        if name is None or (kind == _ANY and (name is item or isinstance(name, (Mapping, list)))):
+            written = "" if isinstance(item, (Mapping, list)) else text(here)
+            wanted = f"one with the key {key}, as in {{{key}: ...}}"
+            yield Misfit(here, "shape", f"{path_name(here)}: found {found_words(item, written)}, expected {wanted}")
+        elif name is item or item.get("$patch") != "delete" or path[-1] not in MERGE_KEYS:
+            yield from misfits(here, item, kind, text, _own_item(under, key, name))
+
+
+def _directive(path: Path) -> Misfit:
+    return Misfit(path, "shape", f"{path_name(path)}: the only directive is $patch: delete, in an item of a list")
+
+
+def _own_item(items: Any, key: str, name: Any) -> Any:
+    """The item of a list that one with such a key is merged over."""
+    if items is None or not isinstance(items, (list, tuple)):
+        return items
+    return next((item for item in items if isinstance(item, Mapping) and item.get(key) == name), None)
 
 
 def is_misspelt(name: str, kind: str) -> bool:
     """Whether a type has no such field, and one that was surely meant."""
-    return name not in types()[kind] and _misspelt(name, kind) is not None
+    return name not in types()[kind].fields and _misspelt(name, kind) is not None
 
 
 def misspelt(name: str, known: Collection[str]) -> str | None:
@@ -134,7 +241,7 @@ def misspelt(name: str, known: Collection[str]) -> str | None:
 
 @functools.lru_cache(maxsize=1 << 16)  # a name is asked about for each role, rule and environment
 def _misspelt(name: str, kind: str) -> str | None:
-    return misspelt(name, types()[kind])
+    return misspelt(name, types()[kind].fields)
 
 
 def _is_slip(name: str, field: str) -> bool:
@@ -169,7 +276,7 @@ def _shape(path: Path, value: Any, node: Schema, text: Text, instead: str = "") 
 def _list_hint(path: Path, value: Any, kind: str) -> str:
     """How the same, or anything, is written as a list."""
     key = MERGE_KEYS.get(str(path[-1]), "")
-    if isinstance(value, Mapping) and value and value.keys() <= types().get(kind, {}).keys():
+    if isinstance(value, Mapping) and value and kind in types() and value.keys() <= types()[kind].fields.keys():
         items = as_items(value, next(iter(value)))
     else:
         items = as_items(value, key) if key or kind == "text" else ""
@@ -180,4 +287,4 @@ def _list_hint(path: Path, value: Any, kind: str) -> str:
 
 def _record_hint(value: Any, kind: str) -> str:
     """`{name: hub}` for `hub`, where that is a name."""
-    return f"; write {flow({'name': value})}" if isinstance(value, str) and "name" in types()[kind] else ""
+    return f"; write {flow({'name': value})}" if isinstance(value, str) and "name" in types()[kind].fields else ""

@@ -7,10 +7,13 @@ strategically_merged({"spec": {"a": 1, "b": 2}}, {"spec": {"b": 3}})           -
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from tfgen.kubernetes.merge_keys import LIST_KEYS
 from tfgen.kubernetes.object import Object
+
+_REPLACE: Final[dict[str, Any]] = {"$patch": "replace"}
+"""The directive that makes a patch's list take the place of the one that is there."""
 
 
 def merge_patch(before: Object, after: Object) -> dict[str, Any]:
@@ -22,7 +25,8 @@ def strategic_merge_patch(before: Object, after: Object) -> dict[str, Any]:
     """A strategic merge patch: the lists of `LIST_KEYS` item by item.
 
     kustomize puts the items that a patch names before those that it does not, so a patch of such a list names every
-    item, in the order wanted: https://github.com/kubernetes-sigs/kustomize/issues/4045.
+    item, in the order wanted: https://github.com/kubernetes-sigs/kustomize/issues/4045. Where several keys tell the
+    items apart, it leaves those that are there where they are, so a patch replaces such a list.
     """
     return _difference(before, after, by_key=True)
 
@@ -58,6 +62,8 @@ def _changed(key: str, before: Any, after: Any, *, by_key: bool) -> Any:
 
 
 def _items(before: Sequence[Object], after: Sequence[Object], names: Sequence[str]) -> list[dict[str, Any]]:
+    if len(names) > 1:
+        return [_REPLACE, *(dict(item) for item in after)]
     old, new = _by_names(before, names), _by_names(after, names)
     patches = [
         {**_named(item, names), **_difference(old[key], item, by_key=True)} if key in old else dict(item)
@@ -89,10 +95,11 @@ def _under(item: Object, patch: Object, *, by_key: bool) -> dict[str, Any]:
 
 
 def _items_under(items: Sequence[Object], patches: Sequence[Object], names: Sequence[str]) -> list[Object]:
-    """What the patch names comes first, in its order."""
+    """What the patch names comes first, in its order; where several keys tell items apart, only what it adds."""
+    if _REPLACE in patches:
+        return [item for item in patches if item != _REPLACE]
     old, new = _by_names(items, names), _by_names(patches, names)
     there = {key: patch for key, patch in new.items() if patch.get("$patch") != "delete"}
-    return [
-        *(_under(old[key], patch, by_key=True) if key in old else dict(patch) for key, patch in there.items()),
-        *(item for key, item in old.items() if key not in new),
-    ]
+    laid = {key: _under(old[key], patch, by_key=True) if key in old else dict(patch) for key, patch in there.items()}
+    kept = {key: laid.get(key, item) for key, item in old.items() if key in laid or key not in new}
+    return list({**({key: laid[key] for key in laid if key not in old} if len(names) > 1 else laid), **kept}.values())

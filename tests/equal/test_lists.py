@@ -1,0 +1,129 @@
+"""The lists that kustomize takes for maps: it merges their items, and so puts them in another order, or drops some."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from tests import tools
+from tests.equal import normal
+from tests.equal.rendered import Rendered
+from tests.generated import Document
+from tfgen.check.jobs import check
+from tfgen.problems import has_errors
+from tfgen.schema import pod_fields
+from tfgen.targets.kustomize.build import built
+from tfgen.text.yaml_text import dump
+
+JOB: Mapping[str, Any] = {
+    "image": "a:1",
+    "roles": {"chief": {}, "ps": {}, "worker": {}},
+}
+
+
+def document(spec: Mapping[str, Any], environment: Mapping[str, Any]) -> Document:
+    return {
+        "apiVersion": "tfgen/v1alpha1",
+        "kind": "TrainingJob",
+        "metadata": {"name": "mnist"},
+        "spec": {**JOB, **spec, "environments": {"dev": environment}},
+    }
+
+
+def spread(topology: str) -> Mapping[str, Any]:
+    """A constraint by its topology: `a` and `A` have one, and what becomes of a pod tells them apart."""
+    unsatisfiable = "ScheduleAnyway" if topology.isupper() else "DoNotSchedule"
+    return {"maxSkew": 1, "topologyKey": topology.lower(), "whenUnsatisfiable": unsatisfiable}
+
+
+@pytest.mark.parametrize(
+    ("job", "environment"),
+    [("a", "ba"), ("a", "ab"), ("ab", "ba"), ("ab", "acb"), ("ab", "cab"), ("a", "aA"), ("aA", "Aa"), ("abc", "b")],
+)
+def test_the_spread_of_an_environment_has_its_order(job, environment, tmp_path):
+    spreads = [{"topologySpreadConstraints": [spread(topology) for topology in said]} for said in (job, environment)]
+    rendered = Rendered.write(document(*spreads), tmp_path)
+    by_kustomize = rendered.by_kustomize("dev")
+    (chief,) = (item for item in by_kustomize.values() if item["metadata"]["name"] == "mnist-chief")
+    assert chief["spec"]["template"]["spec"]["topologySpreadConstraints"] == [spread(t) for t in environment]
+    normal.assert_equal(
+        {"tfgen": rendered.by_tfgen("dev"), "kustomize": by_kustomize, "our reading": rendered.by_our_reading("dev")}
+    )
+
+
+def test_a_patch_that_does_not_replace_such_a_list_is_read_as_kustomize_reads_it(tmp_path):
+    """An older tfgen wrote such patches, which stay as they are committed."""
+    constraints = {"a": {**spread("a"), "maxSkew": 2}, "c": spread("c"), "b": {"$patch": "delete", **spread("b")}}
+    files = {
+        "base/kustomization.yaml": {"resources": ["pod.yaml"]},
+        "base/pod.yaml": pod([spread("b"), spread("d"), spread("a")]),
+        "dev/kustomization.yaml": {"resources": ["../base"], "patches": [{"path": "pod.patch.yaml"}]},
+        "dev/pod.patch.yaml": pod(list(constraints.values())),
+    }
+    for path, data in files.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(dump(data), encoding="utf-8")
+    by_kustomize = normal.read(tools.kustomize_build(tmp_path / "dev"))
+    assert list(by_kustomize.values()) == [pod([constraints["c"], spread("d"), constraints["a"]])]
+    assert normal.by_identity(built({path: dump(data) for path, data in files.items()}, "dev")) == by_kustomize
+
+
+def pod(constraints: Sequence[Any]) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "pod"},
+        "spec": {"topologySpreadConstraints": constraints},
+    }
+
+
+PLACES = {"ObjectMeta": ("podTemplate", "metadata"), "PodSpec": ("podTemplate", "spec"), "Container": ("sidecars",)}
+THE_JOBS_OWN = ("imagePullSecrets", "topologySpreadConstraints")
+"""The lists that a podTemplate may not have, since the job has a key for them."""
+LISTS = [(owner, field) for owner in PLACES for field in pod_fields.types()[owner].keys]
+
+
+@pytest.mark.parametrize(("owner", "field"), LISTS)
+def test_a_list_with_keys_is_carried_in_its_order(owner, field, tmp_path):
+    data = saying(owner, field, [item(owner, field, name) for name in "ba"])
+    errors = [problem for problem in check(json.dumps(data), "job.yaml").problems if problem.severity == "error"]
+    if field in THE_JOBS_OWN:
+        assert {problem.rule for problem in errors} == {"controlled-field"}
+    else:
+        assert errors == []
+        rendered = Rendered.write(data, tmp_path)
+        normal.assert_equal({"tfgen": rendered.by_tfgen("dev"), "kustomize": rendered.by_kustomize("dev")})
+
+
+@pytest.mark.parametrize(("owner", "field"), LISTS)
+def test_items_that_kustomize_would_take_for_one_are_refused(owner, field):
+    assert has_errors(check(json.dumps(saying(owner, field, [item(owner, field, "a")] * 2)), "job.yaml").problems)
+
+
+@pytest.mark.parametrize(("owner", "field"), LISTS)
+def test_an_item_that_kustomize_would_drop_is_refused(owner, field):
+    assert has_errors(check(json.dumps(saying(owner, field, [{}])), "job.yaml").problems)
+
+
+def saying(owner: str, field: str, items: Sequence[Any]) -> Document:
+    """A job whose pods have such a list, and differ in an environment."""
+    outer, *inner = PLACES[owner]
+    said = {inner[0]: {field: items}} if inner else [{"name": "log", "image": "log:1", field: items}]
+    storage = {name: {"mountPath": f"/{name}", "emptyDir": {}} for name in "ab"}
+    return document({outer: said, "storage": {} if inner else storage}, {"env": {"A": "1"}})
+
+
+def item(owner: str, field: str, name: str) -> Any:
+    """The least that an item of a list may be, of such a name."""
+    found = pod_fields.types()[owner]
+    return least(found.fields[field][1:-1], found.keys[field], name)
+
+
+def least(kind: str, keys: Sequence[str], name: str) -> Any:
+    if kind not in pod_fields.types():
+        return {"integer": ord(name), "boolean": True}.get(kind, name)
+    found = pod_fields.types()[kind]
+    return {field: least(found.fields[field], (), name) for field in sorted({*found.required, *keys})}
