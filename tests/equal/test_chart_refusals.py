@@ -62,7 +62,7 @@ CASES = [
     Case(
         "what Helm deletes, in a key",
         ("--set-json", 'affinity={"podAffinity": {"<no value>": []}}'),
-        ("'/affinity/podAffinity'", "invalid propertyName '<no value>'"),
+        ("invalid propertyName '<no value>'", "'not' failed"),
     ),
     Case("capitals in run", ("--set", "run=Big"), ("'/run'", "'Big' does not match pattern")),
     Case("a scheme in the image", ("--set", "image=https://r.example.com/m"), ("'/image'", "does not match pattern")),
@@ -111,6 +111,18 @@ def _of_worker(**resources: Any) -> Mapping[str, Any]:
 LEGACY = "alpha.kubernetes.io/nvidia-gpu"
 
 CONTRADICTIONS = [
+    Contradiction(
+        "memory for GPUs",
+        {"roles": {"chief": {"resources": {"limits": {"nvidia.com/gpu": "1Gi"}}}}},
+        "role chief asks for 1Gi of nvidia.com/gpu, which is no number of GPUs up to 1024; write their number",
+        _of_worker(limits={"nvidia.com/gpu": "1", "example.com/gpucores": "1Gi"}),
+    ),
+    Contradiction(
+        "more GPUs than a node has",
+        _of_worker(limits={"nvidia.com/mig-1g.5gb": 1025}),
+        "role worker asks for 1025 of nvidia.com/mig-1g.5gb, which is no number of GPUs up to 1024",
+        _of_worker(limits={"nvidia.com/mig-1g.5gb": 1024}),
+    ),
     Contradiction(
         "no folder to go on in",
         {"run": "2", "resumeFrom": "1"},

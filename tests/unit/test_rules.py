@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,21 @@ def test_every_guard_is_a_rule(profile: str) -> None:
     found = {guard.rule for guard in guards(TrainingJob.from_document(document.data).structure)}
     assert found <= {*guarded.SUMMARIES, *SEEN_BY_OTHERS}
     assert {*SEEN_BY_OTHERS} <= {rule.id for rule in RULES}
+
+
+# What no value of a chart can break, and what breaks kustomize alone.
+OF_THE_STRUCTURE = """
+    code-size controlled-field gang-objects git-secret legacy-flags missing-role nothing-ends-the-job
+    pod-security unused-role workload-kind uncarried-text
+"""
+
+
+def test_what_a_chart_does_not_refuse_is_listed() -> None:
+    page = (ROOT / "docs" / "environments.md").read_text(encoding="utf-8")
+    section = page.split("## What only tfgen checks\n")[1].split("\n## ")[0]
+    listed = set(re.findall("`([a-z-]+)`", section))
+    errors = {rule.id for rule in RULES if rule.severity == "error"}
+    assert errors - {*guarded.SUMMARIES, *SEEN_BY_OTHERS} == listed | set(OF_THE_STRUCTURE.split())
 
 
 def test_every_summary_has_its_guard() -> None:

@@ -20,6 +20,7 @@ from tfgen.graph.holes import (
     Has,
     HasKey,
     Hole,
+    Matches,
     Node,
     Not,
     Text,
@@ -49,6 +50,13 @@ _OF_RESTRICTED: Final = frozenset(
 # Kubernetes counted GPUs itself under this name, until 1.10 left that to device plugins.
 LEGACY_GPU: Final = "alpha.kubernetes.io/nvidia-gpu"
 
+_AMOUNTS: Final = ("limits", "requests", "gpu.share")
+"""The maps of amounts in a role's resources."""
+
+# Resources of which one is a GPU, or a part of it that a program sees as one. No node has 1,024 of them.
+_COUNTED: Final = "/(gpu|mig-.*|vgpu-number)$"
+_NUMBER_OF_GPUS: Final = "^[+]?0*([0-9]{1,3}|10[01][0-9]|102[0-4])$"
+
 _ROLE: Final = Bound("role")
 _NAME: Final = Bound("name")
 _OTHER: Final = Bound("other")
@@ -63,7 +71,7 @@ def of_values(structure: Structure) -> list[Guard]:
         *([_folders_of_runs()] if _has(structure, "resumeFrom") else []),
         *_allowed_volumes(structure.profile),
         *_mounted_once(structure),
-        *([_counted_once(), _no_legacy_gpu()] if _has(structure, "roles.worker.resources.limits") else []),
+        *(_of_resources() if _has(structure, "roles.worker.resources.limits") else []),
     ]
 
 
@@ -168,6 +176,10 @@ def _mounts(volume: str) -> Hole:
 # -- resources ---------------------------------------------------------------------------------------------------
 
 
+def _of_resources() -> list[Guard]:
+    return [_counted_once(), *map(_few_gpus, _AMOUNTS), _no_legacy_gpu()]
+
+
 def _counted_once() -> Guard:
     count, resource = Bound("said", "integer", "resources.gpu.count"), Bound("said", "string", "resources.gpu.resource")
     limit = Bound("limit", "quantity")
@@ -185,9 +197,25 @@ def _counted_once() -> Guard:
     )
 
 
+def _few_gpus(amounts: str) -> Guard:
+    amount = Bound("limit", "quantity")
+    return Guard(
+        rule="gpu-count",
+        path=("roles", _ROLE, "resources", *amounts.split("."), _NAME),
+        each=(_ROLES, Entries(Bound("said", "map", f"resources.{amounts}"), "name", "limit")),
+        test=AllOf((Matches(_NAME, _COUNTED), Not(Matches(Text((amount,)), _NUMBER_OF_GPUS)))),
+        message=Text(
+            (
+                *("role ", _ROLE, " asks for ", amount, " of ", _NAME),
+                ", which is no number of GPUs up to 1024; write their number in digits",
+            )
+        ),
+    )
+
+
 def _no_legacy_gpu() -> Guard:
     resource = Bound("said", "string", "resources.gpu.resource")
-    amounts = [Bound("said", "map", f"resources.{path}") for path in ("requests", "limits", "gpu.share")]
+    amounts = [Bound("said", "map", f"resources.{path}") for path in _AMOUNTS]
     return Guard(
         rule="legacy-gpu",
         path=("roles", _ROLE, "resources"),

@@ -5,10 +5,10 @@ https://kubernetes.io/docs/tasks/configure-pod-container/extended-resource/
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from tfgen import data_path
 from tfgen.data_path import Path
 from tfgen.graph.fill import evaluate
 from tfgen.graph.value_guards import LEGACY_GPU, legacy_gpu
@@ -18,10 +18,6 @@ from tfgen.rules import guarded, pod_parts
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
 
-_COUNTED: Final = re.compile(r"/(gpu|mig-.*|vgpu-number)$")
-"""Resources of which one is a GPU, or a part of it that a program sees as one."""
-_MOST_GPUS: Final = 1024
-"""No node has as many, nor parts of them."""
 _VOLCANO: Final = "volcano.sh/vgpu-"
 
 
@@ -55,7 +51,7 @@ def _in_parts(view: View) -> Iterator[Finding]:
     for role, path, said in _resources(view):
         for key, amounts in _amounts(said):
             for name, amount in amounts.items():
-                if _is_device(name) and quantity.parse(amount).denominator != 1:
+                if _is_device(name) and _is_in_parts(amount):
                     message = (
                         f"role {role} asks for {amount} of {name}, which Kubernetes gives out whole only; "
                         "for a part of a GPU ask for a MIG profile, or for a share by gpu.share"
@@ -64,21 +60,16 @@ def _in_parts(view: View) -> Iterator[Finding]:
 
 
 def _gpu_counts(view: View) -> Iterator[Finding]:
-    contradicted = set()
-    for (*resources, map_, name), message in guarded.findings("gpu-count", view):
-        contradicted.add((*resources, map_, name))
-        yield Finding(view.blamed((*resources, map_, name), (*resources, "gpu", "count")), message)
-    for role, path, said in _resources(view):
-        for key, amounts in _amounts(said):
-            for device, amount in amounts.items():
-                if (*path, *key, device) in contradicted:
-                    continue
-                if _COUNTED.search(device) and quantity.parse(amount) > _MOST_GPUS:
-                    message = (
-                        f"role {role} asks for {amount} of {device}, which are so many GPUs and no memory of one; "
-                        "write their number"
-                    )
-                    yield Finding((*path, *key, device), message)
+    for path, message in guarded.findings("gpu-count", view):
+        gpu = data_path.at(view.values, path[:3])["gpu"]
+        counts = [(*path[:3], "gpu", "count")] if gpu["count"] and gpu["resource"] == path[-1] else []
+        # Of parts the rule device-in-parts speaks.
+        if not _is_in_parts(data_path.at(view.values, path)):
+            yield Finding(view.blamed(path, *counts), message)
+
+
+def _is_in_parts(amount: str | int) -> bool:
+    return quantity.parse(amount).denominator != 1
 
 
 def _products(view: View) -> Iterator[Finding]:
