@@ -16,7 +16,7 @@ from tfgen.check import files as drift
 from tfgen.check import objects as object_problems
 from tfgen.check.jobs import check
 from tfgen.check.object_schemas import ObjectSchemas
-from tfgen.commands import rerun
+from tfgen.commands import import_job, rerun
 from tfgen.graph.built import build
 from tfgen.problems import Problem
 from tfgen.report.problems import as_text
@@ -27,7 +27,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "rules.md").read_text(encoding="utf
 
 # What no example on a page can show: bytes that are no text, what is too large, a release's name, files.
 TOO_LARGE = {"annotations-size", "code-size", "object-size", "program-size", "yaml-size"}
-WITHOUT_EXAMPLE = {"yaml-encoding", "service-name", *TOO_LARGE, *drift.RULES}
+WITHOUT_EXAMPLE = {"yaml-encoding", "service-name", *TOO_LARGE, *drift.RULES, *import_job.RULES}
 
 # A name that leaves no room for a host's role and index leaves none for a StatefulSet either.
 COMES_WITH = {"host-name": {"statefulset-name"}}

@@ -12,6 +12,7 @@ import contextlib
 import functools
 import gc
 import importlib
+import keyword
 import os
 import signal
 import sys
@@ -27,7 +28,7 @@ from tfgen.errors import TfgenError
 
 __all__ = ["COMMANDS", "FAILED", "OK", "PROBLEMS", "USAGE", "main", "run"]
 
-COMMANDS: Final = ("init", "render", "check", "diff", "commit", "rerun", "rm", "explain", "schema")
+COMMANDS: Final = ("init", "import", "render", "check", "diff", "commit", "rerun", "rm", "explain", "schema")
 """In the order of ``tfgen --help``: that in which a job's author meets them."""
 
 
@@ -128,7 +129,7 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     common.add_argument("--debug", action="store_true", help="show where an error comes from")
     subparsers = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for name in argv[:1] if argv and argv[0] in COMMANDS else COMMANDS:
-        command: Command = importlib.import_module(f"tfgen.cli.{name}").COMMAND
+        command: Command = importlib.import_module(f"tfgen.cli.{_module(name)}").COMMAND
         description = command.summary[0].upper() + command.summary[1:] + "."
         added = subparsers.add_parser(
             command.name, parents=[common], help=command.summary, description=description, formatter_class=formatter
@@ -137,6 +138,11 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
         added.add_argument("--format", choices=command.formats, default="text", help="how results are printed")
         command.arguments(added)
     return parser
+
+
+def _module(name: str) -> str:
+    """The module of a command: its name, and of a word of Python's own (import) that with an underscore."""
+    return f"{name}_" if keyword.iskeyword(name) else name
 
 
 def _columns() -> int:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from tfgen.change import immutable
 from tfgen.check import files as drift
 from tfgen.check import objects as object_problems
-from tfgen.commands import rerun
+from tfgen.commands import import_job, rerun
 from tfgen.rules import ACROSS, RULES
 from tfgen.schema import messages as schema_messages
 
@@ -19,6 +19,7 @@ def rule_summaries() -> Mapping[str, str]:
         **immutable.RULES,
         **drift.RULES,
         **rerun.RULES,
+        **import_job.RULES,
         **object_problems.RULES,
         **{rule.id: rule.summary for rule in RULES},
         **{rule.id: rule.summary for rule in ACROSS},

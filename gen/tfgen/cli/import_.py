@@ -1,0 +1,103 @@
+"""``tfgen import``: a job.yaml from the manifests of others."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import Final
+
+from tfgen.cli.command import OK, PROBLEMS, Command
+from tfgen.cli.output import count, path, report, say
+from tfgen.errors import TfgenError, UsageError
+
+_KINDS: Final = ("StatefulSet", "Job", "TFJob", "VolcanoJob", "JobSet")
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("files", nargs="+", type=path, metavar="FILE", help="manifests of others; - is standard input")
+    parser.add_argument("-o", "--out", type=path, metavar="JOB", help="where job.yaml goes (standard output)")
+    parser.add_argument("--name", metavar="NAME", help="the job's name, where its own is none for tfgen")
+    parser.add_argument(
+        "--workload", choices=_KINDS, default=_KINDS[0], help="the workload kind of the job (StatefulSet: no operator)"
+    )
+    parser.add_argument(
+        "--operator-version",
+        type=_version,
+        metavar="X.Y",
+        help="the version of the training operator that ran it, on which some of its defaults depend",
+    )
+
+    parser.add_argument(
+        "--verify", action="store_true", help="also render what it was, and print how that differs from the original"
+    )
+
+
+def _version(text: str) -> tuple[int, int]:
+    major, _, rest = text.removeprefix("v").partition(".")
+    minor = rest.partition(".")[0]
+    if not major.isdecimal() or not minor.isdecimal():
+        raise argparse.ArgumentTypeError("a version of Kubeflow's training operator, such as 1.7")
+    return int(major), int(minor)
+
+
+def _run(args: Namespace) -> int:
+    from tfgen.commands.import_job import Source, import_jobs
+    from tfgen.commands.verify_import import verify
+    from tfgen.importers.options import Options
+    from tfgen.problems import has_errors
+    from tfgen.report.imports import entry_rows, summary, verified_rows, verified_text
+
+    options = Options(kind=args.workload, name=args.name, operator=args.operator_version)
+    sources = [Source(_name(file), _content(file)) for file in args.files]
+    imported = import_jobs(sources, options)
+    if has_errors(imported.problems):
+        report(args, imported.problems, written={"entries": entry_rows(imported.entries)})
+        return PROBLEMS
+    if args.out:
+        _write(args.out, imported.text)
+    elif args.format == "text":
+        print(imported.text, end="")
+    verified = list(verify(imported, sources, options)) if args.verify else []
+    written = {"entries": entry_rows(imported.entries), "job": imported.text, "verified": verified_rows(verified)}
+    report(args, imported.problems, written=written)
+    if args.format == "text":
+        say("".join(f"{entry}\n" for entry in imported.entries), end="")
+        say(f"{count(len(imported.jobs), 'job')}: {summary(imported.entries)}")
+        say(verified_text(verified), end="")
+        if args.out:
+            say(f"\nNext:\n\n  tfgen check {args.out}\n  tfgen render {args.out}")
+    is_explained = all(difference.why for job in verified for difference in job.differences)
+    return OK if is_explained else PROBLEMS
+
+
+def _name(file: Path) -> str:
+    return "<stdin>" if file == Path("-") else str(file)
+
+
+def _content(file: Path) -> bytes:
+    from tfgen.text.document import MAX_BYTES
+
+    if file == Path("-"):
+        if sys.stdin is None:
+            raise UsageError("-: standard input is closed")
+        return sys.stdin.buffer.read(MAX_BYTES + 1)
+    try:
+        with file.open("rb") as stream:
+            return stream.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise UsageError(f"{file}: {error.strerror}") from error
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        with file.open("x", encoding="utf-8", newline="\n") as stream:
+            stream.write(text)
+    except FileExistsError as error:
+        raise UsageError(f"{file}: there already; tfgen import writes over nothing") from error
+    except OSError as error:
+        raise TfgenError(f"{file}: {error.strerror}") from error
+
+
+COMMAND: Final = Command("import", "write a job.yaml from a TFJob or another's manifests", _arguments, _run)

@@ -1,0 +1,275 @@
+"""Whether an import lost anything: the imported job, rendered with the workload of its origin, beside the original.
+
+Every field that differs is explained: by a normalisation, which holds for all jobs, or by an entry of the account.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from tfgen.change.field_diff import NOTHING, FieldChange, Item, field_changes, in_words
+from tfgen.commands.import_job import Imported, ImportedJob, Source, import_jobs
+from tfgen.graph.built import plain_objects
+from tfgen.importers import FORMS
+from tfgen.importers.account import Entry
+from tfgen.importers.objects import LAST_APPLIED
+from tfgen.importers.options import Options
+from tfgen.importers.part import Part, bare
+from tfgen.importers.pod_template import CONTAINER
+from tfgen.importers.resources import ALPHA, NVIDIA
+from tfgen.kubernetes import keys, quantity
+from tfgen.record import Record
+
+_Matches: TypeAlias = Callable[[Any, Any], bool]
+
+_POD: Final = r"spec\.(tfReplicaSpecs\.\w+|tasks\[[^]]+\])\.template\."
+_MAIN: Final = rf"{_POD}spec\.containers\[{CONTAINER}\]\."
+
+
+class Normalisation(NamedTuple):
+    """A difference that every import may have: where, of what, and what it is called."""
+
+    path: str
+    matches: _Matches
+    why: str
+
+
+def _is_new(before: Any, _after: Any) -> bool:
+    return before is NOTHING
+
+
+def _is_any(_before: Any, _after: Any) -> bool:
+    return True
+
+
+def _says_nothing(before: Any, after: Any) -> bool:
+    return after is NOTHING and before in ("", False, [], {})
+
+
+def _is_default(value: Any) -> _Matches:
+    return lambda before, after: before is NOTHING and after == value
+
+
+def _same_amount(before: Any, after: Any) -> bool:
+    try:
+        return quantity.parse(before) == quantity.parse(after)
+    except ValueError:
+        return False
+
+
+def _same_text(before: Any, after: Any) -> bool:
+    return not isinstance(before, (dict, list)) and str(before) == str(after)
+
+
+NORMALISATIONS: Final = (
+    Normalisation(r"apiVersion", _is_any, "the API version is one that tfgen writes"),
+    Normalisation(r"metadata\.namespace", _is_any, "the namespace is that of the environment, or of who applies it"),
+    Normalisation(r"metadata\.(labels|annotations).+", _is_new, "objects have tfgen's labels and annotations"),
+    Normalisation(
+        rf"{_POD}metadata\.\w+\[\"{re.escape(keys.GROUP_NAME)}\"\]", _is_any, "the PodGroup has the name of the run"
+    ),
+    Normalisation(rf"{_POD}metadata\.(labels|annotations).+", _is_new, "pods have tfgen's labels and annotations"),
+    Normalisation(rf"{_POD}spec\.(\w+\[[^]]+\]\.)?securityContext\b.*", _is_new, "pods meet a Pod Security Standard"),
+    Normalisation(
+        rf"{_POD}spec\.(automountServiceAccountToken|enableServiceLinks)", _is_new, "pods know the cluster no further"
+    ),
+    Normalisation(rf"{_POD}spec\.terminationGracePeriodSeconds", _is_new, "it is said how long a task may stop"),
+    Normalisation(rf"{_POD}spec\.volumes\[at /tmp\]", _is_new, "pods have a /tmp that can be written"),
+    Normalisation(rf"{_POD}spec\.volumes\[[^]]+\]\.\w+\.readOnly", _is_any, "a claim is read-only where it is mounted"),
+    Normalisation(rf"{_MAIN}volumeMounts\[/tmp\]", _is_new, "pods have a /tmp that can be written"),
+    Normalisation(
+        rf"{_MAIN}env\[(HOME|NVIDIA_VISIBLE_DEVICES|OMP_NUM_THREADS|TF_NUM_\w+|TFGEN_RUN\w*)\]",
+        _is_new,
+        "tasks have variables that TensorFlow reads, and those of the run",
+    ),
+    Normalisation(
+        rf"{_POD}spec\.(\w+\[[^]]+\]\.)?\w+ \(order\)", _is_any, "lists that merge by names stand in another order"
+    ),
+    Normalisation(rf"{_MAIN}ports\[\d+\](\.name)?", _is_new, "TensorFlow's port is said"),
+    Normalisation(rf"{_MAIN}ports\[\d+\]\.name", _is_any, "TensorFlow's port has a name of its own"),
+    Normalisation(rf"{_POD}spec\.\w+\[[^]]+\]\.resources\b.*", _same_amount, "amounts are written alike"),
+    Normalisation(r".*", _says_nothing, "what says nothing is left out"),
+    Normalisation(r".*", _same_text, "numbers and text are written alike"),
+    Normalisation(r"spec\.(terminationPolicy|tfReplicaSpecs\.\w+\.tfPort)", _is_any, "v1alpha1's words are today's"),
+    Normalisation(r"spec\.tfReplicaSpecs\.\w+\.replicas", _is_default(1), "defaults are said"),
+    Normalisation(r"spec\.tfReplicaSpecs\.\w+\.restartPolicy", _is_default("Never"), "defaults are said"),
+    Normalisation(r"spec\.runPolicy\.(cleanPodPolicy|backoffLimit)", _is_new, "defaults are said"),
+    Normalisation(rf"{_POD}spec\.schedulerName", _is_any, "the gang's scheduler is named"),
+)
+"""What tfgen writes otherwise than others, without another meaning."""
+
+
+class Difference(Record):
+    """A field of the original that the rendered object has otherwise.
+
+    Attributes:
+        why: what explains it; empty where nothing does.
+    """
+
+    field: str
+    change: str
+    why: str
+
+
+class Verified(Record):
+    """An imported job, and how it differs from what it was."""
+
+    job: ImportedJob
+    differences: tuple[Difference, ...]
+
+
+def verify(imported: Imported, sources: Sequence[Source], options: Options) -> Iterator[Verified]:
+    """The differences of each imported job from what it was, where it is imported for the kind that it had.
+
+    Args:
+        imported: the jobs as they are written.
+        sources: the files that they come from.
+        options: how they were read.
+    """
+    for position, job in enumerate(imported.jobs):
+        form = next(form for form in FORMS if form.name == job.form)
+        again = import_jobs(sources, options.replaced(kind=form.kind))
+        if again.jobs:
+            yield Verified(job, differences(again.jobs[position], again.entries))
+        else:
+            failed = tuple(Difference("job.yaml", str(problem), "") for problem in again.problems)
+            yield Verified(job, failed)
+
+
+def differences(job: ImportedJob, entries: tuple[Entry, ...]) -> tuple[Difference, ...]:
+    """What the object that an imported job renders to has otherwise than the one that it was imported from."""
+    form = next(form for form in FORMS if form.name == job.form)
+    root = form.canonical(job.origin)
+    rendered = next(item for item in plain_objects(job.data) if item["kind"] == job.origin.data["kind"])
+    original = _comparable(root.data)
+    rendered = _comparable(form.canonical(bare(rendered)).data)
+    explained = {entry.source: entry.why for entry in entries if entry.fate in ("changed", "dropped") and entry.covers}
+    found = list(_settled(original, rendered))
+    for change in field_changes(original, rendered):
+        why = _normalisation(change) or _entry(change, root, explained)
+        found.append(Difference(str(change.path), in_words(change.before, change.after, 60), why))
+    return tuple(found)
+
+
+def _settled(original: dict[str, Any], rendered: Mapping[str, Any]) -> Iterator[Difference]:
+    """Put the original's roles where the strategy has them: one task is a chief, and a chief without ps is worker 0."""
+    was, now = original["spec"].get("tfReplicaSpecs", {}), rendered["spec"].get("tfReplicaSpecs", {})
+    field = "spec.tfReplicaSpecs"
+    if [*was] == ["Worker"] and [*now] == ["Chief"]:
+        was["Chief"] = was.pop("Worker")
+        yield Difference(f"{field}.Worker", "is Chief", "one task is a chief")
+    chief = next((name for name in ("Chief", "Master") if name in was), None)
+    if chief and "Worker" in now and chief not in now:
+        taken = was.pop(chief)
+        workers = was.setdefault("Worker", taken)
+        if workers is not taken:
+            workers["replicas"] = workers.get("replicas", 1) + taken.get("replicas", 1)
+        yield Difference(f"{field}.{chief}", "is one more Worker", "without ps, the chief is worker 0")
+
+
+def _normalisation(change: FieldChange) -> str:
+    path = str(change.path)
+    for normalisation in NORMALISATIONS:
+        if re.fullmatch(normalisation.path, path) and normalisation.matches(change.before, change.after):
+            return normalisation.why
+    return ""
+
+
+def _entry(change: FieldChange, root: Part, explained: Mapping[str, str]) -> str:
+    """What the account says of the part at a path of the original, of one around it, or of all in it."""
+    part: Part | None = root
+    why = ""
+    for step in change.path.steps:
+        part = _step(part, step)
+        if part is None:
+            return why
+        why = explained.get(part.name, why)
+    leaves = list(part.leaves()) if part else []
+    whys = [next((explained[name] for name in _names_around(leaf) if name in explained), "") for leaf in leaves]
+    return why or (whys[0] if whys and all(whys) else "")
+
+
+def _names_around(leaf: Part) -> Iterator[str]:
+    for length in range(len(leaf.path), 0, -1):
+        yield leaf.replaced(path=leaf.path[:length]).name
+
+
+def _step(part: Part | None, step: Any) -> Part | None:
+    if part is None:
+        return None
+    if isinstance(step, Item):
+        for item in part.items():
+            values = [inner.value for _, inner in item.entries()]
+            if all(key in values for key in step.keys):
+                return item
+        return None
+    return part.get(step) if isinstance(step, str) else None
+
+
+def _comparable(item: Mapping[str, Any]) -> dict[str, Any]:
+    """An object without what any cluster adds, and with what Kubernetes takes for what is not said."""
+    kept = ("name", "namespace", "labels", "annotations")
+    metadata = {"labels": {}, "annotations": {}, **{k: v for k, v in item["metadata"].items() if k in kept}}
+    notes = {key: value for key, value in metadata["annotations"].items() if key != LAST_APPLIED}
+    return {
+        **{key: _completed(value) for key, value in item.items() if key not in ("metadata", "status")},
+        "metadata": {**metadata, "annotations": notes},
+    }
+
+
+def _completed(data: Any) -> Any:
+    """Pod templates completed, wherever they are in the data."""
+    if isinstance(data, list):
+        return [_completed(inner) for inner in data]
+    if not isinstance(data, dict):
+        return data
+    data = {key: _template(value) if key == "template" else _completed(value) for key, value in data.items()}
+    if "tfReplicaSpecs" in data:
+        data.setdefault("runPolicy", {})
+    return data
+
+
+def _template(template: Any) -> dict[str, Any]:
+    spec = {"volumes": [], **template["spec"]}
+    containers = spec["containers"]
+    main = next((c for c in containers if c.get("name") == CONTAINER), containers[0])
+    beside = [{**c, "restartPolicy": "Always"} for c in containers if c is not main]
+    spec["containers"] = [_container({**main, "name": CONTAINER})]
+    spec["initContainers"] = [_container(c) for c in (*spec.get("initContainers", ()), *beside)]
+    whole = {"metadata": {"labels": {}, "annotations": {}, **template.get("metadata", {})}, "spec": spec}
+    names: dict[str, str] = {}
+    for mount in main.get("volumeMounts", ()):
+        names.setdefault(mount["name"], f"at {mount['mountPath'].rstrip('/')}")
+    renamed: dict[str, Any] = _renamed(whole, names)
+    return renamed
+
+
+def _renamed(data: Any, names: Mapping[str, str]) -> Any:
+    """A template whose volumes are called by where the program mounts them; their names mean nothing to Kubernetes."""
+    if isinstance(data, list):
+        return [_renamed(inner, names) for inner in data]
+    if not isinstance(data, dict):
+        return data
+    data = {key: _renamed(value, names) for key, value in data.items()}
+    for key in ("volumes", "volumeMounts"):
+        if isinstance(data.get(key), list):
+            data[key] = [{**item, "name": names.get(item.get("name"), item.get("name"))} for item in data[key]]
+    for key in ("defaultMode", "mode"):
+        if isinstance(data.get(key), str) and re.fullmatch("0[0-7]+", data[key]):
+            data[key] = int(data[key], 8)
+    if "fieldPath" in data:
+        data.setdefault("apiVersion", "v1")
+    return data
+
+
+def _container(container: Mapping[str, Any]) -> dict[str, Any]:
+    """A container with its requests, which are its limits where they are not said."""
+    resources = container.get("resources", {})
+    limits = {NVIDIA if key == ALPHA else key: value for key, value in resources.get("limits", {}).items()}
+    requests = {NVIDIA if key == ALPHA else key: value for key, value in resources.get("requests", {}).items()}
+    whole = {**resources, "limits": limits, "requests": {**limits, **requests}}
+    ports = [{"protocol": "TCP", **port} for port in container.get("ports", ())]
+    empty: dict[str, Any] = {"env": [], "volumeMounts": [], "securityContext": {}}
+    return {**empty, **container, "ports": ports, "resources": whole}

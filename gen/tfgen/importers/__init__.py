@@ -1,0 +1,41 @@
+"""Foreign jobs to a job's data: one module a form, and the parts that they share.
+
+A form is read into a `ForeignJob`, and one writer makes the data of job.yaml of that. Each line of the source has an
+entry in the `Account` in the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+from tfgen.importers import tf_job
+from tfgen.importers.account import Account
+from tfgen.importers.foreign_job import ForeignJob
+from tfgen.importers.options import Options
+from tfgen.importers.part import Part
+from tfgen.schema.workload_kinds import WorkloadKind
+
+Read: TypeAlias = Callable[[Part, Sequence[Part], Options, Account], ForeignJob | None]
+
+
+class Form(NamedTuple):
+    """A form of foreign jobs.
+
+    Attributes:
+        name: what people call it.
+        kind: the workload kind that renders to it.
+        matches: whether an object is one.
+        canonical: the object in the shape that tfgen renders.
+        read: its reader.
+    """
+
+    name: str
+    kind: WorkloadKind
+    matches: Callable[[Part], bool]
+    canonical: Callable[[Part], Part]
+    read: Read
+
+
+FORMS: Final = (Form("TFJob", "TFJob", tf_job.is_tf_job, tf_job.canonical, tf_job.read),)
+"""Forms of one object a job."""

@@ -1,0 +1,115 @@
+"""The account of an import: what became of each line of the source, and what cannot be imported at all.
+
+    tfjob.yaml:9:7: carried spec.tfReplicaSpecs.PS.replicas to spec.roles.ps.replicas
+    tfjob.yaml:6:3: dropped spec.enableDynamicWorker: ...
+
+Nothing is dropped in silence: what no reader has named is found by `unread`, and refused or named then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final, Literal, TypeAlias
+
+from tfgen.data_path import Path
+from tfgen.importers.part import Part
+from tfgen.problems import Position, Problem
+from tfgen.record import Record
+from tfgen.words import path_name, printable
+
+Fate: TypeAlias = Literal["carried", "changed", "dropped", "kept"]
+"""Carried as it means; changed in what it means; dropped; or kept: an object that stays as it is, beside the job."""
+
+REFUSED: Final = "import"
+"""The rule of what cannot be imported."""
+
+
+class Entry(Record):
+    """What became of a part of the source.
+
+    Attributes:
+        source: its path in its object.
+        target: where it stands in the job; None where it does not.
+        why: the reason, where it is not simply carried.
+        covers: whether it speaks of all that is in the part.
+    """
+
+    file: str
+    position: Position
+    fate: Fate
+    source: str
+    target: Path | None = None
+    why: str = ""
+    covers: bool = True
+
+    def __str__(self) -> str:
+        """One line for people."""
+        line, column = self.position
+        target = f" to {path_name(self.target)}" if self.target else ""
+        why = f": {self.why}" if self.why else ""
+        return printable(f"{self.file}:{line}:{column}: {self.fate} {self.source}{target}{why}")
+
+
+class Account:
+    """Collects the entries of an import and its problems, in the order in which readers name them."""
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self.problems: list[Problem] = []
+        self._named: set[int] = set()
+
+    def carry(self, part: Part, *target: str | int, why: str = "") -> None:
+        """The job says the same at the target."""
+        self._enter(part, "carried", target, why)
+
+    def change(self, part: Part, *target: str | int, why: str) -> None:
+        """The job says at the target (or by a default) what is not quite the same."""
+        self._enter(part, "changed", target, why)
+
+    def drop(self, part: Part, why: str) -> None:
+        """The job does not say it."""
+        self._enter(part, "dropped", (), why)
+
+    def keep(self, part: Part, why: str) -> None:
+        """An object that the job only refers to."""
+        self._enter(part, "kept", (), why)
+
+    def refuse(self, part: Part, message: str) -> None:
+        """The import fails, because of this part."""
+        self.problems.append(part.problem(f"{part.name}: {message}", REFUSED))
+        self.name(part)
+
+    def note(self, part: Part, why: str, *, covers: bool = False) -> None:
+        """A change that the part causes, without being carried or dropped itself."""
+        self.entries.append(Entry(part.file, part.key, "changed", part.name, None, why, covers))
+
+    def name(self, part: Part) -> None:
+        """The part needs no entry of its own: what says its kind, or what an entry beside it speaks of."""
+        self._named.update(id(leaf) for leaf in part.leaves())
+
+    def unread(self, part: Part) -> Iterator[Part]:
+        """The scalars in a part of which there is no entry."""
+        return (leaf for leaf in part.leaves() if id(leaf) not in self._named)
+
+    def move(self, moved: Mapping[Path, Path]) -> None:
+        """Put the targets where the job's data has them in the end: what all roles say alike is said once."""
+        if moved:
+            self.entries = [entry.replaced(target=_moved(entry.target, moved)) for entry in self.entries]
+
+    def sources(self) -> Mapping[Path, Entry]:
+        """The entry to which a path of the job goes back: the first."""
+        return {entry.target: entry for entry in reversed(self.entries) if entry.target}
+
+    def _enter(self, part: Part, fate: Fate, target: Path, why: str) -> None:
+        self.entries.append(Entry(part.file, part.key, fate, part.name, target or None, why))
+        self.name(part)
+
+
+def _moved(target: Path | None, moved: Mapping[Path, Path]) -> Path | None:
+    if target is None:
+        return None
+    for length in range(len(target), 0, -1):
+        new = moved.get(target[:length])
+        if new is not None:
+            return (*new, *target[length:])
+    return target

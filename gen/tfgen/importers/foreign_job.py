@@ -1,0 +1,122 @@
+"""The form between a foreign job and job.yaml: its roles in tfgen's words, before what they share is said once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from tfgen.data_path import Path
+from tfgen.importers.account import Account
+from tfgen.importers.part import Part
+from tfgen.importers.pod_template import PodData
+from tfgen.job.training_job import CompletionBy, RoleName, Strategy
+from tfgen.record import EMPTY, Record
+from tfgen.words import either
+
+ROLES: Final[Path] = ("spec", "roles")
+
+
+class ForeignRole(Record):
+    """The tasks of one role.
+
+    Attributes:
+        part: where the role stands in the source.
+        replicas: how many tasks it has.
+        pod: their pod.
+        own: what the form says of the role besides, as keys of a role.
+    """
+
+    part: Part
+    replicas: int
+    pod: PodData
+    own: Mapping[str, Any] = EMPTY
+
+
+class ForeignJob(Record):
+    """A job of another form.
+
+    Attributes:
+        form: what it is, as people call it: TFJob.
+        root: the object that it was read from.
+        name: its name.
+        namespace: its namespace, or none.
+        roles: by tfgen's names.
+        strategy: how TensorFlow shares the work.
+        spec: what the form says of the job as a whole, as keys of ``spec``.
+        comments: what was decided, by the path in the job that it is about.
+    """
+
+    form: str
+    root: Part
+    name: str
+    namespace: str | None
+    roles: Mapping[RoleName, ForeignRole]
+    strategy: Strategy
+    spec: Mapping[str, Any]
+    comments: Mapping[Path, str]
+
+
+class Settled(Record):
+    """The strategy of a job, its roles as that strategy has them, and whose end ends it."""
+
+    strategy: Strategy
+    roles: Mapping[RoleName, ForeignRole]
+    ends: CompletionBy
+    comment: str = ""
+
+
+def settle(roles: Mapping[RoleName, ForeignRole], ends: CompletionBy, account: Account) -> Settled:
+    """What a job trains by, which no operator asks and which its roles tell.
+
+    Args:
+        roles: those that have tasks; at least one.
+        ends: whose end ends a job without a chief.
+        account: what is changed.
+    """
+    if "ps" in roles:
+        return Settled("ParameterServer", roles, "Chief" if "chief" in roles else ends)
+    tasks = sum(role.replicas for role in roles.values())
+    if tasks == 1:
+        (name, role), *_ = roles.items()
+        if name != "chief":
+            account.move({(*ROLES, name): (*ROLES, "chief")})
+            account.note(role.part, "one task is a chief, which is told of no cluster")
+        return Settled("Single", {"chief": role}, "Chief", "One task alone: it is told of no cluster.")
+    if "chief" not in roles:
+        return Settled("MultiWorkerMirrored", roles, ends, "No ps: all workers hold all variables.")
+    return _mirrored_with_chief(roles, account)
+
+
+def _mirrored_with_chief(roles: Mapping[RoleName, ForeignRole], account: Account) -> Settled:
+    """MultiWorkerMirroredStrategy takes worker 0 for the chief, where there is none.
+
+    https://www.tensorflow.org/tutorials/distribute/multi_worker_with_keras#set_up_the_cluster.
+    """
+    chief, worker = roles["chief"], roles.get("worker")
+    if worker is None:
+        account.move({(*ROLES, "chief"): (*ROLES, "worker")})
+    else:
+        different = _differences(chief, worker)
+        if different:
+            account.refuse(
+                chief.part,
+                "without ps, the chief is worker 0 of MultiWorkerMirrored, whose tasks are all alike; it and the "
+                f"workers differ in {either(different, 'and')}: make them alike, or add ps",
+            )
+        account.move({(*ROLES, "chief"): (*ROLES, "worker")})
+    account.note(chief.part, "without ps, the chief is worker 0")
+    both = (worker or chief).replaced(replicas=chief.replicas + (worker.replicas if worker else 0))
+    now: dict[RoleName, ForeignRole] = {"worker": both}
+    if "evaluator" in roles:
+        now["evaluator"] = roles["evaluator"]
+    comment = "No ps: all workers hold all variables, and worker 0 is what was the chief."
+    return Settled("MultiWorkerMirrored", now, "Worker0", comment)
+
+
+def _differences(one: ForeignRole, other: ForeignRole) -> list[str]:
+    pairs = (
+        (one.pod.role, other.pod.role),
+        (one.own, other.own),
+        ({"storage": one.pod.storage}, {"storage": other.pod.storage}),
+    )
+    return [key for a, b in pairs for key in dict.fromkeys((*a, *b)) if a.get(key) != b.get(key)]

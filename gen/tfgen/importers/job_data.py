@@ -1,0 +1,197 @@
+"""The data of job.yaml from a foreign job: short, with what all roles say alike said once, and defaults left out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from tfgen.data_path import Path
+from tfgen.importers.account import Account
+from tfgen.importers.foreign_job import ROLES, ForeignJob
+from tfgen.importers.pod_template import PORT
+from tfgen.job.training_job import ROLE_NAMES
+from tfgen.schema import file as schema_file
+
+ORDER: Final = (
+    "strategy",
+    "legacyFlags",
+    "workload",
+    "image",
+    "imagePullPolicy",
+    "imagePullSecrets",
+    "command",
+    "args",
+    "workingDir",
+    "port",
+    "roles",
+    "env",
+    "envFrom",
+    "storage",
+    "shm",
+    "gang",
+    "completion",
+)
+"""The keys of ``spec`` as `tfgen init` has them; the others follow, as the schema has them."""
+
+_BY_MOST: Final = ("image", "imagePullPolicy", "command", "args", "workingDir")
+"""What the job says for most of its roles, and a role for itself; the rest is said for all or for none."""
+_BY_KEY: Final = ("env", "nodeSelector", "labels", "annotations")
+"""Maps of which the job says those entries that all roles have alike."""
+
+
+def job_data(job: ForeignJob, account: Account) -> dict[str, Any]:
+    """The document of a foreign job."""
+    names = [name for name in ROLE_NAMES if name in job.roles]
+    roles: dict[str, dict[str, Any]] = {}
+    for name in names:
+        role = job.roles[name]
+        replicas = {"replicas": role.replicas} if name in ("ps", "worker") else {}
+        roles[name] = {**replicas, **role.own, **json.loads(json.dumps(role.pod.role))}
+    spec: dict[str, Any] = {"strategy": job.strategy, **json.loads(json.dumps(job.spec)), "roles": roles}
+    spec["storage"] = _storage(job, names, roles, account)
+    _hoist(spec, roles, account)
+    _add_pods(spec, job, account)
+    spec = _without_defaults(spec, ("spec",))
+    spec["strategy"] = job.strategy
+    spec["roles"] = {name: spec.get("roles", {}).get(name, {}) for name in names}
+    metadata = {"name": job.name, **({"namespace": job.namespace} if job.namespace else {})}
+    return {
+        "apiVersion": "tfgen/v1alpha1",
+        "kind": "TrainingJob",
+        "metadata": metadata,
+        "spec": {key: spec[key] for key in _in_order(spec)},
+    }
+
+
+def _in_order(spec: Mapping[str, Any]) -> Iterator[str]:
+    schema: Mapping[str, Any] = schema_file.load()["properties"]["spec"]["properties"]
+    yield from (key for key in dict.fromkeys((*ORDER, *schema, *spec)) if key in spec)
+
+
+def _storage(
+    job: ForeignJob, names: Sequence[str], roles: Mapping[str, dict[str, Any]], account: Account
+) -> dict[str, Any]:
+    """All volumes by name, each with the roles that mount it; of two that differ, the second has its role's name."""
+    storage: dict[str, Any] = {}
+    mounted: dict[str, list[str]] = {}
+    for role in names:
+        for name, volume in job.roles[role].pod.storage.items():  # type: ignore[index]  # a role's name
+            final = name if storage.setdefault(name, volume) == volume else f"{name}-{role}"
+            storage[final] = volume
+            mounted.setdefault(final, []).append(role)
+            account.move({(*ROLES, role, "storage", name): ("spec", "storage", final)})
+            if final != name:
+                _rename(roles[role], name, final)
+    return {
+        name: {
+            "mountPath": volume["mountPath"],
+            **{key: value for key, value in volume.items() if key != "mountPath"},
+            **({} if mounted[name] == list(names) else {"for": mounted[name]}),
+        }
+        for name, volume in storage.items()
+    }
+
+
+def _rename(data: Any, old: str, new: str) -> None:
+    """Give a volume its new name wherever containers of a role mount it."""
+    if isinstance(data, dict):
+        for mount in data.get("volumeMounts") or ():
+            if mount.get("name") == old:
+                mount["name"] = new
+        for value in data.values():
+            _rename(value, old, new)
+    elif isinstance(data, list):
+        for item in data:
+            _rename(item, old, new)
+
+
+def _hoist(spec: dict[str, Any], roles: Mapping[str, dict[str, Any]], account: Account) -> None:
+    """Say once what all roles say."""
+    schema = schema_file.load()
+    keys = [key for role in roles.values() for key in role if key != "replicas"]
+    for key in dict.fromkeys(keys):
+        if schema_file.node(schema, ("spec", key)) is None:
+            continue
+        if key in _BY_KEY:
+            _hoist_entries(key, spec, roles, account)
+        else:
+            _hoist_value(key, spec, roles, account)
+
+
+def _hoist_value(key: str, spec: dict[str, Any], roles: Mapping[str, dict[str, Any]], account: Account) -> None:
+    if not all(key in role for role in roles.values()):
+        return
+    values = [role[key] for role in roles.values()]
+    common = max(values, key=values.count)
+    if values.count(common) < len(values) and (key not in _BY_MOST or values.count(common) == 1):
+        return
+    spec[key] = common
+    for name, role in roles.items():
+        if role[key] == common:
+            del role[key]
+            account.move({(*ROLES, name, key): ("spec", key)})
+
+
+def _hoist_entries(key: str, spec: dict[str, Any], roles: Mapping[str, dict[str, Any]], account: Account) -> None:
+    first, *others = [role.get(key, {}) for role in roles.values()]
+    for name, value in list(first.items()):
+        if all(name in other and other[name] == value for other in others):
+            spec.setdefault(key, {}).setdefault(name, value)
+            for role, data in roles.items():
+                del data[key][name]
+                account.move({(*ROLES, role, key, name): ("spec", key, name)})
+    for data in roles.values():
+        if key in data and not data[key]:
+            del data[key]
+
+
+def _add_pods(spec: dict[str, Any], job: ForeignJob, account: Account) -> None:
+    """What pods say, and a job says once for all of them."""
+    secrets = dict.fromkeys(name for role in job.roles.values() for name in role.pod.pull_secrets)
+    if secrets:
+        spec["imagePullSecrets"] = [{"name": name} for name in secrets]
+    ports = {role.pod.port.value: role.pod.port for role in job.roles.values() if role.pod.port}
+    if ports:
+        spec["port"] = min(ports, key=lambda number: (number == PORT, str(number)))
+        for number, part in ports.items():
+            if number != spec["port"]:
+                account.note(part, f"all tasks listen on one port, {spec['port']}, of which TF_CONFIG tells them")
+    if not any("runAsUser" in role.pod.security for role in job.roles.values()):
+        user = schema_file.node(schema_file.load(), ("spec", "security", "runAsUser")) or {}
+        why = f"its programs run as user {user['default']}, and cannot write to the image's files; see spec.security"
+        account.note(job.root.value["spec"], why)
+    for name, role in job.roles.items():
+        for key, value in role.pod.security.items():
+            said = spec.setdefault("security", {}).setdefault(key, value)
+            if said != value:
+                account.refuse(role.part, f"{key} is {value} for {name} and {said} for another role; a job has one")
+
+
+def _without_defaults(data: Any, path: Path) -> Any:
+    """The data in the schema's order, without scalars that are its defaults and mappings that were nothing else."""
+    if not isinstance(data, Mapping):
+        return data
+    kept: dict[str, Any] = {}
+    own = schema_file.node(schema_file.load(), path) or {}
+    known = [key for key in own.get("properties", ()) if key in data]
+    for key in dict.fromkeys((*known, *data)):
+        value = data[key]
+        node = schema_file.node(schema_file.load(), (*path, key)) or {}
+        if isinstance(value, Mapping):
+            inner = _without_defaults(value, (*path, key))
+            if inner or not value or "default" not in node:
+                kept[key] = inner
+            continue
+        if (
+            "default" not in node
+            or node["default"] != value
+            or isinstance(node["default"], bool) != isinstance(value, bool)
+        ):
+            kept[key] = value
+    return {key: value for key, value in kept.items() if value != {} or _may_be_empty(path)}
+
+
+def _may_be_empty(path: Path) -> bool:
+    """Whether an empty mapping says something: a role, or the source of a volume."""
+    return path == ROLES or path[:2] == ("spec", "storage")

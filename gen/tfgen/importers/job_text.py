@@ -1,0 +1,129 @@
+"""The text of a new job.yaml: short things in one line, and a comment where something was decided.
+
+The text is ruamel.yaml's, which writes comments and styles; a scalar is quoted as tfgen itself quotes it.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from tfgen.data_path import Path
+from tfgen.errors import TfgenError
+from tfgen.text.yaml_text import scalar
+
+_WIDTH: Final = 100
+"""Columns up to which a list or a mapping stands in one line."""
+_LONG: Final = 1 << 20
+_BLOCKS: Final = ("spec", "roles", "env", "storage", "podTemplate", "containers", "environments")
+"""Collections whose entries stand in lines of their own, down to a depth."""
+_DEEPEST_BLOCK: Final = 6
+_APART: Final = ("image", "roles", "env", "storage", "gang", "environments", "workload", "completion", "security")
+"""Keys of spec that an empty line sets apart."""
+
+
+def job_text(data: Mapping[str, Any], head: Sequence[str], comments: Mapping[Path, str]) -> str:
+    """The text of a document.
+
+    Args:
+        data: the document.
+        head: lines of comment above all.
+        comments: comments above keys, by path.
+
+    Raises:
+        TfgenError: ruamel.yaml is not installed.
+    """
+    try:
+        from ruamel.yaml import YAML
+        from ruamel.yaml.comments import CommentedMap, CommentedSeq
+        from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarString, SingleQuotedScalarString
+    except ImportError as error:
+        raise TfgenError('text with comments is written by ruamel.yaml: pip install "tfgen[import]"') from error
+
+    def styled(value: Any, path: Path, indent: int) -> Any:
+        if isinstance(value, Mapping):
+            mapping = CommentedMap()
+            for key, inner in value.items():
+                mapping[styled(key, (), 0)] = styled(inner, (*path, key), indent + 2)
+            if _in_line(value, path, indent, comments):
+                mapping.fa.set_flow_style()
+            for key in value:
+                lines = comments.get((*path, key))
+                if lines and not mapping.fa.flow_style():
+                    mapping.yaml_set_comment_before_after_key(key, before=lines, indent=indent)
+            return mapping
+        if isinstance(value, list):
+            sequence = CommentedSeq([styled(inner, (*path, i), indent + 2) for i, inner in enumerate(value)])
+            if _in_line(value, path, indent, comments):
+                sequence.fa.set_flow_style()
+            return sequence
+        if not isinstance(value, str):
+            return value
+        if "\n" in value and _is_literal(value):
+            return LiteralScalarString(value)
+        quoted = scalar(value)
+        if quoted.startswith('"'):
+            return DoubleQuotedScalarString(value)
+        return SingleQuotedScalarString(value) if quoted.startswith("'") else value
+
+    yaml = YAML()
+    yaml.width = _LONG
+    yaml.indent(mapping=2, sequence=2, offset=0)
+    document = styled(data, (), 0)
+    spec = document["spec"]
+    for position, key in enumerate(spec):
+        if position and key in _APART:
+            lines = comments.get(("spec", key))
+            before = f"\n{lines}" if lines else "\n"
+            spec.ca.items.pop(key, None)
+            spec.yaml_set_comment_before_after_key(key, before=before, indent=2)
+    stream = io.StringIO()
+    yaml.dump(document, stream)
+    text = "".join(f"{line.rstrip()}\n" for line in stream.getvalue().removesuffix("\n").split("\n"))
+    return "".join(f"# {line}".rstrip() + "\n" for line in head) + text
+
+
+def _in_line(value: Any, path: Path, indent: int, comments: Mapping[Path, str]) -> bool:
+    """Whether a collection is short enough to stand in one line."""
+    if not value:
+        return True
+    if len(path) <= 1 or (path[-1] in _BLOCKS and len(path) <= _DEEPEST_BLOCK):
+        return False
+    if any(commented[: len(path)] == path and len(commented) > len(path) for commented in comments):
+        return False
+    is_short = _depth(value) <= 2 and indent + len(str(path[-1])) + _length(value) <= _WIDTH
+    return is_short and not _has_lines(value) and not _has_bare_pair(value)
+
+
+def _has_bare_pair(value: Any) -> bool:
+    """Whether a list would be written with a pair in it: `[name: hub]`, which few readers know."""
+    if isinstance(value, list):
+        return any(isinstance(item, Mapping) and len(item) == 1 for item in value)
+    return isinstance(value, Mapping) and any(_has_bare_pair(item) for item in value.values())
+
+
+def _depth(value: Any) -> int:
+    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else None
+    return 0 if inner is None else 1 + max((_depth(item) for item in inner), default=0)
+
+
+def _has_lines(value: Any) -> bool:
+    if isinstance(value, str):
+        return "\n" in value
+    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    return any(_has_lines(item) for item in inner)
+
+
+def _length(value: Any) -> int:
+    if isinstance(value, Mapping):
+        return 2 + sum(len(str(key)) + 4 + _length(inner) for key, inner in value.items())
+    if isinstance(value, list):
+        return 2 + sum(2 + _length(inner) for inner in value)
+    return len(scalar(value))
+
+
+def _is_literal(text: str) -> bool:
+    return (
+        not text[0].isspace() and not text.endswith("\n\n") and all(line == line.rstrip() for line in text.split("\n"))
+    )

@@ -1,0 +1,90 @@
+"""The objects in foreign files: one a document, or the items of a List; and what the API server adds to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from tfgen.importers.account import Account
+from tfgen.importers.part import Part, whole
+from tfgen.text.document import Document
+
+_OF_SERVER: Final = (
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "generation",
+    "managedFields",
+    "ownerReferences",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+)
+LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+
+_STAYS: Final = "it is no part of the job; go on applying it"
+_KEPT: Final[Mapping[str, str]] = {
+    "PersistentVolumeClaim": "the job has it by its name, and the model with it; leave it where it is",
+    "PersistentVolume": "a claim has it; leave it where it is",
+    "ConfigMap": "the job has it by its name; go on applying it",
+    "Secret": "the job has it by its name; go on applying it",
+    "ServiceAccount": "the job has it by its name; go on applying it",
+    "Namespace": "the job runs in it; go on applying it",
+    "Service": "the job has Services of its own; go on applying it only if something else asks for its name",
+}
+"""What becomes of the objects beside a job, by their kind."""
+
+
+def objects(documents: Iterable[Document]) -> Iterator[Part]:
+    """All objects of some documents, those in a List one by one."""
+    for document in documents:
+        root = whole(document)
+        kind = root.get("kind")
+        if kind and isinstance(kind.value, str) and kind.value.endswith("List") and root.get("items"):
+            yield from root.items("items")
+        else:
+            yield root
+
+
+def api_group(item: Part) -> str:
+    """The API group of an object; empty for the core group."""
+    version = item.get("apiVersion")
+    return version.written.rpartition("/")[0] if version else ""
+
+
+def api_version(item: Part) -> str:
+    """The version of an object's API group."""
+    version = item.get("apiVersion")
+    return version.written.rpartition("/")[2] if version else ""
+
+
+def kind(item: Part) -> str:
+    """The kind of an object."""
+    found = item.get("kind")
+    return found.written if found else ""
+
+
+def name(item: Part) -> str:
+    """The name of an object."""
+    found = item.get("metadata", "name")
+    return found.written if found else ""
+
+
+def drop_server_fields(item: Part, account: Account) -> None:
+    """Name what the API server adds to an object that lives: it is no loss."""
+    for key, part in item.entries("metadata"):
+        if key in _OF_SERVER:
+            account.name(part)
+    last = item.get("metadata", "annotations")
+    if last:
+        account.name(last.replaced(value={k: v for k, v in last.value.items() if k == LAST_APPLIED}))
+    for key in ("apiVersion", "kind", "status"):
+        said = item.get(key)
+        if said:
+            account.name(said)
+
+
+def keep(item: Part, account: Account) -> None:
+    """Say what becomes of an object beside the job."""
+    what = f"{kind(item) or 'a document without a kind'} {name(item)}".strip()
+    account.keep(item, f"{what}: {_KEPT.get(kind(item), _STAYS)}")

@@ -1,0 +1,125 @@
+"""A foreign object as a tree of parts: each value with the place in the user's file where it stands.
+
+    part = whole(document)
+    part.get("spec", "replicas").value    -> 2
+    part.get("spec", "replicas").key      -> Position(line=6, column=3)
+
+A reader may put parts into another shape, that of a later version of the same form: each keeps its own place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tfgen.data_path import Path
+from tfgen.problems import Position, Problem
+from tfgen.record import Record
+from tfgen.text.document import Document, Place
+from tfgen.words import path_name
+
+
+class Part(Record):
+    """A value of a foreign object.
+
+    Attributes:
+        path: where it stands in its object, as the user wrote it.
+        key: where its key, or its list item, begins.
+        position: where its value begins.
+        text: a scalar as it was written; None for a mapping or a list.
+        value: a scalar, a mapping of parts by key, or a list of parts.
+    """
+
+    file: str
+    path: Path
+    key: Position
+    position: Position
+    text: str | None
+    value: Any
+
+    @property
+    def name(self) -> str:
+        """Its path, as messages show it."""
+        return path_name(self.path)
+
+    @property
+    def data(self) -> Any:
+        """The plain data, without what is null."""
+        if isinstance(self.value, Mapping):
+            return {key: part.data for key, part in self.value.items() if part.value is not None}
+        if isinstance(self.value, list):
+            return [part.data for part in self.value]
+        return self.value
+
+    @property
+    def written(self) -> str:
+        """A scalar as text: `1.10` stays `1.10`. Empty for null."""
+        if isinstance(self.value, str):
+            return self.value
+        return "" if self.value is None else self.text or ""
+
+    def get(self, *keys: str) -> Part | None:
+        """What stands below; None where nothing does, or null, which says nothing to Kubernetes."""
+        part = self
+        for key in keys:
+            below = part.value.get(key) if isinstance(part.value, Mapping) else None
+            if below is None or below.value is None:
+                return None
+            part = below
+        return part
+
+    def entries(self, *keys: str) -> Iterator[tuple[str, Part]]:
+        """The keys of the mapping below, and what they say; none where there is no mapping."""
+        below = self.get(*keys)
+        if below is not None and isinstance(below.value, Mapping):
+            yield from ((key, part) for key, part in below.value.items() if part.value is not None)
+
+    def items(self, *keys: str) -> Iterator[Part]:
+        """The items of the list below; none where there is no list."""
+        below = self.get(*keys)
+        if below is not None and isinstance(below.value, list):
+            yield from below.value
+
+    def leaves(self) -> Iterator[Part]:
+        """All scalars in it that say something."""
+        if isinstance(self.value, Mapping):
+            for part in self.value.values():
+                yield from part.leaves()
+        elif isinstance(self.value, list):
+            for part in self.value:
+                yield from part.leaves()
+        elif self.value is not None:
+            yield self
+
+    def without(self, *keys: str) -> Part:
+        """The mapping without some of its keys."""
+        return self.replaced(value={key: part for key, part in self.value.items() if key not in keys})
+
+    def problem(self, message: str, rule: str) -> Problem:
+        """An error at the part."""
+        return Problem(self.file, self.key, message, rule)
+
+
+def whole(document: Document) -> Part:
+    """All that a document says."""
+    return _part(document.file, (), document.root.position, document.root, document.data)
+
+
+def bare(data: Any, path: Path = ()) -> Part:
+    """Plain data as a part that stands nowhere."""
+    nowhere = Position(1, 1)
+    value = data
+    if isinstance(data, Mapping):
+        value = {key: bare(inner, (*path, key)) for key, inner in data.items()}
+    elif isinstance(data, list):
+        value = [bare(inner, (*path, index)) for index, inner in enumerate(data)]
+    return Part("", path, nowhere, nowhere, None, value)
+
+
+def _part(file: str, path: Path, key: Position, place: Place, data: Any) -> Part:
+    value = data
+    if isinstance(data, Mapping):
+        value = {name: _part(file, (*path, name), *place.children[name], data[name]) for name in data}
+    elif isinstance(data, list):
+        value = [_part(file, (*path, index), *place.children[index], item) for index, item in enumerate(data)]
+    return Part(file, path, key, place.position, place.text, value)

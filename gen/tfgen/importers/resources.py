@@ -1,0 +1,86 @@
+"""The requests and limits of a foreign container in the short words of job.yaml.
+
+limits: {cpu: 4, nvidia.com/gpu: 1}, requests: {cpu: 4, memory: 8Gi}
+    ->  {cpu: 4, requests: {memory: 8Gi}, gpu: {count: 1}}
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tfgen.data_path import Path
+from tfgen.importers.account import Account
+from tfgen.importers.part import Part
+from tfgen.kubernetes import quantity
+
+NVIDIA: Final = "nvidia.com/gpu"
+ALPHA: Final = "alpha.kubernetes.io/nvidia-gpu"
+"""What a GPU was called until Kubernetes 1.10."""
+_GPUS: Final = (NVIDIA, "amd.com/gpu", "gpu.intel.com/i915")
+
+
+def translate(part: Part, target: Path, account: Account) -> dict[str, Any]:
+    """The ``resources`` of a role."""
+    requests, limits = dict(part.entries("requests")), dict(part.entries("limits"))
+    data: dict[str, Any] = {"requests": {}, "limits": {}}
+    for name in dict.fromkeys((*limits, *requests)):
+        request, limit = requests.get(name), limits.get(name)
+        if name in (*_GPUS, ALPHA) and _is_count(limit or request) and "gpu" not in data:
+            _gpu(name, request, limit, data, target, account)
+        elif name in ("cpu", "memory") and limit and (request is None or _same(request, limit)):
+            data[name] = _amount(limit)
+            _carry(account, (request, limit), (*target, name))
+        else:
+            if limit:
+                data["limits"][name] = _amount(limit)
+                account.carry(limit, *target, "limits", name)
+            if request and not (limit and "/" in name and _same(request, limit)):
+                data["requests"][name] = _amount(request)
+                account.carry(request, *target, "requests", name)
+            elif request:
+                account.carry(request, *target, "limits", name)
+    for key, other in part.entries():
+        if key not in ("requests", "limits"):
+            account.drop(other, "tfgen knows requests and limits; claims of devices stand in podTemplate")
+    order = ("cpu", "memory", "requests", "limits", "gpu")
+    return {key: data[key] for key in order if data.get(key)}
+
+
+def _gpu(
+    name: str, request: Part | None, limit: Part | None, data: dict[str, Any], target: Path, account: Account
+) -> None:
+    count = limit or request
+    assert count is not None  # noqa: S101 - one of the two has the name
+    if count.value in (0, "0"):
+        _carry(account, (request, limit), (*target, "gpu"), why="no GPU, as is the default")
+        return
+    data["gpu"] = {"count": int(count.written)}
+    if name == ALPHA:
+        for part in (request, limit):
+            if part:
+                account.change(part, *target, "gpu", "count", why=f"Kubernetes calls it {NVIDIA} since 1.10")
+        return
+    if name != NVIDIA:
+        data["gpu"]["resource"] = name
+    _carry(account, (request, limit), (*target, "gpu", "count"))
+
+
+def _carry(account: Account, parts: tuple[Part | None, ...], target: Path, why: str = "") -> None:
+    for part in parts:
+        if part:
+            account.carry(part, *target, why=why)
+
+
+def _is_count(part: Part | None) -> bool:
+    return part is not None and part.written.isdecimal() and len(part.written) < 8
+
+
+def _amount(part: Part) -> int | str:
+    return int(part.written) if _is_count(part) else part.written
+
+
+def _same(one: Part, other: Part) -> bool:
+    try:
+        return quantity.parse(one.written) == quantity.parse(other.written)
+    except ValueError:
+        return one.written == other.written

@@ -1,0 +1,61 @@
+"""The account of an import, and how its jobs differ from what they were, as text and as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, get_args
+
+from tfgen.commands.verify_import import Difference, Verified
+from tfgen.importers.account import Entry, Fate
+from tfgen.words import path_name, printable
+
+
+def entry_rows(entries: Iterable[Entry]) -> list[dict[str, Any]]:
+    """The entries for JSON."""
+    return [
+        {
+            "file": entry.file,
+            "line": entry.position.line,
+            "column": entry.position.column,
+            "fate": entry.fate,
+            "source": entry.source,
+            "target": path_name(entry.target) if entry.target else None,
+            "why": entry.why,
+        }
+        for entry in entries
+    ]
+
+
+def summary(entries: Sequence[Entry]) -> str:
+    """How many entries there are of each fate."""
+    return ", ".join(f"{sum(entry.fate == fate for entry in entries)} {fate}" for fate in get_args(Fate))
+
+
+def verified_rows(verified: Iterable[Verified]) -> list[dict[str, Any]]:
+    """The differences for JSON."""
+    return [
+        {
+            "form": one.job.form,
+            "job": one.job.data["metadata"]["name"],
+            "differences": [{"field": d.field, "change": d.change, "why": d.why} for d in one.differences],
+        }
+        for one in verified
+    ]
+
+
+def verified_text(verified: Iterable[Verified]) -> str:
+    """The reasons of all differences, and each difference that has none."""
+    return "".join(f"{printable(line)}\n" for one in verified for line in _lines(one))
+
+
+def _lines(one: Verified) -> Iterator[str]:
+    unexplained = [difference for difference in one.differences if not difference.why]
+    verdict = "differs:" if unexplained else "equal, but for:" if one.differences else "equal"
+    yield f"{one.job.form} {one.job.data['metadata']['name']}: {verdict}"
+    yield from (f"  {_unexplained(difference)}" for difference in unexplained)
+    reasons = dict.fromkeys(difference.why for difference in one.differences if difference.why)
+    yield from (f"  {why}" for why in reasons)
+
+
+def _unexplained(difference: Difference) -> str:
+    return f"{difference.field} {difference.change}, for no reason that tfgen knows"

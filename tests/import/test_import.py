@@ -1,0 +1,51 @@
+"""tfgen import: a case is a folder with a manifest, the job.yaml that comes of it, and all that is said of it.
+
+    tests/import/NAME/manifest.yaml    what is imported
+    tests/import/NAME/args             further arguments of `tfgen import`, where there are any
+    tests/import/NAME/job.yaml         what comes of it; none where it is refused
+    tests/import/NAME/report.txt       what `--verify` says besides
+
+`pytest tests/import --golden-update` writes the last two, to be read before they are committed.
+"""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tests.tools import helm_template
+from tfgen import cli
+
+CASES = sorted(path.parent for path in Path(__file__).parent.glob("*/manifest.yaml"))
+by_name = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+
+
+@by_name
+def test_a_manifest_becomes_a_job(
+    case: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    pytestconfig: pytest.Config,
+) -> None:
+    monkeypatch.chdir(case)
+    args = case / "args"
+    code = cli.run(["import", "manifest.yaml", "--verify", *(shlex.split(args.read_text()) if args.exists() else ())])
+    out, err = capsys.readouterr()
+    job, report = case / "job.yaml", case / "report.txt"
+    if pytestconfig.option.golden_update:
+        job.unlink(missing_ok=True)
+        if out:
+            job.write_text(out)
+        report.write_text(err)
+    assert code == (cli.OK if job.exists() else cli.PROBLEMS)
+    assert out == (job.read_text() if job.exists() else "")
+    assert err == report.read_text()
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if (case / "job.yaml").exists()], ids=lambda case: case.name)
+def test_its_chart_is_one_for_helm(case: Path, tmp_path: Path) -> None:
+    assert cli.run(["render", str(case / "job.yaml"), "--out", str(tmp_path)]) == cli.OK
+    for chart in (tmp_path / "charts").iterdir():
+        assert "kind: NetworkPolicy" in helm_template(chart, chart.name, "--skip-tests")
