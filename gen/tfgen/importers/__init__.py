@@ -14,7 +14,7 @@ from tfgen.importers.account import Account
 from tfgen.importers.foreign_job import ForeignJob
 from tfgen.importers.options import Options
 from tfgen.importers.part import Part
-from tfgen.schema.workload_kinds import WorkloadKind
+from tfgen.schema.workload_kinds.facts import WorkloadKind
 
 Read: TypeAlias = Callable[[Part, Sequence[Part], Options, Account], ForeignJob | None]
 

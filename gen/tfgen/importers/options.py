@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tfgen.record import Record
-from tfgen.schema.workload_kinds import WorkloadKind
+from tfgen.schema.workload_kinds.facts import WorkloadKind
 
 
 class Options(Record):
