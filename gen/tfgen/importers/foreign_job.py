@@ -9,8 +9,9 @@ from tfgen.data_path import Path
 from tfgen.importers.account import Account
 from tfgen.importers.part import Part
 from tfgen.importers.pod_template import PodData
-from tfgen.job.training_job import CompletionBy, RoleName, Strategy
+from tfgen.job.training_job import RoleName, Strategy
 from tfgen.record import EMPTY, Record
+from tfgen.schema.workload_kinds.facts import CompletionBy
 from tfgen.words import either
 
 ROLES: Final[Path] = ("spec", "roles")

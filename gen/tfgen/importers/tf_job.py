@@ -22,9 +22,10 @@ from tfgen.importers.foreign_job import ROLES, ForeignJob, ForeignRole, Settled,
 from tfgen.importers.objects import LAST_APPLIED, api_group, api_version, drop_server_fields, kind
 from tfgen.importers.options import Options
 from tfgen.importers.part import Part
-from tfgen.job.training_job import CompletionBy, RoleName
+from tfgen.job.training_job import RoleName
 from tfgen.kubernetes import keys
 from tfgen.schema import file as schema_file
+from tfgen.schema.workload_kinds.facts import CompletionBy
 from tfgen.words import either, meant, nearest
 
 VERSIONS: Final = ("v1", "v1beta2", "v1beta1", "v1alpha2", "v1alpha1")
