@@ -11,12 +11,15 @@
 from __future__ import annotations
 
 import shlex
+import time
 from pathlib import Path
 
 import pytest
 
 from tests.tools import helm_template
 from tfgen import cli
+from tfgen.commands.import_job import Source, import_jobs
+from tfgen.importers.options import Options
 
 CASES = sorted(path.parent for path in Path(__file__).parent.glob("*/manifest.yaml"))
 by_name = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -42,6 +45,37 @@ def test_a_manifest_becomes_a_job(
     assert code == (cli.OK if job.exists() else cli.PROBLEMS)
     assert out == (job.read_text() if job.exists() else "")
     assert err == report.read_text()
+
+
+HOSTILE = {
+    "many tasks": "spec: {tfReplicaSpecs: [" + "{}," * 100_000 + "]}",
+    "a cycle": "spec: &a {tfReplicaSpecs: *a}",
+    "a bomb": "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(f"a{i}: &a [*a,*a,*a,*a,*a,*a,*a,*a,*a]\n" for i in range(9)),
+    "a long name": "metadata: {name: " + "n" * 1_000_000 + "}\nspec: {tfReplicaSpecs: {Worker: {template: {}}}}",
+    "a long file": "metadata: {name: " + "n" * 10_000_000 + "}",
+    "many replicas": "spec: {tfReplicaSpecs: {"
+    + ",".join(f"W{i}: {{template: {{spec: {{containers: [{{name: x}}]}}}}}}" for i in range(4_000))
+    + "}}",
+    "a script": "spec: {tasks: [{template: {spec: {containers: [{command: [sh, -c, '"
+    + "A=`cat /etc/volcano/a.host`; ((" * 10_000
+    + "']}]}}}]}",
+    "scalars for collections": "metadata: x\nspec: {runPolicy: 3, tfReplicaSpecs: {Worker: 1, PS: {template: no}}}",
+    "nothing": "metadata:\nspec:",
+    "lists for mappings": "metadata: []\nspec: []",
+}
+
+
+@pytest.mark.parametrize(
+    "head", ["apiVersion: kubeflow.org/v1\nkind: TFJob", "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job"]
+)
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_manifest_meets_a_message_at_its_place(name: str, head: str) -> None:
+    began = time.process_time()
+    imported = import_jobs([Source("a.yaml", f"{head}\n{HOSTILE[name]}\n".encode())], Options())
+    assert time.process_time() - began < 2
+    assert imported.jobs == ()
+    assert imported.problems
+    assert all(len(str(problem)) < 2_000 for problem in imported.problems)
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if (case / "job.yaml").exists()], ids=lambda case: case.name)

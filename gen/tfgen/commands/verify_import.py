@@ -5,6 +5,7 @@ Every field that differs is explained: by a normalisation, which holds for all j
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -19,13 +20,18 @@ from tfgen.importers.options import Options
 from tfgen.importers.part import Part, bare
 from tfgen.importers.pod_template import CONTAINER
 from tfgen.importers.resources import ALPHA, NVIDIA
+from tfgen.importers.volcano_job import volume_name
 from tfgen.kubernetes import keys, quantity
 from tfgen.record import Record
 
 _Matches: TypeAlias = Callable[[Any, Any], bool]
 
-_POD: Final = r"spec\.(tfReplicaSpecs\.\w+|tasks\[[^]]+\])\.template\."
+_POD: Final = r"spec\.(tfReplicaSpecs|tasks)\.[-\w]+\.template\."
 _MAIN: Final = rf"{_POD}spec\.containers\[{CONTAINER}\]\."
+
+
+_LOST: Final = ({"event": "PodEvicted", "action": "RestartJob"}, {"event": "PodFailed", "action": "RestartJob"})
+"""What Volcano is told of lost pods: always both."""
 
 
 class Normalisation(NamedTuple):
@@ -46,6 +52,15 @@ def _is_any(_before: Any, _after: Any) -> bool:
 
 def _says_nothing(before: Any, after: Any) -> bool:
     return after is NOTHING and before in ("", False, [], {})
+
+
+def _is_plugin(_before: Any, after: Any) -> bool:
+    return after is not NOTHING
+
+
+def _are_flags(before: Any, after: Any) -> bool:
+    was = [] if before is NOTHING else before
+    return isinstance(after, list) and after[: len(was)] == was and after[len(was)].startswith("--job_name=")
 
 
 def _is_default(value: Any) -> _Matches:
@@ -95,6 +110,19 @@ NORMALISATIONS: Final = (
     Normalisation(r"spec\.(terminationPolicy|tfReplicaSpecs\.\w+\.tfPort)", _is_any, "v1alpha1's words are today's"),
     Normalisation(r"spec\.tfReplicaSpecs\.\w+\.replicas", _is_default(1), "defaults are said"),
     Normalisation(r"spec\.tfReplicaSpecs\.\w+\.restartPolicy", _is_default("Never"), "defaults are said"),
+    Normalisation(r"spec\.(tasks\.[-\w]+\.)?(maxRetry|minAvailable|queue|schedulerName)", _is_new, "defaults are said"),
+    Normalisation(r"spec\.tasks\.[-\w]+\.replicas", _is_default(1), "defaults are said"),
+    Normalisation(
+        r"spec\.plugins(\.(env|svc|tensorflow))?", _is_plugin, "Volcano's plugins are said, with their arguments"
+    ),
+    Normalisation(
+        r"spec\.tasks\..*\.env\[(TF_CONFIG|TF_CLUSTER|TASK_INDEX|PS_HOSTS|WORKER_HOSTS)\]",
+        _is_new,
+        "tfgen tells the tasks",
+    ),
+    Normalisation(r"spec\.tasks\..*\.args", _are_flags, "tfgen tells the tasks"),
+    Normalisation(rf"{_POD}spec\.restartPolicy", _is_default("OnFailure"), "a program that fails is started again"),
+    Normalisation(r"spec\.tasks\..*\.readinessProbe", _is_new, "a task is ready when its port answers"),
     Normalisation(r"spec\.runPolicy\.(cleanPodPolicy|backoffLimit)", _is_new, "defaults are said"),
     Normalisation(rf"{_POD}spec\.schedulerName", _is_any, "the gang's scheduler is named"),
 )
@@ -146,9 +174,10 @@ def differences(job: ImportedJob, entries: tuple[Entry, ...]) -> tuple[Differenc
     original = _comparable(root.data)
     rendered = _comparable(form.canonical(bare(rendered)).data)
     explained = {entry.source: entry.why for entry in entries if entry.fate in ("changed", "dropped") and entry.covers}
+    known = explained | {entry.source: "" for entry in entries if entry.fate == "carried"}
     found = list(_settled(original, rendered))
     for change in field_changes(original, rendered):
-        why = _normalisation(change) or _entry(change, root, explained)
+        why = _normalisation(change) or _entry(change, root, explained, known)
         found.append(Difference(str(change.path), in_words(change.before, change.after, 60), why))
     return tuple(found)
 
@@ -177,7 +206,7 @@ def _normalisation(change: FieldChange) -> str:
     return ""
 
 
-def _entry(change: FieldChange, root: Part, explained: Mapping[str, str]) -> str:
+def _entry(change: FieldChange, root: Part, explained: Mapping[str, str], known: Mapping[str, str]) -> str:
     """What the account says of the part at a path of the original, of one around it, or of all in it."""
     part: Part | None = root
     why = ""
@@ -186,9 +215,11 @@ def _entry(change: FieldChange, root: Part, explained: Mapping[str, str]) -> str
         if part is None:
             return why
         why = explained.get(part.name, why)
-    leaves = list(part.leaves()) if part else []
-    whys = [next((explained[name] for name in _names_around(leaf) if name in explained), "") for leaf in leaves]
-    return why or (whys[0] if whys and all(whys) else "")
+    if why or part is None:
+        return why
+    # A list is one value: some of its items may be carried, where all others are explained.
+    names = [next((name for name in _names_around(leaf) if name in known), None) for leaf in part.leaves()]
+    return next((known[name] for name in names if name and known[name]), "") if None not in names else ""
 
 
 def _names_around(leaf: Part) -> Iterator[str]:
@@ -204,7 +235,7 @@ def _step(part: Part | None, step: Any) -> Part | None:
             values = [inner.value for _, inner in item.entries()]
             if all(key in values for key in step.keys):
                 return item
-        return None
+        return next(part.items(), None) if step.keys == (CONTAINER,) else None
     return part.get(step) if isinstance(step, str) else None
 
 
@@ -213,10 +244,27 @@ def _comparable(item: Mapping[str, Any]) -> dict[str, Any]:
     kept = ("name", "namespace", "labels", "annotations")
     metadata = {"labels": {}, "annotations": {}, **{k: v for k, v in item["metadata"].items() if k in kept}}
     notes = {key: value for key, value in metadata["annotations"].items() if key != LAST_APPLIED}
-    return {
-        **{key: _completed(value) for key, value in item.items() if key not in ("metadata", "status")},
-        "metadata": {**metadata, "annotations": notes},
-    }
+    item = {key: value for key, value in item.items() if key not in ("metadata", "status")}
+    if isinstance(item["spec"].get("volumes"), list):
+        item["spec"] = _with_volumes(item["spec"], metadata["name"])
+    return {**_completed(item), "metadata": {**metadata, "annotations": notes}}
+
+
+def _with_volumes(spec: Mapping[str, Any], job: str) -> dict[str, Any]:
+    """A Volcano Job whose pods have its volumes themselves."""
+    volumes, mounts = [], []
+    for volume in spec["volumes"]:
+        name = volume_name(volume["mountPath"])
+        claim = volume.get("volumeClaimName") or f"{job}-{name}"
+        volumes.append({"name": name, "persistentVolumeClaim": {"claimName": claim}})
+        mounts.append({"name": name, "mountPath": volume["mountPath"]})
+    tasks = json.loads(json.dumps(spec["tasks"]))
+    for task in tasks.values():
+        pod = task["template"]["spec"]
+        pod["volumes"] = [*pod.get("volumes", ()), *volumes]
+        for container in pod["containers"]:
+            container["volumeMounts"] = [*container.get("volumeMounts", ()), *mounts]
+    return {**{key: value for key, value in spec.items() if key != "volumes"}, "tasks": tasks}
 
 
 def _completed(data: Any) -> Any:
@@ -228,6 +276,8 @@ def _completed(data: Any) -> Any:
     data = {key: _template(value) if key == "template" else _completed(value) for key, value in data.items()}
     if "tfReplicaSpecs" in data:
         data.setdefault("runPolicy", {})
+    if "tasks" in data or ("template" in data and "name" in data):
+        data["policies"] = [policy for policy in data.get("policies", ()) if policy not in _LOST]
     return data
 
 

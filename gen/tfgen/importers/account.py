@@ -15,6 +15,7 @@ from tfgen.data_path import Path
 from tfgen.importers.part import Part
 from tfgen.problems import Position, Problem
 from tfgen.record import Record
+from tfgen.text.document import MAX_PROBLEMS
 from tfgen.words import path_name, printable
 
 Fate: TypeAlias = Literal["carried", "changed", "dropped", "kept"]
@@ -75,8 +76,9 @@ class Account:
         self._enter(part, "kept", (), why)
 
     def refuse(self, part: Part, message: str) -> None:
-        """The import fails, because of this part."""
-        self.problems.append(part.problem(f"{part.name}: {message}", REFUSED))
+        """The import fails, because of this part; past `MAX_PROBLEMS`, the part is only one more of them."""
+        if len(self.problems) < MAX_PROBLEMS:
+            self.problems.append(part.problem(f"{part.name}: {message}", REFUSED))
         self.name(part)
 
     def note(self, part: Part, why: str, *, covers: bool = False) -> None:

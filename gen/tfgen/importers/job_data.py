@@ -49,7 +49,7 @@ def job_data(job: ForeignJob, account: Account) -> dict[str, Any]:
         replicas = {"replicas": role.replicas} if name in ("ps", "worker") else {}
         roles[name] = {**replicas, **role.own, **json.loads(json.dumps(role.pod.role))}
     spec: dict[str, Any] = {"strategy": job.strategy, **json.loads(json.dumps(job.spec)), "roles": roles}
-    spec["storage"] = _storage(job, names, roles, account)
+    spec["storage"] = {**spec.get("storage", {}), **_storage(job, names, roles, account)}
     _hoist(spec, roles, account)
     _add_pods(spec, job, account)
     spec = _without_defaults(spec, ("spec",))

@@ -13,6 +13,7 @@ pkg/apis/tensorflow/VERSION/types.go of its earlier branches.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final
 
 from tfgen.data_path import Path
@@ -26,6 +27,7 @@ from tfgen.job.training_job import RoleName
 from tfgen.kubernetes import keys
 from tfgen.schema import file as schema_file
 from tfgen.schema.workload_kinds.facts import CompletionBy
+from tfgen.text.document import MAX_PROBLEMS
 from tfgen.words import either, meant, nearest
 
 VERSIONS: Final = ("v1", "v1beta2", "v1beta1", "v1alpha2", "v1alpha1")
@@ -204,7 +206,7 @@ class _TFJob:
 
     def _roles(self, replicas: Part) -> dict[RoleName, ForeignRole]:
         known: dict[RoleName, Part] = {}
-        for key, part in replicas.entries():
+        for key, part in islice(replicas.entries(), MAX_PROBLEMS):
             if key.lower() not in _TYPES:
                 near = meant(nearest(key, [name for name, _ in _TYPES.values()]))
                 self.account.refuse(part, f"a TFJob has no replica type {key}{near}")
