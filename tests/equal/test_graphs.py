@@ -26,6 +26,7 @@ from tfgen.graph.holes import (
     Clean,
     Contains,
     Default,
+    Digest,
     Each,
     Entries,
     Equal,
@@ -47,6 +48,7 @@ from tfgen.graph.holes import (
     Node,
     Not,
     NotEmpty,
+    Overlaid,
     Release,
     Repeat,
     Splice,
@@ -57,6 +59,22 @@ from tfgen.graph.holes import (
 )
 from tfgen.targets.chart.go_template import Printer
 
+# What a digest is of: numbers in Go's form, keys in its order, text without its escapes. Go reads -0 in YAML as 0.
+DATA = st.recursive(
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(-(2**53), 2**53),
+        st.floats(allow_nan=False, allow_infinity=False).map(lambda number: number or 0),
+        st.sampled_from([1e21, 1e20, 123456789012345680.0, 1e-6, 1e-7, 0.5, 5.0]),
+        TEXT,
+    ),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.dictionaries(st.sampled_from(["<&>", "é", "z", "Z", "😀", "\uff5e", "08"]), inner, max_size=3),
+    ),
+    max_leaves=6,
+)
 VALUES = st.fixed_dictionaries(
     {
         "text": TEXT,
@@ -66,6 +84,7 @@ VALUES = st.fixed_dictionaries(
         "map": st.dictionaries(st.sampled_from(["y", "1e3", "a-b"]), TEXT, max_size=2),
         "more": st.dictionaries(st.sampled_from(["y", "z"]), TEXT, max_size=2),
         "list": st.lists(st.sampled_from(["a", "y", "08"]), max_size=2),
+        "data": st.lists(DATA, max_size=3),
         "amount": st.sampled_from(["", "1e3", 2, 0]),
         "path": st.sampled_from(["/", "//a//b/.", "/a/../b", "/../..", "/a b/", "/{{"]),
         "deep": st.dictionaries(
@@ -98,12 +117,20 @@ NAMED = (
     Named("service", "Who installs.", ChartOnly("{{ .Release.Service }}", filled="Helm")),
 )
 
+DOCUMENT = Named(
+    "document",
+    "A mapping.",
+    {"a": {"b": {"c<&>": TEXT_VALUE, "é": COUNT}, "more": MORE}, "data": Value("data", "list")},
+)
+OVERLAID = Overlaid(DOCUMENT, {"a": {"b": {"d": Digest(DOCUMENT), "é": "é"}, "z": OTHER}, "count": COUNT})
+
 strings = st.recursive(
     st.sampled_from(
         [
             *(TEXT_VALUE, OTHER, Release("Release.Name"), Default(OTHER, TEXT_VALUE), Default(OTHER, "else")),
             *(Join(LIST), Join(Default(LIST, Value("list", "list"))), Clean(Value("path", "string"))),
             *NAMED,
+            Digest(DOCUMENT),
         ]
     ),
     lambda inner: st.one_of(
@@ -166,7 +193,7 @@ def _mappings(nodes: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
 nodes = st.recursive(
     st.one_of(
         scalars,
-        st.sampled_from([MAP, LIST, MORE_OR_MAP, MERGED, LAID, FILTERED, {}, []]),
+        st.sampled_from([MAP, LIST, MORE_OR_MAP, MERGED, LAID, FILTERED, {}, [], NotEmpty(OVERLAID)]),
         st.sampled_from([MAP, LIST, MORE_OR_MAP, MERGED, LAID, FILTERED]).map(lambda tree: When(tree, NotEmpty(tree))),
     ),
     lambda inner: st.one_of(

@@ -43,6 +43,11 @@ def test_two_runs_of_a_release_share_claims_alone(rendered):
     _hold_apart(*({key: item for key, item in run.items() if key[1] != kept} for run in (first, second)))
 
 
+def test_an_upgrade_without_a_cluster_to_look_at_is_what_an_installation_is(rendered):
+    """As in Argo CD. With one: tests/e2e/server/test_immutable.py."""
+    normal.assert_equal({"install": rendered.by_helm(), "upgrade": rendered.by_helm("--is-upgrade")})
+
+
 @pytest.fixture
 def parent(rendered, tmp_path):
     """Writes a chart with ours below it, and gives its folder."""

@@ -112,12 +112,15 @@ def _job(name: str, was: Object, now: Object) -> str | None:
 
 
 def _stateful_set(name: str, was: Object, now: Object) -> str | None:
-    """Kubernetes accepts another template and another size, and neither reaches a pod.
+    """Another template has another hash in the selector, which Kubernetes refuses (`objects.pod_template_hash`).
 
-    The template waits for pods to be deleted (`updateStrategy: OnDelete`); and the size is no matter of git while the
-    finisher may scale to 0. https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/#on-delete
+    It accepts another size, which is no matter of git while the finisher may scale to 0, and another way to update
+    pods, which none of the run's is made by.
     """
-    return f"the pods of the StatefulSet {name} would stay as they are" if was["spec"] != now["spec"] else None
+    changed = set(_fields(was["spec"], now["spec"]))
+    if "template" in changed:
+        return f"Kubernetes refuses another template for the StatefulSet {name}"
+    return f"the pods of the StatefulSet {name} would stay as they are" if changed else None
 
 
 def _pod_group(name: str, was: Object, now: Object) -> str | None:

@@ -19,6 +19,7 @@ from tfgen.change.field_diff import FieldChange, field_changes
 from tfgen.change.totals import Totals, totals
 from tfgen.graph.built import plain_objects
 from tfgen.job.facts import environments_of, run_of
+from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, identity
 from tfgen.problems import Problem
 from tfgen.record import Record
@@ -111,7 +112,7 @@ def _environment_diff(pair: Pair, environment: str | None) -> EnvironmentDiff:
             found.append(ObjectDiff("added", now[key]))
         elif key not in now:
             found.append(ObjectDiff("removed", was[key]))
-        elif fields := field_changes(was[key], now[key]):
+        elif fields := _said_fields(was[key], now[key]):
             found.append(ObjectDiff("changed", now[key], fields))
     return EnvironmentDiff(
         environment,
@@ -120,6 +121,11 @@ def _environment_diff(pair: Pair, environment: str | None) -> EnvironmentDiff:
         totals(after) if is_after else None,
         runs,
     )
+
+
+def _said_fields(before: Object, after: Object) -> tuple[FieldChange, ...]:
+    """The fields that differ, but for the hash of those of a pod template."""
+    return tuple(change for change in field_changes(before, after) if keys.POD_TEMPLATE_HASH not in change.path.steps)
 
 
 def _has(document: Document | None, environment: str | None) -> bool:

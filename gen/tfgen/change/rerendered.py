@@ -189,8 +189,10 @@ def _field(loss: Loss) -> str:
 
 
 def _weight(change: FieldChange) -> int:
-    """Labels of the object itself may change; of a Job, so may what is beside its template."""
+    """Labels of the object itself may change; of a Job, so may what is beside its template. A hash says the least."""
     steps = change.path.steps
+    if keys.POD_TEMPLATE_HASH in steps:
+        return 3
     return 2 if steps[0] in ("metadata", "apiVersion", "kind") else 0 if "template" in steps else 1
 
 

@@ -17,6 +17,7 @@ from tfgen.graph.holes import (
     Clean,
     Contains,
     Default,
+    Digest,
     Each,
     Entries,
     Equal,
@@ -38,6 +39,7 @@ from tfgen.graph.holes import (
     Node,
     Not,
     NotEmpty,
+    Overlaid,
     Release,
     Repeat,
     Splice,
@@ -48,6 +50,7 @@ from tfgen.graph.holes import (
     kind_of,
 )
 from tfgen.record import EMPTY, Record
+from tfgen.text import canonical_json
 from tfgen.value_type import TREES
 
 
@@ -173,6 +176,11 @@ def cleaned(path: str) -> str:
     return posixpath.normpath("/" + path.lstrip("/"))
 
 
+def _overlaid(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    inner = {key: _overlaid(under.get(key, {}), part) for key, part in over.items() if isinstance(part, dict)}
+    return {**under, **over, **inner}
+
+
 def _evaluate_repeat(node: Repeat, scope: Scope) -> str:
     """All that does not depend on the index is evaluated once: there may be ten thousand hosts."""
     indexes = range(int(evaluate(node.count, scope)))
@@ -235,6 +243,8 @@ _EVALUATE: Final[dict[type[Hole], Callable[[Any, Scope], Any]]] = {
     Default: lambda n, s: evaluate(n.first, s) or evaluate(n.fallback, s),
     Merged: lambda n, s: {key: item for layer in n.layers for key, item in (evaluate(layer, s) or {}).items()},
     Filtered: _evaluate_filtered,
+    Digest: lambda n, s: canonical_json.digest(fill(n.tree, s)),
+    Overlaid: lambda n, s: _overlaid(fill(n.under, s), fill(n.over, s)),
     NotEmpty: lambda n, s: evaluate(n.tree, s),
     Items: lambda n, s: evaluate(n.list, s),
     Named: lambda n, s: evaluate(n.node, s),

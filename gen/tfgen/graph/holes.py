@@ -200,6 +200,24 @@ class Named(Hole):
     file: str = "helpers"
 
 
+class Digest(Hole):
+    """A digest of a named mapping, in hexadecimal digits: another one wherever the mapping is filled otherwise."""
+
+    tree: Named
+
+
+class Overlaid(Hole):
+    """A named mapping with literal keys laid over it, mapping by mapping at every depth.
+
+    Attributes:
+        under: the mapping; no list of it is reached.
+        over: mappings of holes and scalars that are always there.
+    """
+
+    under: Named
+    over: Mapping[str, Node]
+
+
 # -- tests -------------------------------------------------------------------------------------------------------
 
 
@@ -362,7 +380,7 @@ def kind_of(node: Node) -> Kind:
             | Items(list=inner)
         ):
             return kind_of(inner)
-        case Merged() | Filtered() | dict():
+        case Merged() | Filtered() | Overlaid() | dict():
             return "map"
         case Sum() | Length():
             return "integer"
@@ -372,7 +390,7 @@ def kind_of(node: Node) -> Kind:
             return "boolean"
         case int():
             return "integer"
-        case str() | Text() | Release() | ChartOnly() | Repeat() | Join() | JoinEach() | Clean():
+        case str() | Text() | Release() | ChartOnly() | Repeat() | Join() | JoinEach() | Clean() | Digest():
             return "string"
         case list() | tuple():
             return "list"

@@ -14,6 +14,10 @@ JOB: Final = "tfgen/job"
 RUN: Final = "tfgen/run"
 ROLE: Final = "tfgen/role"
 
+# Of which pod template it was made, as a ReplicaSet's `pod-template-hash` says it. In a StatefulSet's selector and its
+# template, of which Kubernetes changes neither without the other and never the first; in no selector of another object.
+POD_TEMPLATE_HASH: Final = "tfgen/pod-template-hash"
+
 # Recommended by Kubernetes: https://kubernetes.io/docs/concepts/overview/working-with-objects/common-labels/
 NAME: Final = "app.kubernetes.io/name"
 INSTANCE: Final = "app.kubernetes.io/instance"

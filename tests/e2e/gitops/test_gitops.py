@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.client import eventually
+from tests.e2e.client import Object, eventually
 from tests.e2e.finisher import Finisher, running
 from tests.e2e.gitops.conftest import every_way
 from tests.e2e.gitops.jobs import CLAIM, job, started
@@ -167,6 +167,30 @@ def test_a_bad_commit_is_mended_by_the_next(repository: Repository, mistake: dic
     assert repository.tfgen("render", "jobs") == cli.OK
     repository.applied(repository.push("Take it back"))
     assert repository.there(JOB, "mnist-chief")["spec"]["backoffLimit"] == 30
+
+
+@every_way
+def test_a_run_keeps_its_pods_when_a_commit_has_others(repository: Repository) -> None:
+    """Whatever the tool applies of the commit, no StatefulSet is another for it."""
+    started(repository)
+    before = _stateful_sets(repository)
+    repository.write(job(image="registry.example.com/ml/mnist:1.5.0"))
+    assert repository.tfgen("render", "jobs") == cli.OK
+    repository.push("Do what check forbids")
+    eventually(repository.has_failed, "the failure")
+    assert _stateful_sets(repository) == before
+    if repository.way.kind == HELM_RELEASE:
+        (message,) = (each["message"] for each in repository.state()["conditions"] if each["type"] == "Ready")
+        assert "set a new run" in message
+        assert len(message) < 500
+
+
+def _stateful_sets(repository: Repository) -> dict[str, tuple[int, Object]]:
+    """What is asked for by each StatefulSet, and how often that was another."""
+    return {
+        item["metadata"]["name"]: (item["metadata"]["generation"], item["spec"])
+        for item in repository.cluster.client.list("StatefulSet", repository.namespace)
+    }
 
 
 @every_way

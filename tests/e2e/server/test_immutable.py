@@ -17,6 +17,7 @@ from tests.e2e.client import ApiError, Client, Object, eventually
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.custom_kinds import definitions
 from tests.e2e.jobs import write_job
+from tests.e2e.ways import WAYS
 from tests.unit.test_new_run import CASES, JOB
 from tfgen.change.new_run import new_runs
 from tfgen.check.jobs import check
@@ -100,8 +101,8 @@ def test_a_change_is_refused_where_check_says_so(
 
 def _refusal(job: str, message: str) -> tuple[str, str] | None:
     """The object that a message of `check` says the API server refuses."""
-    if workload := re.search(r"Kubernetes refuses another \w+ for the Job ([\w-]+)", message):
-        return "Job", workload[1]
+    if workload := re.search(r"Kubernetes refuses another \w+ for the (Job|StatefulSet) ([\w-]+)", message):
+        return workload[1], workload[2]
     if claim := re.search(r"the claim ([\w-]+) can only grow", message):
         return "PersistentVolumeClaim", claim[1]
     if "keep their TF_CONFIG" in message:
@@ -122,29 +123,43 @@ def _refused(client: Client, objects: list[Object], namespace: str) -> dict[tupl
     return answers
 
 
-def test_a_bad_apply_restarts_no_pod(cluster: ControlPlane, namespace: str, tmp_path: Path) -> None:
-    """The Job refuses another image, while the StatefulSets take it: they must not act on it."""
+@pytest.mark.parametrize("way", WAYS)
+def test_a_run_keeps_its_pods_whatever_applies_another_image(
+    way: str, cluster: ControlPlane, namespace: str, tmp_path: Path
+) -> None:
+    """Also the worker that is lost after that: it comes back as its peers are."""
     job = BEFORE.partition("  storage:\n")[0]  # nor a gang, for which this cluster has no scheduler
     before = write_job(job, tmp_path / "before")
     after = write_job(job.replace("mnist:1", "no-such-image"), tmp_path / "after")
     client = cluster.client
-    cluster.kubectl("apply", "-n", namespace, "-k", before.overlay(None))
+    WAYS[way](cluster, before, namespace)
     eventually(lambda: len(_identities(client, namespace)) == 8, "all pods")
-    pods = _identities(client, namespace)
-    with pytest.raises(CommandError, match="field is immutable"):
-        cluster.kubectl("apply", "-n", namespace, "-k", after.overlay(None))
-
-    def is_seen() -> bool:
-        """Whether the controller has seen the new template."""
-        sets = client.list("StatefulSet", namespace)
-        return all(
-            each["status"].get("observedGeneration") == each["metadata"]["generation"]
-            and each["status"]["updateRevision"] != each["status"]["currentRevision"]
-            for each in sets
-        )
-
-    eventually(is_seen, "the controller")
+    pods, sets = _identities(client, namespace), _stateful_sets(client, namespace)
+    with pytest.raises(CommandError) as refusal:
+        WAYS[way](cluster, after, namespace)
+    said = refusal.value.stderr.splitlines()
     assert _identities(client, namespace) == pods
+    assert _stateful_sets(client, namespace) == sets
+    if way.startswith("helm"):
+        (line,) = said
+        assert line.endswith("cannot change while its run lasts: set a new run, such as --set-string run=NAME")
+        assert len(line) < 250
+    else:
+        refused = {match[1] for line in said if (match := re.search(r'"(mnist-[a-z]+)" is invalid: ', line))}
+        assert refused == {"mnist-chief", "mnist-ps", "mnist-worker", "mnist-finisher"}
+
+    client.delete("Pod", "mnist-worker-0", namespace)
+    eventually(lambda: len(_identities(client, namespace) - pods) == 1, "the worker that was lost")
+    images = {item["spec"]["containers"][0]["image"] for item in client.list("Pod", namespace)}
+    assert images == {"mnist:1"}
+
+
+def _stateful_sets(client: Client, namespace: str) -> dict[str, tuple[int, Object]]:
+    """What is asked for by each StatefulSet, and how often that was another."""
+    return {
+        item["metadata"]["name"]: (item["metadata"]["generation"], item["spec"])
+        for item in client.list("StatefulSet", namespace)
+    }
 
 
 def _identities(client: Client, namespace: str) -> set[tuple[str, str, int]]:

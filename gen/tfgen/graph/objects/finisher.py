@@ -14,8 +14,9 @@ from collections.abc import Callable
 from typing import Final
 
 from tfgen.graph import programs
-from tfgen.graph.holes import Default, Let, Merged, Node, Splice, Text, When, given
+from tfgen.graph.holes import Default, Let, Merged, Named, Node, Splice, Text, When, given
 from tfgen.graph.objects import disruption, labels, names, placement, rbac, security
+from tfgen.graph.objects.pod_template_hash import hashed, labelled
 from tfgen.graph.objects.values import of_role, value
 from tfgen.job.training_job import RoleName, Structure
 from tfgen.kubernetes import keys
@@ -96,7 +97,8 @@ def config_map() -> Node:
 
 def job(structure: Structure, plan: Plan) -> Node:
     """The Job: never given up for its time or its tries, nor for what its node or the scheduler does to its pod."""
-    made: Node = {
+    pod = _pod_template(structure, plan)
+    job: Node = {
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": labels.metadata(names.finisher()),
@@ -105,15 +107,20 @@ def job(structure: Structure, plan: Plan) -> Node:
             "backoffLimit": BACKOFF_LIMIT,
             "podReplacementPolicy": "Failed",
             "podFailurePolicy": disruption.IGNORE_DISRUPTIONS,
-            "template": {"metadata": _pod_metadata(), "spec": _pod(structure, plan)},
+            "template": labelled(pod),
         },
     }
+    return hashed(pod, job)
+
+
+def _pod_template(structure: Structure, plan: Plan) -> Named:
+    template: Node = {"metadata": _pod_metadata(), "spec": _pod(structure, plan)}
     for name, expression in (
         (labels.POD_ANNOTATIONS.name, Merged(({keys.LINKERD_INJECT: "disabled"}, value("annotations")))),
         (labels.POD_LABELS.name, Merged(({keys.ISTIO_INJECT: "false"}, value("labels")))),
     ):
-        made = Let(name, expression, made)
-    return made
+        template = Let(name, expression, template)
+    return Named(f"{ROLE}.pod", "The pod of the finisher.", template, file="pods")
 
 
 def _pod_metadata() -> Node:

@@ -11,6 +11,7 @@ from typing import Final
 from tfgen.graph.holes import Node
 from tfgen.graph.objects import cluster_spec, disruption, labels, name_guards, names, tensorboard
 from tfgen.graph.objects.finisher import Plan
+from tfgen.graph.objects.pod_template_hash import hashed, labelled
 from tfgen.graph.objects.values import value
 from tfgen.graph.schedulers import queue_labels
 from tfgen.graph.template import Template
@@ -24,12 +25,11 @@ def indexed_job(structure: Structure, role: Role) -> Node:
     """The Job of a role: each task one index. A pod is replaced only once it has ended: never two chiefs at once."""
     subdomain: dict[str, Node] = {"subdomain": names.RUN} if structure.is_distributed else {}
     controller = pod.Controller(keys.JOB_INDEX, {**subdomain, "restartPolicy": "Never"})
-    spec = job_spec(structure, role, pod.template(structure, role, controller))
+    template = pod.part(structure, role, controller)
+    spec = job_spec(structure, role, labelled(template))
     queue = queue_labels(structure) if role.name != "evaluator" else {}
     metadata = labels.metadata(names.workload(role.name), role.name, labels=queue)
-    return pod.document(
-        structure, role.name, {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
-    )
+    return hashed(template, {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec})
 
 
 def job_spec(structure: Structure, role: Role, template: Node) -> dict[str, Node]:

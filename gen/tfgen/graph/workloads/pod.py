@@ -54,7 +54,7 @@ class Controller(Record):
 
 
 def part(structure: Structure, role: Role, controller: Controller) -> Named:
-    """The pod template of a role as a part of its own, for an object that has several."""
+    """The pod template of a role as a part of its own, to be told by its hash, or for an object that has several."""
     made = document(structure, role.name, template(structure, role, controller))
     return Named(f"{role.name}.pod", f"The pods of the {role.name} tasks.", made, file="pods")
 

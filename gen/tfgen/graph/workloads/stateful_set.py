@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from tfgen.graph.holes import Guard, Node
+from tfgen.graph.holes import Guard, Node, Splice
 from tfgen.graph.objects import cluster_spec, labels, name_guards, names
 from tfgen.graph.objects.finisher import Plan
+from tfgen.graph.objects.pod_template_hash import HASH, hashed, labelled
 from tfgen.graph.template import Template
 from tfgen.graph.workloads import pod
 from tfgen.graph.workloads.indexed_job import indexed_job, released
@@ -21,21 +22,25 @@ def stateful_set(structure: Structure, role: Role) -> Node:
     """The StatefulSet of a role.
 
     All pods at once, because an ordered start under a gang is a deadlock
-    (https://github.com/kubernetes-sigs/kueue/issues/3189); and no pod restarted by a new template, because the chief's
-    Job refuses the same edit, and the tasks of one run must stay alike.
+    (https://github.com/kubernetes-sigs/kueue/issues/3189). The tasks of one run must stay alike: another template is
+    refused for its hash, and none restarts a pod.
     """
+    template = pod.part(structure, role, _CONTROLLER)
     spec: dict[str, Node] = {
         "serviceName": names.RUN,
         "replicas": cluster_spec.replicas(role.name),
         "podManagementPolicy": "Parallel",
         "updateStrategy": {"type": "OnDelete"},
-        "selector": {"matchLabels": labels.role_selector(role.name)},
-        "template": pod.template(structure, role, _CONTROLLER),
+        "selector": {
+            "matchLabels": {
+                Splice("role"): labels.role_selector(role.name),
+                keys.POD_TEMPLATE_HASH: HASH,
+            }
+        },
+        "template": labelled(template),
     }
     metadata = labels.metadata(names.workload(role.name), role.name)
-    return pod.document(
-        structure, role.name, {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": metadata, "spec": spec}
-    )
+    return hashed(template, {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": metadata, "spec": spec})
 
 
 def _is_stateful(role: Role) -> bool:

@@ -15,6 +15,7 @@ from tfgen.schema import file as schema_file
 from tfgen.schema import tunables
 from tfgen.targets.chart.go_template import Printer
 from tfgen.targets.chart.notes import notes, upgrade
+from tfgen.targets.chart.upgrade_guards import upgrade_guards
 from tfgen.targets.chart.values_yaml import values_yaml
 from tfgen.text import json_text, yaml_text
 from tfgen.tree.file_tree import FileTree
@@ -51,7 +52,7 @@ def chart(
     """
     printer = Printer(job.name)
     files = {f"templates/{template.name}.yaml": printer.template(template.objects) for template in templates}
-    files["templates/guards.yaml"] = _GUARDS_HEAD + printer.guards(checks)
+    files["templates/guards.yaml"] = _GUARDS_HEAD + printer.guards(checks) + upgrade_guards(printer, templates)
     files["templates/NOTES.txt"] = printer.text(notes(job.structure))
     if "pods" in printer.helpers:
         files["templates/_pods.tpl"] = printer.helpers_file(_PODS_HEAD.strip(), "pods")

@@ -26,6 +26,7 @@ from tfgen.graph.holes import (
     Clean,
     Contains,
     Default,
+    Digest,
     Each,
     Equal,
     Filtered,
@@ -46,6 +47,7 @@ from tfgen.graph.holes import (
     Node,
     Not,
     NotEmpty,
+    Overlaid,
     Release,
     Repeat,
     Splice,
@@ -56,7 +58,7 @@ from tfgen.graph.holes import (
     kind_of,
 )
 from tfgen.record import Record
-from tfgen.text import yaml_text
+from tfgen.text import canonical_json, yaml_text
 from tfgen.value_type import TREES
 
 Lines = list[str]
@@ -139,7 +141,7 @@ class Printer(Record):
                 return f"{times}{comma}{self._inside.text(body)}{{{{ end }}}}"
             case JoinEach(over, separator, body, key, item):
                 each = f"{{{{- range ${key}, ${item} := {self.expression(over)} }}}}{{{{ $separator }}}}"
-                then = f"{{{{ $separator = {_go_string(separator)} }}}}"
+                then = f"{{{{ $separator = {_go_literal(separator)} }}}}"
                 return f'{{{{- $separator := "" }}}}{each}{then}{self._inside.text(body)}{{{{ end }}}}'
             case When(test, then, otherwise):
                 other = "" if otherwise is ABSENT else "{{ else }}" + self.text(otherwise)
@@ -159,7 +161,7 @@ class Printer(Record):
                 return f"{self.root.rstrip('.')}.{fact}"
             case Named(name):
                 self._define(node)
-                return f"include {_go_string(self._full(name))} {self.root}"
+                return f"include {_go_literal(self._full(name))} {self.root}"
             case Text(parts):
                 return self._printf(parts)
             case When(test, then, otherwise):
@@ -174,13 +176,24 @@ class Printer(Record):
                 return f"{self.expression(first)} | default {self._argument(fallback)}"
             case NotEmpty(tree):
                 return self.expression(tree)
+            case Digest() | Overlaid():
+                return self._of_data(node)
             case dict():
                 return " ".join(["dict", *(self._argument(part) for entry in node.items() for part in entry)])
-            case str():
-                return _go_string(node)
-            case int():
-                return str(node)
+            case str() | int():
+                return _go_literal(node)
         return self._test(node)
+
+    def _of_data(self, node: Digest | Overlaid) -> str:
+        if isinstance(node, Digest):
+            return f"{self._data(node.tree)} | mustToRawJson | sha256sum | trunc {canonical_json.DIGEST_LENGTH}"
+        return f"mergeOverwrite ({self._data(node.under)}) {self._argument(node.over)}"
+
+    def _data(self, part: Named) -> str:
+        """A named mapping as data, of which Go has no more than the text."""
+        if not _is_tree(part.node) or presence(part) is not True:
+            raise TypeError(f"not a mapping that is always there: {part!r}")
+        return f"{self.expression(part)} | fromYaml"
 
     def _test(self, node: Node) -> str:
         match node:
@@ -203,7 +216,7 @@ class Printer(Record):
             case IsMap(inner):
                 return f'kindIs "map" {self._argument(inner)}'
             case Matches(text, pattern):
-                return f"regexMatch {_go_string(pattern)} {self._argument(text)}"
+                return f"regexMatch {_go_literal(pattern)} {self._argument(text)}"
         raise TypeError(f"not an expression: {node!r}")
 
     def _argument(self, node: Node) -> str:
@@ -226,7 +239,9 @@ class Printer(Record):
             else:
                 form += "%v"
                 arguments.append(self._argument(part))
-        return " ".join(["printf", _go_string(form), *arguments]) if arguments else _go_string(form.replace("%%", "%"))
+        return (
+            " ".join(["printf", _go_literal(form), *arguments]) if arguments else _go_literal(form.replace("%%", "%"))
+        )
 
     def _typed(self, node: Node) -> str:
         """An expression whose text is right for its kind, unquoted."""
@@ -624,11 +639,11 @@ def _field(base: str, path: str) -> str:
     names = [name for name in path.split(".") if name]
     if all(name.isidentifier() and name.isascii() for name in names):
         return ".".join([base, *names])
-    return f"(index {base} {' '.join(_go_string(name) for name in names)})"
+    return f"(index {base} {' '.join(_go_literal(name) for name in names)})"
 
 
-def _go_string(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
+def _go_literal(value: str | int) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _escape(text: str) -> str:
@@ -644,7 +659,7 @@ def _kept(text: str) -> str:
     """Text that keeps the white space at its ends beside actions that trim."""
     core = text.strip("".join(_SPACE))
     start, _, end = text.partition(core) if core else (text, "", "")
-    before, after = (f"{{{{ {_go_string(space)} }}}}" if space else "" for space in (start, end))
+    before, after = (f"{{{{ {_go_literal(space)} }}}}" if space else "" for space in (start, end))
     return f"{before}{core}{after}"
 
 

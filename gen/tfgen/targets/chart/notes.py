@@ -52,4 +52,7 @@ def upgrade(structure: Structure) -> str:
     again = " and ".join(role.name for role in structure.roles if workload.is_scalable(role))
     if not again:
         return "An upgrade with the same run starts nothing again."
-    return f"An upgrade with the same run changes no pod; after the run's end it starts its {again} again, in vain."
+    return (
+        "An upgrade with the same run is refused if it would change a pod; after the run's end it starts its "
+        f"{again} again, in vain."
+    )

@@ -1,0 +1,97 @@
+"""What stops ``helm upgrade`` before it changes anything of a run that is there.
+
+The objects refuse such a change themselves, whatever applies it. But Helm goes on past what is refused, and then says
+all of it at once: a Job's refusal alone prints two pod templates. Helm is also the one tool that can look at the
+cluster while it renders, so here it compares, and says what to do in one line. Where it cannot look, as in
+``helm template`` and Argo CD, `lookup` gives nothing and nothing is stopped.
+https://helm.sh/docs/chart_template_guide/functions_and_pipelines/#using-the-lookup-function
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from tfgen.graph.holes import Hole, Let, Node, When, kind_of
+from tfgen.graph.objects.pod_template_hash import HASH
+from tfgen.graph.template import Template
+from tfgen.kubernetes import keys
+from tfgen.record import Record
+from tfgen.targets.chart.go_template import Lines, Printer
+
+_HEAD: Final = "{{- /* What a run cannot change. Without a cluster to look at, its objects alone refuse it. */}}\n"
+
+_Path = tuple[str, ...]
+
+_POD_TEMPLATE_HASH: Final[_Path] = ("spec", "template", "metadata", "labels", keys.POD_TEMPLATE_HASH)
+
+_JOB_FIELDS: Final = ("completions", "backoffLimitPerIndex")
+"""The numbers of a Job that somebody may set and Kubernetes never changes (ValidateJobSpecUpdate)."""
+
+
+class _Fixed(Record):
+    """An object of a run, and where what it cannot change stands in it."""
+
+    api_version: str
+    kind: str
+    name: Node
+    fields: tuple[tuple[_Path, Node], ...]
+
+
+def upgrade_guards(printer: Printer, templates: Sequence[Template]) -> str:
+    """The text of the guards; none where the objects make no pods by themselves."""
+    fixed = [
+        each for template in templates if not template.chart_only for node in template.objects for each in _fixed(node)
+    ]
+    if not fixed:
+        return ""
+    lines = [line for each in fixed for line in _guard(printer, each)]
+    return "\n".join([_HEAD + "{{- if .Release.IsUpgrade }}", *lines, "{{- end }}\n"])
+
+
+def _fixed(node: Node, pod_hash: Node = None) -> Iterator[_Fixed]:
+    """The object, where it is one and has something that is fixed."""
+    match node:
+        case When(_, then):
+            yield from _fixed(then, pod_hash)
+        case Let(name, expression, body):
+            yield from _fixed(body, expression if name == HASH.name else pod_hash)
+        case dict():
+            if fields := tuple(_fields(node, pod_hash)):
+                yield _Fixed(node["apiVersion"], node["kind"], node["metadata"]["name"], fields)
+
+
+def _fields(item: Mapping[str, Any], pod_hash: Node) -> Iterator[tuple[_Path, Node]]:
+    if pod_hash is not None:
+        yield _POD_TEMPLATE_HASH, pod_hash
+    if item["kind"] == "Job":
+        yield from _holes(item, "spec", _JOB_FIELDS)
+    if item["kind"] == "ConfigMap" and item["immutable"]:
+        yield from _holes(item, "data", item["data"])
+
+
+def _holes(item: Mapping[str, Any], part: str, keys: Iterable[str]) -> Iterator[tuple[_Path, Node]]:
+    return (((part, key), item[part][key]) for key in keys if isinstance(item[part].get(key), Hole))
+
+
+def _guard(printer: Printer, fixed: _Fixed) -> Lines:
+    kind, name = fixed.kind, f"({printer.expression(fixed.name)})"
+    inside = printer.replaced(root="$")  # `with` moves the dot
+    tests = [_differs(inside, path, node) for path, node in fixed.fields]
+    test = tests[0] if len(tests) == 1 else " ".join(["or", *(f"({each})" for each in tests)])
+    message = f"the {kind} %v cannot change while its run lasts: set a new run, such as --set-string run=NAME"
+    return [
+        f'{{{{- with lookup "{fixed.api_version}" "{kind}" .Release.Namespace {name} }}}}',
+        f"{{{{- if {test} }}}}",
+        f'{{{{- fail (printf "{message}" .metadata.name) }}}}',
+        "{{- end }}",
+        "{{- end }}",
+    ]
+
+
+def _differs(printer: Printer, path: _Path, node: Node) -> str:
+    """The test that a field is another in the cluster, which is the dot."""
+    keys, wanted = " ".join(f'"{key}"' for key in path), f"({printer.expression(node)})"
+    if kind_of(node) == "integer":
+        return f"ne (int64 (dig {keys} 0 .)) (int64 {wanted})"
+    return f'ne (dig {keys} "" .) {wanted}'

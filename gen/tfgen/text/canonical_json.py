@@ -1,0 +1,60 @@
+r"""Data as the one JSON text that Helm's `mustToRawJson` writes for the same data, so that both have one digest of it.
+
+    >>> canonical({"b": [1, 0.50, None], "a": "é <&>"})
+    '{"a":"é <&>","b":[1,0.5,null]}'
+
+Go's encoding/json is followed: keys by their characters, no blank, no escape for what JSON lets stand but for U+2028
+and U+2029, and every number as a float64, since that is what `fromYaml` reads it as
+(https://pkg.go.dev/encoding/json#Marshal, https://masterminds.github.io/sprig/defaults.html).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any, Final
+
+_text: Final = json.encoder.encode_basestring
+
+DIGEST_LENGTH: Final = 12
+"""Hexadecimal digits of a digest: enough to tell the few forms of one thing apart, and short in a label."""
+
+_SMALLEST, _LARGEST = 1e-6, 1e21
+"""Between these two Go writes a number without an exponent."""
+
+
+def digest(data: Any) -> str:
+    """The first digits of the SHA-256 of data."""
+    return hashlib.sha256(canonical(data).encode()).hexdigest()[:DIGEST_LENGTH]
+
+
+def canonical(data: Any) -> str:
+    """The text of a value.
+
+    Raises:
+        TypeError: for what JSON cannot say.
+        ValueError: for an infinity or a NaN.
+    """
+    match data:
+        case str():
+            return _text(data).replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+        case None | bool():
+            return json.dumps(data)
+        case int() | float():
+            return _number(float(data))
+        case Mapping():
+            return "{" + ",".join(f"{canonical(key)}:{canonical(data[key])}" for key in sorted(data)) + "}"
+        case list() | tuple():
+            return "[" + ",".join(map(canonical, data)) + "]"
+    raise TypeError(f"JSON cannot say {data!r}")
+
+
+def _number(number: float) -> str:
+    """A float64: the shortest digits that are read as it, which Python has too, in Go's form."""
+    text = json.dumps(number, allow_nan=False)
+    if number == 0 or _SMALLEST <= abs(number) < _LARGEST:
+        return f"{Decimal(text):f}".removesuffix(".0")
+    return re.sub("(e[-+])0", r"\1", text)
