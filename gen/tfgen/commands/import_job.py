@@ -8,7 +8,7 @@ from typing import Any, Final
 from tfgen.check.jobs import check
 from tfgen.data_path import Path
 from tfgen.errors import UsageError
-from tfgen.importers import FORMS, Form
+from tfgen.importers import FORMS, hand_written
 from tfgen.importers.account import REFUSED, Account, Entry
 from tfgen.importers.foreign_job import ForeignJob
 from tfgen.importers.job_data import job_data
@@ -20,6 +20,7 @@ from tfgen.job.training_job import PROFILES
 from tfgen.problems import Position, Problem, has_errors, in_order
 from tfgen.record import Record
 from tfgen.text.document import Document, Place, decode, parse
+from tfgen.words import either
 
 RULES: Final[Mapping[str, str]] = {
     REFUSED: "A manifest of others says what no job.yaml can.",
@@ -84,7 +85,7 @@ def import_jobs(sources: Iterable[Source], options: Options) -> Imported:
         return Imported((), (), in_order(problems))
     parts = [part for part in objects(documents) if part.value is not None]
     account = Account()
-    jobs = [job for part, form in _jobs(parts) if (job := _read(part, form, parts, options, account))]
+    jobs = [job for job in _jobs(parts, options, account) if job]
     if has_errors(account.problems):
         return Imported((), tuple(account.entries), in_order(account.problems))
     for part in parts:
@@ -111,17 +112,20 @@ def _documents(sources: Iterable[Source]) -> tuple[list[Document], list[Problem]
     return documents, problems
 
 
-def _jobs(parts: Sequence[Part]) -> list[tuple[Part, Form]]:
-    jobs = [(part, form) for part in parts for form in FORMS if form.matches(part)]
-    if not jobs:
+def _jobs(parts: Sequence[Part], options: Options, account: Account) -> Iterator[ForeignJob | None]:
+    """The jobs of one object each, and what the tasks are that stand beside them."""
+    forms = [(part, form) for part in parts for form in FORMS if form.matches(part)]
+    tasks = [part for part in parts if hand_written.is_task(part)]
+    if not forms and not tasks:
         kinds = ", ".join(sorted({kind(part) or "no kind" for part in parts})) or "nothing"
-        raise UsageError(f"no job that tfgen can import: found {kinds}; it knows {', '.join(f.name for f in FORMS)}")
-    return jobs
-
-
-def _read(part: Part, form: Form, parts: Sequence[Part], options: Options, account: Account) -> ForeignJob | None:
-    others = [other for other in parts if other is not part]
-    return form.read(part, others, options, account)
+        known = either([*(form.name for form in FORMS), "tasks that are told of a cluster of TensorFlow's"])
+        raise UsageError(f"no job that tfgen can import: found {kinds}; it knows {known}")
+    for part, form in forms:
+        yield form.read(part, [other for other in parts if other is not part], options, account)
+    if tasks:
+        yield hand_written.read(
+            tasks, [other for other in parts if not any(other is task for task in tasks)], options, account
+        )
 
 
 def _account_for(part: Part, account: Account) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from tfgen.change.field_diff import NOTHING, FieldChange, Item, field_changes, in_words
 from tfgen.commands.import_job import Imported, ImportedJob, Source, import_jobs
 from tfgen.graph.built import plain_objects
-from tfgen.importers import FORMS
+from tfgen.importers import FORMS, hand_written
 from tfgen.importers.account import Entry
 from tfgen.importers.objects import LAST_APPLIED
 from tfgen.importers.options import Options
@@ -63,6 +63,13 @@ def _are_flags(before: Any, after: Any) -> bool:
     return isinstance(after, list) and after[: len(was)] == was and after[len(was)].startswith("--job_name=")
 
 
+def _has_index(before: Any, after: Any) -> bool:
+    if not isinstance(before, str) or not isinstance(after, str):
+        return False
+    pieces = re.split(r"\$[({]TASK_INDEX[)}]", after)
+    return len(pieces) > 1 and bool(re.fullmatch(r"\d+".join(map(re.escape, pieces)), before))
+
+
 def _is_default(value: Any) -> _Matches:
     return lambda before, after: before is NOTHING and after == value
 
@@ -105,6 +112,9 @@ NORMALISATIONS: Final = (
     Normalisation(rf"{_MAIN}ports\[\d+\](\.name)?", _is_new, "TensorFlow's port is said"),
     Normalisation(rf"{_MAIN}ports\[\d+\]\.name", _is_any, "TensorFlow's port has a name of its own"),
     Normalisation(rf"{_POD}spec\.\w+\[[^]]+\]\.resources\b.*", _same_amount, "amounts are written alike"),
+    Normalisation(rf"{_POD}spec\.subdomain", _is_new, "tasks have names of one Service"),
+    Normalisation(rf"{_POD}metadata\.(name|namespace)", _is_any, "a pod has the name and the namespace of its job"),
+    Normalisation(r".*", _has_index, "a task is told its own index"),
     Normalisation(r".*", _says_nothing, "what says nothing is left out"),
     Normalisation(r".*", _same_text, "numbers and text are written alike"),
     Normalisation(r"spec\.(terminationPolicy|tfReplicaSpecs\.\w+\.tfPort)", _is_any, "v1alpha1's words are today's"),
@@ -121,7 +131,7 @@ NORMALISATIONS: Final = (
         "tfgen tells the tasks",
     ),
     Normalisation(r"spec\.tasks\..*\.args", _are_flags, "tfgen tells the tasks"),
-    Normalisation(rf"{_POD}spec\.restartPolicy", _is_default("OnFailure"), "a program that fails is started again"),
+    Normalisation(rf"{_POD}spec\.restartPolicy", _is_new, "a program that fails is started again"),
     Normalisation(r"spec\.tasks\..*\.readinessProbe", _is_new, "a task is ready when its port answers"),
     Normalisation(r"spec\.runPolicy\.(cleanPodPolicy|backoffLimit)", _is_new, "defaults are said"),
     Normalisation(rf"{_POD}spec\.schedulerName", _is_any, "the gang's scheduler is named"),
@@ -157,8 +167,8 @@ def verify(imported: Imported, sources: Sequence[Source], options: Options) -> I
         options: how they were read.
     """
     for position, job in enumerate(imported.jobs):
-        form = next(form for form in FORMS if form.name == job.form)
-        again = import_jobs(sources, options.replaced(kind=form.kind))
+        form = next((form for form in FORMS if form.name == job.form), None)
+        again = import_jobs(sources, options.replaced(kind=form.kind if form else "StatefulSet"))
         if again.jobs:
             yield Verified(job, differences(again.jobs[position], again.entries))
         else:
@@ -168,11 +178,16 @@ def verify(imported: Imported, sources: Sequence[Source], options: Options) -> I
 
 def differences(job: ImportedJob, entries: tuple[Entry, ...]) -> tuple[Difference, ...]:
     """What the object that an imported job renders to has otherwise than the one that it was imported from."""
-    form = next(form for form in FORMS if form.name == job.form)
-    root = form.canonical(job.origin)
-    rendered = next(item for item in plain_objects(job.data) if item["kind"] == job.origin.data["kind"])
-    original = _comparable(root.data)
-    rendered = _comparable(form.canonical(bare(rendered)).data)
+    form = next((form for form in FORMS if form.name == job.form), None)
+    rendered: Mapping[str, Any]
+    if form:
+        root = form.canonical(job.origin)
+        item = next(item for item in plain_objects(job.data) if item["kind"] == job.origin.data["kind"])
+        rendered = form.canonical(bare(item)).data
+    else:
+        root = job.origin
+        rendered = hand_written.rendered(plain_objects(job.data), job.data["metadata"]["name"])
+    original, rendered = _comparable(root.data), _comparable(rendered)
     explained = {entry.source: entry.why for entry in entries if entry.fate in ("changed", "dropped") and entry.covers}
     known = explained | {entry.source: "" for entry in entries if entry.fate == "carried"}
     found = list(_settled(original, rendered))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
-from tfgen.importers import tf_job, volcano_job
+from tfgen.importers import hand_written, tf_job, volcano_job
 from tfgen.importers.account import Account
 from tfgen.importers.foreign_job import ForeignJob
 from tfgen.importers.options import Options
@@ -42,3 +42,6 @@ FORMS: Final = (
     Form("Volcano Job", "VolcanoJob", volcano_job.is_volcano_job, volcano_job.canonical, volcano_job.read),
 )
 """Forms of one object a job."""
+
+HAND_WRITTEN: Final = hand_written.FORM
+"""The form of many objects a job, which is what is left when those of one object are read."""

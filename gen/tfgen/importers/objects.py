@@ -86,5 +86,4 @@ def drop_server_fields(item: Part, account: Account) -> None:
 
 def keep(item: Part, account: Account) -> None:
     """Say what becomes of an object beside the job."""
-    what = f"{kind(item) or 'a document without a kind'} {name(item)}".strip()
-    account.keep(item, f"{what}: {_KEPT.get(kind(item), _STAYS)}")
+    account.keep(item, _KEPT.get(kind(item), _STAYS))

@@ -39,8 +39,9 @@ class Part(Record):
 
     @property
     def name(self) -> str:
-        """Its path, as messages show it."""
-        return path_name(self.path)
+        """Its path, as messages show it; of a whole object its kind and its name."""
+        kind, name = (self.get("kind"), self.get("metadata", "name")) if not self.path else (None, None)
+        return f"{kind.written} {name.written if name else ''}".strip() if kind else path_name(self.path)
 
     @property
     def data(self) -> Any:

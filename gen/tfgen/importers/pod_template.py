@@ -126,7 +126,13 @@ def main_container(template: Part) -> Part | None:
 
 
 def translate(
-    template: Part, role: str, account: Account, *, port_names: Sequence[str] = (), program: Program | None = None
+    template: Part,
+    role: str,
+    account: Account,
+    *,
+    port_names: Sequence[str] = (),
+    port: int = PORT,
+    program: Program | None = None,
 ) -> PodData | None:
     """The pod template in a role's words; None where it has no container, or a field is of another type.
 
@@ -135,6 +141,7 @@ def translate(
         role: the role that it becomes.
         account: what becomes of each of its lines.
         port_names: names of TensorFlow's port.
+        port: its number, where no port has such a name.
         program: what runs, where it is not what the template says.
     """
     if not _has_shape(template, account):
@@ -143,7 +150,7 @@ def translate(
     if main is None:
         account.refuse(template, "the pod template has no container")
         return None
-    return _Translation(template, main, role, account, port_names, program or Program()).pod_data()
+    return _Translation(template, main, role, account, (*port_names, port), program or Program()).pod_data()
 
 
 def _has_shape(template: Part, account: Account) -> bool:
@@ -192,12 +199,12 @@ class _Translation:
         main: Part,
         role: str,
         account: Account,
-        port_names: Sequence[str],
+        ports: Sequence[str | int],
         program: Program,
     ) -> None:
         self.template, self.main, self.account, self.program = template, main, account, program
         self.at = ("spec", "roles", role)
-        self.port_names = port_names
+        self.ports = ports
         self.role: dict[str, Any] = {}
         self.more: dict[str, Any] = {}  # of podTemplate.spec
         self.more_of_main: dict[str, Any] = {}
@@ -371,8 +378,9 @@ class _Translation:
 
     def _ports(self, part: Part) -> None:
         ports = list(part.items())
-        main = next((p for p in ports if (name := p.get("name")) and name.value in self.port_names), None)
-        main = main or next((p for p in ports if (number := p.get("containerPort")) and number.value == PORT), None)
+        by_name = (p for p in ports if (name := p.get("name")) and name.value in self.ports)
+        by_number = (p for p in ports if (number := p.get("containerPort")) and number.value in self.ports)
+        main = next(by_name, None) or next(by_number, None)
         others = []
         for port in ports:
             if port is main:

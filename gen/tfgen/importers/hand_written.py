@@ -1,0 +1,372 @@
+"""Parameter servers and workers as Kubernetes' own objects: one a task, or one a role.
+
+A Job, Pod, Deployment, ReplicaSet, ReplicationController or StatefulSet is a task where its command or its variables
+tell it its place in a cluster of TensorFlow's. All tasks of some files are one job, and the tasks of a role one role:
+they must be alike, but for their index.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from tfgen.data_path import Path, shared
+from tfgen.importers import pod_template
+from tfgen.importers.account import Account
+from tfgen.importers.foreign_job import ROLES, ForeignJob, ForeignRole, settle
+from tfgen.importers.objects import api_group, drop_server_fields, kind, name
+from tfgen.importers.options import Options
+from tfgen.importers.part import Part
+from tfgen.importers.pod_template import PodData
+from tfgen.importers.task_command import TaskCommand, read_command
+from tfgen.job.training_job import RoleName
+from tfgen.kubernetes import keys
+from tfgen.record import Record
+from tfgen.words import path_name
+
+FORM: Final = "hand-written job"
+
+_KINDS: Final = ("Job", "Pod", "Deployment", "ReplicaSet", "ReplicationController", "StatefulSet")
+_GROUPS: Final = ("", "apps", "batch", "extensions")
+_ROLES: Final[Mapping[str, RoleName]] = {
+    "chief": "chief",
+    "master": "chief",
+    "ps": "ps",
+    "worker": "worker",
+    "evaluator": "evaluator",
+}
+_TOLD: Final = "tfgen tells each task the hosts"
+_REFERENCE: Final = re.compile(r"\$\((\w+)\)|\$\{?(\w+)\}?")
+_DIGITS: Final = re.compile(r"(\d+)")
+_OF_CONTROLLERS: Final = "it is a field of the {kind}, and tfgen's own objects have theirs"
+
+
+class _Task(Record):
+    """An object that is a task, or some of one role.
+
+    Attributes:
+        item: the object.
+        template: its pod template.
+        command: what its command says.
+        role: its role.
+        index: its index, where it is one task; else none.
+        replicas: how many tasks it is.
+    """
+
+    item: Part
+    template: Part
+    command: TaskCommand
+    role: RoleName
+    index: int | None
+    replicas: int
+
+
+class _DifferentError(Exception):
+    """Tasks of a role differ at a path, not by their index alone."""
+
+    def __init__(self, path: tuple[str | int, ...]) -> None:
+        self.path = path
+        super().__init__(path_name(path))
+
+
+def is_task(item: Part) -> bool:
+    """Whether an object runs a task that is told its place in a cluster."""
+    if kind(item) not in _KINDS or api_group(item) not in _GROUPS:
+        return False
+    main = pod_template.main_container(_template(item) or item)
+    return main is not None and read_command(main).tells
+
+
+def read(items: Sequence[Part], others: Sequence[Part], options: Options, account: Account) -> ForeignJob | None:
+    """The job of some tasks; None where it cannot be imported, which the account then says.
+
+    Args:
+        items: the objects that are tasks; at least one.
+        others: the objects beside them: Services, and ConfigMaps with hosts.
+        options: how they are read.
+        account: what becomes of each line.
+    """
+    tasks = [task for item in items if (task := _task(item, account))]
+    if account.problems:
+        return None
+    job = options.name or _name([name(item) for item in items])
+    if not job:
+        account.refuse(items[0], "the objects' names have no beginning in common: name the job, by --name")
+        return None
+    _drop_services(tasks, others, account)
+    omitted = _omitted(tasks, others, account)
+    roles = {role: folded for role in _ROLES.values() if (folded := _fold(role, tasks, omitted, account))}
+    if account.problems:
+        return None
+    settled = settle(roles, "AllWorkers", account)
+    spec: dict[str, Any] = {}
+    if settled.ends == "AllWorkers" and settled.strategy == "ParameterServer":
+        spec["completion"] = {"by": "AllWorkers"}
+    if any(task.command.legacy for task in tasks):
+        spec["legacyFlags"] = True
+    port = next((task.command.port for task in tasks if task.command.port), None)
+    if port:
+        spec["port"] = port
+    if options.kind != "StatefulSet":
+        spec["workload"] = {"kind": options.kind}
+    comments: dict[Path, str] = {("spec", "strategy"): settled.comment} if settled.comment else {}
+    namespace = next((part for item in items if (part := item.get("metadata", "namespace"))), None)
+    return ForeignJob(
+        form=FORM,
+        root=_root(tasks, job),
+        name=job,
+        namespace=namespace.written if namespace else None,
+        roles=settled.roles,
+        strategy=settled.strategy,
+        spec=spec,
+        comments=comments,
+    )
+
+
+def _root(tasks: Sequence[_Task], job: str) -> Part:
+    """The tasks as one object, with the template of each role's first."""
+    first = tasks[0].item
+    templates = {task.role: task.item.replaced(value={"template": task.template}) for task in reversed(tasks)}
+    by_role = first.replaced(value=templates)
+    spec = first.get("spec") or first
+    metadata = first.replaced(value={"name": first.replaced(value=job)})
+    return first.replaced(value={"metadata": metadata, "spec": spec.replaced(value={"tasks": by_role})})
+
+
+def rendered(objects: Sequence[Mapping[str, Any]], job: str) -> dict[str, Any]:
+    """The objects of a rendered job as one, in the same shape."""
+    roles = {
+        item["spec"]["template"]["metadata"]["labels"].get(keys.ROLE): {"template": item["spec"]["template"]}
+        for item in objects
+        if item["kind"] in ("StatefulSet", "Job")
+    }
+    return {"metadata": {"name": job}, "spec": {"tasks": {r: task for r, task in roles.items() if r in _ROLES}}}
+
+
+def _template(item: Part) -> Part | None:
+    if kind(item) == "Pod":
+        return item.replaced(value={key: part for key, part in item.value.items() if key in ("metadata", "spec")})
+    return item.get("spec", "template")
+
+
+def _task(item: Part, account: Account) -> _Task | None:
+    template = _template(item)
+    main = pod_template.main_container(template) if template else None
+    if template is None or main is None:
+        return None
+    command = read_command(main)
+    role = _ROLES.get((command.role or "").lower())
+    if role is None:
+        account.refuse(item, f"its task is {command.role or 'nowhere named'}; known are {', '.join(_ROLES)}")
+        return None
+    if command.refused:
+        account.refuse(main, command.refused)
+    said = item.get("spec", "replicas")
+    replicas = said.value if said and isinstance(said.value, int) else 1
+    for field in ("completions", "parallelism"):
+        number = item.get("spec", field)
+        if number and kind(item) == "Job" and isinstance(number.value, int) and number.value > replicas:
+            replicas = number.value
+    if said:
+        account.carry(said, *ROLES, role, "replicas")
+    index = int(command.index) if command.index and command.index.isdecimal() and len(command.index) < 6 else None
+    return _Task(item, template, command, role, index if replicas == 1 else None, replicas)
+
+
+def _name(names: Sequence[str]) -> str:
+    """What all names begin with, without the role."""
+    common = "".join(str(letter) for letter in shared(tuple(name) for name in names))
+    return re.sub(r"[^a-z0-9]+$", "", re.sub(r"-?(ps|worker|chief|master)-?\d*$", "", common.rstrip("-")))
+
+
+# -- what stands beside the tasks --------------------------------------------------------------------------------
+
+
+def _drop_services(tasks: Sequence[_Task], others: Sequence[Part], account: Account) -> None:
+    labels = [task.template.get("metadata", "labels") for task in tasks]
+    said = [{key: part.written for key, part in label.entries()} for label in labels if label]
+    for other in others:
+        selector = {key: part.written for key, part in other.entries("spec", "selector")}
+        if kind(other) == "Service" and selector and any(selector.items() <= label.items() for label in said):
+            account.drop(other, "tfgen gives each task a name of its own, in one Service")
+
+
+def _omitted(tasks: Sequence[_Task], others: Sequence[Part], account: Account) -> dict[str, str]:
+    """The variables that only lists of hosts are made of; the ConfigMaps that have nothing else are dropped."""
+    used = {name for task in tasks for hosts in task.command.hosts.values() for name in _names(hosts)}
+    for task in tasks:
+        left = " ".join((*(task.command.program.command or ()), *(task.command.program.args or ())))
+        used -= set(_names(left))
+    sources: dict[str, set[str]] = {}
+    for task in tasks:
+        main = pod_template.main_container(task.template)
+        for item in main.items("env") if main else ():
+            variable, source = item.get("name"), item.get("valueFrom", "configMapKeyRef")
+            if variable and source and variable.written in used:
+                data = source.data
+                sources.setdefault(str(data.get("name")), set()).add(str(data.get("key")))
+    for other in others:
+        said = {key for key, _ in other.entries("data")}
+        if kind(other) == "ConfigMap" and said and said <= sources.get(name(other), set()):
+            account.drop(other, _TOLD)
+    return dict.fromkeys(used, _TOLD)
+
+
+def _names(text: str) -> Iterator[str]:
+    return (one or other for one, other in _REFERENCE.findall(text))
+
+
+# -- the tasks of a role -----------------------------------------------------------------------------------------
+
+
+def _fold(role: RoleName, tasks: Sequence[_Task], omitted: Mapping[str, str], account: Account) -> ForeignRole | None:
+    """One role of its tasks; None where it has none, or where they differ."""
+    mine = [task for task in tasks if task.role == role]
+    if not mine:
+        return None
+    numbers = [number if task.index is None else task.index for number, task in enumerate(mine)]
+    if sorted(numbers) != list(range(len(mine))) and len(mine) > 1:
+        account.refuse(mine[0].item, f"the tasks of {role} have the indexes {numbers}, and not each from 0 once")
+        return None
+    if role in ("chief", "evaluator") and sum(task.replicas for task in mine) > 1:
+        account.refuse(mine[1 if len(mine) > 1 else 0].item, f"a job has one {role}")
+        return None
+    pods = [pod for task in mine if (pod := _pod(task, mine, omitted, account))]
+    if len(pods) < len(mine):
+        return None
+    try:
+        storage = _shared_storage(mine, pods, account)
+        data = [{"role": pod.role, "storage": {**storage, **pod.storage}} for pod in pods]
+        folded = _folded(data, numbers, ())
+    except _DifferentError as error:
+        account.refuse(
+            mine[1].item, f"the tasks of {role} differ in {path_name(error.path[1:])}, and not by their index alone"
+        )
+        return None
+    for task in mine[1:]:
+        account.note(task.item, f"it is one task of the role {role}")
+    pod = pods[0].replaced(role=folded["role"], storage=folded["storage"])
+    return ForeignRole(mine[0].item, sum(task.replicas for task in mine), pod)
+
+
+def _shared_storage(tasks: Sequence[_Task], pods: Sequence[PodData], account: Account) -> dict[str, Any]:
+    """The volumes of any of a role's tasks, in one order; all of them have them in the job."""
+    storage: dict[str, Any] = {}
+    for pod in pods:
+        storage |= {key: volume for key, volume in pod.storage.items() if key not in storage}
+    for key in storage:
+        having = [task for task, pod in zip(tasks, pods, strict=True) if key in pod.storage]
+        if len(having) < len(tasks):
+            account.note(having[0].item, f"all tasks of the role mount the volume {key}, and not this one alone")
+    return storage
+
+
+def _pod(task: _Task, tasks: Sequence[_Task], omitted: Mapping[str, str], account: Account) -> PodData | None:
+    template = _without_own_labels(task, account)
+    spec = template.value["spec"]
+    policy = template.get("spec", "restartPolicy")
+    if policy:
+        account.change(policy, "spec", "retries", why="tfgen's tasks are started again, up to retries times")
+        template = template.replaced(value={**template.value, "spec": spec.without("restartPolicy")})
+    node = template.get("spec", "nodeName")
+    others = {part.written if (part := other.template.get("spec", "nodeName")) else "" for other in tasks}
+    if node and len(others) > 1:
+        account.drop(node, "the tasks of a role are not told one node each; see spec.placement")
+        template = template.replaced(value={**template.value, "spec": template.value["spec"].without("nodeName")})
+    main = pod_template.main_container(template)
+    command = task.command
+    for key in ("command", "args"):
+        part = main.get(key) if main else None
+        if part and command.program.command is not None:
+            why = "tfgen tells the task its place by flags" if command.legacy else "tfgen writes TF_CONFIG itself"
+            account.change(part, *ROLES, task.role, "command", why=why)
+    _account_for(task, account)
+    program = command.program.replaced(omitted={**omitted, **command.program.omitted})
+    pod = pod_template.translate(template, task.role, account, port=command.port or pod_template.PORT, program=program)
+    if pod and program.command:
+        # The script may stand in args alone, or the program in either.
+        pod = pod.replaced(
+            role={
+                **pod.role,
+                "command": list(program.command),
+                **({"args": list(program.args)} if program.args else {}),
+            }
+        )
+        if not program.args:
+            pod = pod.replaced(role={key: value for key, value in pod.role.items() if key != "args"})
+    return pod
+
+
+def _without_own_labels(task: _Task, account: Account) -> Part:
+    """The template without the labels by which Services and controllers find this one task."""
+    labels = task.template.get("metadata", "labels")
+    if kind(task.item) == "Pod":
+        metadata = task.template.get("metadata")
+        own = metadata.without("name", "namespace") if metadata else None
+        template = task.template.replaced(value={**task.template.value, "metadata": own}) if own else task.template
+        for key in ("name", "namespace"):
+            if metadata and (part := metadata.get(key)):
+                account.carry(part, "metadata", key)
+    else:
+        template = task.template
+    if labels is None:
+        return template
+    for key, part in labels.entries():
+        account.drop(part, f"the label {key} tells one task from another; tfgen has tfgen/role, and the pod's index")
+    metadata = template.value["metadata"]
+    return template.replaced(value={**template.value, "metadata": metadata.without("labels")})
+
+
+def _account_for(task: _Task, account: Account) -> None:
+    """The fields of an object around its pod template."""
+    item = task.item
+    drop_server_fields(item, account)
+    for key, part in item.entries("metadata"):
+        if key == "name":
+            account.change(part, "metadata", "name", why="what the names begin with is the job's")
+        elif key == "namespace":
+            account.carry(part, "metadata", "namespace")
+        elif key in ("labels", "annotations"):
+            account.drop(part, "they are of one object of many")
+    if kind(item) == "Pod":
+        return
+    for key, part in item.entries("spec"):
+        if key == "volumeClaimTemplates":
+            account.refuse(part, "tfgen has no claim for each task; name one claim, with subPathExpr: $(TASK_INDEX)")
+        elif key not in ("template", "replicas"):
+            account.drop(part, _OF_CONTROLLERS.format(kind=kind(item)))
+
+
+def _folded(values: Sequence[Any], indexes: Sequence[int], path: tuple[str | int, ...]) -> Any:
+    """One value for all tasks, with $(TASK_INDEX) where each has its own index."""
+    first = values[0]
+    if all(value == first for value in values):
+        return first
+    if all(isinstance(value, Mapping) for value in values):
+        names = [*first]
+        if any([*value] != names for value in values):
+            raise _DifferentError(path)
+        return {key: _folded([value[key] for value in values], indexes, (*path, key)) for key in names}
+    if all(isinstance(value, list) and len(value) == len(first) for value in values):
+        return [_folded(items, indexes, (*path, n)) for n, items in enumerate(zip(*values, strict=True))]
+    if all(isinstance(value, str) for value in values):
+        return _folded_text(values, indexes, path)
+    raise _DifferentError(path)
+
+
+def _folded_text(values: Sequence[str], indexes: Sequence[int], path: tuple[str | int, ...]) -> str:
+    is_script = "command" in path and any(character in values[0] for character in " \n")
+    reference = "${TASK_INDEX}" if is_script else "$(TASK_INDEX)"
+    text = ""
+    pieces = [_DIGITS.split(value) for value in values]
+    if len({len(piece) for piece in pieces}) > 1:
+        raise _DifferentError(path)
+    for column in zip(*pieces, strict=True):
+        if len(set(column)) == 1:
+            text += column[0]
+        elif column == tuple(str(index) for index in indexes):
+            text += reference
+        else:
+            raise _DifferentError(path)
+    return text
