@@ -307,8 +307,8 @@ def wrong_keys(path: Path, value: dict[str, Any], node: Schema) -> Iterator[Brea
             if key not in value:
                 yield f"also {key}", {**value, key: example}, "exactly-one-of", (), True
     elif "maxProperties" in node:
-        entry_of_all = min(value.values(), key=len, default={})
-        yield "many", {f"e{i}": entry_of_all for i in range(node["maxProperties"] + 1)}, "too-many", (), True
+        shortest = min(value.values(), key=lambda found: len(repr(found)), default={})
+        yield "many", {f"e{i}": shortest for i in range(node["maxProperties"] + 1)}, "too-many", (), True
     elif "minProperties" in node:
         yield "minProperties", {}, "too-few", (), False
     for key, needed in node.get("dependencies", {}).items():
