@@ -1,0 +1,897 @@
+{{/*
+The pods of each role: what its tasks are, whatever object makes them.
+
+    include "CHART.ROLE.pod" .  with the root context prints a PodTemplateSpec.
+
+  job.worker.podHash
+  job.worker.pod
+  job.evaluator.podHash
+  job.evaluator.pod
+  job.finisher.podHash
+  job.finisher.pod
+*/}}
+{{/* The hash of worker.pod. Kubernetes changes no selector, so a StatefulSet that has it there keeps its pods. */}}
+{{- define "job.worker.podHash" -}}
+{{ include "job.worker.pod" . | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
+{{- end }}
+
+{{/* The pods of the worker tasks. */}}
+{{- define "job.worker.pod" -}}
+{{- $role := .Values.roles.worker }}
+{{- $requests := dict }}
+{{- if $role.resources.cpu }}
+{{- $_ := set $requests "cpu" (toString $role.resources.cpu) }}
+{{- end }}
+{{- if $role.resources.memory }}
+{{- $_ := set $requests "memory" (toString $role.resources.memory) }}
+{{- end }}
+{{- $requests = mergeOverwrite $requests $role.resources.requests }}
+{{- $limits := dict }}
+{{- if $role.resources.cpu }}
+{{- $_ := set $limits "cpu" (toString $role.resources.cpu) }}
+{{- end }}
+{{- if $role.resources.memory }}
+{{- $_ := set $limits "memory" (toString $role.resources.memory) }}
+{{- end }}
+{{- if $role.resources.gpu.count }}
+{{- $_ := set $limits $role.resources.gpu.resource $role.resources.gpu.count }}
+{{- end }}
+{{- $limits = mergeOverwrite $limits (ternary $role.resources.gpu.share dict (not (empty $role.resources.gpu.count))) $role.resources.limits }}
+{{- $devices := dict }}
+{{- range $name, $value := $limits }}
+{{- if and (regexMatch "gpu|nvidia|vcuda" $name) (not (eq (printf "%v" $value) "0")) }}
+{{- $_ := set $devices $name $value }}
+{{- end }}
+{{- end }}
+{{- $env := dict "HOME" "/tmp" }}
+{{- if not (or $role.resources.gpu.count $devices) }}
+{{- $_ := set $env "NVIDIA_VISIBLE_DEVICES" "void" }}
+{{- end }}
+{{- if $limits.cpu }}
+{{- $_ := set $env "OMP_NUM_THREADS" (dict "resourceFieldRef" (dict "resource" "limits.cpu")) }}
+{{- $_ := set $env "TF_NUM_INTEROP_THREADS" (dict "resourceFieldRef" (dict "resource" "limits.cpu")) }}
+{{- $_ := set $env "TF_NUM_INTRAOP_THREADS" (dict "resourceFieldRef" (dict "resource" "limits.cpu")) }}
+{{- end }}
+{{- range $key, $value := .Values.env }}
+{{- $_ := set $env $key $value }}
+{{- end }}
+{{- range $key, $value := $role.env }}
+{{- $_ := set $env $key $value }}
+{{- end }}
+{{- $labels := mergeOverwrite (dict "sidecar.istio.io/inject" "false") .Values.labels $role.labels }}
+{{- $annotations := mergeOverwrite (dict "cluster-autoscaler.kubernetes.io/safe-to-evict" "false" "karpenter.sh/do-not-disrupt" "true" "linkerd.io/inject" "disabled") .Values.annotations $role.annotations }}
+{{- $locked := dict }}
+{{- range $name, $storage := .Values.storage }}
+{{- if and ($storage.runs | default "") (or (not $storage.for) (has "worker" $storage.for)) }}
+{{- $_ := set $locked $name $storage }}
+{{- end }}
+{{- end }}
+{{- $nodeSelector := dict }}
+{{- if and (or $role.resources.gpu.count $devices) $role.resources.gpu.product }}
+{{- $_ := set $nodeSelector $role.resources.gpu.productLabel $role.resources.gpu.product }}
+{{- end }}
+{{- $nodeSelector = mergeOverwrite $nodeSelector .Values.nodeSelector $role.nodeSelector -}}
+metadata:
+  labels:
+    {{- include "job.selector" . | nindent 4 }}
+    tfgen/role: worker
+    app.kubernetes.io/name: {{ .Chart.Name | quote }}
+    app.kubernetes.io/instance: {{ .Release.Name | quote }}
+    app.kubernetes.io/component: worker
+    {{- with $labels }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+  {{- if or .Values.gang.enabled $annotations }}
+  annotations:
+    {{- if .Values.gang.enabled }}
+    scheduling.k8s.io/group-name: {{ include "job.run" . | quote }}
+    volcano.sh/task-spec: worker
+    {{- end }}
+    {{- with $annotations }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+  {{- end }}
+spec:
+  {{- if .Values.gang.enabled }}
+  schedulerName: {{ .Values.gang.schedulerName | default "volcano" | quote }}
+  {{- end }}
+  {{- if $role.priorityClassName | default .Values.priorityClassName }}
+  priorityClassName: {{ $role.priorityClassName | default .Values.priorityClassName | quote }}
+  {{- end }}
+  {{- if $role.runtimeClassName | default .Values.runtimeClassName }}
+  runtimeClassName: {{ $role.runtimeClassName | default .Values.runtimeClassName | quote }}
+  {{- end }}
+  {{- if $role.serviceAccountName | default .Values.serviceAccountName }}
+  serviceAccountName: {{ $role.serviceAccountName | default .Values.serviceAccountName | quote }}
+  {{- end }}
+  automountServiceAccountToken: false
+  enableServiceLinks: false
+  subdomain: {{ include "job.run" . | quote }}
+  restartPolicy: Never
+  {{- if .Values.deadline }}
+  activeDeadlineSeconds: {{ .Values.deadline | int64 }}
+  {{- end }}
+  terminationGracePeriodSeconds: {{ $role.terminationGracePeriodSeconds | default 30 | int64 }}
+  securityContext:
+    runAsNonRoot: true
+    runAsUser: {{ .Values.security.runAsUser | int64 }}
+    runAsGroup: {{ .Values.security.runAsGroup | int64 }}
+    fsGroup: {{ .Values.security.fsGroup | int64 }}
+    fsGroupChangePolicy: OnRootMismatch
+    seccompProfile:
+      type: RuntimeDefault
+  {{- if $role.nodeName }}
+  nodeName: {{ $role.nodeName | quote }}
+  {{- end }}
+  {{- with $nodeSelector }}
+  nodeSelector:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- if or $role.spot .Values.spot }}
+  tolerations:
+  - key: cloud.google.com/gke-spot
+    operator: Exists
+    effect: NoSchedule
+  - key: kubernetes.azure.com/scalesetpriority
+    operator: Exists
+    effect: NoSchedule
+  - key: oci.oraclecloud.com/oke-is-preemptible
+    operator: Exists
+    effect: NoSchedule
+  {{- with $role.tolerations | default .Values.tolerations }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+  {{- else }}
+  {{- with $role.tolerations | default .Values.tolerations }}
+  tolerations:
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+  {{- end }}
+  {{- if $role.affinity | default .Values.affinity }}
+  affinity:
+    {{- toYaml ($role.affinity | default .Values.affinity) | nindent 4 }}
+  {{- else if eq ($role.placement | default .Values.placement) "spread" }}
+  affinity:
+    podAntiAffinity:
+      preferredDuringSchedulingIgnoredDuringExecution:
+      - weight: 100
+        podAffinityTerm:
+          labelSelector:
+            matchLabels:
+              {{- include "job.selector" . | nindent 14 }}
+              tfgen/role: worker
+          topologyKey: kubernetes.io/hostname
+  {{- else if eq ($role.placement | default .Values.placement) "pack" }}
+  affinity:
+    podAffinity:
+      preferredDuringSchedulingIgnoredDuringExecution:
+      - weight: 100
+        podAffinityTerm:
+          labelSelector:
+            matchLabels:
+              {{- include "job.selector" . | nindent 14 }}
+          topologyKey: kubernetes.io/hostname
+  {{- end }}
+  {{- with $role.topologySpreadConstraints | default .Values.topologySpreadConstraints }}
+  topologySpreadConstraints:
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+  {{- with .Values.imagePullSecrets }}
+  imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+  {{- if $locked }}
+  initContainers:
+  {{- range $name, $storage := $locked }}
+  - name: {{ printf "lock-%v" $name | quote }}
+    image: {{ $role.image | default $.Values.image | quote }}
+    {{- if $role.imagePullPolicy | default $.Values.imagePullPolicy }}
+    imagePullPolicy: {{ $role.imagePullPolicy | default $.Values.imagePullPolicy | quote }}
+    {{- end }}
+    restartPolicy: Always
+    command:
+    - python3
+    - -I
+    - -c
+    - |
+      """Lets one run at a time write to a volume: holds a lock on a file in it for as long as this process lives.
+
+          run_lock.py FOLDER HELD
+
+      It runs beside a task, as a container that starts before it and ends after it. The task starts once the file HELD is
+      there. The lock is the kernel's (flock), so it goes with the process, however that ends, and with its node's lease on a
+      network file system. Only task 0 takes it: that is the one that saves checkpoints.
+      """
+
+      import errno
+      import fcntl
+      import os
+      import signal
+      import sys
+      import time
+      from pathlib import Path
+      from typing import TextIO
+
+      FILE = ".tfgen-run-lock"
+      PAUSE = 1.0  # seconds between two tries
+      TAKEN = (errno.EAGAIN, errno.EACCES)
+
+
+      def say(text: str) -> None:
+          """A line of the log, with the time."""
+          print(time.strftime("%Y-%m-%dT%H:%M:%SZ ", time.gmtime()) + text, flush=True)
+
+
+      def take(lock: TextIO, run: str) -> None:
+          """Wait for the lock, and write the run's name into the file for whoever waits next."""
+          told = ""
+          while True:
+              try:
+                  fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                  break
+              except OSError as error:
+                  if error.errno not in TAKEN:
+                      sys.exit(f"this volume knows no locks ({error.strerror}): leave out storage's `runs`, or use another")
+              lock.seek(0)
+              holder = lock.read() or "another run"
+              if holder != told:
+                  say(f"waiting for {holder}, which writes to this volume")
+                  told = holder
+              time.sleep(PAUSE)
+          lock.seek(0)
+          lock.truncate()
+          lock.write(f"run {run}")
+          lock.flush()
+
+
+      def main(folder: str, held: str) -> None:
+          """Take the lock, say so, and keep it."""
+          signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+          with (Path(folder) / FILE).open("a+") as lock:
+              if os.environ.get("TASK_INDEX", "0") == "0":
+                  take(lock, os.environ.get("TFGEN_RUN") or "without a name")
+                  say("locked")
+              Path(held).touch()
+              while True:
+                  signal.pause()
+
+
+      if __name__ == "__main__":
+          main(sys.argv[1], sys.argv[2])
+    - /volume
+    - {{ printf "/tmp/.tfgen-lock-%v" $name | quote }}
+    env:
+    - name: TASK_INDEX
+      valueFrom:
+        fieldRef:
+          fieldPath: metadata.labels['batch.kubernetes.io/job-completion-index']
+    - name: TFGEN_RUN
+      value: {{ $.Values.run | quote }}
+    - name: TFGEN_RUN_FOLDER
+      value: {{ $.Values.resumeFrom | default ($.Values.run | default "1") | quote }}
+    resources:
+      requests:
+        cpu: 10m
+        memory: 32Mi
+      limits:
+        memory: 32Mi
+    startupProbe:
+      exec:
+        command:
+        - test
+        - -e
+        - {{ printf "/tmp/.tfgen-lock-%v" $name | quote }}
+      periodSeconds: 1
+      failureThreshold: 1000000
+    securityContext:
+      allowPrivilegeEscalation: false
+      readOnlyRootFilesystem: {{ $.Values.security.readOnlyRootFilesystem }}
+      capabilities:
+        drop:
+        - ALL
+    volumeMounts:
+    - name: tmp
+      mountPath: /tmp
+    - name: {{ $name | quote }}
+      mountPath: /volume
+      {{- if and $storage.subPath (not (eq ($storage.runs | default "") "Separate")) }}
+      subPath: {{ $storage.subPath | quote }}
+      {{- end }}
+      {{- if eq ($storage.runs | default "") "Separate" }}
+      {{- if $storage.subPath | default $storage.subPathExpr }}
+      subPathExpr: {{ printf "%v/$(TFGEN_RUN_FOLDER)" ($storage.subPath | default $storage.subPathExpr) | quote }}
+      {{- else }}
+      subPathExpr: $(TFGEN_RUN_FOLDER)
+      {{- end }}
+      {{- else if $storage.subPathExpr }}
+      subPathExpr: {{ $storage.subPathExpr | quote }}
+      {{- end }}
+  {{- end }}
+  {{- end }}
+  containers:
+  - name: tensorflow
+    image: {{ $role.image | default .Values.image | quote }}
+    {{- if $role.imagePullPolicy | default .Values.imagePullPolicy }}
+    imagePullPolicy: {{ $role.imagePullPolicy | default .Values.imagePullPolicy | quote }}
+    {{- end }}
+    {{- with $role.command | default .Values.command }}
+    command:
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+    {{- with $role.args | default .Values.args }}
+    args:
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+    {{- if $role.workingDir | default .Values.workingDir }}
+    workingDir: {{ $role.workingDir | default .Values.workingDir | quote }}
+    {{- end }}
+    env:
+    - name: TASK_INDEX
+      valueFrom:
+        fieldRef:
+          fieldPath: metadata.labels['batch.kubernetes.io/job-completion-index']
+    - name: TF_CLUSTER
+      valueFrom:
+        configMapKeyRef:
+          name: {{ include "job.run" . | quote }}
+          key: cluster
+    - name: TF_CONFIG
+      value: '{"cluster":$(TF_CLUSTER),"task":{"type":"worker","index":$(TASK_INDEX)}}'
+    - name: TFGEN_RUN
+      value: {{ .Values.run | quote }}
+    - name: TFGEN_RUN_FOLDER
+      value: {{ .Values.resumeFrom | default (.Values.run | default "1") | quote }}
+    {{- range $name, $value := $env }}
+    {{- if kindIs "map" $value }}
+    - name: {{ $name | quote }}
+      valueFrom:
+        {{- toYaml $value | nindent 8 }}
+    {{- else if not (contains "$(" $value) }}
+    - name: {{ $name | quote }}
+      value: {{ $value | quote }}
+    {{- end }}
+    {{- end }}
+    {{- range $name, $value := $env }}
+    {{- if and (not (kindIs "map" $value)) (contains "$(" $value) }}
+    - name: {{ $name | quote }}
+      value: {{ $value | quote }}
+    {{- end }}
+    {{- end }}
+    {{- with $role.envFrom | default .Values.envFrom }}
+    envFrom:
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+    ports:
+    - name: tensorflow
+      containerPort: 2222
+    {{- if or $requests $limits }}
+    resources:
+      {{- with $requests }}
+      requests:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- with $limits }}
+      limits:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+    {{- end }}
+    securityContext:
+      allowPrivilegeEscalation: false
+      readOnlyRootFilesystem: {{ .Values.security.readOnlyRootFilesystem }}
+      capabilities:
+        drop:
+        - ALL
+    volumeMounts:
+    - name: tmp
+      mountPath: /tmp
+    {{- if $role.shm | default .Values.shm }}
+    - name: shm
+      mountPath: /dev/shm
+    {{- end }}
+    {{- range $name, $storage := .Values.storage }}
+    {{- if or (not $storage.for) (has "worker" $storage.for) }}
+    - name: {{ $name | quote }}
+      mountPath: {{ $storage.mountPath | quote }}
+      {{- if and $storage.subPath (not (eq ($storage.runs | default "") "Separate")) }}
+      subPath: {{ $storage.subPath | quote }}
+      {{- end }}
+      {{- if eq ($storage.runs | default "") "Separate" }}
+      {{- if $storage.subPath | default $storage.subPathExpr }}
+      subPathExpr: {{ printf "%v/$(TFGEN_RUN_FOLDER)" ($storage.subPath | default $storage.subPathExpr) | quote }}
+      {{- else }}
+      subPathExpr: $(TFGEN_RUN_FOLDER)
+      {{- end }}
+      {{- else if $storage.subPathExpr }}
+      subPathExpr: {{ $storage.subPathExpr | quote }}
+      {{- end }}
+      {{- if $storage.readOnly }}
+      readOnly: true
+      {{- end }}
+    {{- end }}
+    {{- end }}
+  volumes:
+  - name: tmp
+    emptyDir: {}
+  {{- if $role.shm | default .Values.shm }}
+  - name: shm
+    emptyDir:
+      medium: Memory
+      sizeLimit: {{ $role.shm | default .Values.shm | quote }}
+  {{- end }}
+  {{- range $name, $storage := .Values.storage }}
+  {{- if or (not $storage.for) (has "worker" $storage.for) }}
+  - name: {{ $name | quote }}
+    {{- if $storage.claim }}
+    persistentVolumeClaim:
+      {{- if $storage.claim.name }}
+      claimName: {{ $storage.claim.name | quote }}
+      {{- else }}
+      claimName: {{ printf "%v-%v" (include "job.fullname" $) $name | quote }}
+      {{- end }}
+    {{- else if $storage.nfs }}
+    nfs:
+      {{- toYaml $storage.nfs | nindent 6 }}
+    {{- else if $storage.hostPath }}
+    hostPath:
+      {{- toYaml $storage.hostPath | nindent 6 }}
+    {{- else if $storage.configMap }}
+    configMap:
+      {{- toYaml $storage.configMap | nindent 6 }}
+    {{- else if $storage.secret }}
+    secret:
+      {{- toYaml $storage.secret | nindent 6 }}
+    {{- else if $storage.azureFile }}
+    azureFile:
+      {{- toYaml $storage.azureFile | nindent 6 }}
+    {{- else if $storage.csi }}
+    csi:
+      {{- toYaml $storage.csi | nindent 6 }}
+    {{- else if $storage.flexVolume }}
+    flexVolume:
+      {{- toYaml $storage.flexVolume | nindent 6 }}
+    {{- else if $storage.projected }}
+    projected:
+      {{- toYaml $storage.projected | nindent 6 }}
+    {{- else if $storage.emptyDir }}
+    emptyDir:
+      {{- toYaml $storage.emptyDir | nindent 6 }}
+    {{- else }}
+    emptyDir: {}
+    {{- end }}
+  {{- end }}
+  {{- end }}
+{{- end }}
+
+{{/* The hash of evaluator.pod. Kubernetes changes no selector, so a StatefulSet that has it there keeps its pods. */}}
+{{- define "job.evaluator.podHash" -}}
+{{ include "job.evaluator.pod" . | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
+{{- end }}
+
+{{/* The pods of the evaluator tasks. */}}
+{{- define "job.evaluator.pod" -}}
+{{- $role := .Values.roles.evaluator }}
+{{- $requests := dict }}
+{{- if $role.resources.cpu }}
+{{- $_ := set $requests "cpu" (toString $role.resources.cpu) }}
+{{- end }}
+{{- if $role.resources.memory }}
+{{- $_ := set $requests "memory" (toString $role.resources.memory) }}
+{{- end }}
+{{- $requests = mergeOverwrite $requests $role.resources.requests }}
+{{- $limits := dict }}
+{{- if $role.resources.cpu }}
+{{- $_ := set $limits "cpu" (toString $role.resources.cpu) }}
+{{- end }}
+{{- if $role.resources.memory }}
+{{- $_ := set $limits "memory" (toString $role.resources.memory) }}
+{{- end }}
+{{- if $role.resources.gpu.count }}
+{{- $_ := set $limits $role.resources.gpu.resource $role.resources.gpu.count }}
+{{- end }}
+{{- $limits = mergeOverwrite $limits (ternary $role.resources.gpu.share dict (not (empty $role.resources.gpu.count))) $role.resources.limits }}
+{{- $devices := dict }}
+{{- range $name, $value := $limits }}
+{{- if and (regexMatch "gpu|nvidia|vcuda" $name) (not (eq (printf "%v" $value) "0")) }}
+{{- $_ := set $devices $name $value }}
+{{- end }}
+{{- end }}
+{{- $env := dict "HOME" "/tmp" }}
+{{- if not (or $role.resources.gpu.count $devices) }}
+{{- $_ := set $env "NVIDIA_VISIBLE_DEVICES" "void" }}
+{{- end }}
+{{- if $limits.cpu }}
+{{- $_ := set $env "OMP_NUM_THREADS" (dict "resourceFieldRef" (dict "resource" "limits.cpu")) }}
+{{- $_ := set $env "TF_NUM_INTEROP_THREADS" (dict "resourceFieldRef" (dict "resource" "limits.cpu")) }}
+{{- $_ := set $env "TF_NUM_INTRAOP_THREADS" (dict "resourceFieldRef" (dict "resource" "limits.cpu")) }}
+{{- end }}
+{{- range $key, $value := .Values.env }}
+{{- $_ := set $env $key $value }}
+{{- end }}
+{{- range $key, $value := $role.env }}
+{{- $_ := set $env $key $value }}
+{{- end }}
+{{- $labels := mergeOverwrite (dict "sidecar.istio.io/inject" "false") .Values.labels $role.labels }}
+{{- $annotations := mergeOverwrite (dict "cluster-autoscaler.kubernetes.io/safe-to-evict" "false" "karpenter.sh/do-not-disrupt" "true" "linkerd.io/inject" "disabled") .Values.annotations $role.annotations }}
+{{- $locked := dict }}
+{{- range $name, $storage := .Values.storage }}
+{{- if and ($storage.runs | default "") (or (not $storage.for) (has "evaluator" $storage.for)) }}
+{{- $_ := set $locked $name $storage }}
+{{- end }}
+{{- end }}
+{{- $nodeSelector := dict }}
+{{- if and (or $role.resources.gpu.count $devices) $role.resources.gpu.product }}
+{{- $_ := set $nodeSelector $role.resources.gpu.productLabel $role.resources.gpu.product }}
+{{- end }}
+{{- $nodeSelector = mergeOverwrite $nodeSelector .Values.nodeSelector $role.nodeSelector -}}
+metadata:
+  labels:
+    {{- include "job.selector" . | nindent 4 }}
+    tfgen/role: evaluator
+    app.kubernetes.io/name: {{ .Chart.Name | quote }}
+    app.kubernetes.io/instance: {{ .Release.Name | quote }}
+    app.kubernetes.io/component: evaluator
+    {{- with $labels }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+  {{- if or (and .Values.gang.enabled .Values.gang.queue) $annotations }}
+  annotations:
+    {{- if .Values.gang.enabled }}
+    {{- if .Values.gang.queue }}
+    scheduling.volcano.sh/queue-name: {{ .Values.gang.queue | quote }}
+    {{- end }}
+    {{- end }}
+    {{- with $annotations }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+  {{- end }}
+spec:
+  {{- if .Values.gang.enabled }}
+  schedulerName: {{ .Values.gang.schedulerName | default "volcano" | quote }}
+  {{- end }}
+  {{- if $role.priorityClassName | default .Values.priorityClassName }}
+  priorityClassName: {{ $role.priorityClassName | default .Values.priorityClassName | quote }}
+  {{- end }}
+  {{- if $role.runtimeClassName | default .Values.runtimeClassName }}
+  runtimeClassName: {{ $role.runtimeClassName | default .Values.runtimeClassName | quote }}
+  {{- end }}
+  {{- if $role.serviceAccountName | default .Values.serviceAccountName }}
+  serviceAccountName: {{ $role.serviceAccountName | default .Values.serviceAccountName | quote }}
+  {{- end }}
+  automountServiceAccountToken: false
+  enableServiceLinks: false
+  subdomain: {{ include "job.run" . | quote }}
+  restartPolicy: Never
+  terminationGracePeriodSeconds: {{ $role.terminationGracePeriodSeconds | default 30 | int64 }}
+  securityContext:
+    runAsNonRoot: true
+    runAsUser: {{ .Values.security.runAsUser | int64 }}
+    runAsGroup: {{ .Values.security.runAsGroup | int64 }}
+    fsGroup: {{ .Values.security.fsGroup | int64 }}
+    fsGroupChangePolicy: OnRootMismatch
+    seccompProfile:
+      type: RuntimeDefault
+  {{- if $role.nodeName }}
+  nodeName: {{ $role.nodeName | quote }}
+  {{- end }}
+  {{- with $nodeSelector }}
+  nodeSelector:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- if or $role.spot .Values.spot }}
+  tolerations:
+  - key: cloud.google.com/gke-spot
+    operator: Exists
+    effect: NoSchedule
+  - key: kubernetes.azure.com/scalesetpriority
+    operator: Exists
+    effect: NoSchedule
+  - key: oci.oraclecloud.com/oke-is-preemptible
+    operator: Exists
+    effect: NoSchedule
+  {{- with $role.tolerations | default .Values.tolerations }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+  {{- else }}
+  {{- with $role.tolerations | default .Values.tolerations }}
+  tolerations:
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+  {{- end }}
+  {{- if $role.affinity | default .Values.affinity }}
+  affinity:
+    {{- toYaml ($role.affinity | default .Values.affinity) | nindent 4 }}
+  {{- else if eq ($role.placement | default .Values.placement) "spread" }}
+  affinity:
+    podAntiAffinity:
+      preferredDuringSchedulingIgnoredDuringExecution:
+      - weight: 100
+        podAffinityTerm:
+          labelSelector:
+            matchLabels:
+              {{- include "job.selector" . | nindent 14 }}
+              tfgen/role: evaluator
+          topologyKey: kubernetes.io/hostname
+  {{- else if eq ($role.placement | default .Values.placement) "pack" }}
+  affinity:
+    podAffinity:
+      preferredDuringSchedulingIgnoredDuringExecution:
+      - weight: 100
+        podAffinityTerm:
+          labelSelector:
+            matchLabels:
+              {{- include "job.selector" . | nindent 14 }}
+          topologyKey: kubernetes.io/hostname
+  {{- end }}
+  {{- with $role.topologySpreadConstraints | default .Values.topologySpreadConstraints }}
+  topologySpreadConstraints:
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+  {{- with .Values.imagePullSecrets }}
+  imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+  containers:
+  - name: tensorflow
+    image: {{ $role.image | default .Values.image | quote }}
+    {{- if $role.imagePullPolicy | default .Values.imagePullPolicy }}
+    imagePullPolicy: {{ $role.imagePullPolicy | default .Values.imagePullPolicy | quote }}
+    {{- end }}
+    {{- with $role.command | default .Values.command }}
+    command:
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+    {{- with $role.args | default .Values.args }}
+    args:
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+    {{- if $role.workingDir | default .Values.workingDir }}
+    workingDir: {{ $role.workingDir | default .Values.workingDir | quote }}
+    {{- end }}
+    env:
+    - name: TASK_INDEX
+      valueFrom:
+        fieldRef:
+          fieldPath: metadata.labels['batch.kubernetes.io/job-completion-index']
+    - name: TF_CLUSTER
+      valueFrom:
+        configMapKeyRef:
+          name: {{ include "job.run" . | quote }}
+          key: evaluatorCluster
+    - name: TF_CONFIG
+      value: '{"cluster":$(TF_CLUSTER),"task":{"type":"evaluator","index":$(TASK_INDEX)}}'
+    - name: TFGEN_RUN
+      value: {{ .Values.run | quote }}
+    - name: TFGEN_RUN_FOLDER
+      value: {{ .Values.resumeFrom | default (.Values.run | default "1") | quote }}
+    {{- range $name, $value := $env }}
+    {{- if kindIs "map" $value }}
+    - name: {{ $name | quote }}
+      valueFrom:
+        {{- toYaml $value | nindent 8 }}
+    {{- else if not (contains "$(" $value) }}
+    - name: {{ $name | quote }}
+      value: {{ $value | quote }}
+    {{- end }}
+    {{- end }}
+    {{- range $name, $value := $env }}
+    {{- if and (not (kindIs "map" $value)) (contains "$(" $value) }}
+    - name: {{ $name | quote }}
+      value: {{ $value | quote }}
+    {{- end }}
+    {{- end }}
+    {{- with $role.envFrom | default .Values.envFrom }}
+    envFrom:
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+    ports:
+    - name: tensorflow
+      containerPort: 2222
+    {{- if or $requests $limits }}
+    resources:
+      {{- with $requests }}
+      requests:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- with $limits }}
+      limits:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+    {{- end }}
+    securityContext:
+      allowPrivilegeEscalation: false
+      readOnlyRootFilesystem: {{ .Values.security.readOnlyRootFilesystem }}
+      capabilities:
+        drop:
+        - ALL
+    volumeMounts:
+    - name: tmp
+      mountPath: /tmp
+    {{- if $role.shm | default .Values.shm }}
+    - name: shm
+      mountPath: /dev/shm
+    {{- end }}
+    {{- range $name, $storage := .Values.storage }}
+    {{- if or (not $storage.for) (has "evaluator" $storage.for) }}
+    - name: {{ $name | quote }}
+      mountPath: {{ $storage.mountPath | quote }}
+      {{- if and $storage.subPath (not (eq ($storage.runs | default "") "Separate")) }}
+      subPath: {{ $storage.subPath | quote }}
+      {{- end }}
+      {{- if eq ($storage.runs | default "") "Separate" }}
+      {{- if $storage.subPath | default $storage.subPathExpr }}
+      subPathExpr: {{ printf "%v/$(TFGEN_RUN_FOLDER)" ($storage.subPath | default $storage.subPathExpr) | quote }}
+      {{- else }}
+      subPathExpr: $(TFGEN_RUN_FOLDER)
+      {{- end }}
+      {{- else if $storage.subPathExpr }}
+      subPathExpr: {{ $storage.subPathExpr | quote }}
+      {{- end }}
+      {{- if $storage.readOnly }}
+      readOnly: true
+      {{- end }}
+    {{- end }}
+    {{- end }}
+  volumes:
+  - name: tmp
+    emptyDir: {}
+  {{- if $role.shm | default .Values.shm }}
+  - name: shm
+    emptyDir:
+      medium: Memory
+      sizeLimit: {{ $role.shm | default .Values.shm | quote }}
+  {{- end }}
+  {{- range $name, $storage := .Values.storage }}
+  {{- if or (not $storage.for) (has "evaluator" $storage.for) }}
+  - name: {{ $name | quote }}
+    {{- if $storage.claim }}
+    persistentVolumeClaim:
+      {{- if $storage.claim.name }}
+      claimName: {{ $storage.claim.name | quote }}
+      {{- else }}
+      claimName: {{ printf "%v-%v" (include "job.fullname" $) $name | quote }}
+      {{- end }}
+    {{- else if $storage.nfs }}
+    nfs:
+      {{- toYaml $storage.nfs | nindent 6 }}
+    {{- else if $storage.hostPath }}
+    hostPath:
+      {{- toYaml $storage.hostPath | nindent 6 }}
+    {{- else if $storage.configMap }}
+    configMap:
+      {{- toYaml $storage.configMap | nindent 6 }}
+    {{- else if $storage.secret }}
+    secret:
+      {{- toYaml $storage.secret | nindent 6 }}
+    {{- else if $storage.azureFile }}
+    azureFile:
+      {{- toYaml $storage.azureFile | nindent 6 }}
+    {{- else if $storage.csi }}
+    csi:
+      {{- toYaml $storage.csi | nindent 6 }}
+    {{- else if $storage.flexVolume }}
+    flexVolume:
+      {{- toYaml $storage.flexVolume | nindent 6 }}
+    {{- else if $storage.projected }}
+    projected:
+      {{- toYaml $storage.projected | nindent 6 }}
+    {{- else if $storage.emptyDir }}
+    emptyDir:
+      {{- toYaml $storage.emptyDir | nindent 6 }}
+    {{- else }}
+    emptyDir: {}
+    {{- end }}
+  {{- end }}
+  {{- end }}
+{{- end }}
+
+{{/* The hash of finisher.pod. Kubernetes changes no selector, so a StatefulSet that has it there keeps its pods. */}}
+{{- define "job.finisher.podHash" -}}
+{{ include "job.finisher.pod" . | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
+{{- end }}
+
+{{/* The pod of the finisher. */}}
+{{- define "job.finisher.pod" -}}
+{{- $labels := mergeOverwrite (dict "sidecar.istio.io/inject" "false") .Values.labels }}
+{{- $annotations := mergeOverwrite (dict "linkerd.io/inject" "disabled") .Values.annotations -}}
+metadata:
+  labels:
+    {{- include "job.selector" . | nindent 4 }}
+    tfgen/role: finisher
+    app.kubernetes.io/name: {{ .Chart.Name | quote }}
+    app.kubernetes.io/instance: {{ .Release.Name | quote }}
+    app.kubernetes.io/component: finisher
+    {{- with $labels }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+  {{- with $annotations }}
+  annotations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+spec:
+  {{- if .Values.priorityClassName }}
+  priorityClassName: {{ .Values.priorityClassName | quote }}
+  {{- end }}
+  serviceAccountName: {{ include "job.run" . }}-finisher
+  automountServiceAccountToken: true
+  enableServiceLinks: false
+  restartPolicy: Never
+  securityContext:
+    runAsNonRoot: true
+    runAsUser: {{ .Values.security.runAsUser | int64 }}
+    runAsGroup: {{ .Values.security.runAsGroup | int64 }}
+    fsGroup: {{ .Values.security.fsGroup | int64 }}
+    fsGroupChangePolicy: OnRootMismatch
+    seccompProfile:
+      type: RuntimeDefault
+  {{- with .Values.nodeSelector }}
+  nodeSelector:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- if .Values.spot }}
+  tolerations:
+  - key: cloud.google.com/gke-spot
+    operator: Exists
+    effect: NoSchedule
+  - key: kubernetes.azure.com/scalesetpriority
+    operator: Exists
+    effect: NoSchedule
+  - key: oci.oraclecloud.com/oke-is-preemptible
+    operator: Exists
+    effect: NoSchedule
+  {{- with .Values.tolerations }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+  {{- else }}
+  {{- with .Values.tolerations }}
+  tolerations:
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+  {{- end }}
+  {{- with .Values.imagePullSecrets }}
+  imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+  containers:
+  - name: finisher
+    image: {{ .Values.completion.image | default (.Values.roles.worker.image | default .Values.image) | quote }}
+    {{- if .Values.roles.worker.imagePullPolicy | default .Values.imagePullPolicy }}
+    imagePullPolicy: {{ .Values.roles.worker.imagePullPolicy | default .Values.imagePullPolicy | quote }}
+    {{- end }}
+    command:
+    - python3
+    - -I
+    - -u
+    - /finisher/finisher.py
+    args:
+    - {{ printf "--ends=%v-worker" (include "job.run" .) | quote }}
+    - {{ printf "--suspend=%v-evaluator" (include "job.run" .) | quote }}
+    - {{ printf "--grace-for=%v-evaluator=%d" (include "job.run" .) (int64 .Values.completion.evaluatorGrace) | quote }}
+    - {{ printf "--on-failure=%v" .Values.completion.onFailure | quote }}
+    {{- if .Values.startDeadline }}
+    - --start-deadline={{ .Values.startDeadline | int64 }}
+    {{- end }}
+    env:
+    - name: NVIDIA_VISIBLE_DEVICES
+      value: void
+    resources:
+      requests:
+        cpu: 50m
+        memory: 64Mi
+      limits:
+        cpu: 500m
+        memory: 128Mi
+    securityContext:
+      allowPrivilegeEscalation: false
+      readOnlyRootFilesystem: {{ .Values.security.readOnlyRootFilesystem }}
+      capabilities:
+        drop:
+        - ALL
+    volumeMounts:
+    - name: finisher
+      mountPath: /finisher
+      readOnly: true
+  volumes:
+  - name: finisher
+    configMap:
+      name: {{ include "job.run" . }}-finisher-55ffd22d
+{{- end }}

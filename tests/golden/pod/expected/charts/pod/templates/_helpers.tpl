@@ -1,0 +1,36 @@
+{{/*
+Names, labels and the cluster, each once.
+
+A helper is called as  include "CHART.NAME" .  with the root context; it prints text, without a line break at its end.
+
+  pod.run
+  pod.fullname
+  pod.labels
+  pod.selector
+*/}}
+{{/* The name of one run: the job's, and the run's behind it where there is one. */}}
+{{- define "pod.run" -}}
+{{ include "pod.fullname" . }}{{ if .Values.run }}-{{ .Values.run }}{{ end }}
+{{- end }}
+
+{{/* The job's name: the release's, with the chart's behind it unless it is in it already. */}}
+{{- define "pod.fullname" -}}
+{{ if contains .Chart.Name .Release.Name }}{{ .Release.Name }}{{ else }}{{ .Release.Name }}-{{ .Chart.Name }}{{ end }}
+{{- end }}
+
+{{/* The labels of every object. */}}
+{{- define "pod.labels" -}}
+app.kubernetes.io/name: {{ .Chart.Name | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{- with .Values.labels }}
+{{- toYaml . | nindent 0 }}
+{{- end }}
+{{- end }}
+
+{{/* What selects the pods of one run. */}}
+{{- define "pod.selector" -}}
+tfgen/job: {{ include "pod.fullname" . | quote }}
+tfgen/run: {{ .Values.run | quote }}
+{{- end }}
