@@ -39,11 +39,11 @@ def either(names: Iterable[str], last: str = "or") -> str:
 
 def in_environments(names: Iterable[str | None]) -> str:
     """What a message ends with that holds in some environments; nothing where it holds for the job itself: None."""
-    found = list(dict.fromkeys(names))
-    each = [name for name in found if name is not None]
-    if len(each) < len(found) or not each:
+    distinct = list(dict.fromkeys(names))
+    named = [name for name in distinct if name is not None]
+    if len(named) < len(distinct) or not named:
         return ""
-    return f" (in the environment{'s' if len(each) > 1 else ''} {either(each, 'and')})"
+    return f" (in the environment{'s' if len(named) > 1 else ''} {either(named, 'and')})"
 
 
 def meant(name: str | None) -> str:
@@ -59,8 +59,8 @@ def nearest(name: Any, known: Iterable[str], least: float = 0.6) -> str | None:
     from difflib import get_close_matches  # 5 ms, which a valid job need not pay
 
     by_lower = {choice.lower(): choice for choice in known if choice}
-    found = get_close_matches(str(name).lower(), by_lower, n=1, cutoff=least)
-    return by_lower[found[0]] if found else None
+    close = get_close_matches(str(name).lower(), by_lower, n=1, cutoff=least)
+    return by_lower[close[0]] if close else None
 
 
 def path_name(path: Path) -> str:

@@ -127,8 +127,8 @@ class Document(Record):
 
     def text(self, path: Path) -> str | None:
         """The scalar at the path as it was written (`1.10`, where the data says 1.1); None where there is none."""
-        _, place, found = self._layer(path)._nearest(path)
-        return place.text if found == len(path) else None
+        _, place, depth = self._layer(path)._nearest(path)
+        return place.text if depth == len(path) else None
 
     def _layer(self, path: Path) -> Document:
         """The one that says more of the path: this document or the one under it."""
@@ -198,9 +198,9 @@ def parse(text: str, file: str) -> Parsed:
 def _uncarried(text: str, file: str) -> Iterator[Problem]:
     """The first bad character of each line as it is written; what an escape makes shows in its scalar."""
     for number, line in enumerate(text.split("\n"), 1):
-        found = uncarried(line)
-        if found:
-            yield Problem(file, Position(number, found.start() + 1), _uncarried_message(found[0]), "yaml-character")
+        match = uncarried(line)
+        if match:
+            yield Problem(file, Position(number, match.start() + 1), _uncarried_message(match[0]), "yaml-character")
 
 
 def _uncarried_message(character: str) -> str:
@@ -398,9 +398,9 @@ class _Builder:
 
     def _refuse_characters(self, event: yaml.ScalarEvent) -> None:
         """Only escapes can make any: the text has none (see `parse`)."""
-        found = uncarried(event.value) if event.style == '"' else None
-        if found:
-            self._report(event, _uncarried_message(found[0]), "yaml-character")
+        match = uncarried(event.value) if event.style == '"' else None
+        if match:
+            self._report(event, _uncarried_message(match[0]), "yaml-character")
 
     def _report(self, event: yaml.Event, message: str, rule: str) -> None:
         if len(self.problems) < MAX_PROBLEMS:

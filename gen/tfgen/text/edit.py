@@ -44,8 +44,8 @@ def with_values(text: str, document: Document, changes: Changes) -> str:
     mark = _BYTE_ORDER_MARK if text.startswith(_BYTE_ORDER_MARK) else ""
     edited = text.removeprefix(mark)
     before = parse(edited, document.file).documents
-    number = next(n for n, each in enumerate(before) if each.root.position == document.root.position)
-    wanted = [each.data for each in before]
+    number = next(n for n, candidate in enumerate(before) if candidate.root.position == document.root.position)
+    wanted = [candidate.data for candidate in before]
     for place, values in changes.items():
         for key, value in values.items():
             wanted[number] = _with(wanted[number], (*place, key), value)
@@ -147,7 +147,7 @@ def _edited(text: str, document: Document, path: Path, value: Value) -> str:
 
 
 def _data(text: str, document: Document) -> list[Any]:
-    return [each.data for each in parse(text, document.file).documents]
+    return [parsed.data for parsed in parse(text, document.file).documents]
 
 
 def _with(data: Any, path: Path, value: Value) -> Any:
@@ -163,8 +163,8 @@ def _by_hand(document: Document, changes: Changes) -> TfgenError:
     alone = document.alone()
     (place, values), *_ = changes.items()
     line, column = alone.value(place)
-    said = " and ".join(f"{key} to {shown(value)}" for key, value in values.items())
+    wanted = " and ".join(f"{key} to {shown(value)}" for key, value in values.items())
     return TfgenError(
-        f"{document.file}:{line}:{column}: cannot set {said} in {path_name(place)} and leave all else as it is "
+        f"{document.file}:{line}:{column}: cannot set {wanted} in {path_name(place)} and leave all else as it is "
         "(an alias of it stands elsewhere, perhaps): do it there by hand"
     )

@@ -53,12 +53,12 @@ class Node(NamedTuple):
 def nodes(text: str) -> dict[Position, Node]:
     """The root of each document, by where `Document.root` says that it stands."""
     events: Iterator[Any] = yaml.parse(text, Loader=yaml.CSafeLoader)
-    found = {}
+    roots = {}
     for event in events:
         if isinstance(event, yaml.DocumentStartEvent):
             root = next(events)
-            found[Position(root.start_mark.line + 1, root.start_mark.column + 1)] = _node(text, events, root)
-    return found
+            roots[Position(root.start_mark.line + 1, root.start_mark.column + 1)] = _node(text, events, root)
+    return roots
 
 
 def _node(text: str, events: Iterator[Any], event: Any) -> Node:

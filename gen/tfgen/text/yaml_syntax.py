@@ -140,9 +140,9 @@ def _no_value_here(failure: _Failure) -> _Explained:
     number, above = failure.above()
     if not above:
         return failure.at, "a key cannot stand before this colon; text with a colon in it needs quotes"
-    found = _NO_BLANK_AFTER_COLON.match(above)
-    if found:
-        return _blank_missing(number, found)
+    match = _NO_BLANK_AFTER_COLON.match(above)
+    if match:
+        return _blank_missing(number, match)
     if ":" in above or above.lstrip().startswith("- "):
         start = len(failure.line) - len(failure.line.lstrip()) + 1
         message = f"a key cannot stand here: line {number} is less indented and has its value already"
@@ -157,15 +157,15 @@ def _no_colon(failure: _Failure) -> _Explained:
     if long:
         return long
     line = failure.lines[number - 1]
-    found = _NO_BLANK_AFTER_COLON.match(line)
-    if found:
-        return _blank_missing(number, found)
+    match = _NO_BLANK_AFTER_COLON.match(line)
+    if match:
+        return _blank_missing(number, match)
     return Position(number, len(line.rstrip()) + 1), f"a colon is missing after {_cut(line.strip())}"
 
 
-def _blank_missing(number: int, found: re.Match[str]) -> _Explained:
-    message = f"a blank is missing after the colon: {_cut(found['key'])}: {_cut(found['value'].strip())}"
-    return Position(number, found.end("key") + 2), message
+def _blank_missing(number: int, match: re.Match[str]) -> _Explained:
+    message = f"a blank is missing after the colon: {_cut(match['key'])}: {_cut(match['value'].strip())}"
+    return Position(number, match.end("key") + 2), message
 
 
 def _no_key(failure: _Failure) -> _Explained:

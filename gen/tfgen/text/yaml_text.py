@@ -169,8 +169,8 @@ def _string(text: str) -> str:
 
 
 def _carried(text: str) -> str:
-    if found := uncarried(text):
-        raise ValueError(f"U+{ord(found[0]):04X} at {found.start()} is carried by no reader of YAML")
+    if match := uncarried(text):
+        raise ValueError(f"U+{ord(match[0]):04X} at {match.start()} is carried by no reader of YAML")
     return text
 
 
