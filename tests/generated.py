@@ -394,7 +394,7 @@ def jobs(draw: st.DrawFn, *, environments: int = 2) -> dict[str, Any]:
         spec["completion"] = {**spec.get("completion", {}), "by": by}
     spec["workload"] = {**draw(_WORKLOAD), "kind": draw(_KINDS)}
     for only in kinds.only(spec):
-        if kinds.said(spec, only.path) not in (None, *only.values):
+        if kinds.value_of(spec, only.path) not in (None, *only.values):
             spec = _merged(spec, _at(only.path, draw(st.sampled_from(only.values))))
     spec = sayable(spec, spec)
     for role, key in itertools.product(roles.values(), ("initContainers", "sidecars")):

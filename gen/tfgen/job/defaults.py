@@ -44,10 +44,16 @@ def under(job: Document, defaults: Document) -> Document:
     schema = schema_file.load()
     node = schema["properties"]["spec"]
     merged = _merged(schema, node, defaults.data.get("spec", {}), spec)
-    said = spec.get(_ENVIRONMENTS)
+    own_environments = spec.get(_ENVIRONMENTS)
     if isinstance(merged.get(_ENVIRONMENTS), Mapping):
         merged[_ENVIRONMENTS] = {
-            name: _fitting(schema, node, environment, merged, said.get(name, {}) if isinstance(said, Mapping) else {})
+            name: _fitting(
+                schema,
+                node,
+                environment,
+                merged,
+                own_environments.get(name, {}) if isinstance(own_environments, Mapping) else {},
+            )
             for name, environment in merged[_ENVIRONMENTS].items()
         }
     if registry := defaults.data.get("registry"):
@@ -99,15 +105,15 @@ def _is_whole(node: Schema, value: Any) -> bool:
     return chosen and all(key in value for key in node.get("required", ()))
 
 
-def _fitting(schema: Schema, node: Schema, environment: Any, spec: Any, said: Any) -> Any:
+def _fitting(schema: Schema, node: Schema, environment: Any, spec: Any, own: Any) -> Any:
     """An environment without the defaults that change what the job has not; `said` is the job's own part of it."""
-    if not (isinstance(environment, Mapping) and isinstance(spec, Mapping) and isinstance(said, Mapping)):
+    if not (isinstance(environment, Mapping) and isinstance(spec, Mapping) and isinstance(own, Mapping)):
         return environment
     fitting = {}
     for key, value in environment.items():
         inner = entry(schema, node, key) or {}
-        if key in spec or key in said:
-            fitting[key] = _fitting(schema, inner, value, spec.get(key, {}), said.get(key, {}))
+        if key in spec or key in own:
+            fitting[key] = _fitting(schema, inner, value, spec.get(key, {}), own.get(key, {}))
         elif not isinstance(value, Mapping) or (_is_whole(inner, value) and not _is_section(inner)):
             fitting[key] = value
     return fitting
@@ -123,12 +129,12 @@ def _with_registry(schema: Schema, node: Schema, value: Any, registry: str) -> A
     if isinstance(value, str):
         is_bare = node.get("$ref") in _IMAGES and value and not names_registry(value)
         return f"{registry}/{value}" if is_bare else value
-    found = resolve(schema, node)
-    if isinstance(value, list) and "items" in found:
-        return [_with_registry(schema, found["items"], item, registry) for item in value]
+    resolved = resolve(schema, node)
+    if isinstance(value, list) and "items" in resolved:
+        return [_with_registry(schema, resolved["items"], item, registry) for item in value]
     if not isinstance(value, Mapping):
         return value
-    known, other = found.get("properties", {}), found.get("additionalProperties")
+    known, other = resolved.get("properties", {}), resolved.get("additionalProperties")
     inner = {key: known.get(key, other) for key in value}
     return {
         key: _with_registry(schema, inner[key], child, registry) if isinstance(inner[key], Mapping) else child

@@ -25,15 +25,15 @@ def own_data(document: Document) -> Any:
 
 def environments_of(document: Document) -> Mapping[str, Mapping[str, Any]]:
     """What the job says of its environments, by their names."""
-    found: Mapping[str, Mapping[str, Any]] = document.data["spec"].get("environments", {})
-    return found
+    environments: Mapping[str, Mapping[str, Any]] = document.data["spec"].get("environments", {})
+    return environments
 
 
 def run_of(data: Any, environment: str | None) -> str:
     """The name of the run of a job's data, or of one of its environments; empty where it has none."""
     spec = data["spec"]
-    said = spec if environment is None else spec["environments"][environment]
-    run: str = said.get("run", spec.get("run", ""))
+    own = spec if environment is None else spec["environments"][environment]
+    run: str = own.get("run", spec.get("run", ""))
     return run
 
 

@@ -61,8 +61,8 @@ def origins(document: Document, environment: str | None = None) -> tuple[Origin,
     if environment is not None:
         check_environment(document, environment)
         override = tunables.overrides(environments_of(document)[environment])
-    said = tunables.merge({key: value for key, value in spec.items() if key != "environments"}, override)
-    complete = tunables.merge(tunables.values(said), said)
+    merged = tunables.merge({key: value for key, value in spec.items() if key != "environments"}, override)
+    complete = tunables.merge(tunables.values(merged), merged)
     ordered = tunables.in_order(complete, schema_file.load()["properties"]["spec"])
     return tuple(_origin(document, environment, path, value) for path, value in _leaves(ordered))
 
@@ -93,9 +93,9 @@ def _origin(document: Document, environment: str | None, path: Path, value: Any)
     places = [("spec", "environments", environment, *path)] if environment is not None else []
     for place in (*places, ("spec", *path)):
         for layer in (document.alone(), *([document.under] if document.under else [])):
-            said = data_path.at(layer.data, place)
-            if said is not None:
-                registry = _registry(document) if isinstance(value, (str, list)) and said != value else None
+            layer_value = data_path.at(layer.data, place)
+            if layer_value is not None:
+                registry = _registry(document) if isinstance(value, (str, list)) and layer_value != value else None
                 return Origin(("spec", *path), value, layer.file, layer.value(place), registry)
     return Origin(("spec", *path), value)
 

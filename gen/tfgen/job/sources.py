@@ -52,14 +52,14 @@ def read_sources(paths: Iterable[Path], *, may_be_none: bool = False, takes_stdi
     sources: dict[str, Source] = {}
     for path in paths:
         if path == STDIN:
-            found = [_from_stdin(takes_stdin=takes_stdin)]
+            path_sources = [_from_stdin(takes_stdin=takes_stdin)]
         elif may_be_none and not path.exists():
             continue
         else:
-            found = list(_below(path)) if path.is_dir() else [Source(str(path), _read(path), _defaults(path))]
-        if not found and not may_be_none:
+            path_sources = list(_below(path)) if path.is_dir() else [Source(str(path), _read(path), _defaults(path))]
+        if not path_sources and not may_be_none:
             raise no_job_below([path])
-        sources |= {source.file: source for source in found}
+        sources |= {source.file: source for source in path_sources}
     return list(sources.values())
 
 
@@ -139,10 +139,10 @@ def _defaults(job: Path) -> Source | None:
 
 def defaults_path(job: Path) -> Path | None:
     """Where the defaults of a job's file are, named as the job is: by an absolute path or one from here."""
-    found = _nearest(real_path(job).parent)
-    if found is None or job.is_absolute():
-        return found
-    return Path(os.path.relpath(found))
+    nearest = _nearest(real_path(job).parent)
+    if nearest is None or job.is_absolute():
+        return nearest
+    return Path(os.path.relpath(nearest))
 
 
 def _nearest(folder: Path) -> Path | None:

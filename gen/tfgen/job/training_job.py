@@ -232,13 +232,13 @@ class TrainingJob(Record):
             environments=tuple(
                 Environment(
                     name=name,
-                    namespace=said.get("namespace", metadata.get("namespace")),
-                    cluster=said.get("cluster"),
-                    enabled=said.get("enabled", True),
-                    overrides=tunables.overrides(said),
+                    namespace=environment.get("namespace", metadata.get("namespace")),
+                    cluster=environment.get("cluster"),
+                    enabled=environment.get("enabled", True),
+                    overrides=tunables.overrides(environment),
                     values=by_environment[name],
                 )
-                for name, said in environments.items()
+                for name, environment in environments.items()
             ),
             gitops=_gitops(spec["gitops"]) if "gitops" in spec else None,
         )
@@ -268,13 +268,13 @@ def _structure(name: str, spec: Mapping[str, Any]) -> Structure:
         releases=completion.get("release", "ScaleToZero") == "ScaleToZero",
         kind=kinds.of_spec(spec),
         tf_job=TFJobShape(
-            api_version=kinds.said(spec, "workload.tfJob.apiVersion"),
-            leader=kinds.said(spec, "workload.tfJob.leader"),
-            operator_gangs=kinds.said(spec, "workload.tfJob.gang") == "Operator",
-            dynamic_workers=kinds.said(spec, "workload.tfJob.enableDynamicWorker"),
+            api_version=kinds.value_of(spec, "workload.tfJob.apiVersion"),
+            leader=kinds.value_of(spec, "workload.tfJob.leader"),
+            operator_gangs=kinds.value_of(spec, "workload.tfJob.gang") == "Operator",
+            dynamic_workers=kinds.value_of(spec, "workload.tfJob.enableDynamicWorker"),
         ),
-        volcano_plugin=kinds.said(spec, "workload.volcanoJob.tfConfig") == "Plugin",
-        ps_first=kinds.said(spec, "workload.jobSet.startOrder") == "PsFirst",
+        volcano_plugin=kinds.value_of(spec, "workload.volcanoJob.tfConfig") == "Plugin",
+        ps_first=kinds.value_of(spec, "workload.jobSet.startOrder") == "PsFirst",
         legacy_flags=spec.get("legacyFlags", False),
         gang=cast("Scheduler | None", spec["gang"]["scheduler"]) if "gang" in spec else None,
         tensorboard_port=spec["tensorboard"].get("port", 6006) if "tensorboard" in spec else None,
@@ -286,9 +286,9 @@ def _structure(name: str, spec: Mapping[str, Any]) -> Structure:
     )
 
 
-def _gitops(said: Mapping[str, Any]) -> GitOps:
+def _gitops(gitops: Mapping[str, Any]) -> GitOps:
     schema = schema_file.load()
-    complete = schema_file.complete(schema, schema["properties"]["spec"]["properties"]["gitops"], said)
+    complete = schema_file.complete(schema, schema["properties"]["spec"]["properties"]["gitops"], gitops)
     return GitOps(
         repository=complete["repository"],
         branch=complete["branch"],

@@ -24,7 +24,7 @@ def _check(view: View) -> Iterator[Finding]:
         yield from _idle(view, view.said)
     else:  # what decides the structure, no environment says
         for key in kinds.only(view.spec):
-            found = kinds.said(view.spec, key.path)
+            found = kinds.value_of(view.spec, key.path)
             if found is not None and found not in key.values:
                 allowed = either([value or '""' for value in key.values], "and")
                 message = f"the workload kind {kind} has no {key.path} {shown(found)}, only {allowed}: {key.why}"

@@ -51,56 +51,56 @@ def _load(name: str) -> Schema:
     return schema
 
 
-def resolve(schema: Schema, found: Schema) -> Schema:
+def resolve(schema: Schema, node: Schema) -> Schema:
     """`found` with its `$ref` followed; what stands beside the `$ref` wins."""
-    while "$ref" in found:
-        beside = {key: value for key, value in found.items() if key != "$ref"}
-        found = {**target(schema, found["$ref"]), **beside}
-    return found
+    while "$ref" in node:
+        beside = {key: value for key, value in node.items() if key != "$ref"}
+        node = {**target(schema, node["$ref"]), **beside}
+    return node
 
 
 def target(schema: Schema, ref: str) -> Schema:
     """What `#/definitions/NAME` points to. Only such local references are used."""
-    found: Any = schema
+    node: Any = schema
     for step in ref.removeprefix("#/").split("/"):
-        found = found[step]
-    return found  # type: ignore[no-any-return]
+        node = node[step]
+    return node  # type: ignore[no-any-return]
 
 
-def is_record(found: Schema) -> bool:
+def is_record(node: Schema) -> bool:
     """Whether a resolved node is an object with named properties, and not a map by name."""
-    return found.get("type") == "object" and "properties" in found
+    return node.get("type") == "object" and "properties" in node
 
 
-def entry(schema: Schema, found: Schema, key: str | int) -> Schema | None:
+def entry(schema: Schema, node: Schema, key: str | int) -> Schema | None:
     """The node of one key (or index) of a resolved node, resolved too; None where the schema knows no such key."""
     if isinstance(key, int):
-        inner = found.get("items")
+        inner = node.get("items")
     else:
-        inner = found.get("properties", {}).get(key) or found.get("additionalProperties")
+        inner = node.get("properties", {}).get(key) or node.get("additionalProperties")
     return resolve(schema, inner) if isinstance(inner, dict) else None
 
 
 def node(schema: Schema, path: Sequence[str | int]) -> Schema | None:
     """The resolved node at a path of the document; None where the schema knows no such path."""
-    found: Schema | None = schema
+    current: Schema | None = schema
     for key in path:
-        if found is None:
+        if current is None:
             return None
-        found = entry(schema, found, key)
-    return found
+        current = entry(schema, current, key)
+    return current
 
 
-def complete(schema: Schema, found: Schema, value: Mapping[str, Any]) -> dict[str, Any]:
+def complete(schema: Schema, node: Schema, value: Mapping[str, Any]) -> dict[str, Any]:
     """A record's value with the defaults of what it does not say. A record without a default stays absent."""
-    made: dict[str, Any] = {}
-    for key in found["properties"]:
-        inner = entry(schema, found, key) or {}
+    completed: dict[str, Any] = {}
+    for key in node["properties"]:
+        inner = entry(schema, node, key) or {}
         if key in value:
-            made[key] = complete(schema, inner, value[key]) if is_record(inner) else value[key]
+            completed[key] = complete(schema, inner, value[key]) if is_record(inner) else value[key]
         elif "default" in inner:
-            made[key] = inner["default"]
-    return made
+            completed[key] = inner["default"]
+    return completed
 
 
 def used_definitions(root: Schema, definitions: Schema) -> dict[str, Any]:
@@ -115,20 +115,20 @@ def used_definitions(root: Schema, definitions: Schema) -> dict[str, Any]:
     return dict(sorted(used.items()))
 
 
-def _references(found: Any) -> Iterator[str]:
+def _references(value: Any) -> Iterator[str]:
     """The names of the definitions that are referred to; of one within another, the outer's."""
-    if isinstance(found, Mapping):
-        if "$ref" in found:
-            yield found["$ref"].split("/")[2]
-        for value in found.values():
-            yield from _references(value)
-    elif isinstance(found, list):
-        for item in found:
+    if isinstance(value, Mapping):
+        if "$ref" in value:
+            yield value["$ref"].split("/")[2]
+        for inner in value.values():
+            yield from _references(inner)
+    elif isinstance(value, list):
+        for item in value:
             yield from _references(item)
 
 
-def first_sentence(found: Schema) -> str:
+def first_sentence(node: Schema) -> str:
     """The short text of a node: what its description begins with, up to the first full stop."""
-    description: str = found.get("description", "")
+    description: str = node.get("description", "")
     head, stop, _ = description.partition(". ")
     return head + stop.strip()

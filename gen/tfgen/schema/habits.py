@@ -66,8 +66,8 @@ def instead(path: Path, value: Any) -> str:
             around = "".join(map(str, path[-2:-1]))
             named = {"name": value} if isinstance(value, str) else value
             # What a variable's value looks like, its own name says; of the rest, no name does.
-            said = _shown(value, around if end[-1] in _WRAPPERS else "")
-            return f"; {advice.format(name=_scalar(around), value=said, named=_shown(named))}"
+            words = _shown(value, around if end[-1] in _WRAPPERS else "")
+            return f"; {advice.format(name=_scalar(around), value=words, named=_shown(named))}"
     if isinstance(value, list) and _by_name(value):
         return f"; write them by name: {_shown(value)}"
     return ""

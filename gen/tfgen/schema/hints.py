@@ -61,7 +61,7 @@ def hint_for_key(key: str, owner: Schema, schema: Schema, path: Path = ()) -> st
     """What was probably meant by a key that the mapping at a path does not have, and what is allowed if short."""
     known = owner["properties"] if "properties" in owner else owner["propertyNames"]["enum"]
     listed = f" (allowed: {', '.join(sorted(known))})" if len(known) <= _SHORT_LIST else ""
-    found = (
+    name = (
         _in_our_words(key, known)
         or nearest(key, known, NEAR)
         or _nested(key, owner, schema)
@@ -69,7 +69,7 @@ def hint_for_key(key: str, owner: Schema, schema: Schema, path: Path = ()) -> st
         or nearest(key, known)
         or _of_spec(key, schema)
     )
-    return meant(found) + listed
+    return meant(name) + listed
 
 
 # What Kubernetes, the TFJob operator or Volcano call it, by the key that it is, or is under, in a job.

@@ -116,8 +116,8 @@ def translate(view: View, findings: Iterable[Finding]) -> Iterator[Problem]:
     if other is not None:
         yield other
         return
-    said = (problem for finding in _without_echoes(findings) for problem in _SAY[finding.keyword](view, finding))
-    yield from islice(said, MOST)
+    problems = (problem for finding in _without_echoes(findings) for problem in _SAY[finding.keyword](view, finding))
+    yield from islice(problems, MOST)
 
 
 def missing_section(document: Document, environment: str, section: tuple[str, ...]) -> Problem:
@@ -138,16 +138,16 @@ def _without_echoes(findings: Iterable[Finding]) -> Iterator[Finding]:
     for finding in ordered:
         if finding.keyword == "additionalProperties" or (finding.of_key and finding.keyword == "enum"):
             unknown.setdefault(finding.path, set()).update(finding.names)
-    said: set[tuple[Path, tuple[str, ...]]] = set()
+    reported: set[tuple[Path, tuple[str, ...]]] = set()
     for finding in ordered:
         subject = (finding.path, finding.names)
-        if subject not in said and not _follows(finding, unknown, said):
-            said.add(subject)
+        if subject not in reported and not _follows(finding, unknown, reported):
+            reported.add(subject)
             yield finding
 
 
 def _follows(
-    finding: Finding, unknown: Mapping[Path, Collection[str]], said: Collection[tuple[Path, tuple[str, ...]]]
+    finding: Finding, unknown: Mapping[Path, Collection[str]], reported: Collection[tuple[Path, tuple[str, ...]]]
 ) -> bool:
     """Whether a finding follows from an unknown key, or from a choice that was not made."""
     path = finding.path
@@ -156,7 +156,7 @@ def _follows(
     misspelt = unknown.get(path, ())
     if finding.keyword == "required":
         return any(nearest(name, finding.names) for name in misspelt)
-    if finding.keyword == "dependencies" and (path, ()) in said:
+    if finding.keyword == "dependencies" and (path, ()) in reported:
         return True
     return bool(misspelt) and finding.keyword in ("not", "oneOf", "minProperties", "maxProperties", "dependencies")
 
@@ -195,8 +195,8 @@ def _is_in_spec(schema: Schema, path: Path) -> bool:
 
 def _missing_key(view: View, finding: Finding) -> Iterator[Problem]:
     (name,) = finding.names
-    found = schema_file.resolve(view.schema, finding.node["properties"][name])
-    message = f"missing key {shown(name)} in {view.name(finding.path)}: {schema_file.first_sentence(found)}"
+    node = schema_file.resolve(view.schema, finding.node["properties"][name])
+    message = f"missing key {shown(name)} in {view.name(finding.path)}: {schema_file.first_sentence(node)}"
     yield view.problem(finding.path, message.rstrip("."), "missing-key", at_key=True)
 
 
@@ -224,8 +224,8 @@ def _wrong_type(view: View, finding: Finding) -> Iterator[Problem]:
 
 
 def _wrong_constant(view: View, finding: Finding) -> Iterator[Problem]:
-    found = found_words(view.value(finding.path), view.text(finding.path) or "")
-    message = f"{view.name(finding.path)}: found {found}, expected {finding.node['const']}"
+    words = found_words(view.value(finding.path), view.text(finding.path) or "")
+    message = f"{view.name(finding.path)}: found {words}, expected {finding.node['const']}"
     yield view.problem(finding.path, message, "wrong-kind")
 
 
@@ -290,8 +290,8 @@ def _too_many(view: View, finding: Finding) -> Iterator[Problem]:
 def _not_exactly_one(view: View, finding: Finding) -> Iterator[Problem]:
     possible = choices(finding.node) if "oneOf" in finding.node else list(finding.node["properties"])
     present = [key for key in possible if key in view.value(finding.path)]
-    found = either(present, "and") if present else "none"
-    message = f"{view.name(finding.path)}: found {found}, expected exactly one of {either(possible)}"
+    words = either(present, "and") if present else "none"
+    message = f"{view.name(finding.path)}: found {words}, expected exactly one of {either(possible)}"
     if view.environment is not None and present:
         message += f"; null removes what the job has, as in {present[0]}: null"
     yield view.problem(finding.path, message, "exactly-one-of", at_key=True)
@@ -384,14 +384,14 @@ def _as_only_key(value: Any, node: Schema) -> str:
 
 def _such_as(view: View, finding: Finding) -> str:
     """The example of a key that takes nothing that can be told in a word."""
-    found = schema_file.node(view.schema, finding.path) or {}
+    node = schema_file.node(view.schema, finding.path) or {}
     if (
         view.value(finding.path) is None
-        or "examples" not in found
+        or "examples" not in node
         or not {"object", "array"}.issuperset(json_types(finding.node))
     ):
         return ""
-    example = shown(found["examples"][0])
+    example = shown(node["examples"][0])
     return "" if example.endswith("...") else f" such as {example}"
 
 

@@ -258,7 +258,7 @@ def _is_slip(name: str, field: str) -> bool:
 def _scalar(path: Path, value: Any, kind: str, text: Text) -> Iterator[Misfit]:
     node = schema_file.target(schema_file.load(), "#/definitions/quantity") if kind == _QUANTITY else _SCALARS[kind]
     types = {"boolean": bool, "integer": int, "string": str}
-    allowed = tuple(types[each] for each in ([node["type"]] if isinstance(node["type"], str) else node["type"]))
+    allowed = tuple(types[name] for name in ([node["type"]] if isinstance(node["type"], str) else node["type"]))
     if isinstance(value, allowed) and (bool in allowed or not isinstance(value, bool)):
         if kind == _QUANTITY and isinstance(value, str) and not re.fullmatch(node["pattern"], value):
             message = f"{path_name(path)}: found {shown(value)}, expected {expected(node)}"

@@ -176,16 +176,16 @@ def _take_out(schema: dict[str, Any], path: Sequence[str]) -> bool:
     return True
 
 
-def in_order(value: Any, found: Schema) -> Any:
+def in_order(value: Any, node: Schema) -> Any:
     """A copy with the keys of its mappings in the order of the schema node, and sorted where that has none."""
     if not isinstance(value, dict | list):
         return value
     schema = schema_file.load()
     if isinstance(value, dict):
-        known = [key for key in found.get("properties", ()) if key in value]
+        known = [key for key in node.get("properties", ()) if key in value]
         keys = known + sorted(key for key in value if key not in known)
-        return {key: in_order(value[key], schema_file.entry(schema, found, key) or {}) for key in keys}
-    items = schema_file.entry(schema, found, 0) or {}
+        return {key: in_order(value[key], schema_file.entry(schema, node, key) or {}) for key in keys}
+    items = schema_file.entry(schema, node, 0) or {}
     return [in_order(item, items) for item in value]
 
 
@@ -193,11 +193,11 @@ def _of_environment(spec: Mapping[str, Any], own: Mapping[str, Any], name: str, 
     return _complete(spec, merge(own, overrides(spec["environments"][name])), of_any_kind=of_any_kind)
 
 
-def _complete(spec: Mapping[str, Any], said: Mapping[str, Any], *, of_any_kind: bool) -> dict[str, Any]:
+def _complete(spec: Mapping[str, Any], given: Mapping[str, Any], *, of_any_kind: bool) -> dict[str, Any]:
     complete: dict[str, Any] = {}
     for tunable in tunables(spec, of_any_kind=of_any_kind):
         *records, name = tunable.path
-        place, source = complete, said
+        place, source = complete, given
         for record in records:
             place = place.setdefault(record, {})
             source = source.get(record, {})
@@ -207,7 +207,7 @@ def _complete(spec: Mapping[str, Any], said: Mapping[str, Any], *, of_any_kind: 
 
 def _present(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> tuple[Leaf, ...]:
     has = frozenset(section for section in _sections() if data_path.has(spec, section))
-    return _with(has, () if of_any_kind else tuple(each.path for each in kinds.without(spec)))
+    return _with(has, () if of_any_kind else tuple(lack.path for lack in kinds.without(spec)))
 
 
 @functools.cache
@@ -242,23 +242,23 @@ def _walk(
     schema: Schema, record: Schema, path: ValuesPath, sections: tuple[ValuesPath, ...], *, inherited: bool
 ) -> Iterator[Leaf]:
     for key, written in record["properties"].items():
-        found, here = resolve(schema, written), (*path, key)
-        tunable = found.get("x-tunable", inherited)
-        if is_record(found):
-            inside = sections if "default" in found else (*sections, here)
-            yield from _walk(schema, found, here, inside, inherited=tunable)
+        node, here = resolve(schema, written), (*path, key)
+        tunable = node.get("x-tunable", inherited)
+        if is_record(node):
+            inside = sections if "default" in node else (*sections, here)
+            yield from _walk(schema, node, here, inside, inherited=tunable)
         elif tunable:
-            yield Leaf(Tunable(here, kind_of(found), found["default"], found["description"], found), written, sections)
+            yield Leaf(Tunable(here, kind_of(node), node["default"], node["description"], node), written, sections)
 
 
-def kind_of(found: Schema) -> Kind:
+def kind_of(node: Schema) -> Kind:
     """The kind of a resolved leaf."""
-    return "quantity" if found.get("x-kind") == "quantity" else _KINDS[found["type"]]
+    return "quantity" if node.get("x-kind") == "quantity" else _KINDS[node["type"]]
 
 
 def _described(path: ValuesPath) -> str:
-    found = schema_file.node(schema_file.load(), ("spec", *path))
-    return found["description"] if found else ""
+    node = schema_file.node(schema_file.load(), ("spec", *path))
+    return node["description"] if node else ""
 
 
 def _closed(description: str) -> dict[str, Any]:
@@ -271,8 +271,8 @@ def _closed(description: str) -> dict[str, Any]:
     }
 
 
-def _public(found: Any) -> Any:
+def _public(value: Any) -> Any:
     """A copy without our own `x-` keywords, which are nobody else's business."""
-    if isinstance(found, dict):
-        return {key: _public(value) for key, value in found.items() if not key.startswith("x-")}
-    return [_public(item) for item in found] if isinstance(found, list) else found
+    if isinstance(value, dict):
+        return {key: _public(inner) for key, inner in value.items() if not key.startswith("x-")}
+    return [_public(item) for item in value] if isinstance(value, list) else value

@@ -54,8 +54,8 @@ def check(document: Document) -> tuple[Problem, ...]:
 def check_alone(document: Document) -> tuple[Problem, ...]:
     """What is wrong with a job whatever the defaults under it say: what no default could add, remove or choose."""
     data = _without_nulls(document.data)
-    found = schema_messages.translate(View(document, data, load()), findings(data))
-    return in_order(problem for problem in found if problem.rule in _OF_THE_VALUE)
+    problems = schema_messages.translate(View(document, data, load()), findings(data))
+    return in_order(problem for problem in problems if problem.rule in _OF_THE_VALUE)
 
 
 def check_defaults(document: Document) -> tuple[Problem, ...]:
@@ -129,12 +129,12 @@ def _paths(data: Any, pointer: Sequence[str | int], instance: Any) -> Iterator[P
     if not pointer and data == instance:
         yield ()
         return
-    found = False
+    leads = False
     for step in _steps(data, pointer[0]) if pointer else ():
         for path in _paths(data[step], pointer[1:], instance):
-            found = True
+            leads = True
             yield (step, *path)
-    if not found and isinstance(data, dict) and "" in data:
+    if not leads and isinstance(data, dict) and "" in data:
         for path in _paths(data[""], pointer, instance):
             yield ("", *path)
 

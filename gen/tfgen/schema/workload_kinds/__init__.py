@@ -39,11 +39,11 @@ RESOURCES: Final[Mapping[tuple[str, str], CustomResource]] = {
 
 def of_spec(spec: Mapping[str, Any]) -> WorkloadKind:
     """The kind that a spec asks for."""
-    kind: WorkloadKind = said(spec, "workload.kind")
+    kind: WorkloadKind = value_of(spec, "workload.kind")
     return kind
 
 
-def said(spec: Mapping[str, Any], path: str) -> Any:
+def value_of(spec: Mapping[str, Any], path: str) -> Any:
     """What a spec has at a path: by itself, else by default, else nothing."""
     value = data_path.at(spec, path.split("."))
     if value is not None:
@@ -75,7 +75,7 @@ def _holds(spec: Mapping[str, Any], when: Condition) -> bool:
     if when is None:
         return True
     path, wanted = when
-    value = said(spec, path)
+    value = value_of(spec, path)
     return value is not None if wanted == "*" else value == wanted
 
 
