@@ -97,7 +97,7 @@ def _edited(job: JobPlan) -> Iterator[Change]:
     for change in job.changes:
         match change.action:
             case Action.CHANGE | Action.REMOVE:
-                is_edited = change.found is None or not job.before.wrote(change.path, change.found)
+                is_edited = change.digest is None or not job.before.wrote(change.path, change.digest)
             case Action.CREATE:
                 is_edited = change.path in job.before.files and job.before.unfinished is None
             case _:
@@ -109,14 +109,14 @@ def _edited(job: JobPlan) -> Iterator[Change]:
 def _hand_edited(folder: OutputFolder, document: Document, plan: Plan, change: Change) -> Problem:
     file = _shown(plan.out, change.path)
     way_out = f"change {document.file} instead, or take the edit back: tfgen render --force {document.file}"
-    if change.found is None:
+    if change.digest is None:
         message = f"the file is gone; to have it again: tfgen render {document.file}"
         return Problem(file, Position(1, 1), message, HAND_EDITED)
     if change.action is Action.REMOVE:
         message = f"the file was edited since tfgen wrote it, and is rendered no longer; {way_out}"
         return Problem(file, Position(1, 1), message, HAND_EDITED)
-    line, found, wanted = _first_difference(folder.read_text(change.path, _READ), change.text or "")
-    message = f"{_line(found)} where tfgen renders {_line(wanted)}; {way_out}"
+    line, on_disk, rendered = _first_difference(folder.read_text(change.path, _READ), change.text or "")
+    message = f"{_line(on_disk)} where tfgen renders {_line(rendered)}; {way_out}"
     return Problem(file, Position(line, 1), message, HAND_EDITED)
 
 
@@ -141,16 +141,16 @@ def _note(folder: OutputFolder, plan: Plan, job: JobPlan, pending: Sequence[Chan
 
 
 def _first_place(folder: OutputFolder, plan: Plan, changes: Sequence[Change]) -> str:
-    change = min(changes, key=lambda each: each.path)
+    change = min(changes, key=lambda item: item.path)
     line = 1
     if change.action is Action.CHANGE:
         line, _, _ = _first_difference(folder.read_text(change.path, _READ), change.text or "")
     return f"{_shown(plan.out, change.path)}:{line}"
 
 
-def _first_difference(found: str, wanted: str) -> tuple[int, str | None, str | None]:
+def _first_difference(on_disk: str, rendered: str) -> tuple[int, str | None, str | None]:
     """The first line that differs, from 1, as it is and as it is wanted; None past the end of a text."""
-    pairs = zip_longest(found.split("\n"), wanted.split("\n"))
+    pairs = zip_longest(on_disk.split("\n"), rendered.split("\n"))
     return next((n, here, there) for n, (here, there) in enumerate(pairs, start=1) if here != there)
 
 

@@ -79,13 +79,13 @@ def open_repository(folder: Path) -> Repository:
     if not command.is_installed():
         raise UsageError("there is no git on the PATH, so nothing can be committed")
     whole = real_path(folder)
-    folder = next(each for each in (whole, *whole.parents) if each.is_dir())
-    found = Git(folder, ("rev-parse", "--show-toplevel")).done()
-    if found.code:
-        if "not a git repository" in found.stderr:
+    folder = next(candidate for candidate in (whole, *whole.parents) if candidate.is_dir())
+    answer = Git(folder, ("rev-parse", "--show-toplevel")).done()
+    if answer.code:
+        if "not a git repository" in answer.stderr:
             raise UsageError(f"{folder}: no git repository is around it; git init makes one")
-        raise Git(folder, ("rev-parse", "--show-toplevel")).failure(found)
-    root = Path(os.fsdecode(found.stdout.rstrip(b"\n")))
+        raise Git(folder, ("rev-parse", "--show-toplevel")).failure(answer)
+    root = Path(os.fsdecode(answer.stdout.rstrip(b"\n")))
     state = Path(os.fsdecode(Git(root, ("rev-parse", "--absolute-git-dir")).output().rstrip(b"\n")))
     for name, what in _UNDER_WAY.items():
         if (state / name).exists():
@@ -163,8 +163,8 @@ def commit(repository: Repository, paths: Sequence[str], message: str) -> str:
             repository.git("update-index", "--force-remove", "-z", "--stdin", stdin=unknown).done()
         raise
     # A hook may have changed a file and added it: git commits that, and leaves what was there before in the index.
-    made = repository.git("diff-tree", "--root", "--no-commit-id", "-r", "-z", "--name-only", "HEAD").output()
-    names = [os.fsdecode(name) for name in made.split(b"\0") if name]
+    listed = repository.git("diff-tree", "--root", "--no-commit-id", "-r", "-z", "--name-only", "HEAD").output()
+    names = [os.fsdecode(name) for name in listed.split(b"\0") if name]
     if stale := _listed(repository, ("diff-index", "--cached", "-z", "--name-only", "HEAD", "--"), names):
         _patiently(repository.git("reset", "--quiet", *from_stdin, stdin=_literal(sorted(stale)), runs_hooks=True))
     return _text(repository.git("rev-parse", "HEAD").output())
@@ -200,16 +200,16 @@ def start_branch(repository: Repository, name: str) -> Repository:
     return repository.replaced(branch=name)
 
 
-def drop_branch(before: Repository, made: Repository) -> None:
+def drop_branch(before: Repository, after: Repository) -> None:
     """Undo `start_branch`: the branch has no commit of its own."""
-    if made.branch == before.branch:
+    if after.branch == before.branch:
         return
     if before.branch:
         before.git("symbolic-ref", "HEAD", f"refs/heads/{before.branch}").done()
     else:
         before.git("update-ref", "--no-deref", "HEAD", before.head).done()
     if before.head:
-        before.git("update-ref", "-d", f"refs/heads/{made.branch}", before.head).done()
+        before.git("update-ref", "-d", f"refs/heads/{after.branch}", before.head).done()
 
 
 def wait(attempt: int, took_s: float = 0.05) -> None:
@@ -231,8 +231,10 @@ def _patiently(command: Git) -> None:
         if "index.lock" not in done.stderr and "cannot lock ref" not in done.stderr:
             break
         wait(attempt)
-    said = "\n".join(part for part in (done.stderr.strip(), os.fsdecode(done.stdout).strip()) if part)
-    raise RefusedError(f"git {command.arguments[0]} refused, and nothing is committed:\n{said or f'code {done.code}'}")
+    printed = "\n".join(part for part in (done.stderr.strip(), os.fsdecode(done.stdout).strip()) if part)
+    raise RefusedError(
+        f"git {command.arguments[0]} refused, and nothing is committed:\n{printed or f'code {done.code}'}"
+    )
 
 
 def _submodules(repository: Repository, paths: Sequence[str]) -> Iterator[str]:

@@ -98,8 +98,8 @@ def push(repository: Repository, to: Target) -> int:
             return attempt
         printed = os.fsdecode(done.stdout)
         if not _BEHIND.search(printed) and not _BUSY.search(printed):
-            said = "\n".join(part for part in (done.stderr.strip(), printed.strip()) if part)
-            raise RefusedError(f"{to.remote} was not pushed to, and the commit stays in {repository.branch}:\n{said}")
+            reason = "\n".join(part for part in (done.stderr.strip(), printed.strip()) if part)
+            raise RefusedError(f"{to.remote} was not pushed to, and the commit stays in {repository.branch}:\n{reason}")
         took_s = max(took_s, time.monotonic() - began)
         wait(attempt, took_s)
     raise RefusedError(

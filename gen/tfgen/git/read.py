@@ -35,12 +35,12 @@ def committed(path: Path, revision: str = HEAD) -> bytes | None:
 
 def committed_files(paths: Iterable[Path], revision: str = HEAD) -> dict[Path, bytes]:
     """What `committed` says of each file, without those of which it says nothing. Raises as it does."""
-    found: dict[Path, bytes] = {}
+    by_path: dict[Path, bytes] = {}
     for root, names in _by_repository(paths).items():
         commit = _commit_or_none(root, revision, next(iter(names)))
         contents = _files(root, commit, [*dict.fromkeys(names.values())]) if commit else {}
-        found |= {path: contents[name] for path, name in names.items() if name in contents}
-    return found
+        by_path |= {path: contents[name] for path, name in names.items() if name in contents}
+    return by_path
 
 
 def committed_below(folder: Path, revision: str = HEAD) -> dict[str, bytes]:
@@ -84,16 +84,16 @@ def resolved(folder: Path, revision: str = HEAD) -> str:
 
 def _by_repository(paths: Iterable[Path]) -> dict[Path, dict[Path, str]]:
     """By the folder to ask git in: each path, and its name from there. It need not be there any more."""
-    found: dict[Path, dict[Path, str]] = {}
+    names: dict[Path, dict[Path, str]] = {}
     roots: dict[Path, Path] = {}
     for path in paths:
         whole = real_path(path)
         parent = whole.parent
         if parent not in roots:
-            around = next((each for each in (parent, *parent.parents) if (each / ".git").exists()), None)
-            roots[parent] = around or next(each for each in (parent, *parent.parents) if each.is_dir())
-        found.setdefault(roots[parent], {})[path] = str(whole.relative_to(roots[parent]))
-    return found
+            around = next((candidate for candidate in (parent, *parent.parents) if (candidate / ".git").exists()), None)
+            roots[parent] = around or next(candidate for candidate in (parent, *parent.parents) if candidate.is_dir())
+        names.setdefault(roots[parent], {})[path] = str(whole.relative_to(roots[parent]))
+    return names
 
 
 def _commit_or_none(folder: Path, revision: str, path: Path) -> str | None:
@@ -113,21 +113,21 @@ def _files(root: Path, commit: str, names: Sequence[str], *options: str) -> dict
         if head.startswith(b"100"):
             ids[os.fsdecode(name)] = head.split()[2]
     contents = _blobs(root, dict.fromkeys(ids.values())) if ids else {}
-    return {name: contents[each] for name, each in ids.items()}
+    return {name: contents[blob_id] for name, blob_id in ids.items()}
 
 
 def _blobs(root: Path, ids: Iterable[bytes]) -> dict[bytes, bytes]:
-    printed = Git(root, ("cat-file", "--batch"), b"".join(each + b"\n" for each in ids)).output()
-    found: dict[bytes, bytes] = {}
+    printed = Git(root, ("cat-file", "--batch"), b"".join(blob_id + b"\n" for blob_id in ids)).output()
+    contents: dict[bytes, bytes] = {}
     at = 0
     while at < len(printed):  # "ID blob SIZE", a newline, the content, a newline
         end = printed.index(b"\n", at)
-        each, kind, *size = printed[at:end].split()
+        blob_id, kind, *size = printed[at:end].split()
         if kind != b"blob":
-            raise TfgenError(f"{root}: git has no content of {each.decode()}: {kind.decode()}")
+            raise TfgenError(f"{root}: git has no content of {blob_id.decode()}: {kind.decode()}")
         at = end + 2 + int(size[0])
-        found[each] = printed[end + 1 : at - 1]
-    return found
+        contents[blob_id] = printed[end + 1 : at - 1]
+    return contents
 
 
 def _commit(folder: Path, revision: str) -> str | None:
@@ -135,10 +135,10 @@ def _commit(folder: Path, revision: str) -> str | None:
     if revision.startswith(("-", "^")):
         return None  # an option or an exclusion, and never a name
     repository = Git(folder, ("rev-parse", "--git-dir"))
-    found = repository.done()
-    if found.code:
-        if "not a git repository" in found.stderr:
+    answer = repository.done()
+    if answer.code:
+        if "not a git repository" in answer.stderr:
             return None
-        raise repository.failure(found)
+        raise repository.failure(answer)
     verified = Git(folder, ("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")).done()
     return None if verified.code else verified.stdout.decode().strip()

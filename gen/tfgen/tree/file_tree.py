@@ -37,12 +37,12 @@ class FileTree(Record):
     def __init__(self, files: Mapping[str, str] = MappingProxyType({})) -> None:
         in_order = dict(sorted(files.items()))
         super().__init__(MappingProxyType(in_order))
-        faults = [
+        candidates = [
             *(fault for path, text in in_order.items() for fault in (path_fault(path), _text_fault(path, text))),
             *_clashes(in_order),
         ]
-        if found := [fault for fault in faults if fault]:
-            raise FileTreeError("\n".join(found))
+        if faults := [fault for fault in candidates if fault]:
+            raise FileTreeError("\n".join(faults))
 
     def __reduce__(self) -> tuple[type[FileTree], tuple[dict[str, str]]]:
         """A worker process hands its tree over; a read-only mapping cannot be pickled."""

@@ -50,7 +50,7 @@ not pay for what other programs have still to write, so it syncs its own files a
 """
 
 
-class Found(Record):
+class DiskEntry(Record):
     """What is on disk at a path: a file's SHA-256, or why no file can be there, or (both None) nothing."""
 
     digest: str | None = None
@@ -90,19 +90,19 @@ class OutputFolder:
 
     # Reading.
 
-    def survey(self, paths: Iterable[str]) -> dict[str, Found]:
+    def survey(self, paths: Iterable[str]) -> dict[str, DiskEntry]:
         """What is on disk at each path."""
-        found: dict[str, Found] = {}
+        on_disk: dict[str, DiskEntry] = {}
         for parent, entries in _by_folder(paths):
             try:
                 with self._folder(parent) as folder:
                     for name, path in entries:
-                        found[path] = _found(folder, name, path)
+                        on_disk[path] = _entry(folder, name, path)
             except FileNotFoundError:
-                found.update({path: Found() for _, path in entries})
+                on_disk.update({path: DiskEntry() for _, path in entries})
             except BlockedPathError as error:
-                found.update({path: Found(obstacle=str(error)) for _, path in entries})
-        return found
+                on_disk.update({path: DiskEntry(obstacle=str(error)) for _, path in entries})
+        return on_disk
 
     def names(self, folder: str) -> list[str]:
         """The names in a folder, sorted; none where there is no such folder."""
@@ -319,12 +319,12 @@ def _by_folder(paths: Iterable[str]) -> Iterator[tuple[str, list[tuple[str, str]
         yield parent, [(name, path) for _, name, path in group]
 
 
-def _found(folder: int, name: str, path: str) -> Found:
+def _entry(folder: int, name: str, path: str) -> DiskEntry:
     with errors_at(path):
         try:
-            return Found(digest=digest_on_disk(folder, name, path))
+            return DiskEntry(digest=digest_on_disk(folder, name, path))
         except BlockedPathError as error:
-            return Found(obstacle=str(error))
+            return DiskEntry(obstacle=str(error))
 
 
 def _fsync(descriptor: int, path: Path | str) -> None:

@@ -18,7 +18,7 @@ from tfgen.errors import TfgenError
 from tfgen.record import Record
 from tfgen.tree.file_tree import digest_of
 from tfgen.tree.ledger import Ledger, ledger_path
-from tfgen.tree.output_folder import Found
+from tfgen.tree.output_folder import DiskEntry
 from tfgen.tree.rendering import Rendering
 
 
@@ -34,11 +34,11 @@ class Action(StrEnum):
 
 
 class Change(Record):
-    """One path's fate. `found` is the digest on disk that the decision rests on, None for no file."""
+    """One path's fate. `digest` is that of the file on disk that the decision rests on, None for no file."""
 
     path: str
     action: Action
-    found: str | None = None
+    digest: str | None = None
     text: str | None = None
 
 
@@ -96,8 +96,8 @@ class JobPlan(Record):
         for change in self.changes:
             if self.before is None or change.action in (Action.KEEP, Action.CREATE):
                 continue
-            if change.found is not None and self.before.wrote(change.path, change.found):
-                replaced[change.path] = change.found
+            if change.digest is not None and self.before.wrote(change.path, change.digest):
+                replaced[change.path] = change.digest
             elif (last := self.before.last_finished(change.path)) is not None:
                 replaced[change.path] = last
         return Ledger(self.target.tool_version, "", self.target.files, replaced, source=self.target.source)
@@ -157,13 +157,13 @@ class Surroundings(Record):
 
     Attributes:
         ledgers: job -> ledger, of all jobs.
-        found: what is on disk, for each path of the jobs' trees and ledgers.
+        on_disk: what is on disk, for each path of the jobs' trees and ledgers.
         final: how many jobs have each path, case folded, in the end.
         read: the text on disk at a path; asked for only where a conflict has to say what is lost.
     """
 
     ledgers: Mapping[str, Ledger]
-    found: Mapping[str, Found]
+    on_disk: Mapping[str, DiskEntry]
     final: Mapping[str, int]
     read: Callable[[str], str]
 
@@ -186,7 +186,7 @@ class Surroundings(Record):
 
     def wrote(self, path: str, job: str) -> bool:
         """Whether the file on disk is as the job's ledger has it."""
-        ledger, digest = self.ledgers.get(job), self.found[path].digest
+        ledger, digest = self.ledgers.get(job), self.on_disk[path].digest
         return ledger is not None and digest is not None and ledger.wrote(path, digest)
 
     def any_wrote(self, path: str) -> bool:
@@ -219,7 +219,7 @@ _Decision: TypeAlias = tuple[Change | None, Conflict | None]
 
 def _wanted(path: str, rendering: Rendering, around: Surroundings) -> _Decision:
     """A path of the tree."""
-    here, text, is_shared = around.found[path], rendering.tree.files[path], path in rendering.shared
+    here, text, is_shared = around.on_disk[path], rendering.tree.files[path], path in rendering.shared
     if not is_shared and (other := around.owner(path, rendering.job)):
         return None, Conflict(path, f"belongs to job {other} ({ledger_path(other)})", can_force=False)
     if here.obstacle:
@@ -239,7 +239,7 @@ def _wanted(path: str, rendering: Rendering, around: Surroundings) -> _Decision:
 
 def _stale(path: str, rendering: Rendering, around: Surroundings) -> _Decision:
     """A path of the ledger that the tree no longer has."""
-    here = around.found[path]
+    here = around.on_disk[path]
     if here.digest is None or around.is_kept(path, rendering):
         return Change(path, Action.FORGET), None
     change = Change(path, Action.REMOVE, here.digest)

@@ -120,12 +120,12 @@ def _plan(folder: OutputFolder, renderings: tuple[Rendering, ...], *, force: boo
     kept = () if upgrade else tuple(r for r in renderings if _stays(r, ledgers.get(r.job)))
     renderings = tuple(r for r in renderings if r not in kept)
     wanted = _combined(renderings).files
-    found = folder.survey(wanted.keys() | _recorded(renderings, ledgers))
+    on_disk = folder.survey(wanted.keys() | _recorded(renderings, ledgers))
 
     def read(path: str) -> str:
         return folder.read_text(path, _LOSS_READ)
 
-    around = Surroundings(ledgers, found, _final(renderings, ledgers), read)
+    around = Surroundings(ledgers, on_disk, _final(renderings, ledgers), read)
     planned = [plan_job(rendering, around, __version__) for rendering in renderings]
     jobs = tuple(job for job, _ in planned)
     for job in jobs:
@@ -165,7 +165,7 @@ def _leftovers(folder: OutputFolder, jobs: Iterable[JobPlan]) -> tuple[str, ...]
 def _write(folder: OutputFolder, plan: Plan) -> None:
     touched = [job for job in plan.jobs if job.touches_files()]
     writes = {c.path: c for c in plan.changes() if c.action in (Action.CREATE, Action.CHANGE)}
-    removals = {c.path: c.found for c in plan.changes() if c.action is Action.REMOVE}
+    removals = {c.path: c.digest for c in plan.changes() if c.action is Action.REMOVE}
     stale = {c.path for c in plan.changes() if c.action in (Action.REMOVE, Action.FORGET)}
 
     folder.discard(plan.leftovers)
@@ -177,7 +177,7 @@ def _write(folder: OutputFolder, plan: Plan) -> None:
         with suppress(TfgenError):
             _write_ledgers(folder, {job.rendering.job: job.before for job in touched})
         raise
-    folder.replace({path: change.found for path, change in writes.items()})
+    folder.replace({path: change.digest for path, change in writes.items()})
     folder.remove(removals)
     folder.prune(stale)
     folder.sync_folders(writes.keys() | stale)
