@@ -77,10 +77,10 @@ def compare(checked: Checked, revision: str) -> Comparison:
         UsageError: there is no such revision.
         TfgenError: git fails.
     """
-    found = pairs(checked, revision)
-    both = tuple(pair for pair in found.pairs if pair.before and pair.after)
+    matched = pairs(checked, revision)
+    both = tuple(pair for pair in matched.pairs if pair.before and pair.after)
     problems = in_order(problem for pair in both for problem in pair.new_runs)
-    return Comparison(problems, both, found.notes)
+    return Comparison(problems, both, matched.notes)
 
 
 def pairs(checked: Checked, revision: str, gone: Sequence[str] = ()) -> Pairs:
@@ -110,16 +110,16 @@ def pairs(checked: Checked, revision: str, gone: Sequence[str] = ()) -> Pairs:
                 notes.append(f"{earlier.file} has errors in {revision}, so it is not compared with that")
                 continue
         before |= {(earlier.file, name_of(document)): document for document in documents}
-    found = []
+    matched = []
     taken = {(document.file, name_of(document)) for document in after} & before.keys()
     for document in after:
         key = (document.file, name_of(document))
         if key not in before:
             key = next((other for other in before if other[1] == key[1] and other not in taken), key)
         taken.add(key)
-        found.append(Pair(before.get(key), document))
-    found += [Pair(document, None) for key, document in before.items() if key not in taken]
-    return Pairs(tuple(found), tuple(notes))
+        matched.append(Pair(before.get(key), document))
+    matched += [Pair(document, None) for key, document in before.items() if key not in taken]
+    return Pairs(tuple(matched), tuple(notes))
 
 
 def _committed(
@@ -129,9 +129,9 @@ def _committed(
     now = {source.file: source for source in sources}
     under = {}
     for file in files:
-        said = now[file].defaults if file in now else None
+        team_source = now[file].defaults if file in now else None
         # Where it has none, those that it had may be gone.
-        under[file] = said.file if said else str(output_root(Path(file).parent) / defaults.FILE)
+        under[file] = team_source.file if team_source else str(output_root(Path(file).parent) / defaults.FILE)
     contents = git.committed_files([*map(Path, under), *map(Path, dict.fromkeys(under.values()))], revision)
     for file, team in under.items():
         content, of_team = contents.get(Path(file)), contents.get(Path(team))

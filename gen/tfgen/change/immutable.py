@@ -66,14 +66,14 @@ _RULE: Final = {"PersistentVolumeClaim": CLAIM_CHANGE, "PriorityClass": PRIORITY
 
 
 def _by_name(objects: Iterable[Object]) -> dict[tuple[str, str, str], Object]:
-    return {identity(each): each for each in objects}
+    return {identity(item): item for item in objects}
 
 
-def _is_task(found: Object) -> bool:
+def _is_task(item: Object) -> bool:
     """Whether an object makes the tasks of a role. The finisher does not, and may come and go."""
-    if (group(found), found["kind"]) in RESOURCES:
+    if (group(item), item["kind"]) in RESOURCES:
         return True
-    template = found if found["kind"] == "Pod" else found.get("spec", {}).get("template", {})
+    template = item if item["kind"] == "Pod" else item.get("spec", {}).get("template", {})
     return template.get("metadata", {}).get("labels", {}).get(keys.ROLE) in get_args(RoleName)
 
 

@@ -91,9 +91,9 @@ def job_diff(pair: Pair) -> JobDiff:
 
 def _environments(pair: Pair) -> Sequence[str | None]:
     """Those of both, in the order of the job as it is; the job itself where one of the two has none."""
-    each = [tuple(environments_of(d)) for d in (pair.after, pair.before) if d is not None]
-    itself = [None] if not all(each) else []
-    return [*itself, *dict.fromkeys(name for names in each for name in names)]
+    of_both = [tuple(environments_of(d)) for d in (pair.after, pair.before) if d is not None]
+    itself = [None] if not all(of_both) else []
+    return [*itself, *dict.fromkeys(name for names in of_both for name in names)]
 
 
 def _environment_diff(pair: Pair, environment: str | None) -> EnvironmentDiff:
@@ -106,17 +106,17 @@ def _environment_diff(pair: Pair, environment: str | None) -> EnvironmentDiff:
     before = plain_objects(was_data, environment) if is_before else ()
     after = plain_objects(data, environment) if is_after else ()
     was, now = ({identity(item): item for item in items} for items in (before, after))
-    found = []
+    objects = []
     for key in [*now, *(key for key in was if key not in now)]:
         if key not in was:
-            found.append(ObjectDiff("added", now[key]))
+            objects.append(ObjectDiff("added", now[key]))
         elif key not in now:
-            found.append(ObjectDiff("removed", was[key]))
+            objects.append(ObjectDiff("removed", was[key]))
         elif fields := _said_fields(was[key], now[key]):
-            found.append(ObjectDiff("changed", now[key], fields))
+            objects.append(ObjectDiff("changed", now[key], fields))
     return EnvironmentDiff(
         environment,
-        tuple(found),
+        tuple(objects),
         totals(before) if is_before else None,
         totals(after) if is_after else None,
         runs,

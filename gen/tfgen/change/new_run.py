@@ -51,7 +51,7 @@ def new_runs(before: Document, after: Document) -> Iterator[Problem]:
     """
     known: dict[Path, set[str]] = {}
     environments = tuple(environments_at_work(before, after))
-    following = [name for name in environments if "run" not in _said(after.data, name)]
+    following = [name for name in environments if "run" not in _spec_of(after.data, name)]
     runs_itself = not environments_of(before)
     for environment in (None, *environments):
         says_run = environment is not None and environment not in following
@@ -80,7 +80,7 @@ def _is_enabled(environment: Mapping[str, Any]) -> bool:
     return enabled
 
 
-def _said(data: Any, environment: str | None) -> Mapping[str, Any]:
+def _spec_of(data: Any, environment: str | None) -> Mapping[str, Any]:
     """What the job, or an environment itself, says."""
     spec: Mapping[str, Any] = data["spec"]
     return spec if environment is None else spec["environments"][environment]
@@ -90,7 +90,7 @@ def _form(document: Document, environment: str | None) -> dict[str, Any]:
     """The document's data with that environment alone, or with none."""
     spec = {key: value for key, value in document.data["spec"].items() if key != "environments"}
     if environment is not None:
-        spec["environments"] = {environment: _said(document.data, environment)}
+        spec["environments"] = {environment: _spec_of(document.data, environment)}
     return {**document.data, "spec": spec}
 
 
@@ -116,10 +116,10 @@ def _blames(
         tried = _with(was, now, path)
         if schema.check(before.replaced(data=tried)):
             continue  # half of a change, such as one of two sources without the other
-        found = lost(committed, plain_objects(tried, environment))
-        for rule in found.keys() & losses.keys():
+        own_losses = lost(committed, plain_objects(tried, environment))
+        for rule in own_losses.keys() & losses.keys():
             unexplained.pop(rule, None)
-            yield _Blame(path, rule, found[rule].why, is_alone=True)
+            yield _Blame(path, rule, own_losses[rule].why, is_alone=True)
     together = data_path.shared(changed)
     for rule in unexplained.keys() - known.get(together, set()):
         yield _Blame(together, rule, unexplained[rule].why, is_alone=False)
@@ -199,6 +199,6 @@ def way_out(document: Document, environment: str | None, rule: str) -> str:
 def _value(data: Any, environment: str | None, path: Path) -> Any:
     """The value at a values path: with its default, as the environment has it; None where there is none."""
     spec = data["spec"]
-    found: Any = tunables.values(spec) if environment is None else tunables.environment_values(spec, environment)
-    inside = data_path.at(found, path)
+    values: Any = tunables.values(spec) if environment is None else tunables.environment_values(spec, environment)
+    inside = data_path.at(values, path)
     return data_path.at(spec, path) if inside is None else inside

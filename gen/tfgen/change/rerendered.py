@@ -123,8 +123,8 @@ def _on_disk(out: Path, name: str, ledger: Ledger) -> _Files | None:
     """The overlays; None where one was edited by hand, which is a problem of its own."""
     paths = [path for path in ledger.files if path.startswith(f"{OVERLAYS}/{name}/")]
     with OutputFolder(out) as folder:
-        found = folder.survey(paths)
-        if any(found[path].digest != ledger.files[path] for path in paths):
+        on_disk = folder.survey(paths)
+        if any(on_disk[path].digest != ledger.files[path] for path in paths):
             return None
         return _below({path: folder.read_text(path) for path in paths}, name)
 
@@ -135,13 +135,13 @@ def _on_disk(out: Path, name: str, ledger: Ledger) -> _Files | None:
 def _problems(before: Document, after: Document, versions: _Versions) -> Iterator[Problem]:
     """A problem for the job, and one for each environment that names its run itself, for each rule."""
     runs_itself = not environments_of(before)
-    said: set[tuple[str | None, str]] = set()
+    reported: set[tuple[str | None, str]] = set()
     for environment in (*((None,) if runs_itself else ()), *environments_at_work(before, after)):
         own = environment and "run" in after.data["spec"]["environments"][environment]
         for rule, loss in _losses(before, after, environment, versions).items():
             of = environment if own and rule == NEW_RUN else None
-            if (of, rule) not in said:
-                said.add((of, rule))
+            if (of, rule) not in reported:
+                reported.add((of, rule))
                 message = f"{_field(loss)}, since {_cause(before, versions)}: {loss.why}; {way_out(after, of, rule)}"
                 yield Problem(after.file, _position(after, of), message, rule)
 
@@ -164,8 +164,10 @@ def _losses(before: Document, after: Document, environment: str | None, versions
 def _runs(objects: Sequence[Object]) -> set[str]:
     """The names of the runs that the pods belong to."""
     templates = (item["spec"].get("template") if "spec" in item else None for item in objects)
-    found = (template.get("metadata", {}).get("labels", {}) for template in templates if isinstance(template, Mapping))
-    return {each[keys.RUN] for each in found if keys.RUN in each}
+    all_labels = (
+        template.get("metadata", {}).get("labels", {}) for template in templates if isinstance(template, Mapping)
+    )
+    return {labels[keys.RUN] for labels in all_labels if keys.RUN in labels}
 
 
 # -- how it is said ----------------------------------------------------------------------------------------------

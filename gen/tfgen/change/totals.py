@@ -26,11 +26,11 @@ class Totals(Record):
 
 def totals(objects: Iterable[Mapping[str, Any]]) -> Totals:
     """The sums over all pods of some objects, whether or not they run at the same time."""
-    pods = [each for item in objects for each in pods_of(item)]
+    all_pods = [pods for item in objects for pods in pods_of(item)]
     requests: dict[str, Fraction] = {}
-    for each in pods:
-        _add(requests, _requests(each), each.count)
-    return Totals(sum(each.count for each in pods), requests)
+    for pods in all_pods:
+        _add(requests, _requests(pods), pods.count)
+    return Totals(sum(pods.count for pods in all_pods), requests)
 
 
 def amount(resource: str, value: Fraction) -> str:
@@ -68,5 +68,5 @@ def _add(total: dict[str, Fraction], more: Mapping[str, Fraction], times: int) -
 def _of_container(container: Mapping[str, Any]) -> dict[str, Fraction]:
     """Requests; where there is only a limit, Kubernetes takes that for the request."""
     resources = container.get("resources") or {}
-    said = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
-    return {resource: Fraction(quantity.parse(value)) for resource, value in said.items()}
+    amounts = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
+    return {resource: Fraction(quantity.parse(value)) for resource, value in amounts.items()}

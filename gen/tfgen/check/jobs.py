@@ -83,9 +83,9 @@ def check_all(sources: Iterable[Source]) -> Checked:
             if size > MAX_SIZE:
                 problems.append(_too_large(document))
                 break
-            found = schema.check_alone(document) if team.problems else schema.check(document)
-            problems += (problem for problem in found if (problem.file, problem.position) not in refused)
-            if not found and not team.problems:
+            schema_problems = schema.check_alone(document) if team.problems else schema.check(document)
+            problems += (problem for problem in schema_problems if (problem.file, problem.position) not in refused)
+            if not schema_problems and not team.problems:
                 accepted.append(document)
                 problems += _rule_problems(document)
     problems += _across_problems(accepted)
@@ -141,23 +141,23 @@ def _rule_problems(document: Document) -> Iterator[Problem]:
     """What the rules find in a job and in its environments: what both say at one place is said once."""
     forms = tuple(views(document))
     for rule in RULES:
-        for (file, position, message), environments in _found(rule, forms).items():
+        for (file, position, message), environments in _messages(rule, forms).items():
             yield Problem(file, position, message + in_environments(environments), rule.id, rule.severity)
 
 
-def _found(rule: Rule, forms: Iterable[View]) -> dict[tuple[str, Position, str], list[str | None]]:
+def _messages(rule: Rule, forms: Iterable[View]) -> dict[tuple[str, Position, str], list[str | None]]:
     """The first `MOST` files, places and messages, with the environments that they hold in.
 
     An environment is None where the place itself says which: for the job, and for an environment's own lines.
     """
-    found: dict[tuple[str, Position, str], list[str | None]] = {}
+    messages: dict[tuple[str, Position, str], list[str | None]] = {}
     for view in forms:
         for path, message in rule.check(view):
             environment = None if view.says(path) else view.environment
-            found.setdefault((view.source(path), view.position(path), message), []).append(environment)
-            if len(found) == MOST:
-                return found
-    return found
+            messages.setdefault((view.source(path), view.position(path), message), []).append(environment)
+            if len(messages) == MOST:
+                return messages
+    return messages
 
 
 def _across_problems(documents: list[Document]) -> Iterator[Problem]:

@@ -105,13 +105,13 @@ def _folder(version: str) -> Path:
             "Kubernetes' schemas are not installed: they come with PyPI's kubernetes-validate; "
             f"pip install 'tfgen[{EXTRA}]'"
         )
-    found = {
+    folders = {
         match["minor"]: path
         for path in sorted((Path(spec.origin).parent / "kubernetes-json-schema").iterdir())
         if (match := _FOLDER.fullmatch(path.name))
     }
     wanted = _VERSION.fullmatch(version)
-    if wanted is None or wanted["minor"] not in found:
-        known = ", ".join(sorted(found, key=lambda minor: tuple(map(int, minor.split(".")))))
+    if wanted is None or wanted["minor"] not in folders:
+        known = ", ".join(sorted(folders, key=lambda minor: tuple(map(int, minor.split(".")))))
         raise UsageError(f"no schemas of Kubernetes {version!r}: there are those of {known}")
-    return found[wanted["minor"]]
+    return folders[wanted["minor"]]

@@ -51,15 +51,15 @@ def object_problems(document: Document, built: Built, schemas: ObjectSchemas) ->
         built: what comes of it.
         schemas: what each object is held against.
     """
-    found: dict[tuple[Position, str, str], dict[str, list[str | None]]] = {}
-    said = frozenset(_texts(document.data))
+    objects_by_fault: dict[tuple[Position, str, str], dict[str, list[str | None]]] = {}
+    texts = frozenset(_texts(document.data))
     forms = [
         (None, built.job.values, built.base),
-        *((each.name, each.values, built.environments[each.name]) for each in built.job.environments),
+        *((form.name, form.values, built.environments[form.name]) for form in built.job.environments),
     ]
     for environment, values, items in forms:
         minimum = (values.get("gang") or {}).get("minAvailable") or 0
-        linked = ((OBJECT_LINKS, fault) for fault in faults(Objects(tuple(items), said, minimum)))
+        linked = ((OBJECT_LINKS, fault) for fault in faults(Objects(tuple(items), texts, minimum)))
         shaped = ((OBJECT_SCHEMA, fault) for item in items for fault in schemas.faults(item))
         sized = ((OBJECT_SIZE, fault) for item in items for fault in _too_large(item))
         for rule, fault in (*linked, *shaped, *sized):
@@ -68,10 +68,10 @@ def object_problems(document: Document, built: Built, schemas: ObjectSchemas) ->
             else:
                 position = _position(document, environment, fault)
             name = f"{fault.item['kind']} {fault.item['metadata']['name']}"
-            found.setdefault((position, _what(fault), rule), {}).setdefault(name, []).append(environment)
+            objects_by_fault.setdefault((position, _what(fault), rule), {}).setdefault(name, []).append(environment)
     return in_order(
         Problem(document.file, position, f"{_objects(objects)}: {what}{_where(objects)}", rule)
-        for (position, what, rule), objects in found.items()
+        for (position, what, rule), objects in objects_by_fault.items()
     )
 
 
@@ -112,27 +112,29 @@ def _what(fault: Fault) -> str:
     return ": ".join(part for part in (field, fault.message) if part)
 
 
-def _objects(found: Mapping[str, Sequence[str | None]]) -> str:
+def _objects(environments_by_name: Mapping[str, Sequence[str | None]]) -> str:
     """Of the objects that have one fault, those of the job itself; in an environment their names may be others."""
-    names = [name for name, environments in found.items() if None in environments] or [*found]
+    names = [name for name, environments in environments_by_name.items() if None in environments] or [
+        *environments_by_name
+    ]
     more = len(names) - _MOST
     return either(names, "and") if more <= 0 else f"{', '.join(names[:_MOST])} and {more} more"
 
 
-def _where(found: Mapping[str, Sequence[str | None]]) -> str:
-    return in_environments(name for environments in found.values() for name in environments)
+def _where(environments_by_name: Mapping[str, Sequence[str | None]]) -> str:
+    return in_environments(name for environments in environments_by_name.values() for name in environments)
 
 
-def _texts(found: Any) -> Iterator[str]:
+def _texts(value: Any) -> Iterator[str]:
     """Every text in the data, keys aside."""
-    if isinstance(found, Mapping):
-        for value in found.values():
-            yield from _texts(value)
-    elif isinstance(found, list):
-        for value in found:
-            yield from _texts(value)
-    elif isinstance(found, str):
-        yield found
+    if isinstance(value, Mapping):
+        for inner in value.values():
+            yield from _texts(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _texts(inner)
+    elif isinstance(value, str):
+        yield value
 
 
 # -- the line ------------------------------------------------------------------------------------------------------

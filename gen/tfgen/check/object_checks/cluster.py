@@ -34,11 +34,11 @@ def check(objects: Objects) -> Iterator[Fault]:
         for key, value in (item.get("data") or {}).items():
             hosts = []
             for text in _host_list(value):
-                found = _host(objects, text)
-                if isinstance(found, Host):
-                    hosts.append(found)
+                host = _host(objects, text)
+                if isinstance(host, Host):
+                    hosts.append(host)
                 else:
-                    yield Fault(item, ("data", key), f"its host {text} {found}")
+                    yield Fault(item, ("data", key), f"its host {text} {host}")
             yield from _closed(objects, item, ("data", key), hosts)
 
 
@@ -69,7 +69,7 @@ def _host(objects: Objects, text: str) -> Host | str:
     service = pods.owner["spec"].get("serviceName", pods.spec.get("subdomain"))
     if pods.is_complete and service != match["service"]:
         return f"is in the Service {match['service']}, and its pod in {service}"
-    if port not in {each.get("containerPort") for each in pods.ports}:
+    if port not in {container_port.get("containerPort") for container_port in pods.ports}:
         return f"has the port {port}, which its pod lacks"
     return Host(text, pods, port)
 
@@ -79,13 +79,13 @@ def _host(objects: Objects, text: str) -> Host | str:
 
 def _closed(objects: Objects, item: Object, path: FieldPath, hosts: Sequence[Host]) -> Iterator[Fault]:
     """Ways between two hosts that are closed: of equal pods, the first stands for all."""
-    each = list({(id(host.pods), host.port): host for host in reversed(hosts)}.values())[::-1]
+    distinct = list({(id(host.pods), host.port): host for host in reversed(hosts)}.values())[::-1]
     policies = objects.of_kind("NetworkPolicy")
-    for one in each:
+    for one in distinct:
         for port, protocol in _DNS:
             if not _leaves(policies, one.pods, None, port, protocol):
                 yield Fault(item, path, f"the policies keep {one.text} from asking DNS ({protocol} {port})")
-        for other in each:
+        for other in distinct:
             if not _leaves(policies, one.pods, other.pods, other.port, "TCP"):
                 yield Fault(item, path, f"the policies let nothing out of {one.text} to {other.text}")
             if not _enters(policies, one.pods, other.pods, other.port):
@@ -145,14 +145,14 @@ def _has_peer(peers: Sequence[Mapping[str, Any]] | None, pods: Pods | None) -> b
 def _has_port(ports: Sequence[Mapping[str, Any]] | None, port: int, protocol: str, target: Pods | None) -> bool:
     if not ports:
         return True
-    names = {each.get("name") for each in target.ports if each.get("containerPort") == port} if target else set()
+    names = {entry.get("name") for entry in target.ports if entry.get("containerPort") == port} if target else set()
     return any(
-        each.get("protocol", "TCP") == protocol
-        and ("port" not in each or each["port"] in names or _in_range(each, port))
-        for each in ports
+        entry.get("protocol", "TCP") == protocol
+        and ("port" not in entry or entry["port"] in names or _in_range(entry, port))
+        for entry in ports
     )
 
 
-def _in_range(said: Mapping[str, Any], port: int) -> bool:
-    first = said["port"]
-    return isinstance(first, int) and first <= port <= said.get("endPort", first)
+def _in_range(entry: Mapping[str, Any], port: int) -> bool:
+    first = entry["port"]
+    return isinstance(first, int) and first <= port <= entry.get("endPort", first)

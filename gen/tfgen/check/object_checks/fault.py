@@ -26,12 +26,12 @@ class Objects(Record):
 
     Attributes:
         items: all of them.
-        said: every text of the job: what it names itself is its user's own, and need not be among the objects.
+        texts: every text of the job: what it names itself is its user's own, and need not be among the objects.
         min_available: the size that the job asks for of its gang; 0 where it leaves that to tfgen.
     """
 
     items: tuple[Object, ...]
-    said: frozenset[str] = frozenset()
+    texts: frozenset[str] = frozenset()
     min_available: int = 0
 
     @cached_property

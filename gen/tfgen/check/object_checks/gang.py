@@ -25,13 +25,13 @@ def check(objects: Objects) -> Iterator[Fault]:
 
 
 def _size(group: Object, members: int, asked: int) -> Iterator[Fault]:
-    path, said = _least(group)
-    if said is None:
+    path, least = _least(group)
+    if least is None:
         return
-    if said > members:
-        yield Fault(group, path, f"it waits for {said} pods, and {members} are in it")
-    elif said != (asked or members):
-        yield Fault(group, path, f"it waits for {said} pods, and the job's gang is {asked or members}")
+    if least > members:
+        yield Fault(group, path, f"it waits for {least} pods, and {members} are in it")
+    elif least != (asked or members):
+        yield Fault(group, path, f"it waits for {least} pods, and the job's gang is {asked or members}")
 
 
 def _least(group: Object) -> tuple[FieldPath, int | None]:
@@ -44,6 +44,6 @@ def _least(group: Object) -> tuple[FieldPath, int | None]:
 
 
 def _groups(pods: Pods) -> set[str]:
-    said = (*pods.annotations.items(), *pods.labels.items())
+    marks = (*pods.annotations.items(), *pods.labels.items())
     own = (pods.spec.get("schedulingGroup") or {}).get("podGroupName")
-    return {value for key, value in said if key.endswith(_BINDINGS)} | ({own} if own else set())
+    return {value for key, value in marks if key.endswith(_BINDINGS)} | ({own} if own else set())

@@ -56,15 +56,15 @@ def pods_of(item: Mapping[str, Any]) -> Iterator[Pods]:
         yield from _templates(item, (), item)
 
 
-def _templates(owner: Mapping[str, Any], path: tuple[str | int, ...], found: Any) -> Iterator[Pods]:
-    if isinstance(found, list):
-        for index, inner in enumerate(found):
+def _templates(owner: Mapping[str, Any], path: tuple[str | int, ...], value: Any) -> Iterator[Pods]:
+    if isinstance(value, list):
+        for index, inner in enumerate(value):
             yield from _templates(owner, (*path, index), inner)
-    elif isinstance(found, Mapping):
-        for key, inner in found.items():
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
             here = (*path, key)
             if key == "template" and isinstance(inner, Mapping) and "containers" in inner.get("spec", {}):
-                count = found.get("replicas", found.get("parallelism", 1))
+                count = value.get("replicas", value.get("parallelism", 1))
                 yield _pods(owner, here, inner, count)
             else:
                 yield from _templates(owner, here, inner)

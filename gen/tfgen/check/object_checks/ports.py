@@ -20,8 +20,8 @@ def check(objects: Objects) -> Iterator[Fault]:
     for pods in objects.pods:
         yield from _of_pods(pods)
     for item in (*objects.of_kind("Service"), *objects.of_kind("NetworkPolicy")):
-        found = selector(item)
-        chosen = [pods for pods in objects.pods if found is not None and matches(found, pods.labels)]
+        label_selector = selector(item)
+        chosen = [pods for pods in objects.pods if label_selector is not None and matches(label_selector, pods.labels)]
         known = {port.get("name") for pods in chosen for port in pods.ports}
         for path, port in _named_ports(item):
             if chosen and port not in known:

@@ -30,13 +30,13 @@ def check(objects: Objects) -> Iterator[Fault]:
 
 
 def _missing(objects: Objects, item: Mapping[str, Any], reference: Reference) -> Iterator[Fault]:
-    found = objects.named(reference.kind, reference.name)
-    if found is None:
-        if reference.name not in objects.said:
+    target = objects.named(reference.kind, reference.name)
+    if target is None:
+        if reference.name not in objects.texts:
             what = f"the {reference.kind} {reference.name}, which is neither made nor named in the job"
             yield Fault(item, reference.path, f"it refers to {what}")
     elif reference.key is not None:
-        keys = {**(found.get("data") or {}), **(found.get("binaryData") or {}), **(found.get("stringData") or {})}
+        keys = {**(target.get("data") or {}), **(target.get("binaryData") or {}), **(target.get("stringData") or {})}
         if reference.key not in keys:
             message = f"it refers to the key {reference.key} of the {reference.kind} {reference.name}, which lacks it"
             yield Fault(item, reference.path, message)
@@ -54,11 +54,11 @@ def _of_volumes(pods: Pods) -> Iterator[Reference]:
                 ("configMap", "ConfigMap", "name"),
                 ("secret", "Secret", "secretName" if source is volume else "name"),
             ):
-                said = source.get(field)
-                if said and name in said and not said.get("optional"):
-                    yield Reference((*place, field, name), kind, said[name])
-                    for item in said.get("items") or ():
-                        yield Reference((*place, field, "items"), kind, said[name], item["key"])
+                reference = source.get(field)
+                if reference and name in reference and not reference.get("optional"):
+                    yield Reference((*place, field, name), kind, reference[name])
+                    for item in reference.get("items") or ():
+                        yield Reference((*place, field, "items"), kind, reference[name], item["key"])
 
 
 def _of_containers(pods: Pods) -> Iterator[Reference]:
@@ -66,14 +66,16 @@ def _of_containers(pods: Pods) -> Iterator[Reference]:
         for index, variable in enumerate(container.get("env", ())):
             source = variable.get("valueFrom") or {}
             for field, kind in (("configMapKeyRef", "ConfigMap"), ("secretKeyRef", "Secret")):
-                said = source.get(field)
-                if said and not said.get("optional"):
-                    yield Reference((*path, "env", index, "valueFrom", field), kind, said["name"], said["key"])
-        for index, each in enumerate(container.get("envFrom", ())):
+                reference = source.get(field)
+                if reference and not reference.get("optional"):
+                    yield Reference(
+                        (*path, "env", index, "valueFrom", field), kind, reference["name"], reference["key"]
+                    )
+        for index, source in enumerate(container.get("envFrom", ())):
             for field, kind in (("configMapRef", "ConfigMap"), ("secretRef", "Secret")):
-                said = each.get(field)
-                if said and not said.get("optional"):
-                    yield Reference((*path, "envFrom", index, field), kind, said["name"])
+                reference = source.get(field)
+                if reference and not reference.get("optional"):
+                    yield Reference((*path, "envFrom", index, field), kind, reference["name"])
 
 
 def _of_pod(pods: Pods) -> Iterator[Reference]:

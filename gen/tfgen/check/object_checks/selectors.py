@@ -27,8 +27,8 @@ def check(objects: Objects) -> Iterator[Fault]:
         return
     for kind, path in _PATHS.items():
         for item in objects.of_kind(kind):
-            found = selector(item)
-            if found is not None and not any(matches(found, pods.labels) for pods in objects.pods):
+            label_selector = selector(item)
+            if label_selector is not None and not any(matches(label_selector, pods.labels) for pods in objects.pods):
                 yield Fault(item, path, "it selects no pod of the job")
 
 
