@@ -147,9 +147,9 @@ def _module(name: str) -> str:
 
 def _columns() -> int:
     """The width of the terminal. argparse would ask shutil, and so load two libraries of compression at each start."""
-    said = os.environ.get("COLUMNS", "")
-    if said.isdecimal() and int(said):
-        return int(said)
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns):
+        return int(columns)
     try:
         return os.get_terminal_size(sys.stdout.fileno()).columns or 80
     except (OSError, ValueError):

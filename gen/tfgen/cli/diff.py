@@ -31,12 +31,12 @@ def _run(args: Namespace) -> int:
     if has_errors(jobs.problems):
         report(args, jobs.problems)
         return PROBLEMS
-    found = pairs(jobs, args.against, removed_sources(args.jobs, args.against))
-    diffs = [job_diff(pair) for pair in found.pairs]
-    for note in found.notes:
+    matched = pairs(jobs, args.against, removed_sources(args.jobs, args.against))
+    diffs = [job_diff(pair) for pair in matched.pairs]
+    for note in matched.notes:
         say(f"note: {note}")
     changed = [diff for diff in diffs if diff]
-    for pair, diff in zip(found.pairs, diffs, strict=True):
+    for pair, diff in zip(matched.pairs, diffs, strict=True):
         if diff and pair.stays:
             say(f"note: {pair.name} stays as it is committed until its own file changes, or tfgen render --upgrade")
     match args.format:

@@ -44,12 +44,12 @@ def _origin(args: Namespace) -> int:
     if has_errors(jobs.problems):
         report(args, jobs.problems)
         return PROBLEMS
-    found = {document.data["metadata"]["name"]: origins(document, args.env) for document in jobs.documents}
+    origins_by_job = {document.data["metadata"]["name"]: origins(document, args.env) for document in jobs.documents}
     if args.format == "json":
-        print_json({name: as_rows(rows) for name, rows in found.items()})
+        print_json({name: as_rows(rows) for name, rows in origins_by_job.items()})
         return OK
-    for name, rows in found.items():
-        if len(found) > 1:
+    for name, rows in origins_by_job.items():
+        if len(origins_by_job) > 1:
             print(f"{name}:")
         print(as_table(rows), end="")
     return OK

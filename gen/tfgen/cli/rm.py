@@ -61,8 +61,8 @@ def _named_by_file(args: Namespace) -> None:
 
     if args.job.exists():
         return
-    found = _files_of(str(args.job), args.out or output_root(Path()))
-    there = f"; {args.job} is in {', '.join(found)}" if found else ""
+    files = _files_of(str(args.job), args.out or output_root(Path()))
+    there = f"; {args.job} is in {', '.join(files)}" if files else ""
     raise UsageError(f"{args.job}: no such file, and --env is written into a job's file{there}")
 
 
@@ -87,10 +87,10 @@ def _remove(args: Namespace) -> int:
         known = ", ".join(sorted(ledgers)) or "none"
         what = "a folder, not a job's file" if file.is_dir() else "no such file"
         raise UsageError(f"{args.job}: {what}, and no job of that name was rendered; there are: {known}")
-    if not (file.is_file() or args.force) and (found := _files_of(name, out)):
+    if not (file.is_file() or args.force) and (files := _files_of(name, out)):
         raise UsageError(
-            f"{name}: {', '.join(found)} still has it, and would be rendered anew; remove both by "
-            f"tfgen rm {found[0]}, or only what was rendered by --force"
+            f"{name}: {', '.join(files)} still has it, and would be rendered anew; remove both by "
+            f"tfgen rm {files[0]}, or only what was rendered by --force"
         )
     plan = apply(plan_write(out, [removal(name)] if name in ledgers else [], force=args.force))
     for conflict in plan.lost:
@@ -101,7 +101,7 @@ def _remove(args: Namespace) -> int:
     if args.format == "json":
         print_json({"removed": removed})
     else:
-        print("".join(f"removed  {each}\n" for each in removed), end="")
+        print("".join(f"removed  {file_name}\n" for file_name in removed), end="")
     return OK
 
 

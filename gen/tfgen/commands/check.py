@@ -78,17 +78,17 @@ def full_check(
     if is_quick:
         whole = _changed(whole, compared, out, against)
     seen = mapped(partial(_seen, kubernetes_version), whole)
-    renderings = tuple(each.rendering for each in seen)
-    problems = [*checked.problems, *compared.problems, *(problem for each in seen for problem in each.problems)]
+    renderings = tuple(result.rendering for result in seen)
+    problems = [*checked.problems, *compared.problems, *(problem for result in seen for problem in result.problems)]
     notes = [*compared.notes]
-    if unknown := sorted({kind for each in seen for kind in each.unknown}):
+    if unknown := sorted({kind for result in seen for kind in result.unknown}):
         notes.append(f"no schemas for {', '.join(unknown)}, so such objects are not held against one")
     if whole:
         plan = plan_write(out, renderings, upgrade=not is_written)
         again = rerendered(compared.pairs, plan, against, is_written=is_written)
-        found = Drift((), ()) if is_written else drift(whole, plan)
-        problems += (*again.problems, *found.problems)
-        notes += (*again.notes, *found.notes)
+        files = Drift((), ()) if is_written else drift(whole, plan)
+        problems += (*again.problems, *files.problems)
+        notes += (*again.notes, *files.notes)
     return Report(in_order(problems), tuple(notes), len(compared.pairs), renderings)
 
 

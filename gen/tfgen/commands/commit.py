@@ -187,14 +187,14 @@ def _work(jobs: Sequence[Path], checked: Checked, out: Path) -> _Work:
     if has_errors(report.problems):
         raise ProblemsError(report.problems)
     removed = removed_sources(jobs, git.HEAD)
-    found = pairs(checked, git.HEAD, removed).pairs
+    matched = pairs(checked, git.HEAD, removed).pairs
     removals = find_removed_jobs(read_ledgers(out), jobs, {rendering.job for rendering in report.renderings}, removed)
-    if not (found or removals):
+    if not (matched or removals):
         raise no_job_below(jobs)
     plan = plan_write(out, [*report.renderings, *removals], upgrade=False)
     if plan.conflicts:
         raise ConflictsError(plan.conflicts)
-    return _Work(report, found, plan)
+    return _Work(report, matched, plan)
 
 
 def _to_be(repository: Repository, out: Path, work: _Work) -> tuple[dict[str, str | None], set[str]]:
@@ -252,15 +252,15 @@ def _from_root(repository: Repository, paths: Iterable[Path]) -> dict[Path, str]
     return {path: whole.relative_to(root).as_posix() for path, whole in wholes.items() if whole.is_relative_to(root)}
 
 
-def _changes(found: Sequence[Pair], files: Mapping[str, set[str]], wanted: Sequence[str]) -> dict[str, list[str]]:
+def _changes(matched: Sequence[Pair], files: Mapping[str, set[str]], wanted: Sequence[str]) -> dict[str, list[str]]:
     """By job, what is said of it: of the jobs of which a file changes."""
     changes: dict[str, list[str]] = {}
-    for pair in found:
+    for pair in matched:
         touched = files[pair.name] & {*wanted}
         ledger_touched = any(path.endswith(ledger_path(pair.name)) for path in touched)
         words = job_changes(pair)
         if touched and (words or ledger_touched):
             changes[pair.name] = words or ["rendered anew"]
     if not changes:
-        changes = {pair.name: ["reworded"] for pair in found if files[pair.name] & {*wanted}}
+        changes = {pair.name: ["reworded"] for pair in matched if files[pair.name] & {*wanted}}
     return changes

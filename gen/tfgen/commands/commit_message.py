@@ -65,12 +65,12 @@ def _changes(before: Document, after: Document) -> Iterator[str]:
     yield from (f"new environment {name}" for name in now if name not in was)
     yield from (f"environment {name} removed" for name in was if name not in now)
     both = [name for name in now if name in was]
-    found: dict[tuple[str, str], tuple[FieldChange, list[str | None]]] = {}
+    changes: dict[tuple[str, str], tuple[FieldChange, list[str | None]]] = {}
     for name in both:
         for change in field_changes(_values(before, name), _values(after, name)):
             key = (str(change.path), repr((change.before, change.after)))
-            found.setdefault(key, (change, []))[1].append(name)
-    for change, names in found.values():
+            changes.setdefault(key, (change, []))[1].append(name)
+    for change, names in changes.values():
         where = "" if names == both else f" in {either([str(name) for name in names], 'and')}"
         yield _words(change) + where
 
@@ -81,8 +81,8 @@ def _values(document: Document, environment: str | None) -> dict[str, Any]:
     if environment is None:
         return tunables.merge(spec, tunables.values(spec))
     whole = document.data["spec"]
-    said = whole["environments"][environment]
-    return tunables.merge(tunables.merge(spec, said), tunables.environment_values(whole, environment))
+    environment_data = whole["environments"][environment]
+    return tunables.merge(tunables.merge(spec, environment_data), tunables.environment_values(whole, environment))
 
 
 def _words(change: FieldChange) -> str:

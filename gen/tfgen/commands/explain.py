@@ -53,12 +53,12 @@ def explain(path: str) -> str:
         UsageError: the schema knows no such key; the message has the nearest one.
     """
     schema = schema_file.load()
-    found = _Found((), schema, tunable=False)
+    key = _Found((), schema, tunable=False)
     for step in _steps(schema, path):
-        found = _inside(schema, found, step)
-    paragraphs = ["\n".join(_facts(found)), _indented(textwrap.fill(found.node["description"], _WIDTH))]
-    paragraphs += _examples(found)
-    paragraphs += _table(schema, found)
+        key = _inside(schema, key, step)
+    paragraphs = ["\n".join(_facts(key)), _indented(textwrap.fill(key.node["description"], _WIDTH))]
+    paragraphs += _examples(key)
+    paragraphs += _table(schema, key)
     return "\n\n".join(paragraphs) + "\n"
 
 
@@ -67,29 +67,29 @@ _STEP = re.compile(r"""\.?(?P<key>[^.\[\]"]+)|\[(?P<written>[0-9]+|"(?:[^"\\]|\\
 
 
 def _steps(schema: Schema, path: str) -> tuple[str | int, ...]:
-    found: list[str | int] = []
+    parts: list[str | int] = []
     end = 0
     while match := _STEP.match(path, end):
         end = match.end()
-        found.append(match["key"] or json.loads(match["written"]))
+        parts.append(match["key"] or json.loads(match["written"]))
     if end != len(path) or path.startswith("."):
         raise UsageError(f"{shown(path)} is no path; one is written as spec.tolerations[0].key")
-    steps = tuple(found)
+    steps = tuple(parts)
     spec = schema["properties"]["spec"]["properties"]
     return ("spec", *steps) if steps and steps[0] in spec else steps
 
 
-def _inside(schema: Schema, found: _Found, step: str | int) -> _Found:
+def _inside(schema: Schema, key: _Found, step: str | int) -> _Found:
     if isinstance(step, int):
-        if "items" not in found.node:
-            raise UsageError(f"{_name(found.path)} is no list, which {shown(step)} could be an item of")
-        return found
-    owner = _items(schema, found.node)
+        if "items" not in key.node:
+            raise UsageError(f"{_name(key.path)} is no list, which {shown(step)} could be an item of")
+        return key
+    owner = _items(schema, key.node)
     node = entry(schema, owner, step)
     if node is None:
-        hint = hint_for_key(step, owner, schema, found.path) if is_record(owner) else ", which has no keys"
-        raise UsageError(f"unknown key {shown(step)} in {_name(found.path)}{hint}")
-    return _Found((*found.path, step), node, node.get("x-tunable", found.tunable))
+        hint = hint_for_key(step, owner, schema, key.path) if is_record(owner) else ", which has no keys"
+        raise UsageError(f"unknown key {shown(step)} in {_name(key.path)}{hint}")
+    return _Found((*key.path, step), node, node.get("x-tunable", key.tunable))
 
 
 def _items(schema: Schema, node: Schema) -> Schema:
@@ -103,17 +103,17 @@ def _name(path: tuple[str, ...]) -> str:
     return path_name(path) if path else "job.yaml"
 
 
-def _facts(found: _Found) -> Iterator[str]:
-    node = found.node
-    yield f"{_name(found.path)}: {_type(node)}"
+def _facts(key: _Found) -> Iterator[str]:
+    node = key.node
+    yield f"{_name(key.path)}: {_type(node)}"
     if "x-pattern-says" in node and node.get("x-kind") != "quantity":
         yield f"Allowed: {node['x-pattern-says']}"
     if "oneOf" in node:
         yield f"Exactly one of: {either(choices(node))}"
     if "default" in node:
         yield f"Default: {json.dumps(node['default'])}"
-    if _says_tunable(found):
-        yield f"Tunable: {_TUNABLE[found.tunable]}"
+    if _says_tunable(key):
+        yield f"Tunable: {_TUNABLE[key.tunable]}"
 
 
 _TUNABLE = {
@@ -122,9 +122,9 @@ _TUNABLE = {
 }
 
 
-def _says_tunable(found: _Found) -> bool:
+def _says_tunable(key: _Found) -> bool:
     """Of a record its keys say it, and what an environment may say is tunable as a matter of course."""
-    return found.path[:1] == ("spec",) and found.path[1:2] != ("environments",) and not is_record(found.node)
+    return key.path[:1] == ("spec",) and key.path[1:2] != ("environments",) and not is_record(key.node)
 
 
 def _type(node: Schema) -> str:
@@ -133,21 +133,21 @@ def _type(node: Schema) -> str:
     return "a map by name" if json_types(node) == ["object"] and not is_record(node) else expected(node)
 
 
-def _examples(found: _Found) -> Iterator[str]:
-    for example in found.node.get("examples", ()):
-        text = dump({found.path[-1]: example} if found.path else example)
+def _examples(key: _Found) -> Iterator[str]:
+    for example in key.node.get("examples", ()):
+        text = dump({key.path[-1]: example} if key.path else example)
         yield f"Example:\n\n{_indented(text.rstrip())}"
 
 
-def _table(schema: Schema, found: _Found) -> Iterator[str]:
+def _table(schema: Schema, parent: _Found) -> Iterator[str]:
     """The keys of a mapping, or of each entry of a map or a list."""
-    owner, heading = found.node, "Keys:"
+    owner, heading = parent.node, "Keys:"
     if not is_record(owner):
         owner, heading = _entries(schema, owner), "Keys of each entry:"
     rows = [("KEY", "TYPE", "DEFAULT", "TUNABLE", "")]
     for key in owner.get("properties", ()):
-        key_found = _inside(schema, _Found(found.path, owner, found.tunable), key)
-        rows.append(_row(key_found, required=key in owner.get("required", ())))
+        inner = _inside(schema, _Found(parent.path, owner, parent.tunable), key)
+        rows.append(_row(inner, required=key in owner.get("required", ())))
     if len(rows) > 1:
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
@@ -160,11 +160,11 @@ def _entries(schema: Schema, node: Schema) -> Schema:
     return (_items(schema, node) if "items" in node else entry(schema, node, "")) or {}
 
 
-def _row(found: _Found, *, required: bool) -> tuple[str, str, str, str, str]:
-    node = found.node
+def _row(key: _Found, *, required: bool) -> tuple[str, str, str, str, str]:
+    node = key.node
     default = json.dumps(node["default"]) if "default" in node else "required" if required else ""
-    tunable = ("no", "yes")[found.tunable] if _says_tunable(found) else ""
-    return (found.path[-1], "a quantity" if node.get("x-kind") else _type(node), default, tunable, first_sentence(node))
+    tunable = ("no", "yes")[key.tunable] if _says_tunable(key) else ""
+    return (key.path[-1], "a quantity" if node.get("x-kind") else _type(node), default, tunable, first_sentence(node))
 
 
 def _indented(text: str) -> str:

@@ -195,7 +195,7 @@ def write_new(folder: Path, files: Mapping[str, str]) -> tuple[Path, ...]:
         on_disk = output.survey(files)
         if there := [str(folder / path) for path in files if on_disk[path].digest is not None]:
             raise UsageError(f"{', '.join(there)}: there already; tfgen init writes over nothing")
-        if obstacles := sorted({obstacle for found in on_disk.values() if (obstacle := found.obstacle)}):
+        if obstacles := sorted({obstacle for entry in on_disk.values() if (obstacle := entry.obstacle)}):
             raise UsageError("\n".join(f"{folder}/{obstacle}" for obstacle in obstacles))
         output.stage(files)
         output.replace(dict.fromkeys(files))

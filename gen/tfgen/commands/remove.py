@@ -71,10 +71,10 @@ def remove_file(path: Path) -> list[Path]:
 def _up_to_root(folder: Path) -> Iterator[Path]:
     """A folder and those above it, below the root and the working directory."""
     root, here = output_root(folder), Path.cwd()
-    for each in (folder, *folder.parents):
-        if each == root or here.is_relative_to(each):
+    for candidate in (folder, *folder.parents):
+        if candidate == root or here.is_relative_to(candidate):
             return
-        yield each
+        yield candidate
 
 
 def _names(content: bytes, file: str) -> list[str]:

@@ -88,13 +88,13 @@ def rerun(text: str, document: Document, environment: str | None, *, resume: boo
     changes: dict[Path, dict[str, str]] = {}
     raised = []
     for name in (None, *environments) if environment is None else (environment,):
-        own, said, values = spec if name is None else environments[name], _said(spec, name), {}
-        before = said.get("run", "")
+        own, merged, values = spec if name is None else environments[name], _merged_spec(spec, name), {}
+        before = merged.get("run", "")
         if name == environment or "run" in own:
             raised.append(Raised(name, before, next_run(before)))
             values["run"] = raised[-1].after
         of_job = {**spec, **changes.get(_JOB, {})}
-        folder = (said.get("resumeFrom") or before or "1") if resume and _has_folders(said) else ""
+        folder = (merged.get("resumeFrom") or before or "1") if resume and _has_folders(merged) else ""
         if folder != own.get("resumeFrom", of_job.get("resumeFrom", "")):
             values["resumeFrom"] = folder
         if values:
@@ -106,13 +106,13 @@ def not_fresh(document: Document, environment: str | None) -> Iterator[Problem]:
     """What keeps a run from beginning anew: of an environment, or, without one, of the job and all that it has."""
     spec = document.data["spec"]
     for name in (environment,) if environment is not None else (None, *environments_of(document)):
-        said = _said(spec, name)
-        if not _has_folders(said):
-            yield _not_fresh(document, said)
+        merged = _merged_spec(spec, name)
+        if not _has_folders(merged):
+            yield _not_fresh(document, merged)
 
 
-def _not_fresh(document: Document, said: Mapping[str, Any]) -> Problem:
-    for name, volume in said.get("storage", {}).items():
+def _not_fresh(document: Document, merged: Mapping[str, Any]) -> Problem:
+    for name, volume in merged.get("storage", {}).items():
         if not volume.get("readOnly") and any(source in volume for source in WRITABLE):
             place: Path = (*_JOB, "storage", name)
             message = (
@@ -128,12 +128,12 @@ def _not_fresh(document: Document, said: Mapping[str, Any]) -> Problem:
     return Problem(document.source(place), document.key(place), message, "not-fresh", "warning")
 
 
-def _said(spec: Mapping[str, Any], environment: str | None) -> dict[str, Any]:
+def _merged_spec(spec: Mapping[str, Any], environment: str | None) -> dict[str, Any]:
     """What the job says, or what it says in one environment."""
     job = {key: value for key, value in spec.items() if key != "environments"}
     return job if environment is None else tunables.merge(job, spec["environments"][environment])
 
 
-def _has_folders(said: Mapping[str, Any]) -> bool:
+def _has_folders(merged: Mapping[str, Any]) -> bool:
     """Whether a volume has a folder for each run; else every run finds what the last one left, and needs no word."""
-    return any(volume.get("runs") == "Separate" for volume in said.get("storage", {}).values())
+    return any(volume.get("runs") == "Separate" for volume in merged.get("storage", {}).values())

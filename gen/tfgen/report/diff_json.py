@@ -21,23 +21,23 @@ def rows(diff: JobDiff) -> dict[str, Any]:
         ],
         "environments": [
             {
-                "environment": each.environment,
-                "newRun": {"before": each.runs[0], "after": each.runs[1]} if each.runs else None,
-                "before": _totals_row(each.before),
-                "after": _totals_row(each.after),
-                "objects": [_object_row(item) for item in each.objects],
+                "environment": environment.environment,
+                "newRun": {"before": environment.runs[0], "after": environment.runs[1]} if environment.runs else None,
+                "before": _totals_row(environment.before),
+                "after": _totals_row(environment.after),
+                "objects": [_object_row(item) for item in environment.objects],
             }
-            for each in diff.environments
+            for environment in diff.environments
         ],
     }
 
 
-def _totals_row(found: Totals | None) -> dict[str, Any] | None:
+def _totals_row(totals: Totals | None) -> dict[str, Any] | None:
     """Numbers: CPU in cores, memory in bytes."""
-    if found is None:
+    if totals is None:
         return None
-    requests = {name: int(value) if value.denominator == 1 else float(value) for name, value in found.requests.items()}
-    return {"pods": found.pods, "requests": requests}
+    requests = {name: int(value) if value.denominator == 1 else float(value) for name, value in totals.requests.items()}
+    return {"pods": totals.pods, "requests": requests}
 
 
 def _object_row(item: ObjectDiff) -> dict[str, Any]:

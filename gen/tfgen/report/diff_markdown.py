@@ -27,7 +27,7 @@ def diff_markdown(diffs: Sequence[JobDiff], longest: int = LONGEST) -> str:
         return "No object changes.\n"
     heads = [_head(diff) for diff in changed]
     text, left_out = _fitting("", heads, int(longest * _SHARE), "job")
-    folded = [_folded(diff, each) for diff in changed for each in _unlike(diff)]
+    folded = [_folded(diff, environment) for diff in changed for environment in _unlike(diff)]
     text, fields_left_out = _fitting(text, folded, longest - len(left_out) - 100, "environment")
     return text + left_out + fields_left_out
 
@@ -43,17 +43,20 @@ def _fitting(text: str, parts: Sequence[str], longest: int, what: str) -> tuple[
 
 
 def _head(diff: JobDiff) -> str:
-    rows = "".join(_row(each) for each in diff.environments)
+    rows = "".join(_row(environment) for environment in diff.environments)
     needs = "".join(f"- {_problem(problem)}\n" for problem in diff.needs_new_run)
     return f"### {_escaped(diff.name)}\n\n| Environment | Objects | Asked of the cluster |\n|---|---|---|\n{rows}\n" + (
         f"**Needs a new run**\n\n{needs}\n" if needs else ""
     )
 
 
-def _row(each: EnvironmentDiff) -> str:
-    counts = [(action, sum(item.action == action for item in each.objects)) for action in SIGNS]
+def _row(environment: EnvironmentDiff) -> str:
+    counts = [(action, sum(item.action == action for item in environment.objects)) for action in SIGNS]
     objects = ", ".join(f"{number} {action}" for action, number in counts if number) or "no change"
-    name, asked = title(each) + state(each, _ARROW), summary(each.before, each.after, _ARROW)
+    name, asked = (
+        title(environment) + state(environment, _ARROW),
+        summary(environment.before, environment.after, _ARROW),
+    )
     return f"| {_escaped(name)} | {objects} | {_escaped(asked)} |\n"
 
 
@@ -64,23 +67,23 @@ def _problem(problem: Problem) -> str:
 
 def _unlike(diff: JobDiff) -> list[EnvironmentDiff]:
     """The environments in which objects change, of those that change alike the first."""
-    found: list[EnvironmentDiff] = []
-    for each in diff.environments:
-        if each.objects and not any(changes_alike(other, each) for other in found):
-            found.append(each)
-    return found
+    unlike: list[EnvironmentDiff] = []
+    for environment in diff.environments:
+        if environment.objects and not any(changes_alike(other, environment) for other in unlike):
+            unlike.append(environment)
+    return unlike
 
 
-def _folded(diff: JobDiff, each: EnvironmentDiff) -> str:
+def _folded(diff: JobDiff, environment: EnvironmentDiff) -> str:
     lines = []
-    for items, fields in groups(each.objects):
+    for items, fields in groups(environment.objects):
         sign = SIGNS[items[0].action]
         lines.append(f"{'!' if sign == '~' else sign} {', '.join(item.title for item in items)}")
         for change in fields:
             lines += [_diff_line(line) for line in field_lines(change)]
     body = "\n".join(lines)
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", body)), default=0))
-    alike = [title(other) for other in diff.environments if other is each or changes_alike(each, other)]
+    alike = [title(other) for other in diff.environments if other is environment or changes_alike(environment, other)]
     name = f"{diff.name}: {', '.join(alike)}"
     return f"<details><summary>{_escaped(name)}</summary>\n\n{fence}diff\n{body}\n{fence}\n\n</details>\n\n"
 

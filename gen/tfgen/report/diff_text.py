@@ -42,9 +42,9 @@ def diff_text(diffs: Sequence[JobDiff], *, colour: bool = False) -> str:
     return "".join(f"{line}\n" for diff in diffs if diff for line in _job(diff, paint))
 
 
-def title(each: EnvironmentDiff) -> str:
+def title(environment: EnvironmentDiff) -> str:
     """An environment's name; the job itself has none."""
-    return each.environment or "the job itself"
+    return environment.environment or "the job itself"
 
 
 def summary(before: Totals | None, after: Totals | None, arrow: str = "->") -> str:
@@ -57,58 +57,61 @@ def summary(before: Totals | None, after: Totals | None, arrow: str = "->") -> s
     return ", ".join(parts)
 
 
-def _amounts(found: Totals | None) -> dict[str, str]:
-    if found is None:
+def _amounts(totals: Totals | None) -> dict[str, str]:
+    if totals is None:
         return {}
     order = ("cpu", "memory")
-    names = [*(name for name in order if name in found.requests), *sorted(found.requests.keys() - {*order})]
-    return {"pods": str(found.pods), **{name: amount(name, found.requests[name]) for name in names}}
+    names = [*(name for name in order if name in totals.requests), *sorted(totals.requests.keys() - {*order})]
+    return {"pods": str(totals.pods), **{name: amount(name, totals.requests[name]) for name in names}}
 
 
-def state(each: EnvironmentDiff, arrow: str = "->") -> str:
+def state(environment: EnvironmentDiff, arrow: str = "->") -> str:
     """What an environment is, beside changed."""
-    if each.before is None:
+    if environment.before is None:
         return " (new)"
-    if each.after is None:
+    if environment.after is None:
         return " (gone)"
-    if each.runs:
-        was, now = (run or "without a name" for run in each.runs)
+    if environment.runs:
+        was, now = (run or "without a name" for run in environment.runs)
         return f" (new run: {was} {arrow} {now})"
     return ""
 
 
 def changes_alike(one: EnvironmentDiff, other: EnvironmentDiff) -> bool:
     """Whether the same objects change in both, and in the same way."""
-    ones, others = ([(item.action, item.title, item.fields) for item in each.objects] for each in (one, other))
+    ones, others = (
+        [(item.action, item.title, item.fields) for item in environment.objects] for environment in (one, other)
+    )
     return bool(ones) and ones == others
 
 
 def groups(items: Sequence[ObjectDiff]) -> list[tuple[list[ObjectDiff], tuple[FieldChange, ...]]]:
     """Objects in which the same fields change alike, together; those that come or go, each alone."""
-    found: list[tuple[list[ObjectDiff], tuple[FieldChange, ...]]] = []
+    grouped: list[tuple[list[ObjectDiff], tuple[FieldChange, ...]]] = []
     for item in items:
-        same = next((group for group, fields in found if item.fields and fields == item.fields), None)
+        same = next((group for group, fields in grouped if item.fields and fields == item.fields), None)
         if same is None:
-            found.append(([item], item.fields))
+            grouped.append(([item], item.fields))
         else:
             same.append(item)
-    return found
+    return grouped
 
 
 def _job(diff: JobDiff, paint: Paint) -> Iterator[str]:
     yield f"{paint('name', diff.name)} ({diff.file})"
     described: list[tuple[EnvironmentDiff, str]] = []
-    for each in diff.environments:
-        if not each:
-            yield f"  {title(each)}: no change"
+    for environment in diff.environments:
+        if not environment:
+            yield f"  {title(environment)}: no change"
             continue
-        yield f"  {paint('name', title(each))}{state(each)}: {summary(each.before, each.after)}"
-        like = next((name for other, name in described if changes_alike(other, each)), None)
+        asked = summary(environment.before, environment.after)
+        yield f"  {paint('name', title(environment))}{state(environment)}: {asked}"
+        like = next((name for other, name in described if changes_alike(other, environment)), None)
         if like:
             yield f"    the same objects change as in {like}"
             continue
-        described.append((each, title(each)))
-        for items, fields in groups(each.objects):
+        described.append((environment, title(environment)))
+        for items, fields in groups(environment.objects):
             sign = SIGNS[items[0].action]
             yield f"    {paint(sign, f'{sign} ' + ', '.join(item.title for item in items))}"
             for change in fields:
@@ -157,8 +160,8 @@ def _sides(before: Any, after: Any) -> list[tuple[str, str]]:
             skipped = max(parts_at - _LEAD, 0)
             lead = "..." if skipped else ""
             return [(sign, lead + shown(text[skipped:], _LONGEST)) for sign, text in (("-", before), ("+", after))]
-    found = [("-", before), ("+", after)]
-    return [(sign, shown(value, _LONGEST)) for sign, value in found if value is not NOTHING]
+    sides = [("-", before), ("+", after)]
+    return [(sign, shown(value, _LONGEST)) for sign, value in sides if value is not NOTHING]
 
 
 def _lists(before: str, after: str) -> list[tuple[str, str]]:
@@ -167,7 +170,7 @@ def _lists(before: str, after: str) -> list[tuple[str, str]]:
         was, now = json.loads(before), json.loads(after)
     except ValueError:
         return []
-    if not all(isinstance(each, dict) and all(isinstance(v, list) for v in each.values()) for each in (was, now)):
+    if not all(isinstance(lists, dict) and all(isinstance(v, list) for v in lists.values()) for lists in (was, now)):
         return []
     differ = [name for name in {**was, **now} if was.get(name) != now.get(name)]
     sizes = [(name, len(was.get(name, ())), len(now.get(name, ()))) for name in differ]
@@ -177,8 +180,8 @@ def _lists(before: str, after: str) -> list[tuple[str, str]]:
 def _lines(before: str, after: str) -> list[tuple[str, str]]:
     compared = difflib.ndiff(before.splitlines(), after.splitlines())
     differ = ((line[0], shown(line[2:], _LONGEST)) for line in compared if line[0] in "+-")
-    found = list(islice(differ, _MOST_LINES))
+    lines = list(islice(differ, _MOST_LINES))
     more = sum(1 for _ in differ)
-    if not found:
-        found = [("-", f"{before.count(chr(10))} line ends"), ("+", f"{after.count(chr(10))} line ends")]
-    return [*found, ("", f"... and {more} more lines")] if more else found
+    if not lines:
+        lines = [("-", f"{before.count(chr(10))} line ends"), ("+", f"{after.count(chr(10))} line ends")]
+    return [*lines, ("", f"... and {more} more lines")] if more else lines

@@ -23,8 +23,8 @@ def sarif(problems: Iterable[Problem], notes: Iterable[str], summaries: Mapping[
         notes: what the run itself has to say.
         summaries: a sentence for each rule that has one.
     """
-    found = in_order(problems)
-    rules = sorted({problem.rule for problem in found})
+    ordered = in_order(problems)
+    rules = sorted({problem.rule for problem in ordered})
     told = [{"level": "note", "message": {"text": note}} for note in notes]
     return {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
@@ -42,7 +42,7 @@ def sarif(problems: Iterable[Problem], notes: Iterable[str], summaries: Mapping[
                 "invocations": [
                     {"executionSuccessful": True, **({"toolExecutionNotifications": told} if told else {})}
                 ],
-                "results": [_result(problem, rules.index(problem.rule)) for problem in found],
+                "results": [_result(problem, rules.index(problem.rule)) for problem in ordered],
             }
         ],
     }
