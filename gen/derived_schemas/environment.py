@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tfgen.schema.file import Schema, is_record, resolve
-from tfgen.schema.tunables import ValuesPath, kind_of, leaves
+from tfgen.schema.tunables import ValuesPath, leaves, type_of
 
 _SHARED = "#/definitions/"
 _OWN = "#/definitions/environment/definitions/"
@@ -70,7 +70,7 @@ class PartMaker(ABC):
         found = resolve(self.schema, written)
         if is_record(found):
             return self.changed(written, lambda target: self.record(target, path))
-        return self.changed(written, self.map) if kind_of(found) == "map" else part(written)
+        return self.changed(written, self.map) if type_of(found) == "map" else part(written)
 
     def map(self, found: Schema) -> dict[str, Any]:
         """A map by name."""

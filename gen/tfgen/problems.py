@@ -26,8 +26,18 @@ class Position(NamedTuple):
     column: int
 
 
+class Place(NamedTuple):
+    """A position in a file; `str` of it is `FILE:LINE:COLUMN`."""
+
+    file: str
+    position: Position
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.position.line}:{self.position.column}"
+
+
 class Problem(Record):
-    """One finding. `rule` is the id that docs/rules.md explains."""
+    """One mistake, and its place. `rule` is the id that docs/rules.md explains."""
 
     file: str
     position: Position
@@ -35,11 +45,15 @@ class Problem(Record):
     rule: str
     severity: Severity = "error"
 
+    @property
+    def place(self) -> Place:
+        """Where the mistake is."""
+        return Place(self.file, self.position)
+
     def __str__(self) -> str:
         """One line, whatever the names and the message hold."""
-        kind = "warning: " if self.severity == "warning" else ""
-        line, column = self.position
-        return printable(f"{self.file}:{line}:{column}: {kind}{self.message} [{self.rule}]")
+        severity = "warning: " if self.severity == "warning" else ""
+        return printable(f"{self.place}: {severity}{self.message} [{self.rule}]")
 
 
 def in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:

@@ -13,8 +13,9 @@ import pytest
 
 from tests.command import CommandError
 from tests.tools import helm_template, kustomize_build
-from tfgen.text.document import MAX_INTEGER, parse
+from tfgen.text.document import parse
 from tfgen.text.yaml_text import dump, scalar, uncarried
+from tfgen.value_type import MAX_INTEGER
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -190,7 +190,7 @@ def test_a_hole_refuses_to_be_looked_at_and_names_the_node_for_it(what):
     look, instead = REFUSED[what]
     with pytest.raises(TypeError) as refusal:
         look(v("word"))
-    assert f"use {instead}, not Value(path='word', kind='string')" in str(refusal.value)
+    assert f"use {instead}, not Value(path='word', type='string')" in str(refusal.value)
 
 
 def test_every_node_is_a_hole_that_refuses():

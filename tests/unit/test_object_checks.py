@@ -15,6 +15,7 @@ from tfgen.check.object_checks.fault import Objects
 from tfgen.check.object_schemas import ObjectSchemas
 from tfgen.check.objects import object_problems
 from tfgen.graph.built import build, plain_objects
+from tfgen.job.sources import Source
 from tfgen.report.problems import as_text
 
 JOB = """\
@@ -287,6 +288,20 @@ def test_a_problem_stands_where_the_job_says_what_is_wrong() -> None:
     assert problems(JOB.replace("ps: {}", f"ps: {{podTemplate: {template}}}")) == (
         "job.yaml:7:95: StatefulSet mnist-ps: spec.template.spec.containers[0].volumeMounts[3]: "
         "its container tensorflow mounts gone, which is no volume of the pod [object-links]\n"
+    )
+
+
+def test_a_problem_of_an_environment_of_the_defaults_stands_there() -> None:
+    defaults = Source("tfgen.yaml", "apiVersion: tfgen/v1alpha1\nkind: Defaults\nspec:\n  environments:\n    dev: {}\n")
+    (document,) = check(JOB, "job.yaml", defaults).documents
+    built = build(document.data)
+    rest = tuple(item for item in built.environments["dev"] if item["kind"] != "ServiceAccount")
+    without_account = built.replaced(environments={**built.environments, "dev": rest})
+    assert as_text(object_problems(document, without_account, ObjectSchemas())) == (
+        "tfgen.yaml:5:5: Job mnist-finisher: spec.template.spec.serviceAccountName: it refers to the ServiceAccount "
+        "mnist-finisher, which is neither made nor named in the job (in the environment dev) [object-links]\n"
+        "tfgen.yaml:5:5: RoleBinding mnist-finisher: subjects[0]: it refers to the ServiceAccount mnist-finisher, "
+        "which is neither made nor named in the job (in the environment dev) [object-links]\n"
     )
 
 

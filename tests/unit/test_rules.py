@@ -153,9 +153,9 @@ def test_a_release_may_have_a_name_that_no_job_has() -> None:
         (("run",), (4, 1), (4, 1)),
     ],
 )
-def test_position(path: tuple[str | int, ...], in_job: tuple[int, int], in_dev: tuple[int, int]) -> None:
+def test_place(path: tuple[str | int, ...], in_job: tuple[int, int], in_dev: tuple[int, int]) -> None:
     job, dev = both()
-    assert (job.position(path), dev.position(path)) == (in_job, in_dev)
+    assert (job.place(path), dev.place(path)) == (("job.yaml", in_job), ("job.yaml", in_dev))
 
 
 def test_blame_goes_to_what_the_environment_says() -> None:

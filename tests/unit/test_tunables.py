@@ -147,7 +147,7 @@ def test_a_section_brings_its_tunables():
 )
 def test_a_tunable_has_a_kind_and_a_default(path, kind, default):
     tunable = tunables.at(path.split("."))
-    assert (tunable.kind, tunable.default) == (kind, default)
+    assert (tunable.type, tunable.default) == (kind, default)
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfgen.text.document import MAX_INTEGER, parse
+from tfgen.text.document import parse
 from tfgen.text.yaml_text import documents, dump, scalar, uncarried
+from tfgen.value_type import MAX_INTEGER
 
 TEXT = st.text(st.characters(codec="utf-8")).filter(lambda text: not uncarried(text))
 SYNTAX = st.text(st.sampled_from(list("ynoNeE01.-+_:, \n\t#?&*!|>'\"%@`[]{}\\$<=~xaZTé😀\u00a0\u200b")), max_size=12)

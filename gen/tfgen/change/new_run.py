@@ -21,7 +21,7 @@ from tfgen.change.immutable import CLAIM_CHANGE, NEW_RUN, PRIORITY_CLASS_CHANGE,
 from tfgen.data_path import Path
 from tfgen.graph.built import plain_objects
 from tfgen.job.facts import environments_of, run_of
-from tfgen.problems import Position, Problem
+from tfgen.problems import Problem
 from tfgen.schema import tunables
 from tfgen.schema import validate as schema
 from tfgen.text.document import Document
@@ -63,7 +63,7 @@ def new_runs(before: Document, after: Document) -> Iterator[Problem]:
                 known.setdefault(blame.path, set()).add(blame.rule)
             path = _innermost(before.data, after.data, blame.path)
             message = _message(before, after, environment, blame._replace(path=path))
-            yield Problem(after.source(path), _position(after, path), message, blame.rule)
+            yield Problem(*after.place(path), message, blame.rule)
 
 
 # -- which change is to blame ------------------------------------------------------------------------------------
@@ -170,10 +170,6 @@ def _innermost(before: Any, after: Any, path: Path) -> Path:
         ((key, only),) = only.items()
         path = (*path, key)
     return path
-
-
-def _position(document: Document, path: Path) -> Position:
-    return document.value(path) if document.text(path) is not None else document.key(path)
 
 
 def _message(before: Document, after: Document, environment: str | None, blame: _Blame) -> str:

@@ -24,7 +24,7 @@ from tfgen.job.facts import environments_of
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object
 from tfgen.places import OVERLAYS
-from tfgen.problems import Position, Problem, in_order
+from tfgen.problems import Place, Problem, in_order
 from tfgen.record import Record
 from tfgen.targets.kustomize.build import built, is_built
 from tfgen.targets.render import input_digest
@@ -143,7 +143,7 @@ def _problems(before: Document, after: Document, versions: _Versions) -> Iterato
             if (of, rule) not in reported:
                 reported.add((of, rule))
                 message = f"{_field(loss)}, since {_cause(before, versions)}: {loss.why}; {way_out(after, of, rule)}"
-                yield Problem(after.file, _position(after, of), message, rule)
+                yield Problem(*_place(after, of), message, rule)
 
 
 def _losses(before: Document, after: Document, environment: str | None, versions: _Versions) -> Mapping[str, Loss]:
@@ -173,10 +173,8 @@ def _runs(objects: Sequence[Object]) -> set[str]:
 # -- how it is said ----------------------------------------------------------------------------------------------
 
 
-def _position(document: Document, environment: str | None) -> Position:
-    if environment is None:
-        return document.value(("metadata", "name"))
-    return document.key(("spec", "environments", environment))
+def _place(document: Document, environment: str | None) -> Place:
+    return document.place(("metadata", "name") if environment is None else ("spec", "environments", environment))
 
 
 def _field(loss: Loss) -> str:

@@ -15,13 +15,13 @@ from typing import Final
 from tfgen import data_path
 from tfgen.job import defaults
 from tfgen.job.sources import Source
-from tfgen.problems import Position, Problem, in_order
+from tfgen.problems import Place, Problem, in_order
 from tfgen.record import Record
 from tfgen.rules import ACROSS, RULES
 from tfgen.rules.rule import Rule
 from tfgen.rules.view import View, views
 from tfgen.schema import validate as schema
-from tfgen.text.document import MAX_SIZE, Document, Parsed, Place, decode, parse
+from tfgen.text.document import MAX_SIZE, Document, Parsed, SourceTree, decode, parse
 from tfgen.words import in_environments
 
 MOST: Final = 100
@@ -101,8 +101,8 @@ def _size(document: Document) -> int:
     return (_ANY_JOB + _values(document.root) + under) * (forms if forms <= _MOST_ENVIRONMENTS + 1 else 1)
 
 
-def _values(place: Place) -> int:
-    return 1 + sum(_values(inner) for _, inner in place.children.values())
+def _values(tree: SourceTree) -> int:
+    return 1 + sum(_values(inner) for _, inner in tree.children.values())
 
 
 def _too_large(document: Document) -> Problem:
@@ -141,20 +141,20 @@ def _rule_problems(document: Document) -> Iterator[Problem]:
     """What the rules find in a job and in its environments: what both say at one place is said once."""
     forms = tuple(views(document))
     for rule in RULES:
-        for (file, position, message), environments in _messages(rule, forms).items():
-            yield Problem(file, position, message + in_environments(environments), rule.id, rule.severity)
+        for (place, message), environments in _messages(rule, forms).items():
+            yield Problem(*place, message + in_environments(environments), rule.id, rule.severity)
 
 
-def _messages(rule: Rule, forms: Iterable[View]) -> dict[tuple[str, Position, str], list[str | None]]:
-    """The first `MOST` files, places and messages, with the environments that they hold in.
+def _messages(rule: Rule, forms: Iterable[View]) -> dict[tuple[Place, str], list[str | None]]:
+    """The first `MOST` places and messages, with the environments that they hold in.
 
     An environment is None where the place itself says which: for the job, and for an environment's own lines.
     """
-    messages: dict[tuple[str, Position, str], list[str | None]] = {}
+    messages: dict[tuple[Place, str], list[str | None]] = {}
     for view in forms:
         for path, message in rule.check(view):
             environment = None if view.says(path) else view.environment
-            messages.setdefault((view.source(path), view.position(path), message), []).append(environment)
+            messages.setdefault((view.place(path), message), []).append(environment)
             if len(messages) == MOST:
                 return messages
     return messages

@@ -21,8 +21,8 @@ from tfgen.graph.built import Built
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.limits import OBJECT_MAX
 from tfgen.kubernetes.object import Object
-from tfgen.problems import Position, Problem, in_order
-from tfgen.text.document import Document, Place
+from tfgen.problems import Place, Problem, in_order
+from tfgen.text.document import Document, SourceTree
 from tfgen.words import either, in_environments
 
 OBJECT_LINKS: Final = "object-links"
@@ -51,7 +51,7 @@ def object_problems(document: Document, built: Built, schemas: ObjectSchemas) ->
         built: what comes of it.
         schemas: what each object is held against.
     """
-    objects_by_fault: dict[tuple[Position, str, str], dict[str, list[str | None]]] = {}
+    objects_by_fault: dict[tuple[Place, str, str], dict[str, list[str | None]]] = {}
     texts = frozenset(_texts(document.data))
     forms = [
         (None, built.job.values, built.base),
@@ -64,14 +64,14 @@ def object_problems(document: Document, built: Built, schemas: ObjectSchemas) ->
         sized = ((OBJECT_SIZE, fault) for item in items for fault in _too_large(item))
         for rule, fault in (*linked, *shaped, *sized):
             if rule == OBJECT_SIZE:
-                position = document.key(_largest_part(document, environment))
+                place = _place_of_key(document, _largest_part(document, environment))
             else:
-                position = _position(document, environment, fault)
+                place = _place(document, environment, fault)
             name = f"{fault.item['kind']} {fault.item['metadata']['name']}"
-            objects_by_fault.setdefault((position, _what(fault), rule), {}).setdefault(name, []).append(environment)
+            objects_by_fault.setdefault((place, _what(fault), rule), {}).setdefault(name, []).append(environment)
     return in_order(
-        Problem(document.file, position, f"{_objects(objects)}: {what}{_where(objects)}", rule)
-        for (position, what, rule), objects in objects_by_fault.items()
+        Problem(*place, f"{_objects(objects)}: {what}{_where(objects)}", rule)
+        for (place, what, rule), objects in objects_by_fault.items()
     )
 
 
@@ -83,6 +83,10 @@ def _too_large(item: Object) -> Iterator[Fault]:
             "files, by code or a ConfigMap in storage"
         )
         yield Fault(item, (), message)
+
+
+def _place_of_key(document: Document, path: Path) -> Place:
+    return Place(document.source(path), document.key(path))
 
 
 def _largest_part(document: Document, environment: str | None) -> Path:
@@ -140,14 +144,14 @@ def _texts(value: Any) -> Iterator[str]:
 # -- the line ------------------------------------------------------------------------------------------------------
 
 
-def _position(document: Document, environment: str | None, fault: Fault) -> Position:
-    """Where the job says what is wrong with the object: where its path ends as the field's does."""
+def _place(document: Document, environment: str | None, fault: Fault) -> Place:
+    """Where the job says what is wrong with the object: at the path that ends as the field's does."""
     origin = _origin(document, environment, fault)
     if origin is not None:
-        return document.value(origin) if document.text(origin) is not None else document.key(origin)
+        return document.place(origin)
     if environment is not None and ("environments" in document.data["spec"]):
-        return document.key(("spec", "environments", environment))
-    return document.value(("metadata", "name"))
+        return document.place(("spec", "environments", environment))
+    return document.place(("metadata", "name"))
 
 
 def _origin(document: Document, environment: str | None, fault: Fault) -> Path | None:
@@ -176,9 +180,9 @@ def _is_of(path: Path, environment: str | None, role: str | None) -> bool:
     return path[1:2] != ("roles",) or role is None or path[2:3] in ((), (role,))
 
 
-def _paths(place: Place, above: Path = ()) -> Iterator[Path]:
+def _paths(tree: SourceTree, above: Path = ()) -> Iterator[Path]:
     yield above
-    for key, (_, inner) in place.children.items():
+    for key, (_, inner) in tree.children.items():
         yield from _paths(inner, (*above, key))
 
 

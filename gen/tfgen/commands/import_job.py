@@ -19,7 +19,7 @@ from tfgen.importers.part import Part
 from tfgen.job.training_job import PROFILES
 from tfgen.problems import Position, Problem, has_errors, in_order
 from tfgen.record import Record
-from tfgen.text.document import Document, Place, decode, parse
+from tfgen.text.document import Document, SourceTree, decode, parse
 from tfgen.words import either
 
 RULES: Final[Mapping[str, str]] = {
@@ -172,9 +172,9 @@ def _mapped(job: ImportedJob, account: Account) -> Iterator[Problem]:
         yield problem.replaced(file=file, position=position)
 
 
-def _positions(place: Place, path: Path = ()) -> Iterator[tuple[Position, Path]]:
+def _positions(tree: SourceTree, path: Path = ()) -> Iterator[tuple[Position, Path]]:
     """The path of what stands at each position; of two at one, the inner."""
-    yield place.position, path
-    for key, (position, inner) in place.children.items():
+    yield tree.position, path
+    for key, (position, inner) in tree.children.items():
         yield position, (*path, key)
         yield from _positions(inner, (*path, key))

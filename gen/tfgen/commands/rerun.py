@@ -82,9 +82,9 @@ def rerun(text: str, document: Document, environment: str | None, *, resume: boo
         check_environment(document, environment)
         if not environments[environment].get("enabled", True):
             path = (*_JOB, "environments", environment, "enabled")
-            line, column = document.value(path)
-            place = f"{document.source(path)}:{line}:{column}"
-            raise UsageError(f"{place}: retired in {environment} (enabled: false), so that no run would start there")
+            raise UsageError(
+                f"{document.place(path)}: retired in {environment} (enabled: false), so that no run would start there"
+            )
     changes: dict[Path, dict[str, str]] = {}
     raised = []
     for name in (None, *environments) if environment is None else (environment,):
@@ -114,18 +114,18 @@ def not_fresh(document: Document, environment: str | None) -> Iterator[Problem]:
 def _not_fresh(document: Document, merged: Mapping[str, Any]) -> Problem:
     for name, volume in merged.get("storage", {}).items():
         if not volume.get("readOnly") and any(source in volume for source in WRITABLE):
-            place: Path = (*_JOB, "storage", name)
+            path: Path = (*_JOB, "storage", name)
             message = (
                 f"all runs share storage.{name}, so that a fresh one finds what is there; add runs: Separate to it"
             )
             break
     else:
-        place = _JOB
+        path = _JOB
         message = (
             "no volume keeps what a run writes; if the program keeps it elsewhere, a fresh run finds that, "
             "unless each has a folder by its name, which is in the variable TFGEN_RUN"
         )
-    return Problem(document.source(place), document.key(place), message, "not-fresh", "warning")
+    return Problem(*document.place(path), message, "not-fresh", "warning")
 
 
 def _merged_spec(spec: Mapping[str, Any], environment: str | None) -> dict[str, Any]:

@@ -122,9 +122,9 @@ def _blobs(root: Path, ids: Iterable[bytes]) -> dict[bytes, bytes]:
     at = 0
     while at < len(printed):  # "ID blob SIZE", a newline, the content, a newline
         end = printed.index(b"\n", at)
-        blob_id, kind, *size = printed[at:end].split()
-        if kind != b"blob":
-            raise TfgenError(f"{root}: git has no content of {blob_id.decode()}: {kind.decode()}")
+        blob_id, object_type, *size = printed[at:end].split()
+        if object_type != b"blob":
+            raise TfgenError(f"{root}: git has no content of {blob_id.decode()}: {object_type.decode()}")
         at = end + 2 + int(size[0])
         contents[blob_id] = printed[end + 1 : at - 1]
     return contents

@@ -47,7 +47,7 @@ from tfgen.graph.holes import (
     Text,
     Value,
     When,
-    kind_of,
+    type_of,
 )
 from tfgen.record import EMPTY, Record
 from tfgen.text import canonical_json
@@ -88,10 +88,10 @@ def fill(node: Node, scope: Scope) -> Any:
             return node
         case Splice():
             raise TypeError(f"{node!r} is a key, not a node")
-    value, kind = evaluate(node, scope), kind_of(node)
-    if kind == "quantity":
+    value, value_type = evaluate(node, scope), type_of(node)
+    if value_type == "quantity":
         return str(value)
-    return ABSENT if kind in TREES and not value else value
+    return ABSENT if value_type in TREES and not value else value
 
 
 def _fill_mapping(node: Mapping[Any, Node], scope: Scope) -> Any:

@@ -24,7 +24,7 @@ from enum import Enum
 from typing import Any, Final, Literal, NoReturn, TypeAlias
 
 from tfgen.record import Record
-from tfgen.value_type import Kind
+from tfgen.value_type import ValueType
 
 
 class Absent(Enum):
@@ -79,14 +79,14 @@ class Value(Hole):
     """A tunable: its path in the chart's values (the spec's path without ``spec``), dots between the names."""
 
     path: str
-    kind: Kind
+    type: ValueType
 
 
 class Bound(Hole):
     """What an `Each`, `Repeat` or `Let` around it binds to `name`, or a field of that; a missing field is null."""
 
     name: str
-    kind: Kind = "string"
+    type: ValueType = "string"
     path: str = ""
 
 
@@ -366,11 +366,11 @@ def given(hole: Hole) -> When:
     return When(hole, hole)
 
 
-def kind_of(node: Node) -> Kind:
-    """The kind of what a node is filled with."""
+def type_of(node: Node) -> ValueType:
+    """The type of what a node is filled with."""
     match node:
-        case Value(kind=kind) | Bound(kind=kind):
-            return kind
+        case Value(type=value_type) | Bound(type=value_type):
+            return value_type
         case (
             Default(first=inner)
             | Named(node=inner)
@@ -379,7 +379,7 @@ def kind_of(node: Node) -> Kind:
             | NotEmpty(tree=inner)
             | Items(list=inner)
         ):
-            return kind_of(inner)
+            return type_of(inner)
         case Merged() | Filtered() | Overlaid() | dict():
             return "map"
         case Sum() | Length():
@@ -394,7 +394,7 @@ def kind_of(node: Node) -> Kind:
             return "string"
         case list() | tuple():
             return "list"
-    raise TypeError(f"no kind: {node!r}")
+    raise TypeError(f"no type: {node!r}")
 
 
 # -- filling -----------------------------------------------------------------------------------------------------

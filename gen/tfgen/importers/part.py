@@ -15,7 +15,7 @@ from typing import Any
 from tfgen.data_path import Path
 from tfgen.problems import Position, Problem
 from tfgen.record import Record
-from tfgen.text.document import Document, Place
+from tfgen.text.document import Document, SourceTree
 from tfgen.words import path_name
 
 
@@ -117,10 +117,10 @@ def bare(data: Any, path: Path = ()) -> Part:
     return Part("", path, nowhere, nowhere, None, value)
 
 
-def _part(file: str, path: Path, key: Position, place: Place, data: Any) -> Part:
+def _part(file: str, path: Path, key: Position, tree: SourceTree, data: Any) -> Part:
     value = data
     if isinstance(data, Mapping):
-        value = {name: _part(file, (*path, name), *place.children[name], data[name]) for name in data}
+        value = {name: _part(file, (*path, name), *tree.children[name], data[name]) for name in data}
     elif isinstance(data, list):
-        value = [_part(file, (*path, index), *place.children[index], item) for index, item in enumerate(data)]
-    return Part(file, path, key, place.position, place.text, value)
+        value = [_part(file, (*path, index), *tree.children[index], item) for index, item in enumerate(data)]
+    return Part(file, path, key, tree.position, tree.text, value)

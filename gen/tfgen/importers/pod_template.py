@@ -171,7 +171,7 @@ def _has_shape(template: Part, account: Account) -> bool:
         part = at(misfit.path)
         if part is None:
             continue
-        if misfit.kind == "shape":
+        if misfit.mistake == "shape":
             account.refuse(part, misfit.message.partition(": ")[2] or misfit.message)
             fits = False
         else:

@@ -13,7 +13,7 @@ from typing import Any
 from tfgen import data_path
 from tfgen.data_path import Path
 from tfgen.job.facts import check_environment, environments_of
-from tfgen.problems import Position
+from tfgen.problems import Place
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
 from tfgen.schema import tunables
@@ -28,22 +28,20 @@ class Origin(Record):
 
     Attributes:
         path: in the job; for an environment's value, where the job would say it.
-        file: None for what nobody says, which has the schema's default.
+        place: where it is said; None for what nobody says, which has the schema's default.
         registry: where the registry of an image is said, if the image itself names none.
     """
 
     path: Path
     value: Any
-    file: str | None = None
-    position: Position | None = None
-    registry: str | None = None
+    place: Place | None = None
+    registry: Place | None = None
 
     def __str__(self) -> str:
         """What stands behind the value: ``FILE:LINE:COLUMN``, or ``default``."""
-        if self.file is None or self.position is None:
+        if self.place is None:
             return "default"
-        registry = f", registry of {self.registry}" if self.registry else ""
-        return f"{_place(self.file, self.position)}{registry}"
+        return f"{self.place}, registry of {self.registry}" if self.registry else str(self.place)
 
 
 def origins(document: Document, environment: str | None = None) -> tuple[Origin, ...]:
@@ -80,33 +78,28 @@ def as_rows(rows: tuple[Origin, ...]) -> list[dict[str, Any]]:
         {
             "path": path_name(row.path),
             "value": row.value,
-            "file": row.file,
-            "line": row.position.line if row.position else None,
-            "column": row.position.column if row.position else None,
-            "registry": row.registry,
+            "file": row.place.file if row.place else None,
+            "line": row.place.position.line if row.place else None,
+            "column": row.place.position.column if row.place else None,
+            "registry": str(row.registry) if row.registry else None,
         }
         for row in rows
     ]
 
 
 def _origin(document: Document, environment: str | None, path: Path, value: Any) -> Origin:
-    places = [("spec", "environments", environment, *path)] if environment is not None else []
-    for place in (*places, ("spec", *path)):
+    paths = [("spec", "environments", environment, *path)] if environment is not None else []
+    for own in (*paths, ("spec", *path)):
         for layer in (document.alone(), *([document.under] if document.under else [])):
-            layer_value = data_path.at(layer.data, place)
+            layer_value = data_path.at(layer.data, own)
             if layer_value is not None:
                 registry = _registry(document) if isinstance(value, (str, list)) and layer_value != value else None
-                return Origin(("spec", *path), value, layer.file, layer.value(place), registry)
+                return Origin(("spec", *path), value, Place(layer.file, layer.value(own)), registry)
     return Origin(("spec", *path), value)
 
 
-def _registry(document: Document) -> str | None:
-    team = document.under
-    return _place(team.file, team.value(("registry",))) if team else None
-
-
-def _place(file: str, position: Position) -> str:
-    return f"{file}:{position.line}:{position.column}"
+def _registry(document: Document) -> Place | None:
+    return document.under.place(("registry",)) if document.under else None
 
 
 def _leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:

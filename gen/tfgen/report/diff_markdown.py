@@ -61,8 +61,7 @@ def _row(environment: EnvironmentDiff) -> str:
 
 
 def _problem(problem: Problem) -> str:
-    place = f"{problem.file}:{problem.position.line}:{problem.position.column}"
-    return f"{_code(place)} {_escaped(problem.message)}"
+    return f"{_code(str(problem.place))} {_escaped(problem.message)}"
 
 
 def _unlike(diff: JobDiff) -> list[EnvironmentDiff]:

@@ -121,13 +121,13 @@ def _job(diff: JobDiff, paint: Paint) -> Iterator[str]:
         yield from (f"    {line}" for line in as_text(diff.needs_new_run).splitlines())
 
 
-def _plain(kind: str, text: str) -> str:
-    del kind
+def _plain(style: str, text: str) -> str:
+    del style
     return text
 
 
-def _painted(kind: str, text: str) -> str:
-    return f"\033[{_COLOURS[kind]}m{text}\033[0m"
+def _painted(style: str, text: str) -> str:
+    return f"\033[{_COLOURS[style]}m{text}\033[0m"
 
 
 # -- a field -------------------------------------------------------------------------------------------------------

@@ -45,7 +45,7 @@ def _whole(view: View, path: Path, rules: Mapping[str, Any]) -> Iterator[Finding
     # Most affinities are empty, and the table need not be read.
     for misfit in pod_fields.misfits(path, rules, "Affinity", view.text) if rules else ():
         around = {misfit.path[:end] for end in range(len(misfit.path) + 1)}
-        if misfit.kind == "shape" and not any(finding.path in around for finding in found):
+        if misfit.mistake == "shape" and not any(finding.path in around for finding in found):
             yield Finding(misfit.path, misfit.message)
 
 

@@ -1,7 +1,7 @@
 """What a rule sees: a job, as it is or as one of its environments makes it, and where each part of it is written.
 
     view.values["roles"]["worker"]["replicas"]             -> 8, in prod
-    view.position(("roles", "worker", "replicas"))         -> the line of prod that says so, or else the job's
+    view.place(("roles", "worker", "replicas"))            -> the line of prod that says so, or else the job's
 
 A path here is one of the values: the spec's without `spec`, keys and indexes.
 """
@@ -20,7 +20,7 @@ from tfgen.graph.holes import Guard
 from tfgen.graph.objects import environment
 from tfgen.graph.workloads import WORKLOADS, pod
 from tfgen.job.training_job import Role, RoleName, Structure, TrainingJob
-from tfgen.problems import Position
+from tfgen.problems import Place
 from tfgen.record import Record
 from tfgen.schema import tunables
 from tfgen.text.document import Document
@@ -135,21 +135,15 @@ class View(Record):
         """Of the paths that contradict each other, the first that the environment says, or else the first."""
         return next((path for path in paths if self.says(path)), paths[0])
 
-    def source(self, path: Path) -> str:
-        """The file in which the value at the path is said: the job's, or that of the defaults under it."""
-        return self.document.source(self._place(path))
-
-    def position(self, path: Path) -> Position:
+    def place(self, path: Path) -> Place:
         """Where the value at the path is said: in the environment, else in the job, else the nearest key around."""
-        place = self._place(path)
-        is_scalar = self.document.text(place) is not None
-        return self.document.value(place) if is_scalar else self.document.key(place)
+        return self.document.place(self._in_document(path))
 
     def text(self, path: Path) -> str:
         """The scalar at the path as it was written; empty where there is none."""
-        return self.document.text(self._place(path)) or ""
+        return self.document.text(self._in_document(path)) or ""
 
-    def _place(self, path: Path) -> Path:
+    def _in_document(self, path: Path) -> Path:
         base: Path = ("spec", "environments", self.environment or "") if self.says(path) else ("spec",)
         return (*base, *path)
 

@@ -64,7 +64,7 @@ def _own_template(structure: Structure, role: Role) -> Any:
 
 def _of(kind: str) -> Callable[[View], Iterator[Finding]]:
     def check(view: View) -> Iterator[Finding]:
-        yield from (Finding(misfit.path, misfit.message) for misfit in _misfits(view) if misfit.kind == kind)
+        yield from (Finding(misfit.path, misfit.message) for misfit in _misfits(view) if misfit.mistake == kind)
 
     return check
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tfgen.schema import file as schema_file
 from tfgen.schema.file import is_record, resolve
+from tfgen.value_type import MAX_INTEGER
 from tfgen.words import NEAR, either, meant, nearest, path_name
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ _TYPE_NAMES = {
     "array": "a list",
     "null": "null",
 }
-_LARGEST = 2**53 - 1
 _SHORT_LIST = 12
 """Names; a longer list of what is allowed hides what was wrong."""
 
@@ -36,18 +36,20 @@ def expected(node: Schema) -> str:
         return f"one of {either(choice for choice in node['enum'] if choice is not None)}"
     if node.get("x-kind") == "quantity":
         return str(node["x-pattern-says"])
-    return either(integers(node) if kind == "integer" else _TYPE_NAMES[kind] for kind in json_types(node))
+    return either(
+        integers(node) if json_type == "integer" else _TYPE_NAMES[json_type] for json_type in json_types(node)
+    )
 
 
 def json_types(node: Schema) -> list[str]:
     """The JSON types of a node; those of its constant if it has no other."""
-    kind = node.get("type", ["string"])
-    return [kind] if isinstance(kind, str) else list(kind)
+    types = node.get("type", ["string"])
+    return [types] if isinstance(types, str) else list(types)
 
 
 def integers(node: Schema) -> str:
     """The range of an integer, where it is narrower than what JSON carries."""
-    if node["maximum"] == _LARGEST:
+    if node["maximum"] == MAX_INTEGER:
         return "an integer"
     return f"an integer from {node['minimum']} to {node['maximum']}"
 

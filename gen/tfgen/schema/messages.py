@@ -361,7 +361,7 @@ def hint_for_value(value: Any, text: str, node: Schema) -> str:
     if isinstance(value, float) and value.is_integer() and "integer" in json_types(node):
         return f"; write {int(value)}"
     if value is None:
-        empty = next((_EMPTY[kind] for kind in json_types(node) if kind in _EMPTY), None)
+        empty = next((_EMPTY[json_type] for json_type in json_types(node) if json_type in _EMPTY), None)
         return f"; write {empty} for an empty one" if empty else ""
     return f'; quote it: "{text}"' if "string" in json_types(node) and not _form(text, node) else ""
 

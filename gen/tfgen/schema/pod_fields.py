@@ -23,6 +23,7 @@ from tfgen.schema.file import Schema
 from tfgen.schema.habits import as_items, flow
 from tfgen.schema.hints import expected
 from tfgen.schema.messages import found_words, hint_for_value
+from tfgen.value_type import MAX_INTEGER
 from tfgen.words import meant, nearest, path_name, shown
 
 NAME: Final = "podtemplatespec.v1.fields.json"
@@ -31,8 +32,7 @@ NAME: Final = "podtemplatespec.v1.fields.json"
 Text: TypeAlias = Callable[[Path], str]
 """The scalar at a path as it was written."""
 
-_LARGEST: Final = 2**53 - 1
-_INTEGER: Final[Schema] = {"type": "integer", "minimum": -_LARGEST, "maximum": _LARGEST}
+_INTEGER: Final[Schema] = {"type": "integer", "minimum": -MAX_INTEGER, "maximum": MAX_INTEGER}
 _SCALARS: Final[Mapping[str, Schema]] = {
     "boolean": {"type": "boolean"},
     "integer": _INTEGER,
@@ -51,12 +51,12 @@ class Misfit(NamedTuple):
     """What is not as Kubernetes has it.
 
     Attributes:
-        kind: "unknown" for a field that Kubernetes may have in a version to come, "misspelt" for one that is a slip of
-            the pen from one that it has, "shape" for a value of another type, or one that lacks a field.
+        mistake: "unknown" for a field that a later Kubernetes may have, "misspelt" for one that is a slip of the pen
+            from one that it has, "shape" for a value of another type, or one that lacks a field.
     """
 
     path: Path
-    kind: Literal["unknown", "misspelt", "shape"]
+    mistake: Literal["unknown", "misspelt", "shape"]
     message: str
 
 
@@ -92,22 +92,22 @@ class PodType(NamedTuple):
 def types() -> Mapping[str, PodType]:
     """Each type of the table, by its name."""
     table: Mapping[str, Mapping[str, Any]] = json.loads(schema_file.text(NAME))
-    return {name: PodType(**found) for name, found in table.items()}
+    return {name: PodType(**fields) for name, fields in table.items()}
 
 
-def keyed_lists(path: Path, value: Any, kind: str) -> Iterator[KeyedList]:
+def keyed_lists(path: Path, value: Any, type_name: str) -> Iterator[KeyedList]:
     """The lists in a value that Kubernetes merges by keys, those in their items too.
 
     Args:
         path: of the value.
         value: as the job says it; what is not as the table has it is left out.
-        kind: as `misfits` takes it.
+        type_name: as `misfits` takes it.
     """
-    if kind.startswith("["):
+    if type_name.startswith("["):
         for index, item in enumerate(value if isinstance(value, list) else ()):
-            yield from keyed_lists((*path, index), item, kind[1:-1])
-    elif kind in types() and isinstance(value, Mapping):
-        fields, _, keys = types()[kind]
+            yield from keyed_lists((*path, index), item, type_name[1:-1])
+    elif type_name in types() and isinstance(value, Mapping):
+        fields, _, keys = types()[type_name]
         for field in value.keys() & fields.keys():
             here = (*path, field)
             if field in keys and isinstance(value[field], list):
@@ -115,7 +115,7 @@ def keyed_lists(path: Path, value: Any, kind: str) -> Iterator[KeyedList]:
             yield from keyed_lists(here, value[field], fields[field])
 
 
-def misfits(path: Path, value: Any, kind: str, text: Text, under: Any = None) -> Iterator[Misfit]:
+def misfits(path: Path, value: Any, type_name: str, text: Text, under: Any = None) -> Iterator[Misfit]:
     """What a value, and all in it, has that a type of the table has not, and what it lacks.
 
     Null, which removes a field, is no mistake where the type can do without.
@@ -123,37 +123,37 @@ def misfits(path: Path, value: Any, kind: str, text: Text, under: Any = None) ->
     Args:
         path: of the value.
         value: as the job says it.
-        kind: NAME, [TYPE] for a list, {TYPE} for a map, or a scalar's type.
+        type_name: NAME, [TYPE] for a list, {TYPE} for a map, or a scalar's type.
         text: for what is quoted.
         under: what the value is merged over; null for nothing. What is neither a mapping nor a list may have anything.
     """
     if value is None:
         return
-    if kind == _ANY:
+    if type_name == _ANY:
         yield from _untyped(path, value, text)
-    elif kind.startswith("["):
+    elif type_name.startswith("["):
         if isinstance(value, list):
             for index, item in enumerate(value):
-                yield from misfits((*path, index), item, kind[1:-1], text)
+                yield from misfits((*path, index), item, type_name[1:-1], text)
         else:
-            yield _shape(path, value, {"type": "array"}, text, _list_hint(path, value, kind[1:-1]))
-    elif kind.startswith("{"):
+            yield _shape(path, value, {"type": "array"}, text, _list_hint(path, value, type_name[1:-1]))
+    elif type_name.startswith("{"):
         if isinstance(value, Mapping):
             for key, inner in value.items():
                 if not key.startswith("$"):
-                    yield from misfits((*path, key), inner, kind[1:-1], text)
+                    yield from misfits((*path, key), inner, type_name[1:-1], text)
         else:
             yield _shape(path, value, {"type": "object"}, text)
-    elif kind in (*_SCALARS, _QUANTITY):
-        yield from _scalar(path, value, kind, text)
+    elif type_name in (*_SCALARS, _QUANTITY):
+        yield from _scalar(path, value, type_name, text)
     elif isinstance(value, Mapping):
-        yield from _record(path, value, kind, text, under)
+        yield from _record(path, value, type_name, text, under)
     else:
-        yield _shape(path, value, {"type": "object"}, text, _record_hint(value, kind))
+        yield _shape(path, value, {"type": "object"}, text, _record_hint(value, type_name))
 
 
-def _record(path: Path, value: Mapping[str, Any], kind: str, text: Text, under: Any) -> Iterator[Misfit]:
-    fields, _, keys = types()[kind]
+def _record(path: Path, value: Mapping[str, Any], type_name: str, text: Text, under: Any) -> Iterator[Misfit]:
+    fields, _, keys = types()[type_name]
     unknown = 0
     for key, inner in value.items():
         here = (*path, key)
@@ -165,24 +165,24 @@ def _record(path: Path, value: Mapping[str, Any], kind: str, text: Text, under: 
         elif key.startswith("$"):
             yield _directive(here)
         else:
-            near = _misspelt(key, kind)
+            near = _misspelt(key, type_name)
             unknown += near is None
             message = f"unknown field {shown(key)} in {path_name(path)}" if unknown <= _MOST_UNKNOWN or near else ""
             if near:
                 yield Misfit(here, "misspelt", message + meant(near))
             elif message:
-                yield Misfit(here, "unknown", f"{message} (Kubernetes' {kind}){meant(nearest(key, fields))}")
+                yield Misfit(here, "unknown", f"{message} (Kubernetes' {type_name}){meant(nearest(key, fields))}")
             yield from _untyped(path, {key: inner}, text)
-    for field in _missing(value, types()[kind], under):
-        yield Misfit(path, "shape", f"{path_name(path)}: found no {field}, which Kubernetes' {kind} must have")
+    for field in _missing(value, types()[type_name], under):
+        yield Misfit(path, "shape", f"{path_name(path)}: found no {field}, which Kubernetes' {type_name} must have")
 
 
-def _missing(value: Mapping[str, Any], found: PodType, under: Any) -> Iterator[str]:
+def _missing(value: Mapping[str, Any], pod_type: PodType, under: Any) -> Iterator[str]:
     """The fields that must be there and are not: not removed, nor misspelt."""
     if under is not None and not isinstance(under, Mapping):
         return
-    unknown = [key for key in value if key not in found.fields]
-    for field in found.required:
+    unknown = [key for key in value if key not in pod_type.fields]
+    for field in pod_type.required:
         is_there = value[field] is not None if field in value else field in (under or ())
         if not is_there and not any(misspelt(key, (field,)) for key in unknown):
             yield field
@@ -202,17 +202,17 @@ def _untyped(path: Path, value: Any, text: Text) -> Iterator[Misfit]:
             yield _shape(here, inner, {"type": "array"}, text, _list_hint(here, inner, _ANY))
 
 
-def _keyed(path: Path, items: Sequence[Any], kind: str, key: str, text: Text, under: Any) -> Iterator[Misfit]:
+def _keyed(path: Path, items: Sequence[Any], type_name: str, key: str, text: Text, under: Any) -> Iterator[Misfit]:
     """What the items of a list have and lack that merge by a key."""
     for index, item in enumerate(items):
         here = (*path, index)
         name = item.get(key) if isinstance(item, Mapping) else item
-        if name is None or (kind == _ANY and (name is item or isinstance(name, (Mapping, list)))):
+        if name is None or (type_name == _ANY and (name is item or isinstance(name, (Mapping, list)))):
             written = "" if isinstance(item, (Mapping, list)) else text(here)
             wanted = f"one with the key {key}, as in {{{key}: ...}}"
             yield Misfit(here, "shape", f"{path_name(here)}: found {found_words(item, written)}, expected {wanted}")
         elif name is item or item.get("$patch") != "delete" or path[-1] not in MERGE_KEYS:
-            yield from misfits(here, item, kind, text, _own_item(under, key, name))
+            yield from misfits(here, item, type_name, text, _own_item(under, key, name))
 
 
 def _directive(path: Path) -> Misfit:
@@ -226,9 +226,9 @@ def _own_item(items: Any, key: str, name: Any) -> Any:
     return next((item for item in items if isinstance(item, Mapping) and item.get(key) == name), None)
 
 
-def is_misspelt(name: str, kind: str) -> bool:
+def is_misspelt(name: str, type_name: str) -> bool:
     """Whether a type has no such field, and one that was surely meant."""
-    return name not in types()[kind].fields and _misspelt(name, kind) is not None
+    return name not in types()[type_name].fields and _misspelt(name, type_name) is not None
 
 
 def misspelt(name: str, known: Collection[str]) -> str | None:
@@ -240,8 +240,8 @@ def misspelt(name: str, known: Collection[str]) -> str | None:
 
 
 @functools.lru_cache(maxsize=1 << 16)  # a name is asked about for each role, rule and environment
-def _misspelt(name: str, kind: str) -> str | None:
-    return misspelt(name, types()[kind].fields)
+def _misspelt(name: str, type_name: str) -> str | None:
+    return misspelt(name, types()[type_name].fields)
 
 
 def _is_slip(name: str, field: str) -> bool:
@@ -255,12 +255,16 @@ def _is_slip(name: str, field: str) -> bool:
     return a[1:] == b[1:] or (a[:2] == b[1::-1] and a[2:] == b[2:])
 
 
-def _scalar(path: Path, value: Any, kind: str, text: Text) -> Iterator[Misfit]:
-    node = schema_file.target(schema_file.load(), "#/definitions/quantity") if kind == _QUANTITY else _SCALARS[kind]
+def _scalar(path: Path, value: Any, type_name: str, text: Text) -> Iterator[Misfit]:
+    node = (
+        schema_file.target(schema_file.load(), "#/definitions/quantity")
+        if type_name == _QUANTITY
+        else _SCALARS[type_name]
+    )
     types = {"boolean": bool, "integer": int, "string": str}
     allowed = tuple(types[name] for name in ([node["type"]] if isinstance(node["type"], str) else node["type"]))
     if isinstance(value, allowed) and (bool in allowed or not isinstance(value, bool)):
-        if kind == _QUANTITY and isinstance(value, str) and not re.fullmatch(node["pattern"], value):
+        if type_name == _QUANTITY and isinstance(value, str) and not re.fullmatch(node["pattern"], value):
             message = f"{path_name(path)}: found {shown(value)}, expected {expected(node)}"
             yield Misfit(path, "shape", message)
         return
@@ -273,18 +277,23 @@ def _shape(path: Path, value: Any, node: Schema, text: Text, instead: str = "") 
     return Misfit(path, "shape", message + (instead or hint_for_value(value, written, node)))
 
 
-def _list_hint(path: Path, value: Any, kind: str) -> str:
+def _list_hint(path: Path, value: Any, type_name: str) -> str:
     """How the same, or anything, is written as a list."""
     key = MERGE_KEYS.get(str(path[-1]), "")
-    if isinstance(value, Mapping) and value and kind in types() and value.keys() <= types()[kind].fields.keys():
+    if (
+        isinstance(value, Mapping)
+        and value
+        and type_name in types()
+        and value.keys() <= types()[type_name].fields.keys()
+    ):
         items = as_items(value, next(iter(value)))
     else:
-        items = as_items(value, key) if key or kind == "text" else ""
+        items = as_items(value, key) if key or type_name == "text" else ""
     if items:
         return f"; write {items}"
     return f" such as {flow([{key: '...'}])}" if key else ""
 
 
-def _record_hint(value: Any, kind: str) -> str:
+def _record_hint(value: Any, type_name: str) -> str:
     """`{name: hub}` for `hub`, where that is a name."""
-    return f"; write {flow({'name': value})}" if isinstance(value, str) and "name" in types()[kind].fields else ""
+    return f"; write {flow({'name': value})}" if isinstance(value, str) and "name" in types()[type_name].fields else ""

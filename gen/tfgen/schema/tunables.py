@@ -23,11 +23,11 @@ from tfgen.schema import workload_kinds as kinds
 from tfgen.schema.file import Schema, is_record, resolve, target, used_definitions
 
 if TYPE_CHECKING:
-    from tfgen.value_type import Kind
+    from tfgen.value_type import ValueType
 
 ValuesPath = tuple[str, ...]
 
-_KINDS: Mapping[str, Kind] = {
+_TYPES: Mapping[str, ValueType] = {
     "string": "string",
     "integer": "integer",
     "boolean": "boolean",
@@ -40,7 +40,7 @@ class Tunable(Record):
     """One value of the chart. `schema` is the resolved node of the property."""
 
     path: ValuesPath
-    kind: Kind
+    type: ValueType
     default: Any
     description: str
     schema: Schema
@@ -248,12 +248,12 @@ def _walk(
             inside = sections if "default" in node else (*sections, here)
             yield from _walk(schema, node, here, inside, inherited=tunable)
         elif tunable:
-            yield Leaf(Tunable(here, kind_of(node), node["default"], node["description"], node), written, sections)
+            yield Leaf(Tunable(here, type_of(node), node["default"], node["description"], node), written, sections)
 
 
-def kind_of(node: Schema) -> Kind:
-    """The kind of a resolved leaf."""
-    return "quantity" if node.get("x-kind") == "quantity" else _KINDS[node["type"]]
+def type_of(node: Schema) -> ValueType:
+    """The type of the values that a resolved leaf allows."""
+    return "quantity" if node.get("x-kind") == "quantity" else _TYPES[node["type"]]
 
 
 def _described(path: ValuesPath) -> str:

@@ -32,10 +32,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import yaml
 
 from tfgen.data_path import Path
-from tfgen.problems import Position, Problem, in_order
+from tfgen.problems import Place, Position, Problem, in_order
 from tfgen.record import Record
 from tfgen.text.yaml_syntax import explain
 from tfgen.text.yaml_text import UNCARRIED, uncarried
+from tfgen.value_type import MAX_INTEGER
 from tfgen.words import shown
 
 if TYPE_CHECKING:
@@ -54,9 +55,6 @@ _TEXT_UNIT = 100
 MAX_DEPTH = 100
 MAX_PROBLEMS = 100
 """The first ones of a file; who has more has another file in mind."""
-
-MAX_INTEGER = 2**53 - 1
-"""Helm and kustomize pass numbers through float64, which is exact up to here."""
 
 _LONGEST_NUMBER = 40
 """Characters; a float64 needs 17 digits, a sign, a point and an exponent."""
@@ -78,13 +76,13 @@ _CORE = re.compile(
 """Plain scalars that YAML 1.1 and 1.2 read alike, and not as text."""
 
 
-class Place(NamedTuple):
-    """Where a value stands, and the parts of it."""
+class SourceTree(NamedTuple):
+    """The position of a value, and those of its parts."""
 
     position: Position
     text: str | None
     """A scalar as it was written; None for a mapping or a list."""
-    children: Mapping[str | int, tuple[Position, Place]]
+    children: Mapping[str | int, tuple[Position, SourceTree]]
     """By key or index: where the key (or item) stands, and the place of its value."""
     size: int
     """What an alias to it adds to `MAX_SIZE`."""
@@ -105,7 +103,7 @@ class Document(Record):
 
     file: str
     data: Any
-    root: Place
+    root: SourceTree
     under: Document | None = None
     own: Any = None
 
@@ -116,6 +114,13 @@ class Document(Record):
     def source(self, path: Path) -> str:
         """The file in which the path, or its nearest ancestor, is said."""
         return self._layer(path).file
+
+    def place(self, path: Path) -> Place:
+        """Where a problem with the path is: at a scalar itself, at the key of anything else.
+
+        A path that is not there has the place of its nearest ancestor.
+        """
+        return Place(self.source(path), self.key(path) if self.text(path) is None else self.value(path))
 
     def key(self, path: Path) -> Position:
         """Where the key (or the list item) at the path stands; for what is not there, its nearest ancestor's."""
@@ -136,7 +141,7 @@ class Document(Record):
             return self
         return self.under
 
-    def _nearest(self, path: Path) -> tuple[Position, Place, int]:
+    def _nearest(self, path: Path) -> tuple[Position, SourceTree, int]:
         """The last key and value on the way that this document says itself, and how many steps of it there are."""
         key, place = self.root.position, self.root
         for taken, step in enumerate(path):
@@ -233,7 +238,7 @@ class _Builder:
         self._text = text
         self._file = file
         self._events: Iterator[Any] = yaml.parse(text, Loader=yaml.CSafeLoader)
-        self._anchors: dict[str, tuple[Any, Place] | None] = {}
+        self._anchors: dict[str, tuple[Any, SourceTree] | None] = {}
         self._size = 0
 
     def documents(self) -> tuple[Document, ...]:
@@ -252,7 +257,7 @@ class _Builder:
             pass
         return tuple(documents)
 
-    def _node(self, event: _Event, depth: int) -> tuple[Any, Place]:
+    def _node(self, event: _Event, depth: int) -> tuple[Any, SourceTree]:
         """The data that begins with the event, and its place; reads on to its end. A root's depth is 1."""
         if isinstance(event, yaml.AliasEvent):
             return self._alias(event, depth)
@@ -270,7 +275,7 @@ class _Builder:
             self._anchors[event.anchor] = node
         return node
 
-    def _alias(self, event: yaml.AliasEvent, depth: int) -> tuple[Any, Place]:
+    def _alias(self, event: yaml.AliasEvent, depth: int) -> tuple[Any, SourceTree]:
         """A copy of the anchor's data, so that no two parts of a document are one object."""
         name = str(event.anchor)
         node = self._anchors.get(name)
@@ -279,25 +284,25 @@ class _Builder:
             if name not in self._anchors:
                 message = f"*{name} names no anchor before it; text that begins with * needs quotes"
             self._report(event, message, "yaml-alias")
-            return None, Place(_position(event), None, {}, 1)
+            return None, SourceTree(_position(event), None, {}, 1)
         data, place = node
         self._bound(event, place.size, depth + place.height - 1, "yaml-alias")
         return copy.deepcopy(data), place._replace(position=_position(event))
 
-    def _sequence(self, start: yaml.Event, depth: int) -> tuple[Any, Place]:
+    def _sequence(self, start: yaml.Event, depth: int) -> tuple[Any, SourceTree]:
         data: list[Any] = []
-        children: dict[str | int, tuple[Position, Place]] = {}
+        children: dict[str | int, tuple[Position, SourceTree]] = {}
         for event in self._until(yaml.SequenceEndEvent):
             item, place = self._node(event, depth + 1)
             children[len(data)] = place.position, place
             data.append(item)
         return data, _collection(start, children)
 
-    def _mapping(self, start: yaml.Event, depth: int) -> tuple[Any, Place]:
+    def _mapping(self, start: yaml.Event, depth: int) -> tuple[Any, SourceTree]:
         """Explicit keys win over merged ones, and earlier merged ones over later, wherever `<<` stands."""
         data: dict[str, Any] = {}
-        children: dict[str | int, tuple[Position, Place]] = {}
-        merged: list[tuple[Any, Place]] = []
+        children: dict[str | int, tuple[Position, SourceTree]] = {}
+        merged: list[tuple[Any, SourceTree]] = []
         seen: dict[str, Position] = {}
         for event in self._until(yaml.MappingEndEvent):
             key = self._key(event, depth + 1)
@@ -324,7 +329,7 @@ class _Builder:
         if isinstance(event, yaml.ScalarEvent):
             self._refuse_tag(event)
             self._refuse_characters(event)
-            if _kind(event) is not None:
+            if _group(event) is not None:
                 message = f"a key is text: write {shown(event.value)} in quotes" if event.value else "a key is missing"
                 self._report(event, message, "yaml-key")
             elif event.value == "<<" and not _is_merge(event):
@@ -340,7 +345,7 @@ class _Builder:
         self._report(event, message, "yaml-key")
         return None
 
-    def _sources(self, event: yaml.Event, value: Any, place: Place) -> list[tuple[Any, Place]]:
+    def _sources(self, event: yaml.Event, value: Any, place: SourceTree) -> list[tuple[Any, SourceTree]]:
         """The mappings that the value of `<<` names: one, or a list."""
         items = [(value, place)]
         if isinstance(value, list):
@@ -354,15 +359,15 @@ class _Builder:
         """What a scalar means; its text where it is refused."""
         self._refuse_characters(event)
         text = event.value
-        match _kind(event):
+        match _group(event):
             case "null":
                 return None
             case "true":
                 return True
             case "false":
                 return False
-            case "integer" | "hex" | "float" as kind:
-                number = _number(kind, text)
+            case "integer" | "hex" | "float" as group:
+                number = _number(group, text)
                 if number is not None:
                     return number
                 message = (
@@ -407,15 +412,15 @@ class _Builder:
             self.problems.append(Problem(self._file, _position(event), message, rule))
 
 
-def _text(event: yaml.ScalarEvent) -> Place:
-    return Place(_position(event), event.value, {}, 1 + len(event.value) // _TEXT_UNIT)
+def _text(event: yaml.ScalarEvent) -> SourceTree:
+    return SourceTree(_position(event), event.value, {}, 1 + len(event.value) // _TEXT_UNIT)
 
 
-def _collection(start: yaml.Event, children: Mapping[str | int, tuple[Position, Place]]) -> Place:
+def _collection(start: yaml.Event, children: Mapping[str | int, tuple[Position, SourceTree]]) -> SourceTree:
     places = [place for _, place in children.values()]
     size = 1 + sum(place.size for place in places) + sum(len(str(key)) // _TEXT_UNIT for key in children)
     height = 1 + max((place.height for place in places), default=0)
-    return Place(_position(start), None, children, size, height)
+    return SourceTree(_position(start), None, children, size, height)
 
 
 def _position(event: yaml.Event) -> Position:
@@ -423,7 +428,7 @@ def _position(event: yaml.Event) -> Position:
     return Position(mark.line + 1, mark.column + 1)
 
 
-def _kind(event: yaml.ScalarEvent) -> str | None:
+def _group(event: yaml.ScalarEvent) -> str | None:
     """The group of `_CORE` that a scalar without quotes matches; None for text."""
     match = _CORE.fullmatch(event.value) if event.implicit[0] else None
     return match.lastgroup if match else None
@@ -433,12 +438,12 @@ def _is_merge(event: yaml.Event) -> bool:
     return isinstance(event, yaml.ScalarEvent) and event.value == "<<" and event.implicit[0]
 
 
-def _number(kind: str, text: str) -> int | float | None:
+def _number(group: str, text: str) -> int | float | None:
     """None for what float64 does not hold. A giant literal is never converted: that takes the square of its length."""
     if len(text) > _LONGEST_NUMBER:
         return None
-    if kind == "float":
+    if group == "float":
         real = float(text)
         return real if math.isfinite(real) else None
-    integer = int(text, 16 if kind == "hex" else 10)
+    integer = int(text, 16 if group == "hex" else 10)
     return integer if abs(integer) <= MAX_INTEGER else None

@@ -15,9 +15,9 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from tfgen.data_path import Path
 from tfgen.errors import TfgenError
-from tfgen.problems import has_errors
+from tfgen.problems import Place, has_errors
 from tfgen.text.document import Document, parse
-from tfgen.text.yaml_node import Entry, Node, nodes
+from tfgen.text.yaml_node import Entry, YamlNode, nodes
 from tfgen.text.yaml_text import scalar
 from tfgen.words import path_name, shown
 
@@ -66,7 +66,7 @@ class _Edit(NamedTuple):
     new: str
 
 
-def _set(text: str, root: Node, path: Sequence[str], value: Value) -> _Edit | None:
+def _set(text: str, root: YamlNode, path: Sequence[str], value: Value) -> _Edit | None:
     """How a key of a mapping is set; None where that cannot be done in place."""
     node, quote = root, _quote(text, root.entries)
     for taken, key in enumerate(path, start=1):
@@ -74,14 +74,14 @@ def _set(text: str, root: Node, path: Sequence[str], value: Value) -> _Edit | No
         if entry is None:
             return _insert(text, node, _pair(path[taken - 1 :], value, _quote(text, node.entries) or quote))
         node, quote, rest = entry.value, _quote(text, [entry]), path[taken:]
-        if node.kind == "alias" and rest:
+        if node.form == "alias" and rest:
             return _Edit(node.start, node.end, f"{{{_pair(rest, value, quote)}, <<: {text[node.start : node.end]}}}")
-        if node.kind != "mapping" and rest:
+        if node.form != "mapping" and rest:
             return None
-    return _Edit(node.start, node.end, _written(value, quote)) if node.kind != "mapping" else None
+    return _Edit(node.start, node.end, _written(value, quote)) if node.form != "mapping" else None
 
 
-def _insert(text: str, mapping: Node, pair: str) -> _Edit | None:
+def _insert(text: str, mapping: YamlNode, pair: str) -> _Edit | None:
     """A new entry: as the first, but before the comment that belongs to the one that is."""
     if mapping.is_flow:
         return _insert_in_braces(text, mapping, pair)
@@ -96,7 +96,7 @@ def _insert(text: str, mapping: Node, pair: str) -> _Edit | None:
     return _Edit(line, line, f"{indent}{pair}{ending}")
 
 
-def _insert_in_braces(text: str, mapping: Node, pair: str) -> _Edit:
+def _insert_in_braces(text: str, mapping: YamlNode, pair: str) -> _Edit:
     """The same in `{...}`: on the first entry's line, or above it on one of its own."""
     inside = mapping.start + 1
     if not mapping.entries:
@@ -160,11 +160,10 @@ def _with(data: Any, path: Path, value: Value) -> Any:
 
 
 def _by_hand(document: Document, changes: Changes) -> TfgenError:
-    alone = document.alone()
-    (place, values), *_ = changes.items()
-    line, column = alone.value(place)
+    (path, values), *_ = changes.items()
+    place = Place(document.file, document.alone().value(path))
     wanted = " and ".join(f"{key} to {shown(value)}" for key, value in values.items())
     return TfgenError(
-        f"{document.file}:{line}:{column}: cannot set {wanted} in {path_name(place)} and leave all else as it is "
+        f"{place}: cannot set {wanted} in {path_name(path)} and leave all else as it is "
         "(an alias of it stands elsewhere, perhaps): do it there by hand"
     )

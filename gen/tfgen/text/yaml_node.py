@@ -2,7 +2,7 @@
 
     >>> (node,) = nodes("a: {b: 1}").values()
     >>> node.entry("a").value.entry("b")
-    Entry(key='b', token=4, start=4, value=Node(kind='scalar', start=7, end=8, is_flow=False, entries=()))
+    Entry(key='b', token=4, start=4, value=YamlNode(form='scalar', start=7, end=8, is_flow=False, entries=()))
 
 The text is one that `document.parse` finds nothing wrong with. Unlike there, an alias is no copy of what it names.
 """
@@ -26,10 +26,10 @@ class Entry(NamedTuple):
     key: str
     token: int
     start: int
-    value: Node
+    value: YamlNode
 
 
-class Node(NamedTuple):
+class YamlNode(NamedTuple):
     """A value.
 
     Attributes:
@@ -39,7 +39,7 @@ class Node(NamedTuple):
         entries: those of a mapping that it says itself, `<<` among them.
     """
 
-    kind: Literal["scalar", "alias", "mapping", "list"]
+    form: Literal["scalar", "alias", "mapping", "list"]
     start: int
     end: int
     is_flow: bool = False
@@ -50,7 +50,7 @@ class Node(NamedTuple):
         return next((entry for entry in self.entries if entry.key == key), None)
 
 
-def nodes(text: str) -> dict[Position, Node]:
+def nodes(text: str) -> dict[Position, YamlNode]:
     """The root of each document, by where `Document.root` says that it stands."""
     events: Iterator[Any] = yaml.parse(text, Loader=yaml.CSafeLoader)
     roots = {}
@@ -61,22 +61,22 @@ def nodes(text: str) -> dict[Position, Node]:
     return roots
 
 
-def _node(text: str, events: Iterator[Any], event: Any) -> Node:
+def _node(text: str, events: Iterator[Any], event: Any) -> YamlNode:
     start, end = event.start_mark.index, event.end_mark.index
     if isinstance(event, yaml.AliasEvent):
-        return Node("alias", start, end)
+        return YamlNode("alias", start, end)
     if isinstance(event, yaml.ScalarEvent):
-        return Node("scalar", _behind_anchor(text, event), end)
+        return YamlNode("scalar", _behind_anchor(text, event), end)
     if isinstance(event, yaml.SequenceStartEvent):
         for item in _until(events, yaml.SequenceEndEvent):
             _node(text, events, item)
-        return Node("list", start, end)
+        return YamlNode("list", start, end)
     entries = []
     for key in _until(events, yaml.MappingEndEvent):
         _node(text, events, key)
         value = _node(text, events, next(events))
         entries.append(Entry(getattr(key, "value", ""), key.start_mark.index, _behind_anchor(text, key), value))
-    return Node("mapping", end - 1 if event.flow_style else end, end, bool(event.flow_style), tuple(entries))
+    return YamlNode("mapping", end - 1 if event.flow_style else end, end, bool(event.flow_style), tuple(entries))
 
 
 def _until(events: Iterator[Any], end: type[yaml.Event]) -> Iterator[Any]:

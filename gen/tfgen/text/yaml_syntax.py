@@ -120,14 +120,14 @@ def _open_mapping(failure: _Failure) -> _Explained:
     return _open_bracket(failure, "mapping", "}")
 
 
-def _open_bracket(failure: _Failure, kind: str, closing: str) -> _Explained:
+def _open_bracket(failure: _Failure, collection: str, closing: str) -> _Explained:
     key_at_most = len(failure.before) - _LONGEST_KEY
     long = _long_key(failure, 1 + max(failure.before.rfind(mark, 0, max(key_at_most, 0)) for mark in "{[,"))
     if long:
         return long
     if failure.at.line > failure.since.line:
-        return failure.since, f"the {kind} is not closed: , or {closing} is missing before line {failure.at.line}"
-    return failure.at, f"expected , or {closing} here, in the {kind} that begins at column {failure.since.column}"
+        return failure.since, f"the {collection} is not closed: , or {closing} is missing before line {failure.at.line}"
+    return failure.at, f"expected , or {closing} here, in the {collection} that begins at column {failure.since.column}"
 
 
 def _no_value_here(failure: _Failure) -> _Explained:
@@ -188,9 +188,9 @@ def _no_item(failure: _Failure) -> _Explained:
     return _indentation(failure, "list")
 
 
-def _indentation(failure: _Failure, kind: str) -> _Explained:
+def _indentation(failure: _Failure, collection: str) -> _Explained:
     own, other = failure.at.column - 1, failure.since.column - 1
-    beside = f"the {kind} that begins at line {failure.since.line} by {other}"
+    beside = f"the {collection} that begins at line {failure.since.line} by {other}"
     return failure.at, f"this line is indented by {own}, which fits no line above; {beside}"
 
 

@@ -51,7 +51,7 @@ def open_file(folder: int, name: str, path: Path | str) -> int:
     """
     mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
     if not stat.S_ISREG(mode):
-        raise BlockedPathError(f"{path} is {kind_of(mode)}, where tfgen needs a file")
+        raise BlockedPathError(f"{path} is {describe_mode(mode)}, where tfgen needs a file")
     return os.open(name, _OPEN_FILE, dir_fd=folder)
 
 
@@ -66,7 +66,7 @@ def read_file(path: Path, most: int = -1) -> bytes:
         try:
             mode = os.fstat(descriptor).st_mode
             if not stat.S_ISREG(mode):
-                raise BlockedPathError(f"{path} is {kind_of(mode)}, where tfgen needs a file")
+                raise BlockedPathError(f"{path} is {describe_mode(mode)}, where tfgen needs a file")
             with os.fdopen(descriptor, "rb", closefd=False) as file:
                 return file.read(most)
         finally:
@@ -188,7 +188,7 @@ def errors_at(path: Path | str, *, but: type[OSError] | tuple[()] = ()) -> Itera
         raise TfgenError(f"{path}: {error.strerror or error}") from error
 
 
-def kind_of(mode: int) -> str:
+def describe_mode(mode: int) -> str:
     """What a thing on disk is, by its mode."""
     if stat.S_ISLNK(mode):
         return "a symbolic link"

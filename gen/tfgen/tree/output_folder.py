@@ -28,11 +28,11 @@ from tfgen.errors import TfgenError
 from tfgen.record import Record
 from tfgen.tree.disk_file import (
     BlockedPathError,
+    describe_mode,
     digest_on_disk,
     errors_at,
     expect,
     is_temporary,
-    kind_of,
     open_file,
     open_folder,
     write_temporary,
@@ -82,7 +82,7 @@ class OutputFolder:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._root is not None:
             os.close(self._root)
@@ -299,8 +299,8 @@ class OutputFolder:
         except OSError as error:
             if error.errno not in (errno.ELOOP, errno.ENOTDIR):
                 raise
-            kind = kind_of(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode)
-            raise BlockedPathError(f"{path} is {kind}, where tfgen needs a folder") from error
+            obstacle = describe_mode(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode)
+            raise BlockedPathError(f"{path} is {obstacle}, where tfgen needs a folder") from error
 
 
 def _joined(folder: str, name: str) -> str:
@@ -332,10 +332,10 @@ def _fsync(descriptor: int, path: Path | str) -> None:
         os.fsync(descriptor)
 
 
-def _try_lock(descriptor: int, path: str, kind: int) -> bool:
+def _try_lock(descriptor: int, path: str, operation: int) -> bool:
     with errors_at(path):
         try:
-            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, operation | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
         return True

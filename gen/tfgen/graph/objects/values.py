@@ -25,12 +25,12 @@ def value(path: str) -> Value:
     Raises:
         LookupError: the job schema has no such tunable.
     """
-    return Value(path, tunables.at(path.split(".")).kind)
+    return Value(path, tunables.at(path.split(".")).type)
 
 
 def own(role: RoleName, field: str) -> Bound:
     """A role's own field, inside the role's document."""
-    return Bound(ROLE, value(f"roles.{role}.{field}").kind, field)
+    return Bound(ROLE, value(f"roles.{role}.{field}").type, field)
 
 
 def own_or_job(role: RoleName, field: str) -> Default:

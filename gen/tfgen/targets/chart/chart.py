@@ -118,5 +118,5 @@ def _row(tunable: tunables.Tunable, values: Mapping[str, Any]) -> str:
     for key in tunable.path:
         default = default[key]
     text = json.dumps(default, ensure_ascii=False)
-    cells = (f"`{'.'.join(tunable.path)}`", tunable.kind, f"`` {text} ``", schema_file.first_sentence(tunable.schema))
+    cells = (f"`{'.'.join(tunable.path)}`", tunable.type, f"`` {text} ``", schema_file.first_sentence(tunable.schema))
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

@@ -55,7 +55,7 @@ from tfgen.graph.holes import (
     Text,
     Value,
     When,
-    kind_of,
+    type_of,
 )
 from tfgen.record import Record
 from tfgen.text import canonical_json, yaml_text
@@ -233,7 +233,7 @@ class Printer(Record):
         for part in _flat(parts):
             if isinstance(part, str):
                 form += part.replace("%", "%%")
-            elif isinstance(part, Hole) and kind_of(part) == "integer":
+            elif isinstance(part, Hole) and type_of(part) == "integer":
                 form += "%d"
                 arguments.append(f"(int64 {self._argument(part)})")
             else:
@@ -244,9 +244,9 @@ class Printer(Record):
         )
 
     def _typed(self, node: Node) -> str:
-        """An expression whose text is right for its kind, unquoted."""
+        """An expression whose text is right for its type, unquoted."""
         text = self.expression(node)
-        return f"{text} | int64" if kind_of(node) == "integer" and not isinstance(node, (Sum, Length)) else text
+        return f"{text} | int64" if type_of(node) == "integer" and not isinstance(node, (Sum, Length)) else text
 
     # -- helpers ---------------------------------------------------------------------------------------------
 
@@ -339,7 +339,7 @@ class Printer(Record):
 
     def _item_of_dict(self, node: Node) -> str:
         text = self._argument(node)
-        return f"(toString {text})" if isinstance(node, Hole) and kind_of(node) == "quantity" else text
+        return f"(toString {text})" if isinstance(node, Hole) and type_of(node) == "quantity" else text
 
     def _body(self, node: Node, indent: str) -> Lines:
         match node:
@@ -351,7 +351,7 @@ class Printer(Record):
                 return self._when(node, indent, lambda inner: self._body(inner, indent))
             case NotEmpty(tree):
                 return [f"{indent}{{{{- toYaml {self._argument(tree)} | nindent {len(indent)} }}}}"]
-            case Hole() if kind_of(node) in TREES:
+            case Hole() if type_of(node) in TREES:
                 return self._tree(node, indent, [])
             case str() | int() | None:
                 raise TypeError(f"not a mapping or sequence: {node!r}")
@@ -385,8 +385,8 @@ class Printer(Record):
         if isinstance(node, Named) and _is_tree(node.node):
             return [head, *self._body(node, indent + "  ")]
         if isinstance(node, NotEmpty):
-            return [head, *self._body(node, indent + ("  " if kind_of(node) == "map" else ""))]
-        if isinstance(node, Hole) and kind_of(node) in TREES:
+            return [head, *self._body(node, indent + ("  " if type_of(node) == "map" else ""))]
+        if isinstance(node, Hole) and type_of(node) in TREES:
             return self._tree(node, indent, [head])
         if isinstance(node, dict):
             return self._guarded(node, indent, [head, *self._body(node, indent + "  ")])
@@ -431,7 +431,7 @@ class Printer(Record):
 
     def _tree(self, node: Hole, indent: str, head: Lines) -> Lines:
         """A tunable map or list, and its key where it has one; nothing where it is empty."""
-        depth = len(indent) + (2 if head and kind_of(node) == "map" else 0)
+        depth = len(indent) + (2 if head and type_of(node) == "map" else 0)
         return [
             f"{indent}{{{{- with {self.expression(node)} }}}}",
             *head,
@@ -462,7 +462,7 @@ class Printer(Record):
                     return f"'{self.text(node)}'"
             case ChartOnly(template):
                 return template
-        if isinstance(node, Hole) and kind_of(node) in ("string", "quantity"):
+        if isinstance(node, Hole) and type_of(node) in ("string", "quantity"):
             return f"{{{{ {self.expression(node)} | quote }}}}"
         return f"{{{{ {self._typed(node)} }}}}"
 
@@ -489,7 +489,7 @@ def presence(node: Node) -> Node:
         case Named(node=inner) | Let(body=inner):
             return presence(inner)
         case Hole():
-            return node if kind_of(node) in TREES else True
+            return node if type_of(node) in TREES else True
         case str() | int() | None:
             return True
         case dict():
@@ -509,7 +509,7 @@ def _ends_in_tree(node: Node) -> bool:
         case Items() | NotEmpty():
             return True
         case Hole():
-            return kind_of(node) in TREES
+            return type_of(node) in TREES
         case dict():
             return _last_ends_in_tree(list(node.values()))
         case list() | tuple():
@@ -536,7 +536,7 @@ def _is_bool(node: Node) -> bool:
     """Whether Go has a bool for a test: its ``and`` and ``or`` give one of their arguments."""
     if isinstance(node, (AllOf, AnyOf)):
         return all(_is_bool(each) for each in node.nodes)
-    return kind_of(node) == "boolean"
+    return type_of(node) == "boolean"
 
 
 def _both(test: Node, presence: Node) -> Node:
@@ -562,7 +562,7 @@ def _is_safe(part: Node) -> bool:
     """Whether a part of a text is no text of a user's, but ours, a name or a number."""
     if isinstance(part, Named):
         return _is_of_names(part.node)
-    return isinstance(part, (str, Release)) or kind_of(part) == "integer"
+    return isinstance(part, (str, Release)) or type_of(part) == "integer"
 
 
 def _is_of_names(node: Node) -> bool:
@@ -592,7 +592,7 @@ def _sample(node: Node, *, longest: bool) -> str:
             return _sample(inner, longest=True) if longest else ""
         case When(_, then, otherwise):
             return _sample(then if longest else otherwise, longest=longest)
-    return "0" if kind_of(node) == "integer" else "x"
+    return "0" if type_of(node) == "integer" else "x"
 
 
 def _flat(parts: Sequence[Node]) -> Iterator[Node]:

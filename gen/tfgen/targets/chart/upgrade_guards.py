@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from tfgen.graph.holes import Hole, Let, Node, When, kind_of
+from tfgen.graph.holes import Hole, Let, Node, When, type_of
 from tfgen.graph.objects.pod_template_hash import HASH
 from tfgen.graph.template import Template
 from tfgen.kubernetes import keys
@@ -92,6 +92,6 @@ def _guard(printer: Printer, fixed: _Fixed) -> Lines:
 def _differs(printer: Printer, path: _Path, node: Node) -> str:
     """The test that a field is another in the cluster, which is the dot."""
     keys, wanted = " ".join(f'"{key}"' for key in path), f"({printer.expression(node)})"
-    if kind_of(node) == "integer":
+    if type_of(node) == "integer":
         return f"ne (int64 (dig {keys} 0 .)) (int64 {wanted})"
     return f'ne (dig {keys} "" .) {wanted}'
