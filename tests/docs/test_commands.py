@@ -25,6 +25,8 @@ SESSION = re.compile(r"```console\n(.*?)```", re.DOTALL)
 TOOLS = ("bash", "docker", "git", "helm", "kubectl", "kustomize", "make", "pip", "pytest", "python", "python3", "tfgen")
 INDENTED = re.compile(rf"^    (?:\$ )?((?:{'|'.join(TOOLS)}) .*)$", re.MULTILINE)
 
+BLOCK = re.compile(r"^```yaml\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
 CI = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 
@@ -61,7 +63,9 @@ def test_a_session_prints_what_the_document_shows(session: str, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(("document", "command"), commands())
-def test_a_command_of_a_document_is_run(document: Path, command: str, tmp_path: Path) -> None:
+def test_a_command_of_a_document_is_run(
+    document: Path, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     words = shlex.split(command.replace("NAME", "dist-mnist").replace("ENV", "dev"))
     match words:
         case ["make", target, *_]:
@@ -71,6 +75,12 @@ def test_a_command_of_a_document_is_run(document: Path, command: str, tmp_path: 
             assert "kind:" in helm_template(rendered(chart), release, "--skip-tests", *known)
         case ["tfgen", "render", path]:
             assert cli.run(["render", str(ROOT / path), "--out", str(tmp_path)]) == cli.OK
+        case ["tfgen", "import", manifest, "-o", job, *options]:
+            before, after = BLOCK.findall(document.read_text(encoding="utf-8").split(f"`{manifest}`", 1)[1])[:2]
+            (tmp_path / manifest).write_text(before, encoding="utf-8")
+            monkeypatch.chdir(tmp_path)
+            assert cli.run(["import", manifest, "-o", job, *options]) == cli.OK
+            assert (tmp_path / job).read_text(encoding="utf-8") == after
         case ["tfgen", "rerun", "job.yaml", *_]:
             job = tmp_path / "job.yaml"
             job.write_bytes((ROOT / "examples" / "dist-mnist" / "job.yaml").read_bytes())

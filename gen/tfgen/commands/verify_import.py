@@ -114,10 +114,13 @@ NORMALISATIONS: Final = (
     Normalisation(rf"{_POD}spec\.\w+\[[^]]+\]\.resources\b.*", _same_amount, "amounts are written alike"),
     Normalisation(rf"{_POD}spec\.subdomain", _is_new, "tasks have names of one Service"),
     Normalisation(rf"{_POD}metadata\.(name|namespace)", _is_any, "a pod has the name and the namespace of its job"),
+    Normalisation(r".*\.env\[[^]]+\]\.value", _is_default(""), "an empty variable is said"),
     Normalisation(r".*", _has_index, "a task is told its own index"),
     Normalisation(r".*", _says_nothing, "what says nothing is left out"),
     Normalisation(r".*", _same_text, "numbers and text are written alike"),
-    Normalisation(r"spec\.(terminationPolicy|tfReplicaSpecs\.\w+\.tfPort)", _is_any, "v1alpha1's words are today's"),
+    Normalisation(
+        r"spec\.(tensorBoard|terminationPolicy|tfReplicaSpecs\.\w+\.tfPort)", _is_any, "v1alpha1's words are today's"
+    ),
     Normalisation(r"spec\.tfReplicaSpecs\.\w+\.replicas", _is_default(1), "defaults are said"),
     Normalisation(r"spec\.tfReplicaSpecs\.\w+\.restartPolicy", _is_default("Never"), "defaults are said"),
     Normalisation(r"spec\.(tasks\.[-\w]+\.)?(maxRetry|minAvailable|queue|schedulerName)", _is_new, "defaults are said"),

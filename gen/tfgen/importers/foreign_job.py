@@ -45,6 +45,7 @@ class ForeignJob(Record):
         strategy: how TensorFlow shares the work.
         spec: what the form says of the job as a whole, as keys of ``spec``.
         comments: what was decided, by the path in the job that it is about.
+        tensorboard_storage: the volumes that TensorBoard mounts, by name.
     """
 
     form: str
@@ -55,6 +56,7 @@ class ForeignJob(Record):
     strategy: Strategy
     spec: Mapping[str, Any]
     comments: Mapping[Path, str]
+    tensorboard_storage: Mapping[str, Any] = EMPTY
 
 
 class Settled(Record):

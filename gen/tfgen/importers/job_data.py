@@ -10,7 +10,7 @@ from tfgen.data_path import Path
 from tfgen.importers.account import Account
 from tfgen.importers.foreign_job import ROLES, ForeignJob
 from tfgen.importers.pod_template import PORT
-from tfgen.job.training_job import ROLE_NAMES
+from tfgen.job.training_job import ROLE_NAMES, RoleName
 from tfgen.schema import file as schema_file
 
 ORDER: Final = (
@@ -70,24 +70,27 @@ def _in_order(spec: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _storage(
-    job: ForeignJob, names: Sequence[str], roles: Mapping[str, dict[str, Any]], account: Account
+    job: ForeignJob, names: Sequence[RoleName], roles: Mapping[str, dict[str, Any]], account: Account
 ) -> dict[str, Any]:
     """All volumes by name, each with the roles that mount it; of two that differ, the second has its role's name."""
     storage: dict[str, Any] = {}
     mounted: dict[str, list[str]] = {}
-    for role in names:
-        for name, volume in job.roles[role].pod.storage.items():  # type: ignore[index]  # a role's name
+    by_reader: dict[str, Mapping[str, Any]] = {str(role): job.roles[role].pod.storage for role in names}
+    if "tensorboard" in job.spec:
+        by_reader["tensorboard"] = job.tensorboard_storage
+    for role, volumes in by_reader.items():
+        for name, volume in volumes.items():
             final = name if storage.setdefault(name, volume) == volume else f"{name}-{role}"
             storage[final] = volume
             mounted.setdefault(final, []).append(role)
             account.move({(*ROLES, role, "storage", name): ("spec", "storage", final)})
-            if final != name:
+            if final != name and role in roles:
                 _rename(roles[role], name, final)
     return {
         name: {
             "mountPath": volume["mountPath"],
             **{key: value for key, value in volume.items() if key != "mountPath"},
-            **({} if mounted[name] == list(names) else {"for": mounted[name]}),
+            **({} if mounted[name] == [*by_reader] else {"for": mounted[name]}),
         }
         for name, volume in storage.items()
     }

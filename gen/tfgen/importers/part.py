@@ -10,13 +10,16 @@ A reader may put parts into another shape, that of a later version of the same f
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from tfgen.data_path import Path
 from tfgen.problems import Position, Problem
 from tfgen.record import Record
 from tfgen.text.document import Document, SourceTree
 from tfgen.words import path_name
+
+_LONGEST_NAME: Final = 63
+"""Characters that the name of an object may have; more of a longer one helps nobody."""
 
 
 class Part(Record):
@@ -41,7 +44,9 @@ class Part(Record):
     def name(self) -> str:
         """Its path, as messages show it; of a whole object its kind and its name."""
         kind, name = (self.get("kind"), self.get("metadata", "name")) if not self.path else (None, None)
-        return f"{kind.written} {name.written if name else ''}".strip() if kind else path_name(self.path)
+        if kind is None:
+            return path_name(self.path)
+        return " ".join(part.written[:_LONGEST_NAME] for part in (kind, name) if part)
 
     @property
     def data(self) -> Any:

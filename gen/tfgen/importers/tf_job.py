@@ -17,7 +17,7 @@ from itertools import islice
 from typing import Any, Final
 
 from tfgen.data_path import Path
-from tfgen.importers import gang, pod_template
+from tfgen.importers import gang, pod_template, volumes
 from tfgen.importers.account import Account
 from tfgen.importers.foreign_job import ROLES, ForeignJob, ForeignRole, Settled, settle
 from tfgen.importers.objects import LAST_APPLIED, api_group, api_version, drop_server_fields, kind
@@ -161,6 +161,7 @@ class _TFJob:
         self._run_policy(settled)
         self._workload(settled, replicas)
         self._gang(settled)
+        board = self._tensorboard()
         if settled.comment:
             self.comments["spec", "strategy"] = settled.comment
         namespace = self.job.get("metadata", "namespace")
@@ -176,6 +177,7 @@ class _TFJob:
             strategy=settled.strategy,
             spec=self.spec,
             comments=self.comments,
+            tensorboard_storage=board,
         )
 
     # -- metadata -------------------------------------------------------------------------------------------------
@@ -494,6 +496,27 @@ class _TFJob:
     def _tf_job(self, key: str, value: Any) -> None:
         self.spec.setdefault("workload", {}).setdefault("tfJob", {})[key] = value
 
+    def _tensorboard(self) -> Mapping[str, Any]:
+        """The TensorBoard of v1alpha1, and its volumes."""
+        board = self.job.get("spec", "tensorBoard")
+        if board is None:
+            return {}
+        for key, part in board.entries():
+            if key == "logDir":
+                self.spec["tensorboard"] = {"logDir": part.written}
+                self.account.carry(part, "spec", "tensorboard", "logDir")
+            elif key not in ("volumes", "volumeMounts"):
+                self.account.drop(part, "its Service is for the cluster alone; see spec.tensorboard")
+        container = board.replaced(value={k: part for k, part in board.value.items() if k == "volumeMounts"})
+        own = {k: part for k, part in board.value.items() if k == "volumes"}
+        spec = board.replaced(value={**own, "containers": board.replaced(value=[container])})
+        found = volumes.translate(
+            board.replaced(value={"spec": spec}), container, (*ROLES, "tensorboard"), self.account
+        )
+        if found.volumes or found.mounts:
+            self.account.refuse(board, "its volumes are none that spec.storage has a word for")
+        return found.storage
+
     # -- what is left ----------------------------------------------------------------------------------------------
 
     def _say_unknown(self) -> None:
@@ -516,7 +539,14 @@ def _unknown_fields(job: Part) -> Iterator[Part]:
         if key not in ("apiVersion", "kind", "metadata", "status", "spec"):
             yield part
     for key, part in job.entries("spec"):
-        known = ("runPolicy", "successPolicy", "enableDynamicWorker", "tfReplicaSpecs", "terminationPolicy")
+        known = (
+            "runPolicy",
+            "successPolicy",
+            "enableDynamicWorker",
+            "tensorBoard",
+            "tfReplicaSpecs",
+            "terminationPolicy",
+        )
         if key not in known:
             yield part
     for _, replica in job.entries("spec", "tfReplicaSpecs"):
