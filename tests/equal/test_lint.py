@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
+import functools
 import json
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any, get_args
 
+import jsonschema_rs
 import pytest
 import yaml
 from hypothesis import given
 
 from tests import tools
 from tests.command import CommandError
-from tests.equal.normal import GoLoader
 from tests.equal.rendered import Rendered
 from tests.equal.test_examples import each_environment
-from tests.generated import drawn, jobs
+from tests.generated import Document, drawn, jobs
 from tests.helm import HelmLibrary
-from tfgen.graph.graph import graph
+from tests.tools import ROOT
+from tfgen.graph.fill import Scope, broken
+from tfgen.graph.graph import graph, objects
 from tfgen.graph.guards import guards
 from tfgen.graph.holes import Bound, Hole, Let, Value
+from tfgen.graph.schedulers import GANGS
+from tfgen.graph.schedulers.gang import Field
 from tfgen.job.training_job import Structure, TrainingJob
-from tfgen.schema.tunables import values_schema
+from tfgen.schema.tunables import at as tunable_at
+from tfgen.schema.tunables import merge, values_schema
+from tfgen.schema.workload_kinds import WORKLOAD_KINDS
 from tfgen.targets.chart.notes import notes
 from tfgen.text.document import parse
 
@@ -124,37 +132,173 @@ EVERY_SECTION: Mapping[str, Any] = {
 }
 
 
-def test_every_value_changes_what_helm_gives(tmp_path):
-    """By Helm: with another value in place of the chart's own, it gives something else, or refuses."""
-    rendered = Rendered.write(EVERY_SECTION, tmp_path)
-    schema = json.loads((rendered.chart / "values.schema.json").read_text(encoding="utf-8"))
-    values = yaml.load((rendered.chart / "values.yaml").read_text(encoding="utf-8"), GoLoader)
-    before = _by_helm(rendered, {})
-    dead = [
-        ".".join(leaf)
-        for leaf, node in _leaves(schema)
-        if _by_helm(rendered, _nested(leaf, _other(node, _at(values, leaf)))) == before
+CASES = [*sorted(ROOT.glob("examples/*/job.yaml")), *sorted(ROOT.glob("tests/golden/*/job.yaml"))]
+
+FIELDS: Sequence[Field] = get_args(Field)
+
+COMPANIONS: Sequence[tuple[str, Mapping[str, Any]]] = (
+    ("resumeFrom", {"run": "9", "storage.model": {"mountPath": "/m", "runs": "Separate", "claim": {"size": "1Gi"}}}),
+    ("shm", {"roles.worker.shm": ""}),
+    ("startDeadline", {"gang.enabled": False}),
+    ("workload.volcanoJob.networkTopology.highestTierAllowed", {"workload.volcanoJob.networkTopology.mode": "hard"}),
+    ("cloud.eci.spot.*", {"cloud.eci.spot.strategy": "SpotWithPriceLimit"}),
+    ("gang.*Topology", {"gang.preferredTopology": "", "gang.requiredTopology": ""}),
+    ("network.egress.rules", {"network.egress.limited": True}),
+    ("network.policy", {"network.egress.limited": False}),
+    ("roles.*.nodeName", {"gang.enabled": False}),
+    ("roles.*.resources.gpu.*", {"roles.*.resources.gpu.count": 2, "roles.*.resources.gpu.product": "A"}),
+    ("roles.*.resources.limits", {"roles.*.resources.cpu": "", "roles.*.resources.memory": ""}),
+    ("roles.*.resources.memory", {"roles.*.resources.requests": None, "roles.*.resources.limits": None}),
+)
+"""Values that show only where others are set, and these; `*` is the role's name."""
+
+
+def _lacks(field: Field) -> Callable[[Structure], bool]:
+    return lambda structure: structure.gang is not None and field not in GANGS[structure.gang].fields
+
+
+def _has_no_finisher(structure: Structure) -> bool:
+    """Where one Job runs all tasks, its own controller ends it."""
+    return structure.kind == "StatefulSet" and (
+        structure.strategy == "Single"
+        or (structure.strategy == "MultiWorkerMirrored" and not _has_evaluator(structure))
+    )
+
+
+def _has_evaluator(structure: Structure) -> bool:
+    return structure.role("evaluator") is not None
+
+
+DEAD: Sequence[tuple[str, Callable[[Structure], bool], str]] = (
+    *((f"gang.{field}", _lacks(field), "the scheduler has no such field: any setting is refused") for field in FIELDS),
+    (
+        "gang.minAvailable",
+        lambda structure: structure.strategy == "MultiWorkerMirrored",
+        "workers that are all equal start together: less than all is refused, and all is the default",
+    ),
+    (
+        "completion.evaluatorGrace",
+        lambda structure: structure.kind == "StatefulSet" and not _has_evaluator(structure),
+        "no evaluator has a grace",
+    ),
+    ("completion.image", _has_no_finisher, "no finisher runs"),
+    ("completion.onFailure", _has_no_finisher, "nothing is left for a finisher to release"),
+)
+"""Values that do nothing in some jobs: which, in which, and why. None of them belongs in that job's values.yaml."""
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.parent.name)
+def test_every_value_changes_the_objects(case):
+    """By tfgen, whose objects are Helm's: some setting of each value gives others, and is not refused."""
+    document = parse(case.read_text(encoding="utf-8"), str(case)).documents[0].data
+    job, name = TrainingJob.from_document(document), document["metadata"]["name"]
+    templates, checks = graph(job.structure), guards(job.structure)
+
+    def fill(values: Mapping[str, Any]) -> Any:
+        scope = Scope(merge(job.values, values), name, name)
+        return None if any(True for check in checks for _ in broken(check, scope)) else objects(templates, scope)
+
+    assert set(_dead(document, fill)) == set(_known_dead(document))
+
+
+def test_the_cases_have_every_workload_kind_and_gang():
+    structures = [
+        TrainingJob.from_document(parse(case.read_text(encoding="utf-8"), str(case)).documents[0].data).structure
+        for case in CASES
     ]
-    assert dead == []
+    assert {structure.kind for structure in structures} == {*WORKLOAD_KINDS}
+    assert {structure.gang for structure in structures} == {*GANGS, None}
 
 
-def _by_helm(rendered: Rendered, values: Mapping[str, Any]) -> str:
-    """What Helm prints, or why the chart refuses."""
-    file = rendered.out / "values-of-the-test.json"
-    file.write_text(json.dumps(values), encoding="utf-8")
-    try:
-        return HelmLibrary().template(rendered.chart, rendered.name, "--skip-tests", "--values", str(file))
-    except CommandError as error:
-        if "execution error at" in error.stderr:
-            return error.stderr
-        raise
+def test_every_value_changes_what_helm_gives(tmp_path):
+    """The same by Helm's own code, for one job with every role."""
+    rendered = Rendered.write(EVERY_SECTION, tmp_path)
+    file = tmp_path / "values-of-the-test.json"
+
+    def by_helm(values: Mapping[str, Any]) -> str | None:
+        file.write_text(json.dumps(values), encoding="utf-8")
+        try:
+            return HelmLibrary().template(rendered.chart, rendered.name, "--skip-tests", "--values", str(file))
+        except CommandError as error:
+            if "execution error at" in error.stderr:
+                return None
+            raise
+
+    assert set(_dead(EVERY_SECTION, by_helm)) == set(_known_dead(EVERY_SECTION))
 
 
-def _other(node: Mapping[str, Any], old: Any) -> Any:
-    """Another value of a schema node."""
-    edges = [node[edge] for edge in ("minimum", "maximum") if edge in node]
-    others = [not old] if isinstance(old, bool) else [*node["examples"], *node.get("enum", ()), *edges, node["default"]]
-    return next(other for other in others if other != old)
+def _known_dead(document: Document) -> Iterator[str]:
+    structure = TrainingJob.from_document(document).structure
+    for path, _ in _leaves(values_schema(document["spec"])):
+        if any(fnmatchcase(".".join(path), dead) and when(structure) for dead, when, _ in DEAD):
+            yield ".".join(path)
+
+
+def _dead(document: Document, render: Callable[[Mapping[str, Any]], Any]) -> Iterator[str]:
+    """The values of which no setting changes what is rendered. `render` gives None where the chart refuses."""
+    schema, values = values_schema(document["spec"]), TrainingJob.from_document(document).values
+    rendered = functools.cache(lambda settings: render(json.loads(settings)))
+
+    def renders(*settings: Mapping[str, Any]) -> Any:
+        return rendered(json.dumps(functools.reduce(_over, settings, {}), sort_keys=True))
+
+    assert renders({}) is not None
+    for path, node in _leaves(schema):
+        others = [_nested(path, other) for other in _others(schema, node, _at(values, path))]
+        companies = [{}, *_companies(path, values)]
+        if not any(
+            renders(company, other) not in (None, renders(company))
+            for company in companies
+            if renders(company) is not None
+            for other in others
+        ):
+            yield ".".join(path)
+
+
+def _companies(path: tuple[str, ...], values: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Settings of other values, with which a value may show that does not show alone."""
+    role = path[1] if path[0] == "roles" else ""
+    for pattern, settings in COMPANIONS:
+        if fnmatchcase(".".join(path), pattern):
+            paths = {tuple(key.replace("*", role).split(".")): value for key, value in settings.items()}
+            present = [_nested(key, value) for key, value in paths.items() if key[0] in values and key != path]
+            yield functools.reduce(_over, present, {})
+    # A role's own value may be the job's.
+    if role and path[2] in values:
+        empty = (
+            tunable_at((path[2],)).default
+            if not isinstance(values[path[2]], Mapping)
+            else dict.fromkeys(values[path[2]])
+        )
+        yield {path[2]: empty}
+
+
+def _others(schema: Mapping[str, Any], node: Mapping[str, Any], old: Any) -> list[Any]:
+    """Other values of a schema node: the schema's own, and some near the old one."""
+    whole = {"allOf": [{**node}], "definitions": schema.get("definitions", {})}
+    validator = jsonschema_rs.Draft7Validator(whole)
+    near: list[Any] = []
+    match old:
+        case bool():
+            near = [not old]
+        case int():
+            near = [old + 1, 1, 2]
+        case str():
+            near = [f"{old}x", f"{old}1"]
+        case Mapping():
+            near = [{key: None} for key in old]  # Helm removes a key whose value is null
+    own = [*node.get("examples", ()), *node.get("enum", ()), *([node["default"]] if "default" in node else [])]
+    return [
+        other
+        for other in [*own, *near]
+        if other != old and (validator.is_valid(other) or (isinstance(old, Mapping) and other in near))
+    ]
+
+
+def _over(under: Mapping[str, Any], over: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Settings over settings; a null stays, as it is for Helm to remove."""
+    both = {key: _over(under[key], over[key]) for key in under.keys() & over.keys() if isinstance(over[key], Mapping)}
+    return {**under, **over, **both}
 
 
 def _nested(path: tuple[str, ...], value: Any) -> Any:
