@@ -1,7 +1,7 @@
 """What a team's defaults may say: the schema of ``tfgen.yaml``, made from the job schema.
 
-    >>> made = defaults_schema(schema_file.load())
-    >>> "tolerations" in made["properties"]["spec"]["properties"], "run" in made["properties"]["spec"]["properties"]
+    >>> spec = defaults_schema(schema_file.load())["properties"]["spec"]
+    >>> "tolerations" in spec["properties"], "run" in spec["properties"]
     (True, False)
 
 It has the shape of a job without what makes it that job, and nothing in it is required. The published file holds the
@@ -48,7 +48,7 @@ def defaults_schema(schema: Schema) -> dict[str, Any]:
     spec = maker.record(schema["properties"]["spec"])
     spec["description"] = "What is merged under each job's spec: maps merge, all else is the job's where it says it."
     spec["examples"] = [_EXAMPLE["spec"]]
-    made = {
+    derived = {
         "$schema": schema["$schema"],
         "title": "Defaults",
         "description": "What the jobs of a repository have in common. A job that says otherwise has its own way.",
@@ -69,7 +69,7 @@ def defaults_schema(schema: Schema) -> dict[str, Any]:
         **environment,
         "properties": {key: value for key, value in environment["properties"].items() if key not in _OF_ONE_RUN},
     }
-    return {**made, "definitions": used_definitions(made, {**schema["definitions"], **changed})}
+    return {**derived, "definitions": used_definitions(derived, {**schema["definitions"], **changed})}
 
 
 def text(schema: Schema) -> str:
@@ -92,15 +92,15 @@ class _Defaults(PartMaker):
 
     def entry(self, written: Schema) -> dict[str, Any]:
         """What has no keys of its own has no parts."""
-        found = resolve(self.schema, written)
-        has_parts = "properties" in found or "additionalProperties" in found
+        node = resolve(self.schema, written)
+        has_parts = "properties" in node or "additionalProperties" in node
         return self.changed(written, self.some) if has_parts and written != STRUCTURE else part(written)
 
-    def some(self, found: Schema) -> dict[str, Any]:
+    def some(self, node: Schema) -> dict[str, Any]:
         """A part of an entry."""
-        made = part(found)
-        if "properties" in made:
-            made["properties"] = {key: self.entry(inner) for key, inner in made["properties"].items()}
-        if isinstance(made.get("additionalProperties"), Mapping):
-            made["additionalProperties"] = self.entry(made["additionalProperties"])
-        return made
+        derived = part(node)
+        if "properties" in derived:
+            derived["properties"] = {key: self.entry(inner) for key, inner in derived["properties"].items()}
+        if isinstance(derived.get("additionalProperties"), Mapping):
+            derived["additionalProperties"] = self.entry(derived["additionalProperties"])
+        return derived

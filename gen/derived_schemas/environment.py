@@ -60,21 +60,21 @@ class PartMaker(ABC):
     def entry(self, written: Schema) -> dict[str, Any]:
         """What stands in a map by name."""
 
-    def record(self, found: Schema, path: ValuesPath = ()) -> dict[str, Any]:
+    def record(self, node: Schema, path: ValuesPath = ()) -> dict[str, Any]:
         """A record of the spec."""
-        inner = {key: written for key, written in found["properties"].items() if self.has((*path, key))}
-        return {**part(found), "properties": {key: self.inside(inner[key], (*path, key)) for key in inner}}
+        inner = {key: written for key, written in node["properties"].items() if self.has((*path, key))}
+        return {**part(node), "properties": {key: self.inside(inner[key], (*path, key)) for key in inner}}
 
     def inside(self, written: Schema, path: ValuesPath) -> dict[str, Any]:
         """What stands at a key of a record."""
-        found = resolve(self.schema, written)
-        if is_record(found):
+        node = resolve(self.schema, written)
+        if is_record(node):
             return self.changed(written, lambda target: self.record(target, path))
-        return self.changed(written, self.map) if type_of(found) == "map" else part(written)
+        return self.changed(written, self.map) if type_of(node) == "map" else part(written)
 
-    def map(self, found: Schema) -> dict[str, Any]:
+    def map(self, node: Schema) -> dict[str, Any]:
         """A map by name."""
-        return {**part(found), "additionalProperties": self.entry(found["additionalProperties"])}
+        return {**part(node), "additionalProperties": self.entry(node["additionalProperties"])}
 
     def changed(self, written: Schema, change: Callable[[Schema], dict[str, Any]]) -> dict[str, Any]:
         """A node changed where it is written or, if it is a `$ref`, as a definition of the part's own."""
@@ -95,11 +95,11 @@ class _Environment(PartMaker):
         self.paths = {leaf.tunable.path[:end] for leaf in leaves(schema) for end in range(len(leaf.tunable.path) + 1)}
 
     def environment(self) -> dict[str, Any]:
-        made = self.record(self.schema["properties"]["spec"])
-        made["properties"] = {**self.schema["definitions"]["place"]["properties"], **made["properties"]}
-        made["description"] = "What differs in one environment. What is not said stays as the job has it."
-        made["examples"] = [{"roles": {"worker": {"replicas": 1}}}]
-        return {**made, "definitions": dict(sorted(self.definitions.items()))}
+        derived = self.record(self.schema["properties"]["spec"])
+        derived["properties"] = {**self.schema["definitions"]["place"]["properties"], **derived["properties"]}
+        derived["description"] = "What differs in one environment. What is not said stays as the job has it."
+        derived["examples"] = [{"roles": {"worker": {"replicas": 1}}}]
+        return {**derived, "definitions": dict(sorted(self.definitions.items()))}
 
     def has(self, path: ValuesPath) -> bool:
         return path in self.paths
@@ -110,18 +110,18 @@ class _Environment(PartMaker):
             return {"$ref": f"{_SHARED}patch"}
         return self.changed(written, self.or_null)
 
-    def or_null(self, found: Schema) -> dict[str, Any]:
-        made = part(found)
-        made["type"] = [*([made["type"]] if isinstance(made["type"], str) else made["type"]), "null"]
-        if "enum" in made:
-            made["enum"] = [*made["enum"], None]
-        if "properties" in made:
-            made["properties"] = {key: self.entry(inner) for key, inner in made["properties"].items()}
-        if isinstance(made.get("additionalProperties"), Mapping):
-            made["additionalProperties"] = self.entry(made["additionalProperties"])
-        return made
+    def or_null(self, node: Schema) -> dict[str, Any]:
+        derived = part(node)
+        derived["type"] = [*([derived["type"]] if isinstance(derived["type"], str) else derived["type"]), "null"]
+        if "enum" in derived:
+            derived["enum"] = [*derived["enum"], None]
+        if "properties" in derived:
+            derived["properties"] = {key: self.entry(inner) for key, inner in derived["properties"].items()}
+        if isinstance(derived.get("additionalProperties"), Mapping):
+            derived["additionalProperties"] = self.entry(derived["additionalProperties"])
+        return derived
 
 
-def part(found: Schema) -> dict[str, Any]:
+def part(node: Schema) -> dict[str, Any]:
     """A node without the keywords that speak of a whole."""
-    return {key: value for key, value in found.items() if key not in _OF_A_WHOLE}
+    return {key: value for key, value in node.items() if key not in _OF_A_WHOLE}

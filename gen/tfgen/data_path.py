@@ -1,9 +1,11 @@
-"""Paths into plain data: what stands at one, whether anything does, and where several begin alike.
+"""Paths into plain data: what stands at one, data with another value there, and where several paths begin alike.
 
     >>> at({"roles": {"ps": {"replicas": 2}}}, ("roles", "ps", "replicas"))
     2
+    >>> with_value({"image": "tf:1"}, ("roles", "ps", "replicas"), 2)
+    {'image': 'tf:1', 'roles': {'ps': {'replicas': 2}}}
 
-A list is one value: nothing is looked for in it.
+A list is one value, but for `follow`: nothing is looked for in it. No function changes the data that it is given.
 """
 
 from __future__ import annotations
@@ -32,6 +34,36 @@ def has(data: Any, path: Sequence[str | int]) -> bool:
             return False
         data = data[step]
     return True
+
+
+def follow(data: Any, path: Sequence[str | int]) -> Any:
+    """What stands there, in lists too.
+
+    Raises:
+        LookupError: nothing does.
+    """
+    for step in path:
+        data = data[step]
+    return data
+
+
+def with_value(data: Any, path: Sequence[str | int], value: Any) -> Any:
+    """The data with a value at the path; a mapping takes the place of what is none on the way there."""
+    if not path:
+        return value
+    key, *rest = path
+    mapping = data if isinstance(data, Mapping) else {}
+    return {**mapping, key: with_value(mapping.get(key), rest, value)}
+
+
+def without(data: Any, path: Sequence[str | int]) -> Any:
+    """The data without what stands there; as it is, where nothing does."""
+    if not path or not has(data, path):
+        return data
+    key, *rest = path
+    if rest:
+        return {**data, key: without(data[key], rest)}
+    return {name: value for name, value in data.items() if name != key}
 
 
 def shared(paths: Iterable[Path]) -> Path:

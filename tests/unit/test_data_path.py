@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tfgen.data_path import at, has, shared
+from tfgen.data_path import at, follow, has, shared, with_value, without
 
 DATA = {"spec": {"args": ["a"], "gang": None, "roles": {"ps": {"replicas": 0}}}}
 
@@ -23,6 +23,43 @@ DATA = {"spec": {"args": ["a"], "gang": None, "roles": {"ps": {"replicas": 0}}}}
 def test_what_stands_at_a_path(path, value, is_there):
     assert at(DATA, path) == value
     assert has(DATA, path) == is_there
+
+
+def test_a_path_may_lead_through_lists():
+    assert follow(DATA, ("spec", "args", 0)) == "a"
+    assert follow(DATA, ()) == DATA
+    for path in (("spec", "args", 1), ("spec", "run")):
+        with pytest.raises(LookupError):
+            follow(DATA, path)
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ((), 7),
+        (("spec",), {"spec": 7}),
+        (("spec", "gang"), {"spec": {"args": ["a"], "gang": 7, "roles": {"ps": {"replicas": 0}}}}),
+        (("spec", "gang", "queue"), {"spec": {"args": ["a"], "gang": {"queue": 7}, "roles": {"ps": {"replicas": 0}}}}),
+        (("spec", "run"), {"spec": {"args": ["a"], "gang": None, "roles": {"ps": {"replicas": 0}}, "run": 7}}),
+    ],
+)
+def test_data_with_another_value(path, expected):
+    assert with_value(DATA, path, 7) == expected
+    assert DATA == {"spec": {"args": ["a"], "gang": None, "roles": {"ps": {"replicas": 0}}}}
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        (("spec", "roles", "ps", "replicas"), {"spec": {"args": ["a"], "gang": None, "roles": {"ps": {}}}}),
+        (("spec", "roles"), {"spec": {"args": ["a"], "gang": None}}),
+        (("spec", "gang"), {"spec": {"args": ["a"], "roles": {"ps": {"replicas": 0}}}}),
+        (("spec", "run"), DATA),
+        (("spec", "gang", "queue"), DATA),
+    ],
+)
+def test_data_without_a_value(path, expected):
+    assert without(DATA, path) == expected
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final, get_args
 
+from tfgen import data_path
 from tfgen.job.training_job import RoleName
 from tfgen.kubernetes import keys, quantity
 from tfgen.kubernetes.object import Object, group, identity
@@ -155,16 +156,10 @@ def _fields(was: Object, now: Object) -> Iterator[str]:
 
 def _operated(free: Sequence[str], name: str, was: Object, now: Object) -> str | None:
     """An operator makes no pod anew for what is not `free`, or refuses it."""
-    fixed = [_without(item["spec"], [path.split(".") for path in free]) for item in (was, now)]
-    return f"the pods of the {was['kind']} {name} would stay as they are" if fixed[0] != fixed[1] else None
-
-
-def _without(found: Object, paths: Sequence[Sequence[str]]) -> Object:
-    """A mapping without what is at some paths."""
-    kept = {key: value for key, value in found.items() if [key] not in paths}
-    for key in {path[0] for path in paths if len(path) > 1 and path[0] in kept}:
-        kept[key] = _without(kept[key], [path[1:] for path in paths if path[0] == key and len(path) > 1])
-    return kept
+    fixed_before, fixed_after = was["spec"], now["spec"]
+    for path in free:
+        fixed_before, fixed_after = (data_path.without(spec, path.split(".")) for spec in (fixed_before, fixed_after))
+    return f"the pods of the {was['kind']} {name} would stay as they are" if fixed_before != fixed_after else None
 
 
 _KEPT: Final[Mapping[tuple[str, str], Callable[[str, Object, Object], str | None]]] = {

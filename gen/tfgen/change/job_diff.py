@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
+from tfgen import data_path
 from tfgen.change.comparison import Pair
 from tfgen.change.field_diff import FieldChange, field_changes
 from tfgen.change.totals import Totals, totals
@@ -137,8 +138,5 @@ def _has(document: Document | None, environment: str | None) -> bool:
 
 
 def _with_run(data: Any, environment: str | None, run: str) -> Any:
-    spec = data["spec"]
-    if environment is None:
-        return {**data, "spec": {**spec, "run": run}}
-    said = {**spec["environments"][environment], "run": run}
-    return {**data, "spec": {**spec, "environments": {**spec["environments"], environment: said}}}
+    of_environment = ("environments", environment) if environment is not None else ()
+    return data_path.with_value(data, ("spec", *of_environment, "run"), run)

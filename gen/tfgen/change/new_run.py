@@ -113,7 +113,7 @@ def _blames(
             for rule in known[path]:
                 unexplained.pop(rule, None)
             continue
-        tried = _with(was, now, path)
+        tried = _with_change(was, now, path)
         if schema.check(before.replaced(data=tried)):
             continue  # half of a change, such as one of two sources without the other
         own_losses = lost(committed, plain_objects(tried, environment))
@@ -128,7 +128,7 @@ def _blames(
 def _reaches(before: Document, after: Document, environment: str, blame: _Blame) -> bool:
     """Whether a change of the job's own is one of the environment's too, which may say something else there."""
     was, now = _form(before, environment), _form(after, environment)
-    tried = _with(was, now, blame.path) if blame.is_alone else now
+    tried = _with_change(was, now, blame.path) if blame.is_alone else now
     if schema.check(before.replaced(data=tried)):
         tried = now  # the environment removes what the change alone leaves nothing of
     return blame.rule in lost(plain_objects(was, environment), plain_objects(tried, environment))
@@ -146,17 +146,11 @@ def _changed(before: Any, after: Any, path: Path = ()) -> Iterator[Path]:
         yield path
 
 
-def _with(before: Mapping[str, Any], after: Mapping[str, Any], path: Path) -> dict[str, Any]:
+def _with_change(before: Any, after: Any, path: Path) -> Any:
     """The first with what the second has at one of the paths at which they differ."""
-    key, *rest = map(str, path)
-    changed = dict(before)
-    if rest:
-        changed[key] = _with(before[key], after[key], tuple(rest))
-    elif key in after:
-        changed[key] = after[key]
-    else:
-        del changed[key]
-    return changed
+    if data_path.has(after, path):
+        return data_path.with_value(before, path, data_path.at(after, path))
+    return data_path.without(before, path)
 
 
 # -- how it is said ----------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from tfgen import data_path
 from tfgen.commands.init import SCHEMA_FILE
 from tfgen.errors import UsageError
 from tfgen.git import read as git
@@ -84,7 +85,5 @@ def _names(content: bytes, file: str) -> list[str]:
 
 
 def _name(document: Document) -> str:
-    data = document.data
-    metadata = data.get("metadata") if isinstance(data, dict) else None
-    name = metadata.get("name") if isinstance(metadata, dict) else None
+    name = data_path.at(document.data, ("metadata", "name"))
     return name if isinstance(name, str) else ""

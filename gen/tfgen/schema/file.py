@@ -16,6 +16,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tfgen import data_path
+
 Schema = Mapping[str, Any]
 
 NAME = "trainingjob.v1alpha1.schema.json"
@@ -61,10 +63,8 @@ def resolve(schema: Schema, node: Schema) -> Schema:
 
 def target(schema: Schema, ref: str) -> Schema:
     """What `#/definitions/NAME` points to. Only such local references are used."""
-    node: Any = schema
-    for step in ref.removeprefix("#/").split("/"):
-        node = node[step]
-    return node  # type: ignore[no-any-return]
+    node: Schema = data_path.follow(schema, ref.removeprefix("#/").split("/"))
+    return node
 
 
 def is_record(node: Schema) -> bool:

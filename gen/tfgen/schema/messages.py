@@ -13,6 +13,7 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from tfgen import data_path
 from tfgen.problems import Problem
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
@@ -90,10 +91,7 @@ class View(Record):
 
     def value(self, path: Path) -> Any:
         """What the data has at the path."""
-        found = self.data
-        for step in path:
-            found = found[step]
-        return found
+        return data_path.follow(self.data, path)
 
     def text(self, path: Path) -> str | None:
         """A scalar as it was written."""

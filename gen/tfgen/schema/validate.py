@@ -13,6 +13,7 @@ import functools
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from tfgen import data_path
 from tfgen.problems import Problem, in_order
 from tfgen.schema import file as schema_file
 from tfgen.schema import messages as schema_messages
@@ -106,9 +107,7 @@ def _findings(error: ValidationError, data: Any, schema: Schema) -> Iterator[Fin
     *place, keyword = error.schema_path
     if keyword in ("minimum", "maximum") and isinstance(error.instance, float):
         return  # of the fraction that stands in; its type is said
-    found: Any = schema
-    for step in place:
-        found = found[step]
+    node = data_path.follow(schema, place)
     details = error.kind.as_dict()
     of_key = "error" in details  # propertyNames: the error inside is the key's
     if of_key:
@@ -116,7 +115,7 @@ def _findings(error: ValidationError, data: Any, schema: Schema) -> Iterator[Fin
     else:
         names = details.get("unexpected") or [details[key] for key in ("property",) if key in details]
     for path in _paths(data, error.instance_path, error.instance):
-        yield Finding(path, str(keyword), found, tuple(names[: schema_messages.MOST]), of_key)
+        yield Finding(path, str(keyword), node, tuple(names[: schema_messages.MOST]), of_key)
 
 
 def _paths(data: Any, pointer: Sequence[str | int], instance: Any) -> Iterator[Path]:

@@ -13,6 +13,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from tfgen import data_path
 from tfgen.data_path import Path
 from tfgen.errors import TfgenError
 from tfgen.problems import Place, has_errors
@@ -48,10 +49,10 @@ def with_values(text: str, document: Document, changes: Changes) -> str:
     wanted = [candidate.data for candidate in before]
     for place, values in changes.items():
         for key, value in values.items():
-            wanted[number] = _with(wanted[number], (*place, key), value)
+            wanted[number] = data_path.with_value(wanted[number], (*place, key), value)
         for key, value in reversed(list(values.items())):
             path = (*place, key)
-            if _data(edited, document)[number] != _with(_data(edited, document)[number], path, value):
+            if _data(edited, document)[number] != data_path.with_value(_data(edited, document)[number], path, value):
                 edited = _edited(edited, document, path, value)
     if _data(edited, document) != wanted:
         raise _by_hand(document, changes)
@@ -148,15 +149,6 @@ def _edited(text: str, document: Document, path: Path, value: Value) -> str:
 
 def _data(text: str, document: Document) -> list[Any]:
     return [parsed.data for parsed in parse(text, document.file).documents]
-
-
-def _with(data: Any, path: Path, value: Value) -> Any:
-    """The data with the value at the path."""
-    if not path:
-        return value
-    key, *rest = path
-    said = data if isinstance(data, Mapping) else {}
-    return {**said, key: _with(said.get(key), tuple(rest), value)}
 
 
 def _by_hand(document: Document, changes: Changes) -> TfgenError:

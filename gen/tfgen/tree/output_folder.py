@@ -69,7 +69,7 @@ class OutputFolder:
         self.path = path
         self._create = create
         self._root: int | None = None
-        self._made: list[str] = []
+        self._new_folders: list[str] = []
         self._staged: dict[str, str] = {}
         """Path -> its temporary file, beside it."""
 
@@ -220,7 +220,7 @@ class OutputFolder:
         descriptor = None
         with suppress(FileNotFoundError), errors_at(folder, but=FileNotFoundError):
             descriptor = self._descend(folder, make=not shared)
-        self._made.clear()  # the folder stays: another process may be waiting for its lock
+        self._new_folders.clear()  # the folder stays: another process may be waiting for its lock
         if descriptor is None:
             yield
             return
@@ -251,9 +251,9 @@ class OutputFolder:
             with suppress(TfgenError):
                 self.discard(self._staged.values())
             self._staged.clear()
-            for path in reversed(self._made):
+            for path in reversed(self._new_folders):
                 self._remove_empty(path)
-            self._made.clear()
+            self._new_folders.clear()
             raise
 
     def _remove_empty(self, path: str) -> None:
@@ -294,7 +294,7 @@ class OutputFolder:
             if not make:
                 raise
             os.mkdir(name, _FOLDER_MODE, dir_fd=parent)
-            self._made.append(path)
+            self._new_folders.append(path)
             return open_folder(name, within=parent)
         except OSError as error:
             if error.errno not in (errno.ELOOP, errno.ENOTDIR):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from tfgen import data_path
 from tfgen.check.object_checks.fault import Fault, FieldPath, Objects
 
 _OF_A_WORKLOAD: Final = ("Deployment", "StatefulSet")
@@ -34,11 +35,7 @@ def check(objects: Objects) -> Iterator[Fault]:
 
 def selector(item: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """The LabelSelector of an object that selects pods; None where it has none."""
-    *above, last = _PATHS[item["kind"]]
-    found: Any = item
-    for step in above:
-        found = found[step]
-    labels: Mapping[str, Any] | None = found.get(last)
+    labels: Mapping[str, Any] | None = data_path.at(item, _PATHS[item["kind"]])
     return {"matchLabels": labels} if item["kind"] == "Service" and labels is not None else labels
 
 
