@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, assert_never
 
 from tfgen.graph.holes import (
     ABSENT,
@@ -26,7 +26,6 @@ from tfgen.graph.holes import (
     Guard,
     Has,
     HasKey,
-    Hole,
     IsMap,
     Items,
     Join,
@@ -126,14 +125,81 @@ def _fill_each(node: Each, scope: Scope) -> Any:
     return [item for item in items if item is not ABSENT] or ABSENT
 
 
-def evaluate(node: Node, scope: Scope) -> Any:
-    """What an expression comes to: a scalar, a map or list (perhaps empty), or null for what is missing."""
-    if isinstance(node, Hole):
-        return _EVALUATE[type(node)](node, scope)
-    if isinstance(node, dict):
-        filled = ((evaluate(key, scope), fill(child, scope)) for key, child in node.items() if evaluate(child, scope))
-        return {key: item for key, item in filled if item is not ABSENT}
-    return node
+def evaluate(node: Node, scope: Scope) -> Any:  # noqa: C901 - a branch a node
+    """What an expression comes to: a scalar, a map or list (perhaps empty), or null for what is missing.
+
+    The nodes that a job asks for most often come first.
+    """
+    match node:
+        case str() | int() | None | Absent():
+            return node
+        case Bound(name, _, path):
+            return _lookup(scope.bound[name], path) if path else scope.bound[name]
+        case Value(path):
+            return _lookup(scope.values, path)
+        case Text(parts):
+            return _text(parts, scope)
+        case Default(first, fallback):
+            return evaluate(first, scope) or evaluate(fallback, scope)
+        case Named(node=inner) | NotEmpty(inner) | Items(inner):
+            return evaluate(inner, scope)
+        case When(test, then, otherwise):
+            return evaluate(then if evaluate(test, scope) else otherwise, scope)
+        case Release(fact):
+            return scope.release if fact == "Release.Name" else scope.chart
+        case dict():
+            return _entries_left(node, scope)
+        case Not(inner):
+            return not evaluate(inner, scope)
+        case AllOf(nodes):
+            return all(evaluate(inner, scope) for inner in nodes)
+        case AnyOf(nodes):
+            return any(evaluate(inner, scope) for inner in nodes)
+        case Equal(one, other):
+            return evaluate(one, scope) == evaluate(other, scope)
+        case Contains(text, part):
+            return evaluate(part, scope) in evaluate(text, scope)
+        case Greater(one, other):
+            return evaluate(one, scope) > evaluate(other, scope)
+        case Has(items, item):
+            return evaluate(item, scope) in (evaluate(items, scope) or ())
+        case HasKey(inner, key):
+            return evaluate(key, scope) in (evaluate(inner, scope) or {})
+        case IsMap(inner):
+            return isinstance(evaluate(inner, scope), dict)
+        case Matches(text, pattern):
+            return re.search(pattern, evaluate(text, scope)) is not None
+        case Sum(terms):
+            return sum(int(evaluate(term, scope)) for term in terms)
+        case Length(text):
+            return len(evaluate(text, scope).encode())
+        case Join(items):
+            return ",".join(evaluate(items, scope) or ())
+        case Clean(path):
+            return cleaned(evaluate(path, scope))
+        case Merged(layers):
+            return {key: item for layer in layers for key, item in (evaluate(layer, scope) or {}).items()}
+        case Filtered():
+            return _filtered(node, scope)
+        case Repeat():
+            return _repeated(node, scope)
+        case JoinEach():
+            return _joined(node, scope)
+        case ChartOnly(_, filled):
+            return filled
+        case Digest(tree):
+            return canonical_json.digest(fill(tree, scope))
+        case Overlaid(under, over):
+            return _overlaid(fill(under, scope), fill(over, scope))
+        case Each() | Let() | Mapping() | Sequence():
+            raise TypeError(f"no expression: {node!r}")
+    assert_never(node)
+
+
+def _entries_left(node: Mapping[Any, Node], scope: Scope) -> dict[str, Any]:
+    """A literal mapping, without the entries that come to nothing."""
+    filled = ((evaluate(key, scope), fill(child, scope)) for key, child in node.items() if evaluate(child, scope))
+    return {key: item for key, item in filled if item is not ABSENT}
 
 
 def broken(guard: Guard, scope: Scope) -> Iterator[Scope]:
@@ -161,14 +227,9 @@ def _lookup(data: Any, path: str) -> Any:
     return data
 
 
-def _evaluate_bound(node: Bound, scope: Scope) -> Any:
-    data = scope.bound[node.name]
-    return _lookup(data, node.path) if node.path else data
-
-
-def _evaluate_text(node: Text, scope: Scope) -> str:
-    parts = (evaluate(part, scope) for part in node.parts)
-    return "".join(str(part) for part in parts if part is not ABSENT)
+def _text(parts: Sequence[Node], scope: Scope) -> str:
+    texts = (evaluate(part, scope) for part in parts)
+    return "".join(str(text) for text in texts if text is not ABSENT)
 
 
 def cleaned(path: str) -> str:
@@ -181,7 +242,7 @@ def _overlaid(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, An
     return {**under, **over, **inner}
 
 
-def _evaluate_repeat(node: Repeat, scope: Scope) -> str:
+def _repeated(node: Repeat, scope: Scope) -> str:
     """All that does not depend on the index is evaluated once: there may be ten thousand hosts."""
     indexes = range(int(evaluate(node.count, scope)))
     others = {name: bound for name, bound in scope.bound.items() if name != node.index}
@@ -214,49 +275,15 @@ def _texts_around(name: str, node: Node, scope: Scope) -> list[str]:
     return ["" if value is ABSENT else str(value)]
 
 
-def _evaluate_joined(node: JoinEach, scope: Scope) -> str:
+def _joined(node: JoinEach, scope: Scope) -> str:
     over = evaluate(node.over, scope) or {}
     return node.separator.join(
         str(evaluate(node.body, scope.binding({node.key: key, node.item: over[key]}))) for key in sorted(over)
     )
 
 
-def _evaluate_filtered(node: Filtered, scope: Scope) -> dict[str, Any]:
+def _filtered(node: Filtered, scope: Scope) -> dict[str, Any]:
     over = evaluate(node.over, scope) or {}
     return {
         key: item for key, item in over.items() if evaluate(node.test, scope.binding({node.key: key, node.item: item}))
     }
-
-
-_EVALUATE: Final[dict[type[Hole], Callable[[Any, Scope], Any]]] = {
-    Value: lambda n, s: _lookup(s.values, n.path),
-    Bound: _evaluate_bound,
-    Release: lambda n, s: s.release if n.fact == "Release.Name" else s.chart,
-    ChartOnly: lambda n, _: n.filled,
-    Text: _evaluate_text,
-    Sum: lambda n, s: sum(int(evaluate(t, s)) for t in n.terms),
-    Join: lambda n, s: ",".join(evaluate(n.list, s) or ()),
-    Clean: lambda n, s: cleaned(evaluate(n.path, s)),
-    Length: lambda n, s: len(evaluate(n.text, s).encode()),
-    Repeat: _evaluate_repeat,
-    JoinEach: _evaluate_joined,
-    Default: lambda n, s: evaluate(n.first, s) or evaluate(n.fallback, s),
-    Merged: lambda n, s: {key: item for layer in n.layers for key, item in (evaluate(layer, s) or {}).items()},
-    Filtered: _evaluate_filtered,
-    Digest: lambda n, s: canonical_json.digest(fill(n.tree, s)),
-    Overlaid: lambda n, s: _overlaid(fill(n.under, s), fill(n.over, s)),
-    NotEmpty: lambda n, s: evaluate(n.tree, s),
-    Items: lambda n, s: evaluate(n.list, s),
-    Named: lambda n, s: evaluate(n.node, s),
-    When: lambda n, s: evaluate(n.then if evaluate(n.test, s) else n.otherwise, s),
-    Not: lambda n, s: not evaluate(n.node, s),
-    AllOf: lambda n, s: all(evaluate(x, s) for x in n.nodes),
-    AnyOf: lambda n, s: any(evaluate(x, s) for x in n.nodes),
-    Equal: lambda n, s: evaluate(n.one, s) == evaluate(n.other, s),
-    Greater: lambda n, s: evaluate(n.one, s) > evaluate(n.other, s),
-    Has: lambda n, s: evaluate(n.item, s) in (evaluate(n.list, s) or ()),
-    HasKey: lambda n, s: evaluate(n.key, s) in (evaluate(n.map, s) or {}),
-    Contains: lambda n, s: evaluate(n.part, s) in evaluate(n.text, s),
-    IsMap: lambda n, s: isinstance(evaluate(n.node, s), dict),
-    Matches: lambda n, s: re.search(n.pattern, evaluate(n.text, s)) is not None,
-}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import get_args
 
-from tfgen.graph.holes import AllOf, Default, Equal, Greater, Guard, Hole, Length, Matches, Not, Text
+from tfgen.graph.holes import AllOf, Default, Equal, Expression, Greater, Guard, Length, Matches, Not, Text
 from tfgen.graph.objects import cluster_spec, names
 from tfgen.graph.objects.name_guards import short_finisher
 from tfgen.graph.objects.values import of_role, value
@@ -272,7 +272,7 @@ def _possible_gang(structure: Structure) -> Guard:
 
 
 def _not_root() -> Guard:
-    user: Hole = value("security.runAsUser")
+    user: Expression = value("security.runAsUser")
     return Guard(
         rule="root-user",
         path="security.runAsUser",

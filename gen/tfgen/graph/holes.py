@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import Any, Final, Literal, NoReturn, TypeAlias
+from typing import Any, Final, Literal, NoReturn, TypeAlias, TypeGuard, assert_never
 
 from tfgen.record import Record
 from tfgen.value_type import ValueType
@@ -67,9 +67,6 @@ class Hole(Record):
 
     def _refuse(self, what: str, instead: str) -> NoReturn:
         raise TypeError(f"a hole has no {what} while the graph is built: use {instead}, not {self!r}")
-
-
-Node: TypeAlias = "Hole | Absent | str | int | bool | Mapping[Any, Node] | Sequence[Node] | None"
 
 
 # -- values ------------------------------------------------------------------------------------------------------
@@ -121,7 +118,7 @@ class Sum(Hole):
 class Join(Hole):
     """The items of a tunable list of strings as one text, with commas between them."""
 
-    list: Hole
+    list: Expression
 
 
 class Clean(Hole):
@@ -147,7 +144,7 @@ class Repeat(Hole):
 class JoinEach(Hole):
     """A text for each entry of a map, by sorted key, with a separator between them; `key` and `item` are bound."""
 
-    over: Hole
+    over: Expression
     separator: str
     body: Node
     key: str = "name"
@@ -157,7 +154,7 @@ class JoinEach(Hole):
 class Default(Hole):
     """The first that is true: a role's image, or else the job's."""
 
-    first: Hole
+    first: Expression
     fallback: Node
 
 
@@ -176,7 +173,7 @@ class Merged(Hole):
 class Filtered(Hole):
     """The entries of a map for which a test holds; `key` and `item` are bound in it. To be bound by a `Let`."""
 
-    over: Hole
+    over: Expression
     test: Node
     key: str = "name"
     item: str = "value"
@@ -256,14 +253,14 @@ class Greater(Hole):
 class Has(Hole):
     """True when a list of strings (null is an empty one) has the item."""
 
-    list: Hole
+    list: Expression
     item: Node
 
 
 class HasKey(Hole):
     """True when a map has the key."""
 
-    map: Hole
+    map: Expression
     key: Node
 
 
@@ -277,7 +274,7 @@ class Contains(Hole):
 class IsMap(Hole):
     """True for a map."""
 
-    node: Hole
+    node: Expression
 
 
 class Matches(Hole):
@@ -301,7 +298,7 @@ class When(Hole):
 class Each(Hole):
     """In a sequence: an item for each entry of a map, by sorted key; `key` and `item` are bound."""
 
-    over: Hole
+    over: Expression
     body: Node
     key: str = "name"
     item: str = "value"
@@ -310,20 +307,20 @@ class Each(Hole):
 class Items(Hole):
     """In a sequence: the items of a tunable list."""
 
-    list: Hole
+    list: Expression
 
 
 class NotEmpty(Hole):
     """A map or list that a test around it says is not empty."""
 
-    tree: Hole
+    tree: Expression
 
 
 class Let(Hole):
     """A name for an expression, known in `body`: at the top of a document, or of a `Named` part, only."""
 
     name: str
-    expression: Hole
+    expression: Expression
     body: Node
 
 
@@ -336,7 +333,7 @@ class Splice(Record):
 class Entries(Record):
     """The entries of a map, one after the other by sorted key; `key` and `item` are bound."""
 
-    over: Hole
+    over: Expression
     key: str
     item: str
 
@@ -353,15 +350,61 @@ class Guard(Record):
         let: names for expressions, known in the test and the message.
     """
 
-    test: Hole
+    test: Expression
     path: str | tuple[Node, ...]
     message: Text
     rule: str
     each: tuple[Entries, ...] = ()
-    let: tuple[tuple[str, Hole], ...] = ()
+    let: tuple[tuple[str, Expression], ...] = ()
 
 
-def given(hole: Hole) -> When:
+# -- all of them -------------------------------------------------------------------------------------------------
+
+Expression: TypeAlias = (
+    Value
+    | Bound
+    | Release
+    | ChartOnly
+    | Text
+    | Sum
+    | Join
+    | Clean
+    | Length
+    | Repeat
+    | JoinEach
+    | Default
+    | Merged
+    | Filtered
+    | Named
+    | Digest
+    | Overlaid
+    | Not
+    | AllOf
+    | AnyOf
+    | Equal
+    | Greater
+    | Has
+    | HasKey
+    | Contains
+    | IsMap
+    | Matches
+    | When
+    | Each
+    | Items
+    | NotEmpty
+    | Let
+)
+"""Every kind of hole. A type checker finds each `match` over it that lacks one."""
+
+Node: TypeAlias = "Expression | Absent | str | int | bool | Mapping[Any, Node] | Sequence[Node] | None"
+
+
+def is_hole(node: object) -> TypeGuard[Expression]:
+    """Whether a part of a graph is a hole, and no data."""
+    return isinstance(node, Hole)
+
+
+def given(hole: Expression) -> When:
     """The hole where it has a value; absent where it is empty."""
     return When(hole, hole)
 
@@ -394,7 +437,9 @@ def type_of(node: Node) -> ValueType:
             return "string"
         case list() | tuple():
             return "list"
-    raise TypeError(f"no type: {node!r}")
+        case Each() | Absent() | Mapping() | Sequence() | None:
+            raise TypeError(f"no type: {node!r}")
+    assert_never(node)
 
 
 # -- filling -----------------------------------------------------------------------------------------------------

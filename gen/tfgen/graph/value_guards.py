@@ -15,11 +15,11 @@ from tfgen.graph.holes import (
     Default,
     Entries,
     Equal,
+    Expression,
     Filtered,
     Guard,
     Has,
     HasKey,
-    Hole,
     Matches,
     Node,
     Not,
@@ -135,7 +135,7 @@ def _mounted_once(structure: Structure) -> list[Guard]:
     """That no role has two volumes in one place."""
     here, there = Bound("storage", "string", "mountPath"), Bound("second", "string", "mountPath")
     shm = Default(Bound("said", "quantity", "shm"), value("shm"))
-    places: list[tuple[Node, str, tuple[Hole, ...]]] = [
+    places: list[tuple[Node, str, tuple[Expression, ...]]] = [
         ("/tmp", "the temporary folder of every pod", ()),  # noqa: S108 - a path in the pod
         *([("/dev/shm", "shm", (shm,))] if _has(structure, "shm") else []),  # noqa: S108 - a path in the pod
         *([(Clean(value("code.mountPath")), "code", ())] if structure.code else []),
@@ -152,7 +152,7 @@ def _mounted_once(structure: Structure) -> list[Guard]:
     return [*(_mounted_beside(here, *place) for place in places), of_two]
 
 
-def _mounted_beside(here: Hole, place: Node, taken: str, tests: tuple[Hole, ...]) -> Guard:
+def _mounted_beside(here: Expression, place: Node, taken: str, tests: tuple[Expression, ...]) -> Guard:
     return Guard(
         rule="duplicate-mount-path",
         path=("storage", _NAME, "mountPath"),
@@ -167,7 +167,7 @@ def mounted_twice(name: Node, place: Node, taken: Node) -> Text:
     return Text((name, " is mounted at ", place, ", and so is ", taken, "; choose another mountPath"))
 
 
-def _mounts(volume: str) -> Hole:
+def _mounts(volume: str) -> Expression:
     """Whether the role mounts it: one that names it, or names no role."""
     roles = Bound(volume, "list", "for")
     return AnyOf((Not(roles), Has(roles, _ROLE)))

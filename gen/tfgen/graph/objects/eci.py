@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from tfgen.graph.holes import AllOf, Equal, Hole, Join, Node, When, given
+from tfgen.graph.holes import AllOf, Equal, Expression, Join, Node, When, given
 from tfgen.graph.objects import labels, names
 from tfgen.graph.objects.values import value
 from tfgen.job.training_job import GitCode, Structure
@@ -22,7 +22,7 @@ from tfgen.kubernetes import keys
 _WAY: Final = "cloud.eci.way"
 
 
-def _enabled() -> Hole:
+def _enabled() -> Expression:
     return value("cloud.eci.enabled")
 
 
@@ -60,7 +60,7 @@ def pod_labels(structure: Structure) -> Mapping[str, Node]:
     return {keys.ECI: When(_goes("Label"), "true")} if structure.eci else {}
 
 
-def node_selector(structure: Structure) -> Mapping[str | Hole, Node]:
+def node_selector(structure: Structure) -> Mapping[str | Expression, Node]:
     """What makes a scheduler send it there: the label of the virtual nodes."""
     if not structure.eci:
         return {}
@@ -82,7 +82,7 @@ def tolerations(structure: Structure) -> tuple[Node, ...]:
     )
 
 
-def _goes(way: str) -> Hole:
+def _goes(way: str) -> Expression:
     return AllOf((_enabled(), Equal(value(_WAY), way)))
 
 

@@ -6,6 +6,7 @@ the user's without a reference, then those with one, each by name.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from tfgen.graph.holes import AllOf, Bound, Contains, Default, Each, IsMap, Merged, Node, Not, NotEmpty, When
@@ -20,8 +21,8 @@ _THREADS: Final = ("OMP_NUM_THREADS", "TF_NUM_INTEROP_THREADS", "TF_NUM_INTRAOP_
 
 _ITEM: Final = Bound("value")
 _EXPANDS: Final = Contains(_ITEM, "$(")
-_LITERAL: Final = {"name": Bound("name"), "value": _ITEM}
-_REFERENCE: Final = {"name": Bound("name"), "valueFrom": NotEmpty(Bound("value", "map"))}
+_LITERAL: Final[Mapping[str, Node]] = {"name": Bound("name"), "value": _ITEM}
+_REFERENCE: Final[Mapping[str, Node]] = {"name": Bound("name"), "valueFrom": NotEmpty(Bound("value", "map"))}
 
 
 def env(role: RoleName) -> Merged:

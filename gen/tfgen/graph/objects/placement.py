@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tfgen.graph.holes import AnyOf, Bound, Equal, Hole, Items, Merged, Node, NotEmpty, When
+from tfgen.graph.holes import AnyOf, Bound, Equal, Expression, Items, Merged, Node, NotEmpty, When
 from tfgen.graph.objects import eci, labels
 from tfgen.graph.objects.resources import has_gpus
 from tfgen.graph.objects.values import own, own_or_job, value
@@ -46,7 +46,7 @@ def job_tolerations() -> Node:
     return _tolerations(value("spot"), value("tolerations"))
 
 
-def _tolerations(spot: Hole, users: Hole) -> Node:
+def _tolerations(spot: Expression, users: Expression) -> Node:
     return When(spot, [*_CLOUDS, Items(users)], users)
 
 

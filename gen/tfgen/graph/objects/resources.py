@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tfgen.graph.holes import AllOf, AnyOf, Bound, Equal, Filtered, Hole, Matches, Merged, Node, Not, Text, When
+from tfgen.graph.holes import AllOf, AnyOf, Bound, Equal, Expression, Filtered, Matches, Merged, Node, Not, Text, When
 from tfgen.graph.objects.values import own
 from tfgen.job.training_job import RoleName
 
@@ -23,11 +23,11 @@ DEVICES: Final = Bound("devices", "map")
 IS_GPU: Final = "gpu|nvidia|vcuda"
 
 
-def _gpus(role: RoleName) -> Hole:
+def _gpus(role: RoleName) -> Expression:
     return own(role, "resources.gpu.count")
 
 
-def has_gpus(role: RoleName) -> Hole:
+def has_gpus(role: RoleName) -> Expression:
     """Whether each task of the role has a GPU, or a part of one, by whatever word it is asked for."""
     return AnyOf((_gpus(role), DEVICES))
 
@@ -55,5 +55,5 @@ def resources() -> Node:
     return {"requests": REQUESTS, "limits": LIMITS}
 
 
-def _short(role: RoleName) -> dict[str | Hole, Node]:
+def _short(role: RoleName) -> dict[str | Expression, Node]:
     return {"cpu": own(role, "resources.cpu"), "memory": own(role, "resources.memory")}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, Literal, TypeAlias
 
-from tfgen.graph.holes import AllOf, Default, Greater, Hole, Node, Sum, Text, When
+from tfgen.graph.holes import AllOf, Default, Expression, Greater, Node, Sum, Text, When
 from tfgen.graph.objects import cluster_spec, labels, names
 from tfgen.graph.objects.values import value
 from tfgen.job.training_job import RoleName, Structure
@@ -119,6 +119,6 @@ def least(structure: Structure) -> Node:
     return Default(MIN_AVAILABLE, members(structure))
 
 
-def is_partial(structure: Structure) -> Hole:
+def is_partial(structure: Structure) -> Expression:
     """Whether the gang starts before all of its tasks can."""
     return AllOf((MIN_AVAILABLE, Greater(members(structure), MIN_AVAILABLE)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
-from tfgen.graph.holes import ABSENT, Default, Hole, Items, Let, Named, Node, Splice, Value, given
+from tfgen.graph.holes import ABSENT, Default, Expression, Items, Let, Named, Node, Splice, Value, given
 from tfgen.graph.objects import (
     cluster_spec,
     code,
@@ -59,7 +59,7 @@ def part(structure: Structure, role: Role, controller: Controller) -> Named:
     return Named(f"{role.name}.pod", f"The pods of the {role.name} tasks.", made, file="pods")
 
 
-def bindings(structure: Structure, role: RoleName) -> tuple[tuple[str, Hole], ...]:
+def bindings(structure: Structure, role: RoleName) -> tuple[tuple[str, Expression], ...]:
     """What a role's pod template names; a later one may name those before it."""
     return (
         (ROLE, Value(f"roles.{role}", "map")),

@@ -14,7 +14,7 @@ import functools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, assert_never
 
 from tfgen.graph.holes import (
     ABSENT,
@@ -29,6 +29,7 @@ from tfgen.graph.holes import (
     Digest,
     Each,
     Equal,
+    Expression,
     Filtered,
     Greater,
     Guard,
@@ -55,6 +56,7 @@ from tfgen.graph.holes import (
     Text,
     Value,
     When,
+    is_hole,
     type_of,
 )
 from tfgen.record import Record
@@ -150,7 +152,7 @@ class Printer(Record):
 
     # -- expressions -----------------------------------------------------------------------------------------
 
-    def expression(self, node: Node) -> str:
+    def expression(self, node: Node) -> str:  # noqa: C901 - a branch a node
         """A node as a Go template pipeline."""
         match node:
             case Value(path):
@@ -182,21 +184,6 @@ class Printer(Record):
                 return " ".join(["dict", *(self._argument(part) for entry in node.items() for part in entry)])
             case str() | int():
                 return _go_literal(node)
-        return self._test(node)
-
-    def _of_data(self, node: Digest | Overlaid) -> str:
-        if isinstance(node, Digest):
-            return f"{self._data(node.tree)} | mustToRawJson | sha256sum | trunc {canonical_json.DIGEST_LENGTH}"
-        return f"mergeOverwrite ({self._data(node.under)}) {self._argument(node.over)}"
-
-    def _data(self, part: Named) -> str:
-        """A named mapping as data, of which Go has no more than the text."""
-        if not _is_tree(part.node) or presence(part) is not True:
-            raise TypeError(f"not a mapping that is always there: {part!r}")
-        return f"{self.expression(part)} | fromYaml"
-
-    def _test(self, node: Node) -> str:
-        match node:
             case Not(inner):
                 return f"not {self._argument(inner)}"
             case AllOf(nodes):
@@ -217,7 +204,22 @@ class Printer(Record):
                 return f'kindIs "map" {self._argument(inner)}'
             case Matches(text, pattern):
                 return f"regexMatch {_go_literal(pattern)} {self._argument(text)}"
-        raise TypeError(f"not an expression: {node!r}")
+            case Merged() | Filtered() | Each() | Items() | Let() | Repeat() | JoinEach() | ChartOnly():
+                raise TypeError(f"no expression of Go templates: {node!r}")
+            case None | Absent() | Mapping() | Sequence():
+                raise TypeError(f"not an expression: {node!r}")
+        assert_never(node)
+
+    def _of_data(self, node: Digest | Overlaid) -> str:
+        if isinstance(node, Digest):
+            return f"{self._data(node.tree)} | mustToRawJson | sha256sum | trunc {canonical_json.DIGEST_LENGTH}"
+        return f"mergeOverwrite ({self._data(node.under)}) {self._argument(node.over)}"
+
+    def _data(self, part: Named) -> str:
+        """A named mapping as data, of which Go has no more than the text."""
+        if not _is_tree(part.node) or presence(part) is not True:
+            raise TypeError(f"not a mapping that is always there: {part!r}")
+        return f"{self.expression(part)} | fromYaml"
 
     def _argument(self, node: Node) -> str:
         """An expression as an argument of another: in brackets where it is more than a word."""
@@ -282,7 +284,7 @@ class Printer(Record):
                 return self._range(node, "", lambda p, body: p._document(body, ["---"]))
         return [*separator, *self._body(node, ""), *([_END] if _ends_in_tree(node) else [])]
 
-    def _assign(self, name: str, expression: Hole) -> Lines:
+    def _assign(self, name: str, expression: Expression) -> Lines:
         if isinstance(expression, Filtered):
             return self._filter(name, expression)
         if not isinstance(expression, Merged):
@@ -325,7 +327,7 @@ class Printer(Record):
             raise TypeError(f"the lowest layer must be a hole or a mapping: {lowest!r}")
         always = {key: node for key, node in lowest.items() if not isinstance(node, Hole) and node}
         lines: Lines = []
-        tested = ((*_tested(node), key) for key, node in lowest.items() if isinstance(node, Hole))
+        tested = ((*_tested(node), key) for key, node in lowest.items() if is_hole(node))
         for test, entries in groupby(tested, key=lambda entry: entry[0]):
             lines += [
                 f"{{{{- if {self.expression(test)} }}}}",
@@ -429,7 +431,7 @@ class Printer(Record):
         head = f"{indent}{{{{- range ${node.key}, ${node.item} := {self.expression(node.over)} }}}}"
         return [head, *lines(self._inside, node.body), f"{indent}{{{{- end }}}}"]
 
-    def _tree(self, node: Hole, indent: str, head: Lines) -> Lines:
+    def _tree(self, node: Expression, indent: str, head: Lines) -> Lines:
         """A tunable map or list, and its key where it has one; nothing where it is empty."""
         depth = len(indent) + (2 if head and type_of(node) == "map" else 0)
         return [
@@ -447,7 +449,7 @@ class Printer(Record):
         return [f"{indent}{{{{- if {self.expression(test)} }}}}", *lines, f"{indent}{{{{- end }}}}"]
 
     def _key(self, key: Any) -> str:
-        return f"{{{{ {self.expression(key)} | quote }}}}" if isinstance(key, Hole) else _escape(yaml_text.scalar(key))
+        return f"{{{{ {self.expression(key)} | quote }}}}" if is_hole(key) else _escape(yaml_text.scalar(key))
 
     def _scalar(self, node: Node) -> str:
         """A scalar as YAML. A user's string is quoted by Go; what is made of names alone is safe as it stands."""
@@ -604,7 +606,7 @@ def _flat(parts: Sequence[Node]) -> Iterator[Node]:
             yield part
 
 
-def _tested(node: Hole) -> tuple[Node, Node]:
+def _tested(node: Expression) -> tuple[Node, Node]:
     """When an entry of a literal layer comes to something, and to what."""
     if not isinstance(node, When):
         return node, node
