@@ -48,6 +48,11 @@ def real_definitions(group: str = "") -> list[Object]:
     return [definition for definition in definitions_in(REAL) if definition["spec"]["group"].endswith(group)]
 
 
+def operators_definitions(programs: Path, group: str) -> list[Object]:
+    """An operator's own definitions: those of the folder `crds` beside its programs, else those of REAL of its groups."""
+    return definitions_in(programs / "crds") or real_definitions(group)
+
+
 def definitions_in(folder: Path) -> list[Object]:
     """The definitions in the files of a folder; none where it is not there."""
     return [definition for path in sorted(folder.glob("*.yaml")) for definition in _read(path)]

@@ -1,8 +1,8 @@
 """Gangs under pressure: no job ever holds a part of what it needs to start, and each runs in the end.
 
 By Kubernetes' own gang scheduling, which is an alpha of 1.36, on fake nodes with fake GPUs; and by Volcano where
-VOLCANO_BIN is a folder with its programs vc-scheduler, vc-controller-manager and vc-webhook-manager, and ../shared/crds
-has its kinds.
+VOLCANO_BIN is a folder with its programs vc-scheduler, vc-controller-manager and vc-webhook-manager, and `crds` beside
+them has its kinds.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pytest
 from tests.e2e.client import Client, Object, eventually
 from tests.e2e.conftest import up
 from tests.e2e.control_plane import GANG_API, GANG_SCHEDULING, ControlPlane, fake_node
-from tests.e2e.custom_kinds import real_definitions
+from tests.e2e.custom_kinds import operators_definitions
 from tests.e2e.gangs import MOMENTS, GangWatch, holds_a_place, tasks
 from tests.e2e.jobs import write_job
 from tests.e2e.kubelet import end
@@ -55,8 +55,8 @@ def scheduler(request: pytest.FixtureRequest) -> str:
     name: str = request.param
     if name == "volcano" and not os.environ.get("VOLCANO_BIN"):
         pytest.skip("VOLCANO_BIN names no folder with Volcano's programs")
-    if name == "volcano" and not real_definitions("volcano.sh"):
-        pytest.skip("../shared/crds has no kinds of Volcano's")
+    if name == "volcano" and not operators_definitions(Path(os.environ["VOLCANO_BIN"]), "volcano.sh"):
+        pytest.skip("neither a folder crds beside the programs nor ../shared/crds has Volcano's kinds")
     return name
 
 
@@ -75,8 +75,9 @@ def gpus(
     )
     with up(request, described) as cluster:
         if not native:
-            cluster.install(real_definitions("volcano.sh"))
-            start_volcano(cluster, Path(os.environ["VOLCANO_BIN"]))
+            programs = Path(os.environ["VOLCANO_BIN"])
+            cluster.install(operators_definitions(programs, "volcano.sh"))
+            start_volcano(cluster, programs)
         yield cluster
 
 

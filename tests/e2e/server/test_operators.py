@@ -19,7 +19,7 @@ from tests.command import CommandError
 from tests.e2e.client import Object, eventually
 from tests.e2e.conftest import dns_label, up
 from tests.e2e.control_plane import ControlPlane, fake_node
-from tests.e2e.custom_kinds import REAL, definitions_in, real_definitions
+from tests.e2e.custom_kinds import REAL, operators_definitions
 from tests.e2e.finisher import running
 from tests.e2e.jobs import write_job
 from tests.e2e.servers.job_set import job_set_controller
@@ -48,7 +48,7 @@ class Operator(NamedTuple):
 
     Attributes:
         folders: the environment variables that name the folders of its programs.
-        groups: what the groups of its kinds end with.
+        groups: what the groups of the kinds of each end with.
         start: starts it in a cluster that serves these, given those folders.
         kind: the kind of its jobs.
         spec: what a job says to become one.
@@ -115,8 +115,11 @@ def there(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         if not os.environ.get(name):
             pytest.skip(f"{name} names no folder with the operator's programs")
     folders = [Path(os.environ[name]) for name in operator.folders]
-    kinds = [kind for folder in folders for kind in definitions_in(folder / "crds")]
-    kinds = kinds or [kind for group in operator.groups for kind in real_definitions(group)]
+    kinds = [
+        kind
+        for folder, group in zip(folders, operator.groups, strict=True)
+        for kind in operators_definitions(folder, group)
+    ]
     if not kinds:
         pytest.skip(f"neither {REAL} nor a folder crds beside the programs has the operator's kinds")
     nodes = [fake_node("node")]
