@@ -49,7 +49,7 @@ def real_definitions(group: str = "") -> list[Object]:
 
 
 def operators_definitions(programs: Path, group: str) -> list[Object]:
-    """An operator's own definitions: those of the folder `crds` beside its programs, else those of REAL of its groups."""
+    """An operator's own definitions: those of the folder `crds` beside its programs, else those that REAL has."""
     return definitions_in(programs / "crds") or real_definitions(group)
 
 

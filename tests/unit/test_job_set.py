@@ -51,9 +51,11 @@ def test_the_evaluators_failure_does_not_start_the_training_again():
     roles = {"chief": {}, "ps": {}, "worker": {}, "evaluator": {}}
     rules = [{"name": "full", "action": "FailJobSet"}]
     policy = spec_of(roles=roles, workload={"jobSet": {"maxRestarts": 2, "rules": rules}})["failurePolicy"]
-    assert policy["maxRestarts"] == 2
-    assert [rule["name"] for rule in policy["rules"]] == ["full", "evaluator"]
-    assert policy["rules"][1]["action"] == "RestartJobAndIgnoreMaxRestarts"
+    assert policy == {"maxRestarts": 2, "rules": rules}
+    made = spec_of(roles=roles, retries=3)
+    limits = {job["name"]: job["template"]["spec"].get("backoffLimit") for job in made["replicatedJobs"]}
+    assert limits == {"chief": 3, "ps": None, "worker": None, "evaluator": 2147483647}
+    assert made["failurePolicy"] == {"maxRestarts": 0}
 
 
 def test_a_role_that_is_waited_for_stands_first_and_is_all_that_is_waited_for():

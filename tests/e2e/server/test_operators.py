@@ -40,7 +40,7 @@ SELECTOR = {"kubernetes.io/hostname": "node"}
 TAKES_OUT = ("kubectl-apply",)
 """The ways that take out of a list of a custom kind what git does not say."""
 PODS = 6
-"""Of each job: a chief, two ps and three workers."""
+"""Of each job: a chief, two ps, two workers and an evaluator."""
 
 
 class Operator(NamedTuple):
@@ -141,7 +141,7 @@ def place(there: Running, request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 def _job(there: Running, folder: Path, **spec: Any) -> Rendered:
-    roles = {"chief": {}, "ps": {"replicas": 2}, "worker": {"replicas": 3}}
+    roles = {"chief": {}, "ps": {"replicas": 2}, "worker": {"replicas": 2}, "evaluator": {}}
     resources = {name: {**role, "resources": {"cpu": 1, "memory": "1Gi"}} for name, role in roles.items()}
     document = {
         "apiVersion": "tfgen/v1alpha1",
@@ -152,23 +152,32 @@ def _job(there: Running, folder: Path, **spec: Any) -> Rendered:
     return write_job(yaml.safe_dump(document), folder / "rendered")
 
 
+def _ids(pods: list[Object]) -> set[str]:
+    return {pod["metadata"]["uid"] for pod in pods}
+
+
 def _runs(there: Running, place: str) -> bool:
     return len(running(there.cluster.client, place)) == PODS
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_the_same_job_is_applied_again(there: Running, place: str, way: str, tmp_path: Path) -> None:
-    """While it runs, when the operator has put into it all that it ever does."""
+    """While it runs, when the operator has put into it all that it ever does.
+
+    A webhook may have written amounts and empty maps in its own way, which the second time takes back, and the third
+    time finds done. No task is disturbed by that.
+    """
     if "KUEUE_BIN" in there.operator.folders and way in TAKES_OUT:
         pytest.skip("the next test says what becomes of it")
     job, client = _job(there, tmp_path), there.cluster.client
     WAYS[way](there.cluster, job, place)
     eventually(lambda: _runs(there, place), "all pods")
+    pods = _ids(running(client, place))
+    WAYS[way](there.cluster, job, place)
     before = client.get(there.operator.kind, "mnist", place)
     WAYS[way](there.cluster, job, place)
-    after = client.get(there.operator.kind, "mnist", place)
-    assert after["spec"] == before["spec"]
-    assert after["metadata"]["generation"] == before["metadata"]["generation"]
+    assert client.get(there.operator.kind, "mnist", place)["spec"] == before["spec"]
+    assert _ids(running(client, place)) == pods
 
 
 @pytest.mark.parametrize("there", ["jobset"], indirect=True)
@@ -194,7 +203,7 @@ def test_a_job_set_that_kueue_has_admitted_is_applied_again_server_side(
     else:
         apply(there.cluster, job, place)
     jobs = client.get(JOB_SET, "mnist", place)["spec"]["replicatedJobs"]
-    assert [item["template"]["spec"]["template"]["spec"]["nodeSelector"] for item in jobs] == [SELECTOR] * 3
+    assert [item["template"]["spec"]["template"]["spec"]["nodeSelector"] for item in jobs] == [SELECTOR] * 4
 
 
 @pytest.mark.parametrize("there", ["volcano"], indirect=True)
@@ -212,11 +221,11 @@ def test_volcano_starts_a_job_again_as_often_as_it_says(
 
     def runs_anew() -> list[Object]:
         pods = running(client, place)
-        anew = len(pods) == PODS and not seen & {pod["metadata"]["uid"] for pod in pods}
+        anew = len(pods) == PODS and not seen & _ids(pods)
         return pods if anew and phase() == "Running" else []
 
     for _ in range(retries + 1):
         pods = eventually(runs_anew, "all pods, and none of them seen before")
-        seen |= {pod["metadata"]["uid"] for pod in pods}
+        seen |= _ids(pods)
         client.evict("mnist-worker-0", place)
     eventually(lambda: phase() == "Failed", "the end of the last try")

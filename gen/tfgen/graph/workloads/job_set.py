@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tfgen.graph.holes import Guard, Items, Node, When, given
+from tfgen.graph.holes import Guard, Node, When, given
 from tfgen.graph.objects import labels, name_guards, names
 from tfgen.graph.objects.values import value
 from tfgen.graph.schedulers import queue_labels
@@ -27,12 +27,9 @@ _EXCLUSIVE: Final = value("workload.jobSet.exclusiveTopology")
 # The JobSet gives the pods their subdomain. What a Job's policy of failures asks for, `Never`, is not its default.
 _CONTROLLER: Final = pod.Controller(keys.JOB_INDEX, {"restartPolicy": "Never"})
 
-# An evaluator lost is no reason to start the training again.
-_EVALUATOR: Final[Node] = {
-    "name": "evaluator",
-    "action": "RestartJobAndIgnoreMaxRestarts",
-    "targetReplicatedJobs": ["evaluator"],
-}
+# A Job that fails fails its JobSet or starts it again, and to start that Job alone again is behind a feature gate. So
+# the evaluator's Job, whose failure is no reason to train again, never fails: its pods are tried without end.
+_WITHOUT_END: Final = 2**31 - 1
 
 
 def job_set(structure: Structure) -> Node:
@@ -53,10 +50,7 @@ def job_set(structure: Structure) -> Node:
             "successPolicy": {"operator": "All", "targetReplicatedJobs": [structure.ends]},
             "failurePolicy": {
                 "maxRestarts": value("workload.jobSet.maxRestarts"),
-                "rules": [
-                    Items(value("workload.jobSet.rules")),
-                    *([_EVALUATOR] if structure.role("evaluator") else []),
-                ],
+                "rules": value("workload.jobSet.rules"),
             },
             "replicatedJobs": [_replicated(structure, role) for role in _in_order(structure)],
         },
@@ -71,11 +65,14 @@ def _in_order(structure: Structure) -> list[Role]:
 
 def _replicated(structure: Structure, role: Role) -> Node:
     waits: dict[str, Node] = {"dependsOn": [{"name": "ps", "status": "Ready"}]}
+    job = job_spec(structure, role, pod.part(structure, role, _CONTROLLER))
+    if role.name == "evaluator":
+        job["backoffLimit"] = _WITHOUT_END
     return {
         "name": role.name,
         "replicas": 1,
         **(waits if structure.ps_first and role.name != "ps" and structure.role("ps") else {}),
-        "template": {"spec": job_spec(structure, role, pod.part(structure, role, _CONTROLLER))},
+        "template": {"spec": job},
     }
 
 
