@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tfgen.change.comparison import Pair, name_of
-from tfgen.change.job_diff import JobDiff, job_diff
+from tfgen.change.job_diff import JobDiff, diff_job
 from tfgen.check.jobs import check
 from tfgen.problems import has_errors
 from tfgen.report.diff_json import rows
@@ -36,7 +36,7 @@ def documents(path: Path) -> dict[str, Document]:
 
 def diffs(case: Path) -> list[JobDiff]:
     before, after = documents(case / "before.yaml"), documents(case / "after.yaml")
-    return [job_diff(Pair(before.get(name), after.get(name))) for name in {**after, **before}]
+    return [diff_job(Pair(before.get(name), after.get(name))) for name in {**after, **before}]
 
 
 def outputs(case: Path) -> dict[str, str]:
@@ -63,8 +63,8 @@ def test_a_change_reads_as_expected(case: Path, request: pytest.FixtureRequest) 
 def test_the_way_back_is_the_same_with_its_sides_changed(case: Path) -> None:
     before, after = documents(case / "before.yaml"), documents(case / "after.yaml")
     for name in {**after, **before}:
-        there = job_diff(Pair(before.get(name), after.get(name)))
-        back = job_diff(Pair(after.get(name), before.get(name)))
+        there = diff_job(Pair(before.get(name), after.get(name)))
+        back = diff_job(Pair(after.get(name), before.get(name)))
         assert sides(there) == {key: value[::-1] for key, value in sides(back).items()}
 
 

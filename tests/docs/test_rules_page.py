@@ -130,11 +130,11 @@ def problems(section: Section, before: str, example: str) -> list[Problem]:
     checked = check(laid_over(example), "job.yaml")
     if section.id in object_problems.RULES:
         (job,) = checked.documents
-        return [*checked.problems, *object_problems.object_problems(job, build(job.data), ObjectSchemas("1.31"))]
+        return [*checked.problems, *object_problems.check_objects(job, build(job.data), ObjectSchemas("1.31"))]
     if section.id in rerun.RULES:
         (job,) = checked.documents
         return [*checked.problems, *rerun.not_fresh(job, None)]
     if section.id not in immutable.RULES:
         return list(checked.problems)
     ((was,), (now,)) = check(laid_over(before), "job.yaml").documents, checked.documents
-    return [*checked.problems, *new_run.new_runs(was, now)]
+    return [*checked.problems, *new_run.find_new_runs(was, now)]

@@ -22,7 +22,7 @@ import pytest
 from tests.generated import SCHEMA, Document
 from tfgen.check.jobs import check
 from tfgen.check.object_schemas import ObjectSchemas
-from tfgen.check.objects import object_problems
+from tfgen.check.objects import check_objects
 from tfgen.data_path import Path
 from tfgen.graph.built import build
 from tfgen.graph.guards import guards
@@ -139,7 +139,7 @@ def _ends_well(text: str, charts: set[str]) -> str:
         return "refused"
     (document,) = checked.documents
     built = build(document.data)
-    object_problems(document, built, ObjectSchemas(None))
+    check_objects(document, built, ObjectSchemas(None))
     retired = [environment.name for environment in built.job.environments if not environment.enabled]
     kustomize(built.job.name, built.base, built.environments, retired)
     if built.job.gitops:

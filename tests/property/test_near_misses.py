@@ -360,7 +360,7 @@ def found_by_reference(data: Any) -> set[tuple[Path, str]]:
 
 
 def found(data: Any) -> set[tuple[Path, str]]:
-    return {(finding.path, finding.keyword) for finding in schema.findings(data)}
+    return {(finding.path, finding.keyword) for finding in schema.schema_errors(data)}
 
 
 def check_mutant(mutant: Mutant) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 
 from tests.generated import document, jobs
-from tfgen.change.new_run import new_runs
+from tfgen.change.new_run import find_new_runs
 
 
 @settings(max_examples=20, suppress_health_check=list(HealthCheck))
@@ -16,9 +16,9 @@ from tfgen.change.new_run import new_runs
 def test_a_new_run_is_always_the_way_out(before: Any, after: Any) -> None:
     after = {**after, "metadata": before["metadata"]}
     old = document(before)
-    assert list(new_runs(old, old)) == []
-    assert {problem.rule for problem in new_runs(old, document(after))} <= {"new-run", "claim-change"}
+    assert list(find_new_runs(old, old)) == []
+    assert {problem.rule for problem in find_new_runs(old, document(after))} <= {"new-run", "claim-change"}
     raised = copy.deepcopy(after)
     for said in (raised["spec"], *raised["spec"]["environments"].values()):
         said["run"] = "never-drawn"
-    assert "new-run" not in {problem.rule for problem in new_runs(old, document(raised))}
+    assert "new-run" not in {problem.rule for problem in find_new_runs(old, document(raised))}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.test_cli import JOB
-from tfgen.check.files import Drift, drift
+from tfgen.check.files import FileComparison, compare_files
 from tfgen.check.jobs import check
 from tfgen.report.problems import as_text
 from tfgen.targets.render import render
@@ -41,9 +41,9 @@ def write(text: str = JOB, *, upgrade: bool = True) -> tuple[str, ...]:
     return tuple(each.job for each in apply(plan_write(Path(), renderings, upgrade=upgrade)).kept)
 
 
-def found(text: str = JOB) -> Drift:
+def found(text: str = JOB) -> FileComparison:
     jobs = documents(text)
-    return drift(jobs, plan_write(Path(), [render(job.data) for job in jobs]))
+    return compare_files(jobs, plan_write(Path(), [render(job.data) for job in jobs]))
 
 
 def counted(text: str) -> str:
@@ -63,12 +63,12 @@ def edit(path: str, old: str, new: str) -> None:
 
 
 def test_what_was_rendered_has_no_drift(out: Path) -> None:
-    assert found() == Drift((), ())
+    assert found() == FileComparison((), ())
 
 
 def test_a_folder_without_a_ledger_is_compared_with_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert found() == Drift((), ("nothing below . was rendered by tfgen, so no files are compared",))
+    assert found() == FileComparison((), ("nothing below . was rendered by tfgen, so no files are compared",))
 
 
 def test_a_job_without_a_ledger_beside_one_that_has_it(out: Path) -> None:
@@ -161,13 +161,13 @@ def test_what_only_another_tfgen_or_other_defaults_change_is_a_note(
     assert kept == (("mnist",) if changes else ())
     assert ("port: 2223" in Path(SERVICE).read_text(encoding="utf-8")) == bool(kept)
     assert write(upgrade=True) == ()
-    assert found() == Drift((), ())
+    assert found() == FileComparison((), ())
 
 
 def test_a_changed_job_is_rendered_by_the_tfgen_of_now(out: Path) -> None:
     edit_ledger(tool="0.0.1")
     assert write(JOB.replace("replicas: 4", "replicas: 5"), upgrade=False) == ()
-    assert found(JOB.replace("replicas: 4", "replicas: 5")) == Drift((), ())
+    assert found(JOB.replace("replicas: 4", "replicas: 5")) == FileComparison((), ())
 
 
 def test_a_render_that_came_to_no_end(out: Path) -> None:

@@ -18,7 +18,7 @@ from tfgen.tree import write as tree_writer
 from tfgen.tree.file_tree import FileTree, FileTreeError, digest_of
 from tfgen.tree.ledger import LEDGER_FOLDER
 from tfgen.tree.output_folder import OutputFolder
-from tfgen.tree.plan import ConflictsError, Plan
+from tfgen.tree.plan import ConflictsError, WritePlan
 from tfgen.tree.rendering import Rendering
 from tfgen.tree.write import apply, plan_write, read_ledgers
 
@@ -35,7 +35,7 @@ def job(name: str, /, files: dict[str, str]) -> Rendering:
     return Rendering(name, FileTree(files), INPUT)
 
 
-def render(out: Path, *jobs: Rendering, force: bool = False) -> Plan:
+def render(out: Path, *jobs: Rendering, force: bool = False) -> WritePlan:
     return apply(plan_write(out, jobs, force=force))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tfgen.change import new_run
-from tfgen.change.new_run import new_runs
+from tfgen.change.new_run import find_new_runs
 from tfgen.check.jobs import check
 from tfgen.report.problems import as_text
 from tfgen.text.document import Document
@@ -43,7 +43,7 @@ def document(text: str) -> Document:
 
 
 def said(before: str, after: str) -> str:
-    return as_text(new_runs(document(before), document(after)))
+    return as_text(find_new_runs(document(before), document(after)))
 
 
 def added(line: str) -> tuple[str, str]:
@@ -237,12 +237,12 @@ def test_the_gang_of_kubernetes_cannot_change(scheduler: str, is_fixed: bool) ->
     why = "Kubernetes refuses another spec for the PodGroup mnist"
     change = 'gang.priorityClassName was "low" and is "high"'
     column = text.splitlines()[-1].index("low") + 1
-    assert as_text(new_runs(before, after)) == (runs(f"9:{column}", change, why) if is_fixed else "")
+    assert as_text(find_new_runs(before, after)) == (runs(f"9:{column}", change, why) if is_fixed else "")
 
 
 def test_the_command_is_one_for_a_shell() -> None:
     before, after = (check(MIRRORED.replace("4", size), "my job.yaml").documents[0] for size in "45")
-    assert "tfgen rerun 'my job.yaml' [new-run]" in as_text(new_runs(before, after))
+    assert "tfgen rerun 'my job.yaml' [new-run]" in as_text(find_new_runs(before, after))
 
 
 def test_more_changes_than_are_tried_are_still_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:

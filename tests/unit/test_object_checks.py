@@ -13,7 +13,7 @@ from tfgen.check.jobs import check
 from tfgen.check.object_checks import faults
 from tfgen.check.object_checks.fault import Objects
 from tfgen.check.object_schemas import ObjectSchemas
-from tfgen.check.objects import object_problems
+from tfgen.check.objects import check_objects
 from tfgen.graph.built import build, plain_objects
 from tfgen.job.sources import Source
 from tfgen.report.problems import as_text
@@ -274,12 +274,12 @@ def test_what_tfgen_makes_has_no_fault(path: Path) -> None:
     (document,) = check(path.read_bytes(), path.parent.name).documents
     own_gang = document.data["spec"].get("gang", {}).get("scheduler") == "kubernetes"
     schemas = ObjectSchemas("1.37" if own_gang else "1.31")
-    assert as_text(object_problems(document, build(document.data), schemas)) == ""
+    assert as_text(check_objects(document, build(document.data), schemas)) == ""
 
 
 def problems(text: str, version: str | None = None) -> str:
     (document,) = check(text, "job.yaml").documents
-    return as_text(object_problems(document, build(document.data), ObjectSchemas(version)))
+    return as_text(check_objects(document, build(document.data), ObjectSchemas(version)))
 
 
 def test_a_problem_stands_where_the_job_says_what_is_wrong() -> None:
@@ -297,7 +297,7 @@ def test_a_problem_of_an_environment_of_the_defaults_stands_there() -> None:
     built = build(document.data)
     rest = tuple(item for item in built.environments["dev"] if item["kind"] != "ServiceAccount")
     without_account = built.replaced(environments={**built.environments, "dev": rest})
-    assert as_text(object_problems(document, without_account, ObjectSchemas())) == (
+    assert as_text(check_objects(document, without_account, ObjectSchemas())) == (
         "tfgen.yaml:5:5: Job mnist-finisher: spec.template.spec.serviceAccountName: it refers to the ServiceAccount "
         "mnist-finisher, which is neither made nor named in the job (in the environment dev) [object-links]\n"
         "tfgen.yaml:5:5: RoleBinding mnist-finisher: subjects[0]: it refers to the ServiceAccount mnist-finisher, "

@@ -11,7 +11,7 @@ import pytest
 from tests.tools import kustomize_build
 from tfgen import cli
 from tfgen.change.comparison import Pair
-from tfgen.change.new_run import new_runs
+from tfgen.change.new_run import find_new_runs
 from tfgen.check.jobs import check
 from tfgen.commands.commit_message import job_changes
 from tfgen.graph.built import plain_objects
@@ -79,8 +79,8 @@ def test_a_chart_that_is_retired_is_followed_by_the_overlay(repo: Path) -> None:
 
 def test_retiring_and_coming_back_ask_for_no_new_run() -> None:
     (running,), (retired,) = (check(text, "job.yaml").documents for text in (JOB, RETIRED))
-    assert [*new_runs(running, retired)] == []
-    assert [*new_runs(retired, running)] == []
+    assert [*find_new_runs(running, retired)] == []
+    assert [*find_new_runs(retired, running)] == []
 
 
 def test_a_shared_file_goes_with_the_last_that_has_it(repo: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from tfgen.check.jobs import check
 from tfgen.check.object_schemas import ObjectSchemas
-from tfgen.check.objects import object_problems
+from tfgen.check.objects import check_objects
 from tfgen.graph.built import build
 from tfgen.kubernetes.limits import PROGRAM_MAX, STRING_COST, STRING_MAX
 from tfgen.report.problems import as_text
@@ -111,6 +111,6 @@ def test_an_object_of_more_than_etcd_keeps(variables: int, problems: list[str]) 
     checked = check(text, "job.yaml")
     assert as_text(checked.problems) == ""
     (document,) = checked.documents
-    found = object_problems(document, build(document.data), ObjectSchemas())
+    found = check_objects(document, build(document.data), ObjectSchemas())
     assert [str(problem).partition(": it has ")[0] for problem in found] == problems
     assert all("more than the 1,572,864" in problem.message and problem.rule == "object-size" for problem in found)

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from tfgen.commands import workers
-from tfgen.commands.workers import MANY, mapped
+from tfgen.commands.workers import MANY, map_items
 from tfgen.errors import UsageError
 
 
@@ -27,20 +27,20 @@ def process(_: int) -> int:
 
 @pytest.mark.parametrize("many", [0, 1, MANY - 1, MANY, 5 * MANY])
 def test_the_results_are_in_order(many: int) -> None:
-    assert mapped(squared, range(many)) == [number * number for number in range(many)]
+    assert map_items(squared, range(many)) == [number * number for number in range(many)]
 
 
 @pytest.mark.parametrize("many", [MANY - 1, 5 * MANY])
 def test_the_first_error_is_raised(many: int) -> None:
     with pytest.raises(UsageError, match="7 is refused"):
-        mapped(refused, range(many))
+        map_items(refused, range(many))
 
 
 def test_few_items_stay_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "_processors", lambda: 2)
-    assert set(mapped(process, range(MANY - 1))) == {os.getpid()}
+    assert set(map_items(process, range(MANY - 1))) == {os.getpid()}
 
 
 def test_one_processor_does_it_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "_processors", lambda: 1)
-    assert set(mapped(process, range(5 * MANY))) == {os.getpid()}
+    assert set(map_items(process, range(5 * MANY))) == {os.getpid()}

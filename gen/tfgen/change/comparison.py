@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from tfgen.change.new_run import new_runs
+from tfgen.change.new_run import find_new_runs
 from tfgen.check.jobs import Checked, check_all
 from tfgen.git import command
 from tfgen.git import read as git
@@ -39,7 +39,7 @@ class Pair(Record):
     @property
     def new_runs(self) -> Iterator[Problem]:
         """What cannot change while a run lasts; nothing of a job that stays."""
-        return new_runs(self.before, self.after) if self.before and self.after and not self.stays else iter(())
+        return find_new_runs(self.before, self.after) if self.before and self.after and not self.stays else iter(())
 
     @property
     def stays(self) -> bool:
@@ -77,13 +77,13 @@ def compare(checked: Checked, revision: str) -> Comparison:
         UsageError: there is no such revision.
         TfgenError: git fails.
     """
-    matched = pairs(checked, revision)
+    matched = pair_jobs(checked, revision)
     both = tuple(pair for pair in matched.pairs if pair.before and pair.after)
     problems = in_order(problem for pair in both for problem in pair.new_runs)
     return Comparison(problems, both, matched.notes)
 
 
-def pairs(checked: Checked, revision: str, gone: Sequence[str] = ()) -> Pairs:
+def pair_jobs(checked: Checked, revision: str, gone: Sequence[str] = ()) -> Pairs:
     """Each job of the files that have no errors beside the one that is committed, and those that are no more.
 
     Args:

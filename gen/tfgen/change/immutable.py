@@ -1,6 +1,7 @@
 """What Kubernetes refuses to change in a job's objects, or accepts and no running pod would ever see.
 
-lost(before, after)  ->  {"new-run": Loss("the pods of the StatefulSet mnist-ps would stay as they are", {...}, {...})}
+find_losses(before, after)
+    ->  {"new-run": Loss("the pods of the StatefulSet mnist-ps would stay as they are", {...}, {...})}
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Loss(Record):
     after: Object | None
 
 
-def lost(before: Iterable[Object], after: Iterable[Object]) -> dict[str, Loss]:
+def find_losses(before: Iterable[Object], after: Iterable[Object]) -> dict[str, Loss]:
     """The rules that the change of some objects into others breaks, each with the first object that is to blame.
 
     What exists once only is no loss, but for the tasks of a run.

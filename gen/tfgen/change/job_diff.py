@@ -1,6 +1,6 @@
 """What a change of a job does to its objects: by environment, by object, by field.
 
-    job_diff(Pair(before, after))  ->  JobDiff("mnist", environments=(EnvironmentDiff("prod", ...),), ...)
+    diff_job(Pair(before, after))  ->  JobDiff("mnist", environments=(EnvironmentDiff("prod", ...),), ...)
 
 Both jobs are rendered by this tfgen, so the difference is the job's own. Where a job has environments it is those that
 a cluster gets, and the job itself is not compared: what each environment overrides does not show.
@@ -26,13 +26,13 @@ from tfgen.problems import Problem
 from tfgen.record import Record
 from tfgen.text.document import Document
 
-Action: TypeAlias = Literal["added", "changed", "removed"]
+ObjectAction: TypeAlias = Literal["added", "changed", "removed"]
 
 
 class ObjectDiff(Record):
     """One object that changes. An object that is added or removed has no fields here."""
 
-    action: Action
+    action: ObjectAction
     item: Object
     fields: tuple[FieldChange, ...] = ()
 
@@ -78,7 +78,7 @@ class JobDiff(Record):
         return any(self.environments)
 
 
-def job_diff(pair: Pair) -> JobDiff:
+def diff_job(pair: Pair) -> JobDiff:
     """The difference of a job as it was and as it is."""
     names = _environments(pair)
     document = pair.after or pair.before

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 from tfgen import data_path
 from tfgen.change.field_diff import NOTHING, in_words
-from tfgen.change.immutable import CLAIM_CHANGE, NEW_RUN, PRIORITY_CLASS_CHANGE, lost
+from tfgen.change.immutable import CLAIM_CHANGE, NEW_RUN, PRIORITY_CLASS_CHANGE, find_losses
 from tfgen.data_path import Path
 from tfgen.graph.built import plain_objects
 from tfgen.job.facts import environments_of, run_of
@@ -43,7 +43,7 @@ class _Blame(NamedTuple):
     """Whether it would be forbidden without the other changes."""
 
 
-def new_runs(before: Document, after: Document) -> Iterator[Problem]:
+def find_new_runs(before: Document, after: Document) -> Iterator[Problem]:
     """What is wrong with the second job as long as what the first one made may be running.
 
     Both have the same name, and the schema accepts both. An environment that is new, or has a new run, is compared
@@ -104,7 +104,7 @@ def _blames(
     if not changed:
         return
     committed = plain_objects(was, environment)
-    losses = lost(committed, plain_objects(now, environment))
+    losses = find_losses(committed, plain_objects(now, environment))
     if run_of(was, environment) != run_of(now, environment):
         losses.pop(NEW_RUN, None)
     unexplained = dict(losses)
@@ -116,7 +116,7 @@ def _blames(
         tried = _with_change(was, now, path)
         if schema.check(before.replaced(data=tried)):
             continue  # half of a change, such as one of two sources without the other
-        own_losses = lost(committed, plain_objects(tried, environment))
+        own_losses = find_losses(committed, plain_objects(tried, environment))
         for rule in own_losses.keys() & losses.keys():
             unexplained.pop(rule, None)
             yield _Blame(path, rule, own_losses[rule].why, is_alone=True)
@@ -131,7 +131,7 @@ def _reaches(before: Document, after: Document, environment: str, blame: _Blame)
     tried = _with_change(was, now, blame.path) if blame.is_alone else now
     if schema.check(before.replaced(data=tried)):
         tried = now  # the environment removes what the change alone leaves nothing of
-    return blame.rule in lost(plain_objects(was, environment), plain_objects(tried, environment))
+    return blame.rule in find_losses(plain_objects(was, environment), plain_objects(tried, environment))
 
 
 def _changed(before: Any, after: Any, path: Path = ()) -> Iterator[Path]:

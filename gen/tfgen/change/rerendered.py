@@ -15,7 +15,7 @@ from typing import Final
 
 from tfgen.change.comparison import Pair
 from tfgen.change.field_diff import FieldChange, field_changes, in_words
-from tfgen.change.immutable import NEW_RUN, Loss, lost
+from tfgen.change.immutable import NEW_RUN, Loss, find_losses
 from tfgen.change.new_run import environments_at_work, way_out
 from tfgen.errors import TfgenError
 from tfgen.git import read as git
@@ -31,7 +31,7 @@ from tfgen.targets.render import input_digest
 from tfgen.text.document import Document
 from tfgen.tree.ledger import Ledger, ledger_path, parse_ledger
 from tfgen.tree.output_folder import OutputFolder
-from tfgen.tree.plan import Action, JobPlan, Plan
+from tfgen.tree.plan import FileAction, JobPlan, WritePlan
 
 _LONGEST: Final = 60
 """Characters of a value in a message."""
@@ -47,7 +47,7 @@ class Rerendered(Record):
     notes: tuple[str, ...]
 
 
-def rerendered(pairs: Sequence[Pair], plan: Plan, revision: str, *, is_written: bool) -> Rerendered:
+def compare_overlays(pairs: Sequence[Pair], plan: WritePlan, revision: str, *, is_written: bool) -> Rerendered:
     """Compare the overlays of jobs with those that are committed.
 
     Args:
@@ -97,7 +97,7 @@ def _is_as_rendered(job: JobPlan) -> bool:
 
 def _changes_overlays(job: JobPlan) -> bool:
     below = f"{OVERLAYS}/{job.rendering.job}/"
-    return any(change.path.startswith(below) and change.action is not Action.KEEP for change in job.changes)
+    return any(change.path.startswith(below) and change.action is not FileAction.KEEP for change in job.changes)
 
 
 # -- the files ---------------------------------------------------------------------------------------------------
@@ -151,12 +151,12 @@ def _losses(before: Document, after: Document, environment: str | None, versions
     if not (is_built(versions.before, environment) and is_built(versions.after, environment)):
         return {}
     was, now = built(versions.before, environment), built(versions.after, environment)
-    losses = lost(was, now)
+    losses = find_losses(was, now)
     if _runs(was).isdisjoint(_runs(now)):
         losses.pop(NEW_RUN, None)
     if losses and before.data != after.data:
         both = (plain_objects(document.data, environment) for document in (before, after))
-        for rule in lost(*both):
+        for rule in find_losses(*both):
             losses.pop(rule, None)
     return losses
 

@@ -1,6 +1,7 @@
 """Whether the files of a job are what `tfgen render` would write, and if not, why.
 
-    drift(documents, plan)  ->  Drift(problems=(Problem("overlays/mnist/...", ... "hand-edited"),), notes=())
+    compare_files(documents, plan)
+        ->  FileComparison(problems=(Problem("overlays/mnist/...", ... "hand-edited"),), notes=())
 
 The ledger tells the reasons apart. A file with another digest than the ledger's was edited by hand; else, a job whose
 `input` is another was changed and not rendered since; both are errors. A job that is as it was rendered, by another
@@ -21,7 +22,7 @@ from tfgen.record import Record
 from tfgen.text.document import Document
 from tfgen.tree.ledger import ledger_path
 from tfgen.tree.output_folder import OutputFolder
-from tfgen.tree.plan import Action, Change, JobPlan, Plan
+from tfgen.tree.plan import FileAction, FileChange, JobPlan, WritePlan
 from tfgen.words import shown
 
 HAND_EDITED: Final = "hand-edited"
@@ -37,14 +38,14 @@ _READ: Final = 1 << 20
 """Characters of a file that are read to find the first line that differs."""
 
 
-class Drift(Record):
+class FileComparison(Record):
     """What came of it. A note is about what is meant to be as it is."""
 
     problems: tuple[Problem, ...]
     notes: tuple[str, ...]
 
 
-def drift(documents: Sequence[Document], plan: Plan) -> Drift:
+def compare_files(documents: Sequence[Document], plan: WritePlan) -> FileComparison:
     """Compare the files on disk with what the jobs render to. Nothing is written.
 
     Args:
@@ -55,14 +56,18 @@ def drift(documents: Sequence[Document], plan: Plan) -> Drift:
         TfgenError: the disk cannot be read.
     """
     if not plan.ledgers:
-        return Drift((), (f"nothing below {_shown(plan.out, '')} was rendered by tfgen, so no files are compared",))
+        return FileComparison(
+            (), (f"nothing below {_shown(plan.out, '')} was rendered by tfgen, so no files are compared",)
+        )
     problems: list[Problem] = []
     notes: list[str] = []
     with OutputFolder(plan.out) as folder:
         for document, job in zip(documents, plan.jobs, strict=True):
             edited = tuple(_edited(job))
             problems += (_hand_edited(folder, document, plan, change) for change in edited)
-            pending = [change for change in job.changes if change.action is not Action.KEEP and change not in edited]
+            pending = [
+                change for change in job.changes if change.action is not FileAction.KEEP and change not in edited
+            ]
             reason = _reason(job)
             if not pending or (reason is None and edited):
                 continue
@@ -75,7 +80,7 @@ def drift(documents: Sequence[Document], plan: Plan) -> Drift:
                 )
                 problems.append(Problem(document.file, document.value(("metadata", "name")), message, NOT_RENDERED))
         problems += _blocked(documents, plan)
-    return Drift(in_order(problems), tuple(notes))
+    return FileComparison(in_order(problems), tuple(notes))
 
 
 def _reason(job: JobPlan) -> str | None:
@@ -90,15 +95,15 @@ def _reason(job: JobPlan) -> str | None:
     return f"{name} was changed since it was rendered"
 
 
-def _edited(job: JobPlan) -> Iterator[Change]:
+def _edited(job: JobPlan) -> Iterator[FileChange]:
     """What is neither as tfgen wrote it nor as it would."""
     if job.before is None:
         return
     for change in job.changes:
         match change.action:
-            case Action.CHANGE | Action.REMOVE:
+            case FileAction.CHANGE | FileAction.REMOVE:
                 is_edited = change.digest is None or not job.before.wrote(change.path, change.digest)
-            case Action.CREATE:
+            case FileAction.CREATE:
                 is_edited = change.path in job.before.files and job.before.unfinished is None
             case _:
                 is_edited = False
@@ -106,13 +111,13 @@ def _edited(job: JobPlan) -> Iterator[Change]:
             yield change
 
 
-def _hand_edited(folder: OutputFolder, document: Document, plan: Plan, change: Change) -> Problem:
+def _hand_edited(folder: OutputFolder, document: Document, plan: WritePlan, change: FileChange) -> Problem:
     file = _shown(plan.out, change.path)
     way_out = f"change {document.file} instead, or take the edit back: tfgen render --force {document.file}"
     if change.digest is None:
         message = f"the file is gone; to have it again: tfgen render {document.file}"
         return Problem(file, Position(1, 1), message, HAND_EDITED)
-    if change.action is Action.REMOVE:
+    if change.action is FileAction.REMOVE:
         message = f"the file was edited since tfgen wrote it, and is rendered no longer; {way_out}"
         return Problem(file, Position(1, 1), message, HAND_EDITED)
     line, on_disk, rendered = _first_difference(folder.read_text(change.path, _READ), change.text or "")
@@ -120,7 +125,7 @@ def _hand_edited(folder: OutputFolder, document: Document, plan: Plan, change: C
     return Problem(file, Position(line, 1), message, HAND_EDITED)
 
 
-def _blocked(documents: Sequence[Document], plan: Plan) -> Iterator[Problem]:
+def _blocked(documents: Sequence[Document], plan: WritePlan) -> Iterator[Problem]:
     """Files that no render could write: a folder or a link is in the way, or another job has them."""
     owner = {path: document for document, job in zip(documents, plan.jobs, strict=True) for path in job.target.files}
     for conflict in plan.conflicts:
@@ -130,7 +135,7 @@ def _blocked(documents: Sequence[Document], plan: Plan) -> Iterator[Problem]:
             yield Problem(document.file, position, f"cannot be rendered: {conflict}", NOT_RENDERED)
 
 
-def _note(folder: OutputFolder, plan: Plan, job: JobPlan, pending: Sequence[Change]) -> str:
+def _note(folder: OutputFolder, plan: WritePlan, job: JobPlan, pending: Sequence[FileChange]) -> str:
     """What would change with the job's next change, and why it does not now."""
     causes = job.before.made_otherwise(job.target) if job.before else []
     why = " and ".join(causes) or f"{ledger_path(job.rendering.job)} has the files of another build of this version"
@@ -140,10 +145,10 @@ def _note(folder: OutputFolder, plan: Plan, job: JobPlan, pending: Sequence[Chan
     )
 
 
-def _first_place(folder: OutputFolder, plan: Plan, changes: Sequence[Change]) -> str:
+def _first_place(folder: OutputFolder, plan: WritePlan, changes: Sequence[FileChange]) -> str:
     change = min(changes, key=lambda item: item.path)
     line = 1
-    if change.action is Action.CHANGE:
+    if change.action is FileAction.CHANGE:
         line, _, _ = _first_difference(folder.read_text(change.path, _READ), change.text or "")
     return f"{_shown(plan.out, change.path)}:{line}"
 
@@ -158,7 +163,7 @@ def _line(text: str | None) -> str:
     return "the file ends" if text is None else shown(text)
 
 
-def _files(changes: Sequence[Change]) -> str:
+def _files(changes: Sequence[FileChange]) -> str:
     return f"{len(changes)} file{'' if len(changes) == 1 else 's'}"
 
 

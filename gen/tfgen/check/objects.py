@@ -43,7 +43,7 @@ _LEAST_ALIKE: Final = 2
 """Steps at the end of two paths that are to be the same, before one is taken for the origin of the other."""
 
 
-def object_problems(document: Document, built: Built, schemas: ObjectSchemas) -> tuple[Problem, ...]:
+def check_objects(document: Document, built: Built, schemas: ObjectSchemas) -> tuple[Problem, ...]:
     """What is wrong with the objects of a job that has no errors: what several objects or environments share, once.
 
     Args:

@@ -18,8 +18,8 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(args: Namespace) -> int:
-    from tfgen.change.comparison import pairs
-    from tfgen.change.job_diff import job_diff
+    from tfgen.change.comparison import pair_jobs
+    from tfgen.change.job_diff import diff_job
     from tfgen.commands.removed_jobs import removed_sources
     from tfgen.problems import has_errors
     from tfgen.report.diff_json import rows
@@ -31,8 +31,8 @@ def _run(args: Namespace) -> int:
     if has_errors(jobs.problems):
         report(args, jobs.problems)
         return PROBLEMS
-    matched = pairs(jobs, args.against, removed_sources(args.jobs, args.against))
-    diffs = [job_diff(pair) for pair in matched.pairs]
+    matched = pair_jobs(jobs, args.against, removed_sources(args.jobs, args.against))
+    diffs = [diff_job(pair) for pair in matched.pairs]
     for note in matched.notes:
         say(f"note: {note}")
     changed = [diff for diff in diffs if diff]

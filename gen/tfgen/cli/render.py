@@ -71,7 +71,7 @@ def _write_files(args: Namespace, jobs: Checked) -> int:
 
 def _print_objects(args: Namespace, jobs: Checked) -> int:
     from tfgen.check.object_schemas import ObjectSchemas
-    from tfgen.check.objects import object_problems
+    from tfgen.check.objects import check_objects
     from tfgen.graph.built import build
     from tfgen.job.facts import check_environment
     from tfgen.problems import has_errors
@@ -87,7 +87,7 @@ def _print_objects(args: Namespace, jobs: Checked) -> int:
     problems = [
         problem
         for document, job in zip(jobs.documents, built, strict=True)
-        for problem in object_problems(document, job, ObjectSchemas())
+        for problem in check_objects(document, job, ObjectSchemas())
     ]
     say(as_text(problems), end="")
     if has_errors(problems):

@@ -14,12 +14,12 @@ from itertools import chain
 from pathlib import Path
 
 from tfgen.change.comparison import Comparison, compare
-from tfgen.change.rerendered import rerendered
-from tfgen.check.files import Drift, drift
+from tfgen.change.rerendered import compare_overlays
+from tfgen.check.files import FileComparison, compare_files
 from tfgen.check.jobs import Checked
 from tfgen.check.object_schemas import ObjectSchemas
-from tfgen.check.objects import object_problems
-from tfgen.commands.workers import mapped
+from tfgen.check.objects import check_objects
+from tfgen.commands.workers import map_items
 from tfgen.git import read as git
 from tfgen.graph.built import build
 from tfgen.job.facts import name_of
@@ -77,7 +77,7 @@ def full_check(
     compared = compare(checked, against)
     if is_quick:
         whole = _changed(whole, compared, out, against)
-    seen = mapped(partial(_seen, kubernetes_version), whole)
+    seen = map_items(partial(_seen, kubernetes_version), whole)
     renderings = tuple(result.rendering for result in seen)
     problems = [*checked.problems, *compared.problems, *(problem for result in seen for problem in result.problems)]
     notes = [*compared.notes]
@@ -85,8 +85,8 @@ def full_check(
         notes.append(f"no schemas for {', '.join(unknown)}, so such objects are not held against one")
     if whole:
         plan = plan_write(out, renderings, upgrade=not is_written)
-        again = rerendered(compared.pairs, plan, against, is_written=is_written)
-        files = Drift((), ()) if is_written else drift(whole, plan)
+        again = compare_overlays(compared.pairs, plan, against, is_written=is_written)
+        files = FileComparison((), ()) if is_written else compare_files(whole, plan)
         problems += (*again.problems, *files.problems)
         notes += (*again.notes, *files.notes)
     return Report(in_order(problems), tuple(notes), len(compared.pairs), renderings)
@@ -112,6 +112,6 @@ class _Seen(Record):
 def _seen(kubernetes_version: str | None, document: Document) -> _Seen:
     schemas = ObjectSchemas(kubernetes_version)
     built = build(document.data)
-    problems = object_problems(document, built, schemas)
+    problems = check_objects(document, built, schemas)
     items = chain(built.base, *built.environments.values())
     return _Seen(problems, schemas.unknown(items), render_document(document, built))

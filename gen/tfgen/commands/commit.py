@@ -14,8 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
 
-from tfgen.change.comparison import Pair, pairs
-from tfgen.check.files import drift
+from tfgen.change.comparison import Pair, pair_jobs
+from tfgen.check.files import compare_files
 from tfgen.check.jobs import Checked
 from tfgen.commands.check import Report, full_check
 from tfgen.commands.commit_message import commit_message, job_changes
@@ -41,7 +41,7 @@ from tfgen.problems import Problem, has_errors
 from tfgen.real_path import real_path
 from tfgen.record import Record
 from tfgen.tree.ledger import LEDGER_FOLDER, Ledger, ledger_path, parse_ledger
-from tfgen.tree.plan import ConflictsError, Plan
+from tfgen.tree.plan import ConflictsError, WritePlan
 from tfgen.tree.write import apply, plan_write, read_ledgers
 
 
@@ -169,7 +169,7 @@ class _Work(Record):
 
     report: Report
     pairs: tuple[Pair, ...]
-    plan: Plan
+    plan: WritePlan
 
 
 def _opened(out: Path, branch: str) -> Repository:
@@ -187,7 +187,7 @@ def _work(jobs: Sequence[Path], checked: Checked, out: Path) -> _Work:
     if has_errors(report.problems):
         raise ProblemsError(report.problems)
     removed = removed_sources(jobs, git.HEAD)
-    matched = pairs(checked, git.HEAD, removed).pairs
+    matched = pair_jobs(checked, git.HEAD, removed).pairs
     removals = find_removed_jobs(read_ledgers(out), jobs, {rendering.job for rendering in report.renderings}, removed)
     if not (matched or removals):
         raise no_job_below(jobs)
@@ -217,7 +217,7 @@ def _committed(before: Repository, branch: str, paths: Sequence[str], message: s
 
 
 def _drift(checked: Checked, report: Report, out: Path) -> tuple[Problem, ...]:
-    return drift(checked.documents, plan_write(out, report.renderings)).problems
+    return compare_files(checked.documents, plan_write(out, report.renderings)).problems
 
 
 def _files(repository: Repository, out: Path, pair: Pair) -> set[str]:

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from tfgen.check.object_schemas import ObjectSchemas
-from tfgen.check.objects import object_problems
+from tfgen.check.objects import check_objects
 from tfgen.commands.removed_jobs import find_removed_jobs
 from tfgen.graph.built import build
 from tfgen.job.sources import no_job_below
 from tfgen.problems import Problem, in_order
 from tfgen.targets.render import render_document
 from tfgen.text.document import Document
-from tfgen.tree.plan import Plan
+from tfgen.tree.plan import WritePlan
 from tfgen.tree.rendering import Rendering
 from tfgen.tree.write import apply, plan_write, read_ledgers
 
@@ -24,14 +24,14 @@ def render_jobs(documents: Iterable[Document]) -> tuple[list[Rendering], tuple[P
     problems: list[Problem] = []
     for document in documents:
         built = build(document.data)
-        problems += object_problems(document, built, ObjectSchemas())
+        problems += check_objects(document, built, ObjectSchemas())
         renderings.append(render_document(document, built))
     return renderings, in_order(problems)
 
 
 def write_jobs(
     paths: Sequence[Path], renderings: Sequence[Rendering], out: Path, *, force: bool = False, upgrade: bool = False
-) -> Plan:
+) -> WritePlan:
     """Write all files of some jobs, and remove those of jobs that the paths have no more.
 
     Args:

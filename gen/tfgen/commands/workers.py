@@ -1,6 +1,6 @@
 """Work on many items at once, in processes of their own; what comes of it is in the items' order.
 
-    mapped(render, documents)  ->  [render(document) for document in documents]
+    map_items(render, documents)  ->  [render(document) for document in documents]
 
 Only where there is much to do, and where processes are forked: to start one anew costs as much as a dozen jobs.
 """
@@ -26,7 +26,7 @@ _AT_ONCE: Final = 4
 """Items that a process is given."""
 
 
-def mapped(function: Callable[[_Item], _Result], items: Sequence[_Item]) -> list[_Result]:
+def map_items(function: Callable[[_Item], _Result], items: Sequence[_Item]) -> list[_Result]:
     """What a function makes of each item. The first of its errors, in the items' order, is raised.
 
     Args:

@@ -222,7 +222,7 @@ class TrainingJob(Record):
         """The job of a document that the schema accepts."""
         metadata = data["metadata"]
         # In the schema's order, whatever the file's: equal jobs are to be printed alike.
-        spec = tunables.in_order(data["spec"], schema_file.load()["properties"]["spec"])
+        spec = tunables.order_keys(data["spec"], schema_file.load()["properties"]["spec"])
         environments = spec.get("environments", {})
         own, by_environment = tunables.all_values(spec)
         return cls(

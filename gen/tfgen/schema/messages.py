@@ -1,6 +1,6 @@
 """What a validator finds, said to a human: what was found, what is allowed, what was probably meant.
 
-    Finding(("spec", "port"), "maximum", {"type": "integer", "minimum": 1, "maximum": 65535}, ())
+    SchemaError(("spec", "port"), "maximum", {"type": "integer", "minimum": 1, "maximum": 65535}, ())
     job.yaml:9:9: spec.port: found 70000, expected an integer from 1 to 65535 [out-of-range]
 
 One mistake gives one problem: a key that is misspelt is not reported as missing too, and a value that breaks two
@@ -52,7 +52,7 @@ MOST = 100
 """Problems of a document; more help nobody, and each costs a search for the nearest name."""
 
 
-class Finding(Record):
+class SchemaError(Record):
     """A keyword of the schema that a value breaks.
 
     Attributes:
@@ -69,7 +69,7 @@ class Finding(Record):
     of_key: bool = False
 
 
-class View(Record):
+class CheckedData(Record):
     """The data that was checked, and where it is written.
 
     Attributes:
@@ -108,13 +108,13 @@ class View(Record):
         return path_name(self.written(path))
 
 
-def translate(view: View, findings: Iterable[Finding]) -> Iterator[Problem]:
+def translate(checked: CheckedData, schema_errors: Iterable[SchemaError]) -> Iterator[Problem]:
     """One problem for each mistake, up to `MOST` of them."""
-    other = _other_kind(view)
+    other = _other_kind(checked)
     if other is not None:
         yield other
         return
-    problems = (problem for finding in _without_echoes(findings) for problem in _SAY[finding.keyword](view, finding))
+    problems = (problem for error in _without_echoes(schema_errors) for problem in _SAY[error.keyword](checked, error))
     yield from islice(problems, MOST)
 
 
@@ -129,60 +129,60 @@ def missing_section(document: Document, environment: str, section: tuple[str, ..
     return Problem(document.source(path), document.key(path), message, "not-tunable")
 
 
-def _without_echoes(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """The findings, but for those that only follow from another."""
-    ordered = sorted(findings, key=lambda finding: SAID.index(finding.keyword))
+def _without_echoes(schema_errors: Iterable[SchemaError]) -> Iterator[SchemaError]:
+    """The schema_errors, but for those that only follow from another."""
+    ordered = sorted(schema_errors, key=lambda error: SAID.index(error.keyword))
     unknown: dict[Path, set[str]] = {}
-    for finding in ordered:
-        if finding.keyword == "additionalProperties" or (finding.of_key and finding.keyword == "enum"):
-            unknown.setdefault(finding.path, set()).update(finding.names)
+    for error in ordered:
+        if error.keyword == "additionalProperties" or (error.of_key and error.keyword == "enum"):
+            unknown.setdefault(error.path, set()).update(error.names)
     reported: set[tuple[Path, tuple[str, ...]]] = set()
-    for finding in ordered:
-        subject = (finding.path, finding.names)
-        if subject not in reported and not _follows(finding, unknown, reported):
+    for error in ordered:
+        subject = (error.path, error.names)
+        if subject not in reported and not _follows(error, unknown, reported):
             reported.add(subject)
-            yield finding
+            yield error
 
 
 def _follows(
-    finding: Finding, unknown: Mapping[Path, Collection[str]], reported: Collection[tuple[Path, tuple[str, ...]]]
+    error: SchemaError, unknown: Mapping[Path, Collection[str]], reported: Collection[tuple[Path, tuple[str, ...]]]
 ) -> bool:
-    """Whether a finding follows from an unknown key, or from a choice that was not made."""
-    path = finding.path
+    """Whether a error follows from an unknown key, or from a choice that was not made."""
+    path = error.path
     if any(path[end] in unknown.get(path[:end], ()) for end in range(len(path))):
         return True
     misspelt = unknown.get(path, ())
-    if finding.keyword == "required":
-        return any(nearest(name, finding.names) for name in misspelt)
-    if finding.keyword == "dependencies" and (path, ()) in reported:
+    if error.keyword == "required":
+        return any(nearest(name, error.names) for name in misspelt)
+    if error.keyword == "dependencies" and (path, ()) in reported:
         return True
-    return bool(misspelt) and finding.keyword in ("not", "oneOf", "minProperties", "maxProperties", "dependencies")
+    return bool(misspelt) and error.keyword in ("not", "oneOf", "minProperties", "maxProperties", "dependencies")
 
 
-def _unknown_key(view: View, finding: Finding) -> Iterator[Problem]:
-    for key in finding.names:
-        path = (*finding.path, key)
-        if not finding.of_key and _is_in_spec(view.schema, path):
-            yield _not_tunable(view, path)
+def _unknown_key(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
+    for key in error.names:
+        path = (*error.path, key)
+        if not error.of_key and _is_in_spec(checked.schema, path):
+            yield _not_tunable(checked, path)
         else:
-            owner = {"propertyNames": finding.node} if finding.of_key else finding.node
-            hint = _instead(view, path) or hint_for_key(key, owner, view.schema, finding.path)
-            message = f"unknown key {shown(key)} in {view.name(finding.path)}{hint}"
-            yield view.problem(path, message, "unknown-key", at_key=True)
+            owner = {"propertyNames": error.node} if error.of_key else error.node
+            hint = _instead(checked, path) or hint_for_key(key, owner, checked.schema, error.path)
+            message = f"unknown key {shown(key)} in {checked.name(error.path)}{hint}"
+            yield checked.problem(path, message, "unknown-key", at_key=True)
 
 
-def _instead(view: View, path: Path) -> str:
+def _instead(checked: CheckedData, path: Path) -> str:
     """What to write in the place of a habit from Kubernetes."""
-    return instead(path, view.value(path))
+    return instead(path, checked.value(path))
 
 
-def _not_tunable(view: View, path: Path) -> Problem:
+def _not_tunable(checked: CheckedData, path: Path) -> Problem:
     environment, inside = path_name(path[:3]), path[3:]
     message = (
         f"{path_name(inside)} must be the same in every environment; "
         f"set {path_name(('spec', *inside))}, or make {environment} a job of its own"
     )
-    return view.problem(path, message, "not-tunable", at_key=True)
+    return checked.problem(path, message, "not-tunable", at_key=True)
 
 
 def _is_in_spec(schema: Schema, path: Path) -> bool:
@@ -191,118 +191,118 @@ def _is_in_spec(schema: Schema, path: Path) -> bool:
     return inside and schema_file.node(schema, ("spec", *path[3:])) is not None
 
 
-def _missing_key(view: View, finding: Finding) -> Iterator[Problem]:
-    (name,) = finding.names
-    node = schema_file.resolve(view.schema, finding.node["properties"][name])
-    message = f"missing key {shown(name)} in {view.name(finding.path)}: {schema_file.first_sentence(node)}"
-    yield view.problem(finding.path, message.rstrip("."), "missing-key", at_key=True)
+def _missing_key(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
+    (name,) = error.names
+    node = schema_file.resolve(checked.schema, error.node["properties"][name])
+    message = f"missing key {shown(name)} in {checked.name(error.path)}: {schema_file.first_sentence(node)}"
+    yield checked.problem(error.path, message.rstrip("."), "missing-key", at_key=True)
 
 
-def _missing_companion(view: View, finding: Finding) -> Iterator[Problem]:
-    (name,) = finding.names
-    needing = [key for key in view.value(finding.path) if name in finding.node["dependencies"].get(key, ())]
-    message = f"{view.name((*finding.path, needing[0]))}: needs {shown(name)} beside it"
-    yield view.problem((*finding.path, needing[0]), message, "missing-key", at_key=True)
+def _missing_companion(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
+    (name,) = error.names
+    needing = [key for key in checked.value(error.path) if name in error.node["dependencies"].get(key, ())]
+    message = f"{checked.name((*error.path, needing[0]))}: needs {shown(name)} beside it"
+    yield checked.problem((*error.path, needing[0]), message, "missing-key", at_key=True)
 
 
-def _wrong_type(view: View, finding: Finding) -> Iterator[Problem]:
-    value = view.value(finding.path)
-    if value is None and view.environment is not None:
-        message = f"{view.name(finding.path)}: null removes nothing, for the job has no {path_name(finding.path)}"
-        yield view.problem(finding.path, message, "nothing-to-remove")
+def _wrong_type(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
+    value = checked.value(error.path)
+    if value is None and checked.environment is not None:
+        message = f"{checked.name(error.path)}: null removes nothing, for the job has no {path_name(error.path)}"
+        yield checked.problem(error.path, message, "nothing-to-remove")
         return
-    text = view.text(finding.path) or ""
-    hint = _instead(view, finding.path) if json_types(finding.node) == ["object"] else ""
-    hint = hint or _as_only_key(value, finding.node)
-    wanted = expected(finding.node) + ("" if hint else _such_as(view, finding))
-    if not isinstance(value, (str, bool)) and text and "string" in json_types(finding.node):
-        wanted = _form(text, finding.node) or wanted
-    message = f"{view.name(finding.path)}: found {found_words(value, text)}, expected {wanted}"
-    yield view.problem(finding.path, message + (hint or hint_for_value(value, text, finding.node)), "wrong-type")
+    text = checked.text(error.path) or ""
+    hint = _instead(checked, error.path) if json_types(error.node) == ["object"] else ""
+    hint = hint or _as_only_key(value, error.node)
+    wanted = expected(error.node) + ("" if hint else _such_as(checked, error))
+    if not isinstance(value, (str, bool)) and text and "string" in json_types(error.node):
+        wanted = _form(text, error.node) or wanted
+    message = f"{checked.name(error.path)}: found {found_words(value, text)}, expected {wanted}"
+    yield checked.problem(error.path, message + (hint or hint_for_value(value, text, error.node)), "wrong-type")
 
 
-def _wrong_constant(view: View, finding: Finding) -> Iterator[Problem]:
-    words = found_words(view.value(finding.path), view.text(finding.path) or "")
-    message = f"{view.name(finding.path)}: found {words}, expected {finding.node['const']}"
-    yield view.problem(finding.path, message, "wrong-kind")
+def _wrong_constant(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
+    words = found_words(checked.value(error.path), checked.text(error.path) or "")
+    message = f"{checked.name(error.path)}: found {words}, expected {error.node['const']}"
+    yield checked.problem(error.path, message, "wrong-kind")
 
 
-def _not_allowed(view: View, finding: Finding) -> Iterator[Problem]:
-    if finding.of_key:
-        yield from _unknown_key(view, finding)
+def _not_allowed(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
+    if error.of_key:
+        yield from _unknown_key(checked, error)
         return
-    value = view.value(finding.path)
-    message = f"{view.name(finding.path)}: found {shown(value)}, expected {expected(finding.node)}"
-    yield view.problem(finding.path, message + meant(nearest(value, finding.node["enum"], NEAR)), "not-allowed")
+    value = checked.value(error.path)
+    message = f"{checked.name(error.path)}: found {shown(value)}, expected {expected(error.node)}"
+    yield checked.problem(error.path, message + meant(nearest(value, error.node["enum"], NEAR)), "not-allowed")
 
 
-def _out_of_range(view: View, finding: Finding) -> Iterator[Problem]:
-    value = view.value(finding.path)
-    message = f"{view.name(finding.path)}: found {shown(value)}, expected {integers(finding.node)}"
-    if "string" in json_types(finding.node) and value > 0:
+def _out_of_range(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
+    value = checked.value(error.path)
+    message = f"{checked.name(error.path)}: found {shown(value)}, expected {integers(error.node)}"
+    if "string" in json_types(error.node) and value > 0:
         message += f'; quote a larger one: "{value}"'
-    yield view.problem(finding.path, message, "out-of-range")
+    yield checked.problem(error.path, message, "out-of-range")
 
 
-def _wrong_format(view: View, finding: Finding) -> Iterator[Problem]:
-    rule = "quantity" if finding.node.get("x-kind") == "quantity" else "wrong-format"
-    yield _wrong_text(view, finding, finding.node["x-pattern-says"], rule)
+def _wrong_format(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
+    rule = "quantity" if error.node.get("x-kind") == "quantity" else "wrong-format"
+    yield _wrong_text(checked, error, error.node["x-pattern-says"], rule)
 
 
-def _refused(view: View, finding: Finding) -> Iterator[Problem]:
-    yield _wrong_text(view, finding, finding.node["x-not-says"], finding.node.get("x-not-rule", "wrong-format"))
+def _refused(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
+    yield _wrong_text(checked, error, error.node["x-not-says"], error.node.get("x-not-rule", "wrong-format"))
 
 
-def _wrong_text(view: View, finding: Finding, wanted: str, rule: str) -> Problem:
-    if finding.of_key:
-        (key,) = finding.names
-        message = f"{view.name(finding.path)}: found the key {shown(key)}, expected {wanted}"
-        return view.problem((*finding.path, key), message, rule, at_key=True)
-    message = f"{view.name(finding.path)}: found {shown(view.value(finding.path))}, expected {wanted}"
-    return view.problem(finding.path, message, rule)
+def _wrong_text(checked: CheckedData, error: SchemaError, wanted: str, rule: str) -> Problem:
+    if error.of_key:
+        (key,) = error.names
+        message = f"{checked.name(error.path)}: found the key {shown(key)}, expected {wanted}"
+        return checked.problem((*error.path, key), message, rule, at_key=True)
+    message = f"{checked.name(error.path)}: found {shown(checked.value(error.path))}, expected {wanted}"
+    return checked.problem(error.path, message, rule)
 
 
-def _too_long(view: View, finding: Finding) -> Iterator[Problem]:
-    long = finding.names[0] if finding.of_key else view.value(finding.path)
-    wanted = f"at most {finding.node['maxLength']} characters (it has {len(long)})"
-    yield _wrong_text(view, finding, wanted, "too-long")
+def _too_long(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
+    long = error.names[0] if error.of_key else checked.value(error.path)
+    wanted = f"at most {error.node['maxLength']} characters (it has {len(long)})"
+    yield _wrong_text(checked, error, wanted, "too-long")
 
 
-def _too_few(view: View, finding: Finding) -> Iterator[Problem]:
-    if finding.node.get("maxProperties") == 1:
-        yield from _not_exactly_one(view, finding)
+def _too_few(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
+    if error.node.get("maxProperties") == 1:
+        yield from _not_exactly_one(checked, error)
         return
-    wanted = f"one of {either(finding.node['properties'])}" if "properties" in finding.node else "one item"
-    yield view.problem(finding.path, f"{view.name(finding.path)}: found none, expected at least {wanted}", "too-few")
+    wanted = f"one of {either(error.node['properties'])}" if "properties" in error.node else "one item"
+    yield checked.problem(error.path, f"{checked.name(error.path)}: found none, expected at least {wanted}", "too-few")
 
 
-def _too_many(view: View, finding: Finding) -> Iterator[Problem]:
-    if finding.node.get("maxProperties") == 1:
-        yield from _not_exactly_one(view, finding)
+def _too_many(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
+    if error.node.get("maxProperties") == 1:
+        yield from _not_exactly_one(checked, error)
         return
-    most, count = finding.node[finding.keyword], len(view.value(finding.path))
-    message = f"{view.name(finding.path)}: found {count}, expected at most {most}"
-    yield view.problem(finding.path, message, "too-many", at_key=True)
+    most, count = error.node[error.keyword], len(checked.value(error.path))
+    message = f"{checked.name(error.path)}: found {count}, expected at most {most}"
+    yield checked.problem(error.path, message, "too-many", at_key=True)
 
 
-def _not_exactly_one(view: View, finding: Finding) -> Iterator[Problem]:
-    possible = choices(finding.node) if "oneOf" in finding.node else list(finding.node["properties"])
-    present = [key for key in possible if key in view.value(finding.path)]
+def _not_exactly_one(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
+    possible = choices(error.node) if "oneOf" in error.node else list(error.node["properties"])
+    present = [key for key in possible if key in checked.value(error.path)]
     words = either(present, "and") if present else "none"
-    message = f"{view.name(finding.path)}: found {words}, expected exactly one of {either(possible)}"
-    if view.environment is not None and present:
+    message = f"{checked.name(error.path)}: found {words}, expected exactly one of {either(possible)}"
+    if checked.environment is not None and present:
         message += f"; null removes what the job has, as in {present[0]}: null"
-    yield view.problem(finding.path, message, "exactly-one-of", at_key=True)
+    yield checked.problem(error.path, message, "exactly-one-of", at_key=True)
 
 
-def _duplicate_item(view: View, finding: Finding) -> Iterator[Problem]:
-    items = view.value(finding.path)
+def _duplicate_item(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
+    items = checked.value(error.path)
     index = next(index for index, item in enumerate(items) if item in items[:index])
-    message = f"{view.name(finding.path)}: found {shown(items[index])} twice"
-    yield view.problem((*finding.path, index), message, "duplicate-item")
+    message = f"{checked.name(error.path)}: found {shown(items[index])} twice"
+    yield checked.problem((*error.path, index), message, "duplicate-item")
 
 
-_SAY: Mapping[str, Callable[[View, Finding], Iterator[Problem]]] = {
+_SAY: Mapping[str, Callable[[CheckedData, SchemaError], Iterator[Problem]]] = {
     "type": _wrong_type,
     "const": _wrong_constant,
     "enum": _not_allowed,
@@ -325,16 +325,16 @@ SAID = tuple(_SAY)
 """The keywords that the schema may use. Of several that one value breaks, the first is said."""
 
 
-def _other_kind(view: View) -> Problem | None:
+def _other_kind(checked: CheckedData) -> Problem | None:
     """The one problem of a document of another kind, in which nothing else is worth saying."""
-    kind = view.data.get("kind") if isinstance(view.data, dict) else None
-    wanted = view.schema["properties"]["kind"]["const"]
+    kind = checked.data.get("kind") if isinstance(checked.data, dict) else None
+    wanted = checked.schema["properties"]["kind"]["const"]
     if kind == wanted or not isinstance(kind, str) or nearest(kind, [wanted]):
         return None
-    version = view.data.get("apiVersion")
+    version = checked.data.get("apiVersion")
     of = f" of {shown(version)}" if isinstance(version, str) else ""
     message = f"found a document of kind {shown(kind)}{of}, expected kind {wanted} of tfgen/v1alpha1"
-    return view.problem(("kind",), message, "wrong-kind")
+    return checked.problem(("kind",), message, "wrong-kind")
 
 
 def found_words(value: Any, text: str) -> str:
@@ -380,13 +380,13 @@ def _as_only_key(value: Any, node: Schema) -> str:
     return f"; write {flow({needed[0]: value})}"
 
 
-def _such_as(view: View, finding: Finding) -> str:
+def _such_as(checked: CheckedData, error: SchemaError) -> str:
     """The example of a key that takes nothing that can be told in a word."""
-    node = schema_file.node(view.schema, finding.path) or {}
+    node = schema_file.node(checked.schema, error.path) or {}
     if (
-        view.value(finding.path) is None
+        checked.value(error.path) is None
         or "examples" not in node
-        or not {"object", "array"}.issuperset(json_types(finding.node))
+        or not {"object", "array"}.issuperset(json_types(error.node))
     ):
         return ""
     example = shown(node["examples"][0])

@@ -29,7 +29,7 @@ from tfgen.words import meant, nearest, path_name, shown
 NAME: Final = "podtemplatespec.v1.fields.json"
 """The table's file."""
 
-Text: TypeAlias = Callable[[Path], str]
+WrittenText: TypeAlias = Callable[[Path], str]
 """The scalar at a path as it was written."""
 
 _INTEGER: Final[Schema] = {"type": "integer", "minimum": -MAX_INTEGER, "maximum": MAX_INTEGER}
@@ -115,7 +115,7 @@ def keyed_lists(path: Path, value: Any, type_name: str) -> Iterator[KeyedList]:
             yield from keyed_lists(here, value[field], fields[field])
 
 
-def misfits(path: Path, value: Any, type_name: str, text: Text, under: Any = None) -> Iterator[Misfit]:
+def misfits(path: Path, value: Any, type_name: str, text: WrittenText, under: Any = None) -> Iterator[Misfit]:
     """What a value, and all in it, has that a type of the table has not, and what it lacks.
 
     Null, which removes a field, is no mistake where the type can do without.
@@ -152,7 +152,7 @@ def misfits(path: Path, value: Any, type_name: str, text: Text, under: Any = Non
         yield _shape(path, value, {"type": "object"}, text, _record_hint(value, type_name))
 
 
-def _record(path: Path, value: Mapping[str, Any], type_name: str, text: Text, under: Any) -> Iterator[Misfit]:
+def _record(path: Path, value: Mapping[str, Any], type_name: str, text: WrittenText, under: Any) -> Iterator[Misfit]:
     fields, _, keys = types()[type_name]
     unknown = 0
     for key, inner in value.items():
@@ -188,7 +188,7 @@ def _missing(value: Mapping[str, Any], pod_type: PodType, under: Any) -> Iterato
             yield field
 
 
-def _untyped(path: Path, value: Any, text: Text) -> Iterator[Misfit]:
+def _untyped(path: Path, value: Any, text: WrittenText) -> Iterator[Misfit]:
     """What cannot be merged in a value of which the table has nothing: a merge goes by the names of fields."""
     for key, inner in value.items() if isinstance(value, Mapping) else ():
         here = (*path, key)
@@ -202,7 +202,9 @@ def _untyped(path: Path, value: Any, text: Text) -> Iterator[Misfit]:
             yield _shape(here, inner, {"type": "array"}, text, _list_hint(here, inner, _ANY))
 
 
-def _keyed(path: Path, items: Sequence[Any], type_name: str, key: str, text: Text, under: Any) -> Iterator[Misfit]:
+def _keyed(
+    path: Path, items: Sequence[Any], type_name: str, key: str, text: WrittenText, under: Any
+) -> Iterator[Misfit]:
     """What the items of a list have and lack that merge by a key."""
     for index, item in enumerate(items):
         here = (*path, index)
@@ -255,7 +257,7 @@ def _is_slip(name: str, field: str) -> bool:
     return a[1:] == b[1:] or (a[:2] == b[1::-1] and a[2:] == b[2:])
 
 
-def _scalar(path: Path, value: Any, type_name: str, text: Text) -> Iterator[Misfit]:
+def _scalar(path: Path, value: Any, type_name: str, text: WrittenText) -> Iterator[Misfit]:
     node = (
         schema_file.target(schema_file.load(), "#/definitions/quantity")
         if type_name == _QUANTITY
@@ -271,7 +273,7 @@ def _scalar(path: Path, value: Any, type_name: str, text: Text) -> Iterator[Misf
     yield _shape(path, value, node, text)
 
 
-def _shape(path: Path, value: Any, node: Schema, text: Text, instead: str = "") -> Misfit:
+def _shape(path: Path, value: Any, node: Schema, text: WrittenText, instead: str = "") -> Misfit:
     written = "" if isinstance(value, (Mapping, list)) else text(path)
     message = f"{path_name(path)}: found {found_words(value, written)}, expected {expected(node)}"
     return Misfit(path, "shape", message + (instead or hint_for_value(value, written, node)))

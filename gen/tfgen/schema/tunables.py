@@ -176,7 +176,7 @@ def _take_out(schema: dict[str, Any], path: Sequence[str]) -> bool:
     return True
 
 
-def in_order(value: Any, node: Schema) -> Any:
+def order_keys(value: Any, node: Schema) -> Any:
     """A copy with the keys of its mappings in the order of the schema node, and sorted where that has none."""
     if not isinstance(value, dict | list):
         return value
@@ -184,9 +184,9 @@ def in_order(value: Any, node: Schema) -> Any:
     if isinstance(value, dict):
         known = [key for key in node.get("properties", ()) if key in value]
         keys = known + sorted(key for key in value if key not in known)
-        return {key: in_order(value[key], schema_file.entry(schema, node, key) or {}) for key in keys}
+        return {key: order_keys(value[key], schema_file.entry(schema, node, key) or {}) for key in keys}
     items = schema_file.entry(schema, node, 0) or {}
-    return [in_order(item, items) for item in value]
+    return [order_keys(item, items) for item in value]
 
 
 def _of_environment(spec: Mapping[str, Any], own: Mapping[str, Any], name: str, *, of_any_kind: bool) -> dict[str, Any]:
@@ -201,7 +201,7 @@ def _complete(spec: Mapping[str, Any], given: Mapping[str, Any], *, of_any_kind:
         for record in records:
             place = place.setdefault(record, {})
             source = source.get(record, {})
-        place[name] = in_order(source[name], tunable.schema) if name in source else tunable.default
+        place[name] = order_keys(source[name], tunable.schema) if name in source else tunable.default
     return complete
 
 

@@ -19,7 +19,7 @@ from tfgen.schema import file as schema_file
 from tfgen.schema import messages as schema_messages
 from tfgen.schema import tunables
 from tfgen.schema.file import load
-from tfgen.schema.messages import Finding, View
+from tfgen.schema.messages import CheckedData, SchemaError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -45,7 +45,7 @@ def check(document: Document) -> tuple[Problem, ...]:
     Environments are merged only over a job without problems: everything else would be said twice.
     """
     data = document.data
-    problems = list(schema_messages.translate(View(document, data, load()), findings(data)))
+    problems = list(schema_messages.translate(CheckedData(document, data, load()), schema_errors(data)))
     if not problems:
         for name in data["spec"].get("environments", {}):
             problems += _environment(document, name)
@@ -55,14 +55,14 @@ def check(document: Document) -> tuple[Problem, ...]:
 def check_alone(document: Document) -> tuple[Problem, ...]:
     """What is wrong with a job whatever the defaults under it say: what no default could add, remove or choose."""
     data = _without_nulls(document.data)
-    problems = schema_messages.translate(View(document, data, load()), findings(data))
+    problems = schema_messages.translate(CheckedData(document, data, load()), schema_errors(data))
     return in_order(problem for problem in problems if problem.rule in _OF_THE_VALUE)
 
 
 def check_defaults(document: Document) -> tuple[Problem, ...]:
     """What is wrong with a team's defaults, in order."""
-    view = View(document, document.data, load(schema_file.DEFAULTS))
-    return in_order(schema_messages.translate(view, findings(document.data, schema_file.DEFAULTS)))
+    view = CheckedData(document, document.data, load(schema_file.DEFAULTS))
+    return in_order(schema_messages.translate(view, schema_errors(document.data, schema_file.DEFAULTS)))
 
 
 def _environment(document: Document, name: str) -> Iterator[Problem]:
@@ -74,14 +74,14 @@ def _environment(document: Document, name: str) -> Iterator[Problem]:
     for section in missing:
         yield schema_messages.missing_section(document, name, section)
     if not missing:
-        yield from schema_messages.translate(View(document, merged, load(), name), findings(merged))
+        yield from schema_messages.translate(CheckedData(document, merged, load(), name), schema_errors(merged))
 
 
-def findings(data: Any, name: str = schema_file.NAME) -> tuple[Finding, ...]:
+def schema_errors(data: Any, name: str = schema_file.NAME) -> tuple[SchemaError, ...]:
     """What the validator finds by a schema, with the nodes of the schema that are broken."""
     checkable = _checkable(data)
     errors = islice(_validator(name).iter_errors(checkable), _MOST_ERRORS)
-    return tuple(finding for error in errors for finding in _findings(error, checkable, load(name)))
+    return tuple(finding for error in errors for finding in _schema_errors(error, checkable, load(name)))
 
 
 @functools.cache
@@ -103,7 +103,7 @@ def _checkable(value: Any) -> Any:
     return 0.5 if isinstance(value, float) else value
 
 
-def _findings(error: ValidationError, data: Any, schema: Schema) -> Iterator[Finding]:
+def _schema_errors(error: ValidationError, data: Any, schema: Schema) -> Iterator[SchemaError]:
     *place, keyword = error.schema_path
     if keyword in ("minimum", "maximum") and isinstance(error.instance, float):
         return  # of the fraction that stands in; its type is said
@@ -115,7 +115,7 @@ def _findings(error: ValidationError, data: Any, schema: Schema) -> Iterator[Fin
     else:
         names = details.get("unexpected") or [details[key] for key in ("property",) if key in details]
     for path in _paths(data, error.instance_path, error.instance):
-        yield Finding(path, str(keyword), node, tuple(names[: schema_messages.MOST]), of_key)
+        yield SchemaError(path, str(keyword), node, tuple(names[: schema_messages.MOST]), of_key)
 
 
 def _paths(data: Any, pointer: Sequence[str | int], instance: Any) -> Iterator[Path]:

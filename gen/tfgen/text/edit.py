@@ -22,10 +22,10 @@ from tfgen.text.yaml_node import Entry, YamlNode, nodes
 from tfgen.text.yaml_text import scalar
 from tfgen.words import path_name, shown
 
-Value: TypeAlias = str | bool
+NewValue: TypeAlias = str | bool
 """A name, or true or false."""
 
-Changes: TypeAlias = Mapping[Path, Mapping[str, Value]]
+Changes: TypeAlias = Mapping[Path, Mapping[str, NewValue]]
 """Values by key, by the mapping that they are, or are to be, in."""
 
 _BYTE_ORDER_MARK: Final = "\ufeff"
@@ -67,7 +67,7 @@ class _Edit(NamedTuple):
     new: str
 
 
-def _set(text: str, root: YamlNode, path: Sequence[str], value: Value) -> _Edit | None:
+def _set(text: str, root: YamlNode, path: Sequence[str], value: NewValue) -> _Edit | None:
     """How a key of a mapping is set; None where that cannot be done in place."""
     node, quote = root, _quote(text, root.entries)
     for taken, key in enumerate(path, start=1):
@@ -117,7 +117,7 @@ def _quote(text: str, entries: Sequence[Entry]) -> str:
     return next((text[entry.start] for entry in entries[:1] if text[entry.start] in "\"'"), "")
 
 
-def _pair(path: Sequence[str], value: Value, quote: str) -> str:
+def _pair(path: Sequence[str], value: NewValue, quote: str) -> str:
     """An entry as its neighbours are written: JSON where they are."""
     *outer, key = path
     pair = f"{_key(key, quote)}: {_written(value, quote)}"
@@ -130,14 +130,14 @@ def _key(key: str, quote: str) -> str:
     return f"{quote}{key}{quote}" if quote else scalar(key)
 
 
-def _written(value: Value, quote: str) -> str:
+def _written(value: NewValue, quote: str) -> str:
     """A value as it is to be read; a name as a reader sees that it is a name: quoted whenever it could be a number."""
     if isinstance(value, str) and (quote == '"' or not value or value[0].isdigit()):
         return json.dumps(value)
     return scalar(value)
 
 
-def _edited(text: str, document: Document, path: Path, value: Value) -> str:
+def _edited(text: str, document: Document, path: Path, value: NewValue) -> str:
     edit = _set(text, nodes(text)[document.root.position], [str(step) for step in path], value)
     if edit is None:
         raise _by_hand(document, {path[:-1]: {str(path[-1]): value}})

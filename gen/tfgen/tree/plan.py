@@ -2,7 +2,7 @@
 
     (a FileTree, the ledger, what was found on disk) -> changes and conflicts
 
-The law: a byte that tfgen did not write is lost only when `force` was asked for, and is then named in `Plan.lost`.
+The law: a byte that tfgen did not write is lost only when `force` was asked for, and is then named in `WritePlan.lost`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tfgen.tree.output_folder import DiskEntry
 from tfgen.tree.rendering import Rendering
 
 
-class Action(StrEnum):
+class FileAction(StrEnum):
     """What becomes of one path."""
 
     CREATE = "create"
@@ -33,11 +33,11 @@ class Action(StrEnum):
     """A file of an earlier render that is no longer there, nor wanted."""
 
 
-class Change(Record):
+class FileChange(Record):
     """One path's fate. `digest` is that of the file on disk that the decision rests on, None for no file."""
 
     path: str
-    action: Action
+    action: FileAction
     digest: str | None = None
     text: str | None = None
 
@@ -69,7 +69,7 @@ class JobPlan(Record):
     rendering: Rendering
     before: Ledger | None
     target: Ledger
-    changes: tuple[Change, ...]
+    changes: tuple[FileChange, ...]
 
     @property
     def after(self) -> Ledger | None:
@@ -78,12 +78,12 @@ class JobPlan(Record):
 
     def touches_files(self) -> bool:
         """Whether any file is to be written, removed or forgotten."""
-        return any(change.action is not Action.KEEP for change in self.changes)
+        return any(change.action is not FileAction.KEEP for change in self.changes)
 
     @property
     def contents(self) -> Mapping[str, str | None]:
         """What each path has in the end, the ledger's own among them: None for no file."""
-        decided = {change.path: change.text for change in self.changes if change.action is not Action.FORGET}
+        decided = {change.path: change.text for change in self.changes if change.action is not FileAction.FORGET}
         return {**decided, ledger_path(self.rendering.job): self.after.to_text() if self.after else None}
 
     def intent(self) -> Ledger:
@@ -94,7 +94,7 @@ class JobPlan(Record):
         """
         replaced = {}
         for change in self.changes:
-            if self.before is None or change.action in (Action.KEEP, Action.CREATE):
+            if self.before is None or change.action in (FileAction.KEEP, FileAction.CREATE):
                 continue
             if change.digest is not None and self.before.wrote(change.path, change.digest):
                 replaced[change.path] = change.digest
@@ -103,7 +103,7 @@ class JobPlan(Record):
         return Ledger(self.target.tool_version, "", self.target.files, replaced, source=self.target.source)
 
 
-class Plan(Record):
+class WritePlan(Record):
     """What writing some renderings to `out` does: all of it, or nothing while there are conflicts."""
 
     out: Path
@@ -123,32 +123,32 @@ class Plan(Record):
     @property
     def created(self) -> tuple[str, ...]:
         """Paths of files that are to be made, in order, each once."""
-        return self._paths(Action.CREATE)
+        return self._paths(FileAction.CREATE)
 
     @property
     def changed(self) -> tuple[str, ...]:
         """Paths of files that are to be replaced."""
-        return self._paths(Action.CHANGE)
+        return self._paths(FileAction.CHANGE)
 
     @property
     def unchanged(self) -> tuple[str, ...]:
         """Paths of files that have the right content already."""
-        return self._paths(Action.KEEP)
+        return self._paths(FileAction.KEEP)
 
     @property
     def removed(self) -> tuple[str, ...]:
         """Paths of files that are no longer rendered and are to go."""
-        return self._paths(Action.REMOVE)
+        return self._paths(FileAction.REMOVE)
 
     def is_done(self) -> bool:
         """Whether the disk is as it should be already, ledgers included."""
         return not self.leftovers and all(not job.touches_files() and job.before == job.after for job in self.jobs)
 
-    def changes(self) -> Iterator[Change]:
+    def changes(self) -> Iterator[FileChange]:
         """The changes of all jobs."""
         return (change for job in self.jobs for change in job.changes)
 
-    def _paths(self, action: Action) -> tuple[str, ...]:
+    def _paths(self, action: FileAction) -> tuple[str, ...]:
         return tuple(sorted({change.path for change in self.changes() if change.action is action}))
 
 
@@ -213,7 +213,7 @@ def plan_job(rendering: Rendering, around: Surroundings, tool_version: str) -> t
     return JobPlan(rendering, before, rendering.ledger(tool_version), changes), conflicts
 
 
-_Decision: TypeAlias = tuple[Change | None, Conflict | None]
+_Decision: TypeAlias = tuple[FileChange | None, Conflict | None]
 """What is done, and what `force` has to override for it; no change at all where not even `force` can."""
 
 
@@ -225,10 +225,10 @@ def _wanted(path: str, rendering: Rendering, around: Surroundings) -> _Decision:
     if here.obstacle:
         return None, Conflict(path, here.obstacle, can_force=False)
     if here.digest is None:
-        return Change(path, Action.CREATE, None, text), None
+        return FileChange(path, FileAction.CREATE, None, text), None
     if here.digest == digest_of(text):
-        return Change(path, Action.KEEP, here.digest, text), None
-    change = Change(path, Action.CHANGE, here.digest, text)
+        return FileChange(path, FileAction.KEEP, here.digest, text), None
+    change = FileChange(path, FileAction.CHANGE, here.digest, text)
     if around.any_wrote(path) if is_shared else around.wrote(path, rendering.job):
         return change, None
     before = around.ledgers.get(rendering.job)
@@ -241,8 +241,8 @@ def _stale(path: str, rendering: Rendering, around: Surroundings) -> _Decision:
     """A path of the ledger that the tree no longer has."""
     here = around.on_disk[path]
     if here.digest is None or around.is_kept(path, rendering):
-        return Change(path, Action.FORGET), None
-    change = Change(path, Action.REMOVE, here.digest)
+        return FileChange(path, FileAction.FORGET), None
+    change = FileChange(path, FileAction.REMOVE, here.digest)
     if around.any_wrote(path):
         return change, None
     what = "edited since tfgen wrote it, and no longer rendered"

@@ -20,7 +20,7 @@ from tfgen.errors import TfgenError
 from tfgen.tree.file_tree import FileTree, path_fault
 from tfgen.tree.ledger import LEDGER_FOLDER, LEDGER_READ, Ledger, check_ledger, job_of, ledger_path, parse_ledger
 from tfgen.tree.output_folder import OutputFolder
-from tfgen.tree.plan import Action, ConflictsError, JobPlan, Plan, Surroundings, plan_job
+from tfgen.tree.plan import ConflictsError, FileAction, JobPlan, Surroundings, WritePlan, plan_job
 from tfgen.tree.rendering import Rendering
 
 LOCK_WAIT_S = 30.0
@@ -35,7 +35,7 @@ def read_ledgers(out: Path) -> dict[str, Ledger]:
         return _ledgers(folder)
 
 
-def plan_write(out: Path, renderings: Iterable[Rendering], *, force: bool = False, upgrade: bool = True) -> Plan:
+def plan_write(out: Path, renderings: Iterable[Rendering], *, force: bool = False, upgrade: bool = True) -> WritePlan:
     """What `apply` will do; reads the disk, and writes nothing.
 
     Args:
@@ -52,7 +52,7 @@ def plan_write(out: Path, renderings: Iterable[Rendering], *, force: bool = Fals
         return _plan(folder, tuple(renderings), force=force, upgrade=upgrade)
 
 
-def apply(plan: Plan) -> Plan:
+def apply(plan: WritePlan) -> WritePlan:
     """Carries the plan out, and gives the plan that was carried out.
 
     That is `plan`, unless another tfgen changed a ledger since it was made: it is then made anew.
@@ -115,7 +115,7 @@ def _recorded(renderings: tuple[Rendering, ...], ledgers: Mapping[str, Ledger]) 
     return {path for r in renderings if r.job in ledgers for path in ledgers[r.job].paths()}
 
 
-def _plan(folder: OutputFolder, renderings: tuple[Rendering, ...], *, force: bool, upgrade: bool) -> Plan:
+def _plan(folder: OutputFolder, renderings: tuple[Rendering, ...], *, force: bool, upgrade: bool) -> WritePlan:
     ledgers = _ledgers(folder)
     kept = () if upgrade else tuple(r for r in renderings if _stays(r, ledgers.get(r.job)))
     renderings = tuple(r for r in renderings if r not in kept)
@@ -131,7 +131,7 @@ def _plan(folder: OutputFolder, renderings: tuple[Rendering, ...], *, force: boo
     for job in jobs:
         check_ledger(job.rendering.job, job.target)
     conflicts = sorted((one for _, some in planned for one in some), key=lambda one: one.path)
-    return Plan(
+    return WritePlan(
         out=folder.path,
         force=force,
         upgrade=upgrade,
@@ -162,11 +162,11 @@ def _leftovers(folder: OutputFolder, jobs: Iterable[JobPlan]) -> tuple[str, ...]
     return tuple(path for name in sorted(folders) for path in folder.temporary_files(name))
 
 
-def _write(folder: OutputFolder, plan: Plan) -> None:
+def _write(folder: OutputFolder, plan: WritePlan) -> None:
     touched = [job for job in plan.jobs if job.touches_files()]
-    writes = {c.path: c for c in plan.changes() if c.action in (Action.CREATE, Action.CHANGE)}
-    removals = {c.path: c.digest for c in plan.changes() if c.action is Action.REMOVE}
-    stale = {c.path for c in plan.changes() if c.action in (Action.REMOVE, Action.FORGET)}
+    writes = {c.path: c for c in plan.changes() if c.action in (FileAction.CREATE, FileAction.CHANGE)}
+    removals = {c.path: c.digest for c in plan.changes() if c.action is FileAction.REMOVE}
+    stale = {c.path for c in plan.changes() if c.action in (FileAction.REMOVE, FileAction.FORGET)}
 
     folder.discard(plan.leftovers)
     try:

@@ -19,7 +19,7 @@ from tests.e2e.custom_kinds import definitions
 from tests.e2e.jobs import write_job
 from tests.e2e.ways import WAYS
 from tests.unit.test_new_run import CASES, JOB
-from tfgen.change.new_run import new_runs
+from tfgen.change.new_run import find_new_runs
 from tfgen.check.jobs import check
 from tfgen.text.document import Document
 
@@ -87,7 +87,7 @@ def test_a_change_is_refused_where_check_says_so(
     name: str, cluster: ControlPlane, running: str, tmp_path: Path
 ) -> None:
     change = CHANGES[name]
-    said = [problem.message for problem in new_runs(*(_document(text) for text in change))]
+    said = [problem.message for problem in find_new_runs(*(_document(text) for text in change))]
     refused = _refused(cluster.client, _objects(change.new, tmp_path), running)
     job = _document(change.old).data["metadata"]["name"]
     expected = {key for message in said if (key := _refusal(job, message))}
