@@ -25,6 +25,6 @@ def _entry(above: tuple[str, ...], key: str, value: Any, indent: str) -> str:
     comment = f"{indent}# {schema_file.first_sentence(node)}\n"
     if not schema_file.is_record(node):
         lines = yaml_text.dump({key: value}).splitlines(keepends=True)
-        return comment + "".join(indent + line if line.strip() else line for line in lines)
+        return comment + "".join(line if line == "\n" else indent + line for line in lines)
     inner = "".join(_entry(path, name, item, indent + "  ") for name, item in value.items())
     return f"{comment}{indent}{yaml_text.scalar(key)}:\n{inner}"
