@@ -81,5 +81,7 @@ def test_a_hostile_manifest_meets_a_message_at_its_place(name: str, head: str) -
 @pytest.mark.parametrize("case", [case for case in CASES if (case / "job.yaml").exists()], ids=lambda case: case.name)
 def test_its_chart_is_one_for_helm(case: Path, tmp_path: Path) -> None:
     assert cli.run(["render", str(case / "job.yaml"), "--out", str(tmp_path)]) == cli.OK
-    for chart in (tmp_path / "charts").iterdir():
+    charts = list((tmp_path / "charts").iterdir())
+    assert charts
+    for chart in charts:
         assert "kind: NetworkPolicy" in helm_template(chart, chart.name, "--skip-tests")
