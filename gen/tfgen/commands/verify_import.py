@@ -30,6 +30,9 @@ _POD: Final = r"spec\.(tfReplicaSpecs|tasks)\.[-\w]+\.template\."
 _MAIN: Final = rf"{_POD}spec\.containers\[{CONTAINER}\]\."
 
 
+_DEFAULT_MODE: Final = 0o644
+"""Of the files of a ConfigMap, a Secret or a projected volume, as Kubernetes has it."""
+
 _LOST: Final = ({"event": "PodEvicted", "action": "RestartJob"}, {"event": "PodFailed", "action": "RestartJob"})
 """What Volcano is told of lost pods: always both."""
 
@@ -70,6 +73,10 @@ def _has_index(before: Any, after: Any) -> bool:
     return len(pieces) > 1 and bool(re.fullmatch(r"\d+".join(map(re.escape, pieces)), before))
 
 
+def _is_now_true(before: Any, after: Any) -> bool:
+    return before in (NOTHING, False) and after is True
+
+
 def _is_default(value: Any) -> _Matches:
     return lambda before, after: before is NOTHING and after == value
 
@@ -98,7 +105,7 @@ NORMALISATIONS: Final = (
         rf"{_POD}spec\.(automountServiceAccountToken|enableServiceLinks)", _is_new, "pods know the cluster no further"
     ),
     Normalisation(rf"{_POD}spec\.terminationGracePeriodSeconds", _is_new, "it is said how long a task may stop"),
-    Normalisation(rf"{_POD}spec\.volumes\[at /tmp\]", _is_new, "pods have a /tmp that can be written"),
+    Normalisation(rf"{_POD}spec\.volumes\[(at /)?tmp\]", _is_new, "pods have a /tmp that can be written"),
     Normalisation(rf"{_POD}spec\.volumes\[[^]]+\]\.\w+\.readOnly", _is_any, "a claim is read-only where it is mounted"),
     Normalisation(rf"{_MAIN}volumeMounts\[/tmp\]", _is_new, "pods have a /tmp that can be written"),
     Normalisation(
@@ -112,6 +119,8 @@ NORMALISATIONS: Final = (
     Normalisation(rf"{_MAIN}ports\[\d+\](\.name)?", _is_new, "TensorFlow's port is said"),
     Normalisation(rf"{_MAIN}ports\[\d+\]\.name", _is_any, "TensorFlow's port has a name of its own"),
     Normalisation(rf"{_POD}spec\.\w+\[[^]]+\]\.resources\b.*", _same_amount, "amounts are written alike"),
+    Normalisation(rf"{_POD}spec\.dnsPolicy", _is_new, "a pod of the host's network finds Services, too"),
+    Normalisation(rf"{_MAIN}volumeMounts\[[^]]+\]\.readOnly", _is_now_true, "a claim is read-only where it is mounted"),
     Normalisation(rf"{_POD}spec\.subdomain", _is_new, "tasks have names of one Service"),
     Normalisation(rf"{_POD}metadata\.(name|namespace)", _is_any, "a pod has the name and the namespace of its job"),
     Normalisation(r".*\.env\[[^]]+\]\.value", _is_default(""), "an empty variable is said"),
@@ -193,11 +202,11 @@ def differences(job: ImportedJob, entries: tuple[Entry, ...]) -> tuple[Differenc
     original, rendered = _comparable(root.data), _comparable(rendered)
     explained = {entry.source: entry.why for entry in entries if entry.fate in ("changed", "dropped") and entry.covers}
     known = explained | {entry.source: "" for entry in entries if entry.fate == "carried"}
-    differing = list(_settled(original, rendered))
+    found = list(_settled(original, rendered))
     for change in field_changes(original, rendered):
         why = _normalisation(change) or _entry(change, root, explained, known)
-        differing.append(Difference(str(change.path), in_words(change.before, change.after, 60), why))
-    return tuple(differing)
+        found.append(Difference(str(change.path), in_words(change.before, change.after, 60), why))
+    return tuple(found)
 
 
 def _settled(original: dict[str, Any], rendered: Mapping[str, Any]) -> Iterator[Difference]:
@@ -254,7 +263,10 @@ def _step(part: Part | None, step: Any) -> Part | None:
             if all(key in values for key in step.keys):
                 return item
         return next(part.items(), None) if step.keys == (CONTAINER,) else None
-    return part.get(step) if isinstance(step, str) else None
+    if not isinstance(step, str):
+        return None
+    # What is a chief in the job may have been the one worker: see `_settled`.
+    return part.get(step) or (part.get("Worker") if step == "Chief" else None)
 
 
 def _comparable(item: Mapping[str, Any]) -> dict[str, Any]:
@@ -327,6 +339,8 @@ def _renamed(data: Any, names: Mapping[str, str]) -> Any:
     for key in ("defaultMode", "mode"):
         if isinstance(data.get(key), str) and re.fullmatch("0[0-7]+", data[key]):
             data[key] = int(data[key], 8)
+    if data.get("defaultMode") == _DEFAULT_MODE:
+        del data["defaultMode"]
     if "fieldPath" in data:
         data.setdefault("apiVersion", "v1")
     return data

@@ -139,8 +139,9 @@ def _hoist_value(key: str, spec: dict[str, Any], roles: Mapping[str, dict[str, A
 def _hoist_entries(key: str, spec: dict[str, Any], roles: Mapping[str, dict[str, Any]], account: Account) -> None:
     first, *others = [role.get(key, {}) for role in roles.values()]
     for name, value in list(first.items()):
-        if all(name in other and other[name] == value for other in others):
-            spec.setdefault(key, {}).setdefault(name, value)
+        is_shared = all(name in other and other[name] == value for other in others)
+        if is_shared and spec.get(key, {}).get(name, value) == value:
+            spec.setdefault(key, {})[name] = value
             for role, data in roles.items():
                 del data[key][name]
                 account.move({(*ROLES, role, key, name): ("spec", key, name)})

@@ -18,6 +18,9 @@ ALPHA: Final = "alpha.kubernetes.io/nvidia-gpu"
 """What a GPU was called until Kubernetes 1.10."""
 _GPUS: Final = (NVIDIA, "amd.com/gpu", "gpu.intel.com/i915")
 
+_LARGEST: Final = 999_999
+"""The largest amount that job.yaml has as a number; a larger one is text."""
+
 
 def translate(part: Part, target: Path, account: Account) -> dict[str, Any]:
     """The ``resources`` of a role."""
@@ -76,7 +79,7 @@ def _is_count(part: Part | None) -> bool:
 
 
 def _amount(part: Part) -> int | str:
-    return int(part.written) if _is_count(part) else part.written
+    return int(part.written) if _is_count(part) and int(part.written) <= _LARGEST else part.written
 
 
 def _same(one: Part, other: Part) -> bool:

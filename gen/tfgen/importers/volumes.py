@@ -112,7 +112,8 @@ class _Volumes:
 
     def _is_own(self, name: str, known: Mapping[str, Any], first: Part, others: Sequence[Part]) -> bool:
         """Whether tfgen's pods have such a volume by themselves, or by ``shm``."""
-        if "emptyDir" not in known or others or name in self.beside:
+        is_plain = {key for key, part in first.entries() if part.value is not False} <= {"name", "mountPath"}
+        if "emptyDir" not in known or others or name in self.beside or not is_plain:
             return False
         source, place = known["emptyDir"], _cleaned(first.data["mountPath"])
         if place == _TMP and not source.get("medium"):
