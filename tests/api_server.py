@@ -73,6 +73,7 @@ class ApiServer:
         account: a service account's folder: the token, the namespace and the server's authority.
         token: the one that the server takes.
         requests: each as "VERB RESOURCE/NAME", with the patch behind it where there is one.
+        faster: how many times faster its program's clock is; a watch ends by that.
         faults: by request, without the patch.
         allows: who may do what, by verb, resource and name; everything unless a test says otherwise.
     """
@@ -83,7 +84,9 @@ class ApiServer:
         self.faults: dict[str, list[Fault]] = defaultdict(list)
         self.allows: Callable[[str, str, str], bool] = lambda *_: True
         self._objects: dict[str, dict[str, Any]] = {}
+        self.faster = 1.0
         self._changes: list[tuple[str, str, str]] = []  # the type, the object's name, the object as JSON
+        self._oldest = 0  # the version before which no change is known
         self._changed = threading.Condition()
         self._open = True
         self._folder = tempfile.TemporaryDirectory()
@@ -135,6 +138,11 @@ class ApiServer:
         """An object as it is now."""
         return self._objects[path]
 
+    def restart(self) -> None:
+        """Forgets all changes, as a server does that starts again; the objects keep their versions."""
+        with self._changed:
+            self._oldest = len(self._changes) + 1
+
     def wait_for(self, request: str, times: int = 1) -> None:
         """Waits until a request has come so many times."""
         with self._changed:
@@ -169,16 +177,30 @@ class ApiServer:
             self._store("MODIFIED", path, _merged(self._objects[path], patch))
             return self._objects[path]
 
-    def changes(self, path: str, version: int) -> Iterable[str]:
-        """The changes of an object from a version on, as they come, until the server closes."""
+    def is_forgotten(self, version: str) -> bool:
+        """Whether a watch cannot begin at a version any more; it always can without one."""
+        with self._changed:
+            return version != "" and int(version) < self._oldest
+
+    def changes(self, path: str, version: str, seconds: float) -> Iterable[str]:
+        """The changes of an object, as they come, until the time is over or the server closes.
+
+        From a version on; without one, the object as it is comes first, as if it were new.
+        """
+        until = time.monotonic() + seconds / self.faster
+        with self._changed:
+            after, now = (int(version), None) if version else (len(self._changes), self._objects.get(path))
+        if now:
+            yield json.dumps({"type": "ADDED", "object": now})
         while True:
             with self._changed:
-                if not self._open:
+                new = self._changes[after:]
+                left = until - time.monotonic()
+                if not self._open or left <= 0:
                     return
-                new = self._changes[version:]
                 if not new:
-                    self._changed.wait()
-            version += len(new)
+                    self._changed.wait(left)
+            after += len(new)
             yield from (text for _, changed, text in new if changed == path)
 
     def hang(self) -> None:
@@ -227,7 +249,7 @@ class _Handler(BaseHTTPRequestHandler):
             field_, _, name = query["fieldSelector"].partition("=")
             assert field_ == "metadata.name"
             assert 0 < int(query["timeoutSeconds"]) <= 300
-            self._serve("watch", f"/{name}", lambda path: self._stream(path, int(query["resourceVersion"])))
+            self._serve("watch", f"/{name}", lambda path: self._stream(path, query))
         else:
             self._serve("get", "", lambda path: self._answer(path, self.server.api.read(path)))
 
@@ -273,15 +295,19 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
         self.close_connection = True
 
-    def _stream(self, path: str, version: int) -> None:
+    def _stream(self, path: str, query: Mapping[str, str]) -> None:
+        api, version = self.server.api, query.get("resourceVersion", "")
+        if api.is_forgotten(version):
+            return self._json(410, status(410, "Expired", f"too old resource version: {version}"))
         self.send_response(200)
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
-        for text in self.server.api.changes(path, version):
+        for text in api.changes(path, version, float(query["timeoutSeconds"])):
             line = text.encode() + b"\n"
             self.wfile.write(b"%x\r\n%s\r\n" % (len(line), line))
         self.wfile.write(b"0\r\n\r\n")
         self.close_connection = True
+        return None
 
 
 def _pem(label: str, body: str) -> str:

@@ -250,6 +250,15 @@ _BY_KEY: Mapping[str, Strategy] = {
         max_size=3,
     ),
 }
+# Of a container of tfgen's own, which has amounts without being told, no request is above a limit.
+_OF_HELPER: Mapping[str, Strategy] = {
+    "requests": st.fixed_dictionaries(
+        {}, optional={"cpu": st.sampled_from(["10m", "0.05", 0]), "memory": st.sampled_from(["32Mi", "1e6"])}
+    ),
+    "limits": st.fixed_dictionaries(
+        {}, optional={"cpu": st.sampled_from([1, "1.5", "08"]), "memory": st.sampled_from(["2Gi", "1e9"])}
+    ),
+}
 
 
 # -- what the schema says -----------------------------------------------------------------------------------------
@@ -319,9 +328,11 @@ def _object(found: Schema) -> Strategy:
 
 def _record(found: Schema) -> Strategy:
     """An object with named properties: all that are required, and a few of the others."""
-    properties = {
-        key: _BY_KEY[key] if key in _BY_KEY else drawn_from(written) for key, written in found["properties"].items()
-    }
+    by_key = [
+        (key, _OF_HELPER if "properties" in written else _BY_KEY, written)
+        for key, written in found["properties"].items()
+    ]
+    properties = {key: known[key] if key in known else drawn_from(written) for key, known, written in by_key}
     required = {*found.get("required", ())}
     choices = [choice["required"][0] for choice in found.get("oneOf", ())]
     refused = jsonschema_rs.Draft7Validator(found.get("not", False))

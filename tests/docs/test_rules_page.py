@@ -13,6 +13,7 @@ import pytest
 import tfgen
 from tfgen.change import immutable, new_run
 from tfgen.check import files as drift
+from tfgen.check import namespace
 from tfgen.check import objects as object_problems
 from tfgen.check.jobs import check
 from tfgen.check.object_schemas import ObjectSchemas
@@ -25,9 +26,10 @@ from tfgen.rules import ACROSS, RULES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "rules.md").read_text(encoding="utf-8")
 
-# What no example on a page can show: bytes that are no text, what is too large, a release's name, files.
+# What no example on a page can show: bytes that are no text, what is too large, a release's name, other files.
 TOO_LARGE = {"annotations-size", "code-size", "object-size", "program-size", "yaml-size"}
-WITHOUT_EXAMPLE = {"yaml-encoding", "service-name", *TOO_LARGE, *drift.RULES, *import_job.RULES}
+NOT_OF_THE_JOB = {*drift.RULES, *import_job.RULES, *namespace.RULES}
+WITHOUT_EXAMPLE = {"yaml-encoding", "service-name", *TOO_LARGE, *NOT_OF_THE_JOB}
 
 # A name that leaves no room for a host's role and index leaves none for a StatefulSet either.
 COMES_WITH = {"host-name": {"statefulset-name"}}
@@ -55,7 +57,7 @@ def blocks(text: str) -> list[str]:
 SECTIONS = sections()
 BASE = blocks(PAGE)[0]
 SUMMARIES = rule_summaries()
-WARNINGS = {rule.id for rule in (*RULES, *ACROSS) if rule.severity == "warning"} | {*rerun.RULES}
+WARNINGS = {rule.id for rule in (*RULES, *ACROSS) if rule.severity == "warning"} | {*rerun.RULES, *namespace.RULES}
 
 
 def ids_of_the_reader() -> set[str]:

@@ -43,6 +43,7 @@ env:
 - {name: HOME, value: /tmp}
 - {name: GITSYNC_USERNAME, valueFrom: {secretKeyRef: {name: hub, key: username}}}
 - {name: GITSYNC_PASSWORD, valueFrom: {secretKeyRef: {name: hub, key: password}}}
+- {name: NVIDIA_VISIBLE_DEVICES, value: void}
 resources:
   requests: {cpu: 500m, memory: 512Mi}
   limits: {cpu: 500m, memory: 512Mi}
@@ -91,7 +92,8 @@ def test_by_ssh_the_key_is_a_file() -> None:
     for pod in pods(job(git)):
         (fetch,) = [container for container in pod["initContainers"] if container["name"] == "fetch-code"]
         assert fetch["args"][-1] == "--ssh-key-file=/etc/git-secret/ssh-privatekey"
-        assert fetch["env"] == [{"name": "HOME", "value": "/tmp"}]
+        no_gpus = {"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}
+        assert fetch["env"] == [{"name": "HOME", "value": "/tmp"}, no_gpus]
         # 0440: Kubernetes gives the files to fsGroup, and ssh minds no group where the file is another user's.
         secret = {"name": "tfgen-git-secret", "secret": {"secretName": "key", "defaultMode": 288}}
         assert pod["volumes"][-2:] == [{"name": "tfgen-code", "emptyDir": {}}, secret]
@@ -102,6 +104,16 @@ def test_by_ssh_the_key_is_a_file() -> None:
         }
         mounts = [(mount["mountPath"], mount.get("subPath")) for mount in pod["containers"][0]["volumeMounts"]]
         assert mounts[-1] == ("/src", "current/a/b")
+
+
+def test_its_amounts_may_be_set_each_alone() -> None:
+    git = f"{{git: {{repository: {HTTPS}, revision: v1.4.0, resources: {{limits: {{cpu: 2}}}}}}}}"
+    for pod in pods(job(git)):
+        (fetch,) = [container for container in pod["initContainers"] if container["name"] == "fetch-code"]
+        assert fetch["resources"] == {
+            "requests": {"cpu": "500m", "memory": "512Mi"},
+            "limits": {"cpu": "2", "memory": "512Mi"},
+        }
 
 
 def test_an_environment_has_another_revision() -> None:

@@ -19,9 +19,9 @@ from tfgen.graph import programs
 from tfgen.graph.fill import Scope, fill
 from tfgen.graph.holes import Not, When
 from tfgen.graph.objects import names
-from tfgen.graph.objects.finisher import Plan, finisher
+from tfgen.graph.objects.finisher import Kind, Plan, finisher
 from tfgen.graph.objects.values import value
-from tfgen.job.training_job import TrainingJob
+from tfgen.job.training_job import RoleName, TrainingJob
 
 PROGRAM = programs.text("finisher")
 DIGEST = hashlib.sha256(PROGRAM.encode()).hexdigest()[:8]
@@ -39,7 +39,8 @@ spec:
     worker: {replicas: 4}
     evaluator: {}
 """
-PLAN = Plan(ends="chief", scale=("ps", "worker"), suspend=("evaluator",))
+STARTS: tuple[tuple[Kind, RoleName], ...] = (("jobs", "chief"), ("statefulsets", "ps"), ("statefulsets", "worker"))
+PLAN = Plan(ends="chief", starts=STARTS, scale=("ps", "worker"), suspend=("evaluator",))
 
 Values = Mapping[str, Any]
 
@@ -145,7 +146,7 @@ def test_all_objects_in_the_order_of_their_application():
                 - --grace-for=mnist-r2-evaluator=300
                 - --on-failure=Release
                 env: [{{name: NVIDIA_VISIBLE_DEVICES, value: void}}]
-                resources: {{requests: {{cpu: 50m, memory: 64Mi}}, limits: {{cpu: 500m, memory: 128Mi}}}}
+                resources: {{requests: {{cpu: 100m, memory: 128Mi}}, limits: {{cpu: 100m, memory: 128Mi}}}}
                 securityContext:
                   allowPrivilegeEscalation: false
                   readOnlyRootFilesystem: true
@@ -171,6 +172,40 @@ def test_the_image_is_the_one_that_is_named_or_else_that_of_the_role_that_ends()
     assert container(objects(roles=chief))["image"] == "chief:1"
     assert container(objects(roles=chief))["imagePullPolicy"] == "Always"
     assert container(objects(roles=chief, completion={"image": "python:3"}))["image"] == "python:3"
+
+
+IMAGES = {
+    "all have one": ({}, "job:1"),
+    "the chief has its own": ({"chief": "chief:1"}, "job:1"),
+    "the chief has the ps's": ({"chief": "a:1", "ps": "a:1", "worker": "b:1"}, "a:1"),
+    "the chief has the worker's": ({"chief": "a:1", "ps": "b:1", "worker": "a:1"}, "a:1"),
+    "each has its own": ({"chief": "a:1", "ps": "b:1", "worker": "c:1"}, "b:1"),
+}
+
+
+@pytest.mark.parametrize(("images", "expected"), IMAGES.values(), ids=IMAGES)
+def test_where_the_start_has_a_deadline_no_role_s_image_alone_keeps_the_others(images, expected):
+    """Whichever image one role alone has, and it cannot be pulled, is not the finisher's where two have another."""
+    roles = {name: {"image": images[name]} if name in images else {} for name in ("chief", "ps", "worker")}
+    with_deadline = container(objects(image="job:1", roles=roles, startDeadline=60))
+    assert with_deadline["image"] == expected
+    # Without one, it has nothing to do before the image of the chief has run.
+    assert container(objects(image="job:1", roles=roles))["image"] == images.get("chief", "job:1")
+    named = {"image": "python:3"}
+    assert container(objects(image="job:1", roles=roles, startDeadline=60, completion=named))["image"] == "python:3"
+
+
+def test_the_pull_policy_is_that_of_the_role_whose_image_it_is():
+    roles = {"chief": {"image": "chief:1", "imagePullPolicy": "Always"}, "ps": {"imagePullPolicy": "Never"}}
+    assert container(objects(roles=roles, startDeadline=60))["imagePullPolicy"] == "Never"
+
+
+def test_a_gang_that_may_begin_with_less_is_told_with_how_many():
+    plan = PLAN.replaced(start_with=When(value("gang.minAvailable"), value("gang.minAvailable")))
+    gang = {"scheduler": "volcano", "minAvailable": 4}
+    assert "--start-with=4" in container(objects(plan, gang=gang, startDeadline=60))["args"]
+    for more in ({"gang": gang}, {"gang": {"scheduler": "volcano"}, "startDeadline": 60}):
+        assert "--start-with=4" not in container(objects(plan, **more))["args"]
 
 
 def test_it_goes_where_the_image_runs_and_is_no_less_than_the_training():
@@ -200,7 +235,20 @@ def test_it_meets_the_profile_of_the_job(profile):
 
 def test_a_chart_s_user_may_tune_the_completion():
     args = container(objects(completion={"onFailure": "Keep", "evaluatorGrace": 0}, startDeadline=3600))["args"]
-    assert args[-3:] == ["--grace-for=mnist-r2-evaluator=0", "--on-failure=Keep", "--start-deadline=3600"]
+    assert args[-6:] == [
+        "--grace-for=mnist-r2-evaluator=0",
+        "--on-failure=Keep",
+        "--starts=jobs/mnist-r2-chief",
+        "--starts=statefulsets/mnist-r2-ps",
+        "--starts=statefulsets/mnist-r2-worker",
+        "--start-deadline=3600",
+    ]
+
+
+def test_the_amounts_are_the_helpers_and_each_may_be_set():
+    amounts = {"requests": {"cpu": "50m", "memory": "64Mi"}, "limits": {"cpu": 1, "memory": "256Mi"}}
+    expected = {"requests": {"cpu": "50m", "memory": "64Mi"}, "limits": {"cpu": "1", "memory": "256Mi"}}
+    assert container(objects(helpers={"resources": amounts}))["resources"] == expected
 
 
 def test_a_deployment_that_only_some_values_have_is_in_no_rule_and_no_argument_elsewhere():
@@ -231,6 +279,9 @@ def test_the_graph_does_not_see_the_values():
     assert graph() == graph(run="r3", startDeadline=60, completion={"image": "python:3", "onFailure": "Keep"})
 
 
+ALL_READY = {"ready": 1, "readyReplicas": 4}
+
+
 @pytest.fixture
 def server() -> Iterator[ApiServer]:
     with ApiServer() as server:
@@ -243,7 +294,7 @@ def server() -> Iterator[ApiServer]:
 
 @pytest.mark.parametrize("deadline", [0, 60])
 def test_the_role_allows_what_the_program_does_with_its_arguments_and_nothing_else(server, tmp_path, deadline):
-    made = objects(Plan("chief", ("ps", "worker"), ("evaluator",), (names.JOB,)), startDeadline=deadline)
+    made = objects(PLAN.replaced(deployments=(names.JOB,)), startDeadline=deadline)
     granted = {
         (verb, rule["resources"][0], name)
         for rule in made[1]["rules"]
@@ -261,7 +312,9 @@ def test_the_role_allows_what_the_program_does_with_its_arguments_and_nothing_el
     args = [arg.replace("=300", "=0") for arg in container(made)["args"]]
     with Finisher(server, tmp_path / "log", *args) as finisher:
         server.wait_for("watch jobs/mnist-r2-chief")
-        status = {"ready": 1} if deadline else ended("Complete")
+        for kind, name in STARTS if deadline else ():
+            server.put(f"{kind}/mnist-r2-{name}", {**server.get(f"{kind}/mnist-r2-{name}"), "status": ALL_READY})
+        status = ALL_READY if deadline else ended("Complete")
         server.put("jobs/mnist-r2-chief", {**server.get("jobs/mnist-r2-chief"), "status": status})
         if deadline:
             finisher.wait_for_log("has started")

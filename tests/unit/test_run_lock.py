@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tfgen.graph import programs
+from tfgen.graph.built import plain_objects
 
 PATIENCE_S = 120.0
 
@@ -82,3 +84,31 @@ def test_a_volume_without_locks_ends_with_the_way_out(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "this volume knows no locks" in done.stderr
     assert not (tmp_path / "held").exists()
+
+
+# -- the deadline of the pod that waits ---------------------------------------------------------------------------
+
+JOB = """\
+metadata: {name: mnist}
+spec:
+  image: registry.example.com/ml/mnist:1
+  roles: {chief: {}, ps: {}, worker: {}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "seconds"),
+    [
+        ("deadline: 3600", 3600),
+        ("deadline: 3600, storage: {model: {mountPath: /model, runs: Shared, claim: {size: 1Gi}}}", 4200),
+        ("deadline: 3600, lockWait: 60, storage: {m: {mountPath: /m, runs: Separate, claim: {size: 1Gi}}}", 3660),
+        # The chief, whose end is the job's, has no such volume, and waits for nobody.
+        ("deadline: 3600, storage: {logs: {mountPath: /l, runs: Shared, for: [ps], claim: {size: 1Gi}}}", 3600),
+        ("storage: {model: {mountPath: /model, runs: Shared, claim: {size: 1Gi}}}", None),
+    ],
+)
+def test_the_wait_for_the_lock_is_given_to_the_deadline(more: str, seconds: int | None) -> None:
+    document = yaml.safe_load(JOB)
+    document["spec"] |= yaml.safe_load(f"{{{more}}}")
+    chief = next(item for item in plain_objects(document) if item["metadata"]["name"] == "mnist-chief")
+    assert chief["spec"]["template"]["spec"].get("activeDeadlineSeconds") == seconds

@@ -65,7 +65,14 @@ def test_values_are_complete_and_in_the_schemas_order():
             },
             "retries": 20,
             "completion": {"onFailure": "Release", "evaluatorGrace": 300, "image": ""},
+            "helpers": {
+                "resources": {
+                    "requests": {"cpu": "100m", "memory": "128Mi"},
+                    "limits": {"cpu": "100m", "memory": "128Mi"},
+                }
+            },
             "deadline": 0,
+            "lockWait": 600,
             "startDeadline": 0,
             "roles": {
                 "worker": {

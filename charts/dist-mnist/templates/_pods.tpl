@@ -111,7 +111,11 @@ spec:
   subdomain: {{ include "dist-mnist.run" . | quote }}
   restartPolicy: Never
   {{- if .Values.deadline }}
+  {{- if $locked }}
+  activeDeadlineSeconds: {{ add .Values.deadline .Values.lockWait }}
+  {{- else }}
   activeDeadlineSeconds: {{ .Values.deadline | int64 }}
+  {{- end }}
   {{- end }}
   terminationGracePeriodSeconds: {{ $role.terminationGracePeriodSeconds | default 30 | int64 }}
   securityContext:
@@ -271,12 +275,15 @@ spec:
       value: {{ $.Values.run | quote }}
     - name: TFGEN_RUN_FOLDER
       value: {{ $.Values.resumeFrom | default ($.Values.run | default "1") | quote }}
+    - name: NVIDIA_VISIBLE_DEVICES
+      value: void
     resources:
       requests:
-        cpu: 10m
-        memory: 32Mi
+        cpu: {{ $.Values.helpers.resources.requests.cpu | quote }}
+        memory: {{ $.Values.helpers.resources.requests.memory | quote }}
       limits:
-        memory: 32Mi
+        cpu: {{ $.Values.helpers.resources.limits.cpu | quote }}
+        memory: {{ $.Values.helpers.resources.limits.memory | quote }}
     startupProbe:
       exec:
         command:
@@ -1177,8 +1184,20 @@ spec:
   {{- end }}
   containers:
   - name: finisher
-    image: {{ .Values.completion.image | default (.Values.roles.chief.image | default .Values.image) | quote }}
-    {{- if .Values.roles.chief.imagePullPolicy | default .Values.imagePullPolicy }}
+    {{- if .Values.completion.image }}
+    image: {{ .Values.completion.image | quote }}
+    {{- else if and .Values.startDeadline (not (eq (.Values.roles.ps.image | default .Values.image) (.Values.roles.chief.image | default .Values.image))) (not (eq (.Values.roles.worker.image | default .Values.image) (.Values.roles.chief.image | default .Values.image))) }}
+    {{- if .Values.roles.ps.image | default .Values.image }}
+    image: {{ .Values.roles.ps.image | default .Values.image | quote }}
+    {{- end }}
+    {{- else if .Values.roles.chief.image | default .Values.image }}
+    image: {{ .Values.roles.chief.image | default .Values.image | quote }}
+    {{- end }}
+    {{- if and .Values.startDeadline (not (eq (.Values.roles.ps.image | default .Values.image) (.Values.roles.chief.image | default .Values.image))) (not (eq (.Values.roles.worker.image | default .Values.image) (.Values.roles.chief.image | default .Values.image))) }}
+    {{- if .Values.roles.ps.imagePullPolicy | default .Values.imagePullPolicy }}
+    imagePullPolicy: {{ .Values.roles.ps.imagePullPolicy | default .Values.imagePullPolicy | quote }}
+    {{- end }}
+    {{- else if .Values.roles.chief.imagePullPolicy | default .Values.imagePullPolicy }}
     imagePullPolicy: {{ .Values.roles.chief.imagePullPolicy | default .Values.imagePullPolicy | quote }}
     {{- end }}
     command:
@@ -1192,6 +1211,18 @@ spec:
     - {{ printf "--scale=statefulsets/%v-worker" (include "dist-mnist.run" .) | quote }}
     - {{ printf "--on-failure=%v" .Values.completion.onFailure | quote }}
     {{- if .Values.startDeadline }}
+    - {{ printf "--starts=jobs/%v-chief" (include "dist-mnist.run" .) | quote }}
+    {{- end }}
+    {{- if .Values.startDeadline }}
+    - {{ printf "--starts=statefulsets/%v-ps" (include "dist-mnist.run" .) | quote }}
+    {{- end }}
+    {{- if .Values.startDeadline }}
+    - {{ printf "--starts=statefulsets/%v-worker" (include "dist-mnist.run" .) | quote }}
+    {{- end }}
+    {{- if and .Values.startDeadline (and .Values.gang.enabled (and .Values.gang.minAvailable (gt (int64 (add 1 .Values.roles.ps.replicas .Values.roles.worker.replicas)) (int64 .Values.gang.minAvailable)))) }}
+    - --start-with={{ .Values.gang.minAvailable | int64 }}
+    {{- end }}
+    {{- if .Values.startDeadline }}
     - --start-deadline={{ .Values.startDeadline | int64 }}
     {{- end }}
     env:
@@ -1199,11 +1230,11 @@ spec:
       value: void
     resources:
       requests:
-        cpu: 50m
-        memory: 64Mi
+        cpu: {{ .Values.helpers.resources.requests.cpu | quote }}
+        memory: {{ .Values.helpers.resources.requests.memory | quote }}
       limits:
-        cpu: 500m
-        memory: 128Mi
+        cpu: {{ .Values.helpers.resources.limits.cpu | quote }}
+        memory: {{ .Values.helpers.resources.limits.memory | quote }}
     securityContext:
       allowPrivilegeEscalation: false
       readOnlyRootFilesystem: {{ .Values.security.readOnlyRootFilesystem }}
@@ -1217,5 +1248,5 @@ spec:
   volumes:
   - name: finisher
     configMap:
-      name: {{ include "dist-mnist.run" . }}-finisher-55ffd22d
+      name: {{ include "dist-mnist.run" . }}-finisher-62b4f0b6
 {{- end }}

@@ -424,7 +424,11 @@ spec:
   subdomain: {{ include "seed-tf1-translate.run" . | quote }}
   restartPolicy: Never
   {{- if .Values.deadline }}
+  {{- if $locked }}
+  activeDeadlineSeconds: {{ add .Values.deadline .Values.lockWait }}
+  {{- else }}
   activeDeadlineSeconds: {{ .Values.deadline | int64 }}
+  {{- end }}
   {{- end }}
   terminationGracePeriodSeconds: {{ $role.terminationGracePeriodSeconds | default 30 | int64 }}
   securityContext:
@@ -581,12 +585,15 @@ spec:
       value: {{ $.Values.run | quote }}
     - name: TFGEN_RUN_FOLDER
       value: {{ $.Values.resumeFrom | default ($.Values.run | default "1") | quote }}
+    - name: NVIDIA_VISIBLE_DEVICES
+      value: void
     resources:
       requests:
-        cpu: 10m
-        memory: 32Mi
+        cpu: {{ $.Values.helpers.resources.requests.cpu | quote }}
+        memory: {{ $.Values.helpers.resources.requests.memory | quote }}
       limits:
-        memory: 32Mi
+        cpu: {{ $.Values.helpers.resources.limits.cpu | quote }}
+        memory: {{ $.Values.helpers.resources.limits.memory | quote }}
     startupProbe:
       exec:
         command:
@@ -846,8 +853,20 @@ spec:
   {{- end }}
   containers:
   - name: finisher
-    image: {{ .Values.completion.image | default (.Values.roles.worker.image | default .Values.image) | quote }}
-    {{- if .Values.roles.worker.imagePullPolicy | default .Values.imagePullPolicy }}
+    {{- if .Values.completion.image }}
+    image: {{ .Values.completion.image | quote }}
+    {{- else if and .Values.startDeadline (not (eq (.Values.roles.ps.image | default .Values.image) (.Values.roles.worker.image | default .Values.image))) }}
+    {{- if .Values.roles.ps.image | default .Values.image }}
+    image: {{ .Values.roles.ps.image | default .Values.image | quote }}
+    {{- end }}
+    {{- else if .Values.roles.worker.image | default .Values.image }}
+    image: {{ .Values.roles.worker.image | default .Values.image | quote }}
+    {{- end }}
+    {{- if and .Values.startDeadline (not (eq (.Values.roles.ps.image | default .Values.image) (.Values.roles.worker.image | default .Values.image))) }}
+    {{- if .Values.roles.ps.imagePullPolicy | default .Values.imagePullPolicy }}
+    imagePullPolicy: {{ .Values.roles.ps.imagePullPolicy | default .Values.imagePullPolicy | quote }}
+    {{- end }}
+    {{- else if .Values.roles.worker.imagePullPolicy | default .Values.imagePullPolicy }}
     imagePullPolicy: {{ .Values.roles.worker.imagePullPolicy | default .Values.imagePullPolicy | quote }}
     {{- end }}
     command:
@@ -860,6 +879,12 @@ spec:
     - {{ printf "--scale=statefulsets/%v-ps" (include "seed-tf1-translate.run" .) | quote }}
     - {{ printf "--on-failure=%v" .Values.completion.onFailure | quote }}
     {{- if .Values.startDeadline }}
+    - {{ printf "--starts=statefulsets/%v-ps" (include "seed-tf1-translate.run" .) | quote }}
+    {{- end }}
+    {{- if .Values.startDeadline }}
+    - {{ printf "--starts=jobs/%v-worker" (include "seed-tf1-translate.run" .) | quote }}
+    {{- end }}
+    {{- if .Values.startDeadline }}
     - --start-deadline={{ .Values.startDeadline | int64 }}
     {{- end }}
     env:
@@ -867,11 +892,11 @@ spec:
       value: void
     resources:
       requests:
-        cpu: 50m
-        memory: 64Mi
+        cpu: {{ .Values.helpers.resources.requests.cpu | quote }}
+        memory: {{ .Values.helpers.resources.requests.memory | quote }}
       limits:
-        cpu: 500m
-        memory: 128Mi
+        cpu: {{ .Values.helpers.resources.limits.cpu | quote }}
+        memory: {{ .Values.helpers.resources.limits.memory | quote }}
     securityContext:
       readOnlyRootFilesystem: {{ .Values.security.readOnlyRootFilesystem }}
     volumeMounts:
@@ -881,5 +906,5 @@ spec:
   volumes:
   - name: finisher
     configMap:
-      name: {{ include "seed-tf1-translate.run" . }}-finisher-55ffd22d
+      name: {{ include "seed-tf1-translate.run" . }}-finisher-62b4f0b6
 {{- end }}

@@ -99,7 +99,11 @@ spec:
   enableServiceLinks: false
   restartPolicy: Never
   {{- if .Values.deadline }}
+  {{- if $locked }}
+  activeDeadlineSeconds: {{ add .Values.deadline .Values.lockWait }}
+  {{- else }}
   activeDeadlineSeconds: {{ .Values.deadline | int64 }}
+  {{- end }}
   {{- end }}
   terminationGracePeriodSeconds: {{ $role.terminationGracePeriodSeconds | default 30 | int64 }}
   securityContext:
@@ -259,12 +263,15 @@ spec:
       value: {{ $.Values.run | quote }}
     - name: TFGEN_RUN_FOLDER
       value: {{ $.Values.resumeFrom | default ($.Values.run | default "1") | quote }}
+    - name: NVIDIA_VISIBLE_DEVICES
+      value: void
     resources:
       requests:
-        cpu: 10m
-        memory: 32Mi
+        cpu: {{ $.Values.helpers.resources.requests.cpu | quote }}
+        memory: {{ $.Values.helpers.resources.requests.memory | quote }}
       limits:
-        memory: 32Mi
+        cpu: {{ $.Values.helpers.resources.limits.cpu | quote }}
+        memory: {{ $.Values.helpers.resources.limits.memory | quote }}
     startupProbe:
       exec:
         command:
@@ -510,7 +517,11 @@ spec:
   {{- end }}
   containers:
   - name: finisher
-    image: {{ .Values.completion.image | default (.Values.roles.chief.image | default .Values.image) | quote }}
+    {{- if .Values.completion.image }}
+    image: {{ .Values.completion.image | quote }}
+    {{- else if .Values.roles.chief.image | default .Values.image }}
+    image: {{ .Values.roles.chief.image | default .Values.image | quote }}
+    {{- end }}
     {{- if .Values.roles.chief.imagePullPolicy | default .Values.imagePullPolicy }}
     imagePullPolicy: {{ .Values.roles.chief.imagePullPolicy | default .Values.imagePullPolicy | quote }}
     {{- end }}
@@ -523,6 +534,9 @@ spec:
     - {{ printf "--ends=%v-chief" (include "single-gpu.run" .) | quote }}
     - {{ printf "--on-failure=%v" .Values.completion.onFailure | quote }}
     {{- if .Values.startDeadline }}
+    - {{ printf "--starts=jobs/%v-chief" (include "single-gpu.run" .) | quote }}
+    {{- end }}
+    {{- if .Values.startDeadline }}
     - --start-deadline={{ .Values.startDeadline | int64 }}
     {{- end }}
     env:
@@ -530,11 +544,11 @@ spec:
       value: void
     resources:
       requests:
-        cpu: 50m
-        memory: 64Mi
+        cpu: {{ .Values.helpers.resources.requests.cpu | quote }}
+        memory: {{ .Values.helpers.resources.requests.memory | quote }}
       limits:
-        cpu: 500m
-        memory: 128Mi
+        cpu: {{ .Values.helpers.resources.limits.cpu | quote }}
+        memory: {{ .Values.helpers.resources.limits.memory | quote }}
     securityContext:
       allowPrivilegeEscalation: false
       readOnlyRootFilesystem: {{ .Values.security.readOnlyRootFilesystem }}
@@ -548,5 +562,5 @@ spec:
   volumes:
   - name: finisher
     configMap:
-      name: {{ include "single-gpu.run" . }}-finisher-55ffd22d
+      name: {{ include "single-gpu.run" . }}-finisher-62b4f0b6
 {{- end }}

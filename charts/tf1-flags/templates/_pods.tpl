@@ -431,7 +431,11 @@ spec:
   subdomain: {{ include "tf1-flags.run" . | quote }}
   restartPolicy: Never
   {{- if .Values.deadline }}
+  {{- if $locked }}
+  activeDeadlineSeconds: {{ add .Values.deadline .Values.lockWait }}
+  {{- else }}
   activeDeadlineSeconds: {{ .Values.deadline | int64 }}
+  {{- end }}
   {{- end }}
   terminationGracePeriodSeconds: {{ $role.terminationGracePeriodSeconds | default 30 | int64 }}
   securityContext:
@@ -591,12 +595,15 @@ spec:
       value: {{ $.Values.run | quote }}
     - name: TFGEN_RUN_FOLDER
       value: {{ $.Values.resumeFrom | default ($.Values.run | default "1") | quote }}
+    - name: NVIDIA_VISIBLE_DEVICES
+      value: void
     resources:
       requests:
-        cpu: 10m
-        memory: 32Mi
+        cpu: {{ $.Values.helpers.resources.requests.cpu | quote }}
+        memory: {{ $.Values.helpers.resources.requests.memory | quote }}
       limits:
-        memory: 32Mi
+        cpu: {{ $.Values.helpers.resources.limits.cpu | quote }}
+        memory: {{ $.Values.helpers.resources.limits.memory | quote }}
     startupProbe:
       exec:
         command:
@@ -867,8 +874,20 @@ spec:
   {{- end }}
   containers:
   - name: finisher
-    image: {{ .Values.completion.image | default (.Values.roles.worker.image | default .Values.image) | quote }}
-    {{- if .Values.roles.worker.imagePullPolicy | default .Values.imagePullPolicy }}
+    {{- if .Values.completion.image }}
+    image: {{ .Values.completion.image | quote }}
+    {{- else if and .Values.startDeadline (not (eq (.Values.roles.ps.image | default .Values.image) (.Values.roles.worker.image | default .Values.image))) }}
+    {{- if .Values.roles.ps.image | default .Values.image }}
+    image: {{ .Values.roles.ps.image | default .Values.image | quote }}
+    {{- end }}
+    {{- else if .Values.roles.worker.image | default .Values.image }}
+    image: {{ .Values.roles.worker.image | default .Values.image | quote }}
+    {{- end }}
+    {{- if and .Values.startDeadline (not (eq (.Values.roles.ps.image | default .Values.image) (.Values.roles.worker.image | default .Values.image))) }}
+    {{- if .Values.roles.ps.imagePullPolicy | default .Values.imagePullPolicy }}
+    imagePullPolicy: {{ .Values.roles.ps.imagePullPolicy | default .Values.imagePullPolicy | quote }}
+    {{- end }}
+    {{- else if .Values.roles.worker.imagePullPolicy | default .Values.imagePullPolicy }}
     imagePullPolicy: {{ .Values.roles.worker.imagePullPolicy | default .Values.imagePullPolicy | quote }}
     {{- end }}
     command:
@@ -881,6 +900,12 @@ spec:
     - {{ printf "--scale=statefulsets/%v-ps" (include "tf1-flags.run" .) | quote }}
     - {{ printf "--on-failure=%v" .Values.completion.onFailure | quote }}
     {{- if .Values.startDeadline }}
+    - {{ printf "--starts=statefulsets/%v-ps" (include "tf1-flags.run" .) | quote }}
+    {{- end }}
+    {{- if .Values.startDeadline }}
+    - {{ printf "--starts=jobs/%v-worker" (include "tf1-flags.run" .) | quote }}
+    {{- end }}
+    {{- if .Values.startDeadline }}
     - --start-deadline={{ .Values.startDeadline | int64 }}
     {{- end }}
     env:
@@ -888,11 +913,11 @@ spec:
       value: void
     resources:
       requests:
-        cpu: 50m
-        memory: 64Mi
+        cpu: {{ .Values.helpers.resources.requests.cpu | quote }}
+        memory: {{ .Values.helpers.resources.requests.memory | quote }}
       limits:
-        cpu: 500m
-        memory: 128Mi
+        cpu: {{ .Values.helpers.resources.limits.cpu | quote }}
+        memory: {{ .Values.helpers.resources.limits.memory | quote }}
     securityContext:
       allowPrivilegeEscalation: false
       readOnlyRootFilesystem: {{ .Values.security.readOnlyRootFilesystem }}
@@ -906,5 +931,5 @@ spec:
   volumes:
   - name: finisher
     configMap:
-      name: {{ include "tf1-flags.run" . }}-finisher-55ffd22d
+      name: {{ include "tf1-flags.run" . }}-finisher-62b4f0b6
 {{- end }}

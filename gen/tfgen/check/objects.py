@@ -13,6 +13,9 @@ from itertools import takewhile
 from typing import Any, Final
 
 from tfgen import data_path
+from tfgen.check.manifests import Manifest
+from tfgen.check.namespace import RULES as NAMESPACE_RULES
+from tfgen.check.namespace import namespace_faults
 from tfgen.check.object_checks import faults
 from tfgen.check.object_checks.fault import Fault, FieldPath, Objects
 from tfgen.check.object_schemas import ObjectSchemas
@@ -21,7 +24,7 @@ from tfgen.graph.built import Built
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.limits import OBJECT_MAX
 from tfgen.kubernetes.object import Object
-from tfgen.problems import Place, Problem, in_order
+from tfgen.problems import Place, Problem, Severity, in_order
 from tfgen.text.document import Document, SourceTree
 from tfgen.words import either, in_environments
 
@@ -43,26 +46,35 @@ _LEAST_ALIKE: Final = 2
 """Steps at the end of two paths that are to be the same, before one is taken for the origin of the other."""
 
 
-def check_objects(document: Document, built: Built, schemas: ObjectSchemas) -> tuple[Problem, ...]:
+def check_objects(
+    document: Document, built: Built, schemas: ObjectSchemas, manifests: Sequence[Manifest] = ()
+) -> tuple[Problem, ...]:
     """What is wrong with the objects of a job that has no errors: what several objects or environments share, once.
 
     Args:
         document: the job.
         built: what comes of it.
         schemas: what each object is held against.
+        manifests: what the repository has of the namespaces in which jobs run.
     """
     objects_by_fault: dict[tuple[Place, str, str], dict[str, list[str | None]]] = {}
     texts = frozenset(_texts(document.data))
+    job = built.job
     forms = [
-        (None, built.job.values, built.base),
-        *((form.name, form.values, built.environments[form.name]) for form in built.job.environments),
+        # Where there are environments, the job is applied nowhere by itself.
+        (None, job.values, built.base, job.namespace, () if job.environments else manifests),
+        *(
+            (form.name, form.values, built.environments[form.name], form.namespace, manifests)
+            for form in job.environments
+        ),
     ]
-    for environment, values, items in forms:
+    for environment, values, items, namespace, around in forms:
         minimum = (values.get("gang") or {}).get("minAvailable") or 0
-        linked = ((OBJECT_LINKS, fault) for fault in faults(Objects(tuple(items), texts, minimum)))
+        objects = Objects(tuple(items), texts, minimum)
+        linked = ((OBJECT_LINKS, fault) for fault in faults(objects))
         shaped = ((OBJECT_SCHEMA, fault) for item in items for fault in schemas.faults(item))
         sized = ((OBJECT_SIZE, fault) for item in items for fault in _too_large(item))
-        for rule, fault in (*linked, *shaped, *sized):
+        for rule, fault in (*linked, *shaped, *sized, *namespace_faults(objects, around, namespace)):
             if rule == OBJECT_SIZE:
                 place = _place_of_key(document, _largest_part(document, environment))
             else:
@@ -70,8 +82,8 @@ def check_objects(document: Document, built: Built, schemas: ObjectSchemas) -> t
             name = f"{fault.item['kind']} {fault.item['metadata']['name']}"
             objects_by_fault.setdefault((place, _what(fault), rule), {}).setdefault(name, []).append(environment)
     return in_order(
-        Problem(*place, f"{_objects(objects)}: {what}{_where(objects)}", rule)
-        for (place, what, rule), objects in objects_by_fault.items()
+        Problem(*place, f"{_objects(names)}: {what}{_where(names)}", rule, _severity(rule))
+        for (place, what, rule), names in objects_by_fault.items()
     )
 
 
@@ -109,6 +121,10 @@ def _largest_part(document: Document, environment: str | None) -> Path:
 
 def _text_size(part: Any) -> int:
     return sum(map(len, _texts(part)))
+
+
+def _severity(rule: str) -> Severity:
+    return "warning" if rule in NAMESPACE_RULES else "error"
 
 
 def _what(fault: Fault) -> str:
@@ -156,7 +172,7 @@ def _place(document: Document, environment: str | None, fault: Fault) -> Place:
 
 def _origin(document: Document, environment: str | None, fault: Fault) -> Path | None:
     """The path that ends as the field's does, or what is above all that do; None where nothing does."""
-    role = (fault.item["metadata"].get("labels") or {}).get(keys.COMPONENT)
+    role = _role(fault.item)
     best: list[Path] = []
     alike = _LEAST_ALIKE
     for path in _paths(document.root):
@@ -169,6 +185,13 @@ def _origin(document: Document, environment: str | None, fault: Fault) -> Path |
             best.append(path)
     common = data_path.shared(best)
     return common if len(common) > 1 else None
+
+
+def _role(item: Object) -> str | None:
+    """Whose object it is: a role's, or that of the one thing whose pods it makes; none where it is all roles'."""
+    pods = data_path.at(item, ("spec", "template"))
+    labels = (data_path.at(each, ("metadata", "labels")) or {} for each in (item, pods))
+    return next((found[keys.COMPONENT] for found in labels if keys.COMPONENT in found), None)
 
 
 def _is_of(path: Path, environment: str | None, role: str | None) -> bool:

@@ -17,6 +17,7 @@ from tfgen.change.comparison import Comparison, compare
 from tfgen.change.rerendered import compare_overlays
 from tfgen.check.files import FileComparison, compare_files
 from tfgen.check.jobs import Checked
+from tfgen.check.manifests import Manifest, read_manifests
 from tfgen.check.object_schemas import ObjectSchemas
 from tfgen.check.objects import check_objects
 from tfgen.commands.workers import map_items
@@ -77,7 +78,9 @@ def full_check(
     compared = compare(checked, against)
     if is_quick:
         whole = _changed(whole, compared, out, against)
-    seen = map_items(partial(_seen, kubernetes_version), whole)
+    rendered = {path for ledger in read_ledgers(out).values() for path in ledger.files}
+    manifests = read_manifests(out, rendered) if whole else ()
+    seen = map_items(partial(_seen, kubernetes_version, manifests), whole)
     renderings = tuple(result.rendering for result in seen)
     problems = [*checked.problems, *compared.problems, *(problem for result in seen for problem in result.problems)]
     notes = [*compared.notes]
@@ -109,9 +112,9 @@ class _Seen(Record):
     rendering: Rendering
 
 
-def _seen(kubernetes_version: str | None, document: Document) -> _Seen:
+def _seen(kubernetes_version: str | None, manifests: tuple[Manifest, ...], document: Document) -> _Seen:
     schemas = ObjectSchemas(kubernetes_version)
     built = build(document.data)
-    problems = check_objects(document, built, schemas)
+    problems = check_objects(document, built, schemas, manifests)
     items = chain(built.base, *built.environments.values())
     return _Seen(problems, schemas.unknown(items), render_document(document, built))

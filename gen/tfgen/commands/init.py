@@ -96,6 +96,9 @@ spec:
   tolerations:
   - {{key: nvidia.com/gpu, operator: Exists, effect: NoSchedule}}
 
+  # The finisher runs in the job's own image. Only in another can it release a job whose image cannot be pulled.
+  # completion: {{image: registry.example.com/library/python:3.12-slim}}
+
   # What lacks a part that it needs completes the jobs that say the rest.
   # gang: {{queue: research}}
   # storage: {{data: {{readOnly: true, claim: {{name: datasets}}}}}}

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from tfgen.change import immutable
 from tfgen.check import files as drift
+from tfgen.check import namespace
 from tfgen.check import objects as object_problems
 from tfgen.commands import import_job, rerun
 from tfgen.rules import ACROSS, RULES
@@ -21,6 +22,7 @@ def rule_summaries() -> Mapping[str, str]:
         **rerun.RULES,
         **import_job.RULES,
         **object_problems.RULES,
+        **namespace.RULES,
         **{rule.id: rule.summary for rule in RULES},
         **{rule.id: rule.summary for rule in ACROSS},
     }

@@ -31,6 +31,9 @@ def _idle(view: View) -> Iterator[tuple[Path, str]]:
     is_scalable = WORKLOADS[structure.kind].is_scalable
     if structure.kind == "StatefulSet" and not any(map(is_scalable, structure.roles)):  # others have no such value
         yield ("podDisruptionBudget", "maxUnavailable"), "every role runs as a Job, of which no task may be evicted"
+    wait: Path = ("lockWait",)
+    if not any(values.get("deadline") for values in _forms(view, wait)):
+        yield wait, "deadline is 0, so that the task may wait as long as it likes"
     if not view.job.environments:
         yield ("gitops",), "the job has no environments, and only those are applied"
     if structure.kind == "JobSet" and structure.ps_first and structure.role("ps") is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from tfgen import data_path
 from tfgen.data_path import Path
 from tfgen.graph.fill import evaluate
 from tfgen.graph.objects import tensorboard
@@ -14,6 +15,12 @@ from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
 
 Amounts: TypeAlias = Mapping[str, str | int]
+
+
+_HELPERS: Final[tuple[tuple[str, Path], ...]] = (
+    ("a container of tfgen's own", ("helpers",)),
+    ("the container that fetches the code", ("code", "git")),
+)
 
 
 class Asked(NamedTuple):
@@ -31,6 +38,10 @@ def asked(view: View) -> Iterator[Asked]:
         bound = view.role_scope(role.name).bound
         said: Path = ("roles", role.name, "resources")
         yield Asked(f"role {role.name}", said, bound[REQUESTS.name], bound[LIMITS.name])
+    for who, said in _HELPERS:
+        resources = data_path.at(view.values, (*said, "resources"))
+        if resources:
+            yield Asked(who, (*said, "resources"), resources["requests"], resources["limits"])
     if view.has_tensorboard:
         requests, limits = evaluate(tensorboard.requests(), view.scope), evaluate(tensorboard.limits(), view.scope)
         yield Asked("TensorBoard", ("tensorboard", "resources"), requests, limits)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
+from tfgen.check.object_checks import policies
 from tfgen.check.object_checks.fault import Fault, FieldPath, Objects
 from tfgen.check.object_checks.pods import Pods
-from tfgen.check.object_checks.selectors import matches
 from tfgen.kubernetes.object import Object
 from tfgen.record import Record
 
@@ -80,79 +80,13 @@ def _host(objects: Objects, text: str) -> Host | str:
 def _closed(objects: Objects, item: Object, path: FieldPath, hosts: Sequence[Host]) -> Iterator[Fault]:
     """Ways between two hosts that are closed: of equal pods, the first stands for all."""
     distinct = list({(id(host.pods), host.port): host for host in reversed(hosts)}.values())[::-1]
-    policies = objects.of_kind("NetworkPolicy")
+    ours = objects.of_kind("NetworkPolicy")
     for one in distinct:
         for port, protocol in _DNS:
-            if not _leaves(policies, one.pods, None, port, protocol):
+            if not policies.leaves(ours, one.pods, None, port, protocol):
                 yield Fault(item, path, f"the policies keep {one.text} from asking DNS ({protocol} {port})")
         for other in distinct:
-            if not _leaves(policies, one.pods, other.pods, other.port, "TCP"):
+            if not policies.leaves(ours, one.pods, other.pods, other.port, "TCP"):
                 yield Fault(item, path, f"the policies let nothing out of {one.text} to {other.text}")
-            if not _enters(policies, one.pods, other.pods, other.port):
+            if not policies.enters(ours, one.pods, other.pods, other.port):
                 yield Fault(item, path, f"the policies let nothing from {one.text} in to {other.text}")
-
-
-def _leaves(policies: Sequence[Object], source: Pods, target: Pods | None, port: int, protocol: str) -> bool:
-    return _admits(policies, source, "Egress", target, port, protocol, source)
-
-
-def _enters(policies: Sequence[Object], source: Pods, target: Pods, port: int) -> bool:
-    return _admits(policies, target, "Ingress", source, port, "TCP", target)
-
-
-def _admits(
-    policies: Sequence[Object],
-    subject: Pods,
-    direction: str,
-    peer: Pods | None,
-    port: int,
-    protocol: str,
-    target: Pods | None,
-) -> bool:
-    """Whether the policies of some pods allow a direction; those that no policy is about are open.
-
-    https://kubernetes.io/docs/concepts/services-networking/network-policies/#the-two-sorts-of-pod-isolation
-    """
-    about = [
-        policy["spec"]
-        for policy in policies
-        if matches(policy["spec"].get("podSelector") or {}, subject.labels) and direction in _types(policy["spec"])
-    ]
-    rules = [rule or {} for spec in about for rule in spec.get(direction.lower()) or ()]
-    return not about or any(
-        _has_peer(rule.get("from" if direction == "Ingress" else "to"), peer)
-        and _has_port(rule.get("ports"), port, protocol, target)
-        for rule in rules
-    )
-
-
-def _types(spec: Mapping[str, Any]) -> Sequence[str]:
-    default = ["Ingress", "Egress"] if "egress" in spec else ["Ingress"]
-    types: Sequence[str] = spec.get("policyTypes") or default
-    return types
-
-
-def _has_peer(peers: Sequence[Mapping[str, Any]] | None, pods: Pods | None) -> bool:
-    """Whether a rule has a peer: any where it names none; an address block is never known to be a pod's."""
-    if not peers:
-        return True
-    return pods is not None and any(
-        "podSelector" in peer and "namespaceSelector" not in peer and matches(peer["podSelector"] or {}, pods.labels)
-        for peer in peers
-    )
-
-
-def _has_port(ports: Sequence[Mapping[str, Any]] | None, port: int, protocol: str, target: Pods | None) -> bool:
-    if not ports:
-        return True
-    names = {entry.get("name") for entry in target.ports if entry.get("containerPort") == port} if target else set()
-    return any(
-        entry.get("protocol", "TCP") == protocol
-        and ("port" not in entry or entry["port"] in names or _in_range(entry, port))
-        for entry in ports
-    )
-
-
-def _in_range(entry: Mapping[str, Any], port: int) -> bool:
-    first = entry["port"]
-    return isinstance(first, int) and first <= port <= entry.get("endPort", first)

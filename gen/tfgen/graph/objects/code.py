@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from tfgen.graph.holes import Node, Text
-from tfgen.graph.objects import labels, names, security
+from tfgen.graph.objects import environment, labels, names, resources, security
 from tfgen.graph.objects.storage import TMP
 from tfgen.graph.objects.values import value
 from tfgen.job.training_job import FileCode, GitCode, Structure
@@ -31,9 +31,6 @@ _SECRET_ROOT: Final = "/etc/git-secret"  # noqa: S105 - a path; git-sync looks f
 
 # The image's own user: ssh fails for one that /etc/passwd does not have. Others may read what it writes.
 _USER: Final = 65533
-
-# As much as said for both, or a pod of the class Guaranteed would be Burstable, and evicted sooner.
-_RESOURCES: Final[Mapping[str, Node]] = {"cpu": "500m", "memory": "512Mi"}
 
 
 def init_containers(structure: Structure) -> list[dict[str, Any]]:
@@ -97,8 +94,12 @@ def _fetch(structure: Structure, git: GitCode) -> dict[str, Any]:
             "--max-failures=10",
             *ssh,
         ],
-        "env": [{"name": "HOME", "value": "/tmp"}, *_login(git)],  # noqa: S108 - a path in the pod
-        "resources": {"requests": _RESOURCES, "limits": _RESOURCES},
+        "env": [
+            {"name": "HOME", "value": "/tmp"},  # noqa: S108 - a path in the pod
+            *_login(git),
+            environment.NO_GPUS,
+        ],
+        "resources": resources.of_helper("code.git"),
         "securityContext": {**security.of_container(structure.profile), "runAsUser": _USER},
         "volumeMounts": [
             {"name": TMP, "mountPath": "/tmp"},  # noqa: S108 - a path in the pod

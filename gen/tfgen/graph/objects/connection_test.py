@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from tfgen.graph.holes import Node, Splice, given
-from tfgen.graph.objects import config_map, labels, names, security
+from tfgen.graph.objects import config_map, environment, labels, names, resources, security
 from tfgen.graph.objects.values import of_role, value
 from tfgen.job.training_job import Structure
 from tfgen.kubernetes import keys
@@ -51,9 +51,10 @@ def connection_test(structure: Structure) -> Node:
                         {
                             "name": "TF_CLUSTER",
                             "valueFrom": {"configMapKeyRef": {"name": names.RUN, "key": config_map.CLUSTER}},
-                        }
+                        },
+                        environment.NO_GPUS,
                     ],
-                    "resources": {"requests": {"cpu": "50m", "memory": "64Mi"}, "limits": {"memory": "64Mi"}},
+                    "resources": resources.of_helper("helpers"),
                     "securityContext": security.of_container(structure.profile),
                 }
             ],

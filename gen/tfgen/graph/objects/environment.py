@@ -19,6 +19,9 @@ ENV: Final = Bound("env", "map")
 # TensorFlow's two thread pools and oneDNN's: each takes all cores of the node, whatever the CPU limit says.
 _THREADS: Final = ("OMP_NUM_THREADS", "TF_NUM_INTEROP_THREADS", "TF_NUM_INTRAOP_THREADS")
 
+# TensorFlow's images for GPUs say "all": what has no GPU of its own would take memory of each one of its node.
+NO_GPUS: Final[Mapping[str, str]] = {"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}
+
 _ITEM: Final = Bound("value")
 _EXPANDS: Final = Contains(_ITEM, "$(")
 _LITERAL: Final[Mapping[str, Node]] = {"name": Bound("name"), "value": _ITEM}
@@ -29,8 +32,7 @@ def env(role: RoleName) -> Merged:
     """What `ENV` is bound to: what tfgen sets unless the user does, under the job's variables and the role's."""
     defaults: dict[str, Node] = {
         "HOME": "/tmp",  # noqa: S108 - the pod's own emptyDir, not this machine's
-        # TensorFlow's GPU images say "all", so without this a ps would take memory of every GPU of its node.
-        "NVIDIA_VISIBLE_DEVICES": When(Not(resources.has_gpus(role)), "void"),
+        NO_GPUS["name"]: When(Not(resources.has_gpus(role)), NO_GPUS["value"]),
         **{name: When(resources.CPU_LIMIT, {"resourceFieldRef": {"resource": "limits.cpu"}}) for name in _THREADS},
     }
     return Merged((defaults, value("env"), own(role, "env")), flat=False)

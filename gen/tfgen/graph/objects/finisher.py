@@ -10,12 +10,12 @@ and no place in the gang, and is made anew whatever ends it.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Iterator
+from typing import Final, Literal, TypeAlias
 
 from tfgen.graph import programs
-from tfgen.graph.holes import Default, Let, Merged, Named, Node, Splice, Text, When, given
-from tfgen.graph.objects import disruption, labels, names, placement, rbac, security
+from tfgen.graph.holes import ABSENT, Absent, AllOf, Equal, Let, Merged, Named, Node, Not, Splice, Text, When, given
+from tfgen.graph.objects import disruption, environment, labels, names, placement, rbac, resources, security
 from tfgen.graph.objects.pod_template_hash import hashed, labelled
 from tfgen.graph.objects.values import of_role, value
 from tfgen.job.training_job import RoleName, Structure
@@ -32,6 +32,11 @@ BACKOFF_LIMIT: Final = 10_000
 _PROGRAM: Final = programs.text("finisher")
 _DIGEST: Final = hashlib.sha256(_PROGRAM.encode()).hexdigest()[:8]
 _START_DEADLINE: Final = value("startDeadline")
+_IMAGE: Final = value("completion.image")
+
+
+Kind: TypeAlias = Literal["jobs", "statefulsets"]
+"""What makes a role's pods, as RBAC calls it."""
 
 
 class Plan(Record):
@@ -39,12 +44,16 @@ class Plan(Record):
 
     Attributes:
         ends: the role whose Job ends the run.
+        starts: the roles whose pods the run waits for at its start, by the kind of what makes them.
+        start_with: how many of these pods are a start, where a gang may begin with less than all of them.
         scale: the roles that are StatefulSets, to be scaled to 0.
         suspend: the roles that are Jobs, to be suspended; the evaluator after its grace.
         deployments: the names of Deployments to be scaled to 0, each a name or `When(test, name)`.
     """
 
     ends: RoleName
+    starts: tuple[tuple[Kind, RoleName], ...] = ()
+    start_with: When | Absent = ABSENT
     scale: tuple[RoleName, ...] = ()
     suspend: tuple[RoleName, ...] = ()
     deployments: tuple[Node, ...] = ()
@@ -67,12 +76,24 @@ def rules(plan: Plan) -> list[Node]:
     made: list[Node] = [_rule("batch", "jobs", [names.workload(plan.ends)], ends)]
     if plan.suspend:
         made.append(_rule("batch", "jobs", [names.workload(name) for name in plan.suspend], ["get", "patch"]))
+    made += [
+        When(_START_DEADLINE, _rule(group, kind, [names.workload(name) for name in looked_at], ["get"]))
+        for group, kind, looked_at in _looked_at(plan)
+        if looked_at
+    ]
     if plan.scale:
         made.append(_rule("apps", "statefulsets/scale", [names.workload(name) for name in plan.scale], ["patch"]))
     made += [
         _where(name, lambda name: _rule("apps", "deployments/scale", [name], ["patch"])) for name in plan.deployments
     ]
     return made
+
+
+def _looked_at(plan: Plan) -> Iterator[tuple[str, Kind, list[RoleName]]]:
+    """What the program looks at to see the start, and may not get for another reason."""
+    others = [(kind, name) for kind, name in plan.starts if name not in (plan.ends, *plan.suspend)]
+    yield "batch", "jobs", [name for kind, name in others if kind == "jobs"]
+    yield "apps", "statefulsets", [name for kind, name in others if kind == "statefulsets"]
 
 
 def _rule(group: str, resource: str, resource_names: list[Node], verbs: list[Node]) -> Node:
@@ -153,22 +174,38 @@ def _pod(structure: Structure, plan: Plan) -> Node:
         "containers": [
             {
                 "name": ROLE,
-                "image": Default(value("completion.image"), of_role(plan.ends, "image")),
-                "imagePullPolicy": given(of_role(plan.ends, "imagePullPolicy")),
+                "image": image(structure, plan),
+                "imagePullPolicy": _of_image_role(structure, plan, "imagePullPolicy"),
                 # Isolated: no variable and no module of the image comes between the program and the library.
                 "command": ["python3", "-I", "-u", f"{FOLDER}/{FILE}"],
                 "args": _arguments(plan),
-                "env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}],
-                "resources": {
-                    "requests": {"cpu": "50m", "memory": "64Mi"},
-                    "limits": {"cpu": "500m", "memory": "128Mi"},
-                },
+                "env": [environment.NO_GPUS],
+                "resources": resources.of_helper("helpers"),
                 "securityContext": security.of_container(structure.profile),
                 "volumeMounts": [{"name": ROLE, "mountPath": FOLDER, "readOnly": True}],
             }
         ],
         "volumes": [{"name": ROLE, "configMap": {"name": names.finisher_program(_DIGEST)}}],
     }
+
+
+def image(structure: Structure, plan: Plan) -> When:
+    """The image that it runs in: its own, or that of a role."""
+    return When(_IMAGE, _IMAGE, _of_image_role(structure, plan, "image"))
+
+
+def _of_image_role(structure: Structure, plan: Plan, field: str) -> Node:
+    """A field of the role whose image the finisher runs in: the role that ends the run.
+
+    Where the start has a deadline, the image of that role alone may be the one that cannot be pulled, and what
+    releases the others must not wait for it. So a role that has no image in common with another lends none.
+    """
+    ends, image_of_ends = of_role(plan.ends, field), of_role(plan.ends, "image")
+    others = [role.name for role in structure.roles if role.name != plan.ends]
+    if not others:
+        return given(ends)
+    is_alone = AllOf((_START_DEADLINE, *(Not(Equal(of_role(other, "image"), image_of_ends)) for other in others)))
+    return When(is_alone, given(of_role(others[0], field)), given(ends))
 
 
 def _arguments(plan: Plan) -> list[Node]:
@@ -181,5 +218,11 @@ def _arguments(plan: Plan) -> list[Node]:
         *(Text(("--suspend=", names.workload(name))) for name in plan.suspend),
         *([grace] if "evaluator" in plan.suspend else []),
         Text(("--on-failure=", value("completion.onFailure"))),
+        *(When(_START_DEADLINE, Text((f"--starts={kind}/", names.workload(name)))) for kind, name in plan.starts),
+        *([_start_with(plan.start_with)] if isinstance(plan.start_with, When) else []),
         When(_START_DEADLINE, Text(("--start-deadline=", _START_DEADLINE))),
     ]
+
+
+def _start_with(pods: When) -> Node:
+    return When(AllOf((_START_DEADLINE, pods.test)), Text(("--start-with=", pods.then)))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from tfgen.graph.holes import AllOf, AnyOf, Bound, Equal, Expression, Filtered, Matches, Merged, Node, Not, Text, When
-from tfgen.graph.objects.values import own
+from tfgen.graph.objects.values import own, value
 from tfgen.job.training_job import RoleName
 
 REQUESTS: Final = Bound("requests", "map")
@@ -53,6 +53,19 @@ def limits(role: RoleName) -> Merged:
 def resources() -> Node:
     """The container's field, where both maps are bound."""
     return {"requests": REQUESTS, "limits": LIMITS}
+
+
+def of_helper(path: str) -> Node:
+    """The resources of a container of tfgen's own, by the values path above them: all four amounts.
+
+    A quota on one of them refuses each pod with a container that does not say it:
+    https://kubernetes.io/docs/concepts/policy/resource-quotas/. As much is asked for as may be used, unless somebody
+    says otherwise: or a pod of the class Guaranteed would be Burstable, and be evicted sooner.
+    """
+    return {
+        map_: {name: value(f"{path}.resources.{map_}.{name}") for name in ("cpu", "memory")}
+        for map_ in ("requests", "limits")
+    }
 
 
 def _short(role: RoleName) -> dict[str | Expression, Node]:

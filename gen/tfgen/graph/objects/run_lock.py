@@ -10,7 +10,7 @@ from typing import Final
 
 from tfgen.graph import programs
 from tfgen.graph.holes import AllOf, AnyOf, Bound, Each, Filtered, Has, Node, Not, Text, given
-from tfgen.graph.objects import environment, security, storage
+from tfgen.graph.objects import environment, resources, security, storage
 from tfgen.graph.objects.values import own_or_job, value
 from tfgen.job.training_job import Profile, RoleName
 
@@ -46,8 +46,8 @@ def containers(role: RoleName, profile: Profile, index_label: str) -> Each:
         "imagePullPolicy": given(own_or_job(role, "imagePullPolicy")),
         "restartPolicy": "Always",
         "command": ["python3", "-I", "-c", _PROGRAM, _FOLDER, held],
-        "env": [{"name": "TASK_INDEX", **index}, *environment.run()],
-        "resources": {"requests": {"cpu": "10m", "memory": "32Mi"}, "limits": {"memory": "32Mi"}},
+        "env": [{"name": "TASK_INDEX", **index}, *environment.run(), environment.NO_GPUS],
+        "resources": resources.of_helper("helpers"),
         "startupProbe": {"exec": {"command": ["test", "-e", held]}, "periodSeconds": 1, "failureThreshold": _DAYS},
         "securityContext": security.of_container(profile),
         "volumeMounts": [

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from tfgen.graph.holes import AllOf, Default, Let, Merged, Node, Not, NotEmpty, Splice, When, given
-from tfgen.graph.objects import labels, names, network, placement, resources, security, storage
+from tfgen.graph.objects import environment, labels, names, network, placement, resources, security, storage
 from tfgen.graph.objects.values import value
 from tfgen.job.training_job import Structure
 from tfgen.kubernetes import keys
@@ -141,8 +141,7 @@ def _pod(structure: Structure, port: int) -> Node:
                 "args": ["--logdir", value("tensorboard.logDir"), "--bind_all", "--port", str(port)],
                 "env": [
                     {"name": "HOME", "value": "/tmp"},  # noqa: S108 - the pod's own emptyDir
-                    # The images of TensorFlow for GPUs say "all", and take memory of each GPU of their node.
-                    {"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"},
+                    environment.NO_GPUS,
                 ],
                 "ports": [{"name": _PORT, "containerPort": port}],
                 "resources": resources.resources(),

@@ -1,9 +1,11 @@
 r"""Releases what a training job still holds once the Job that ends it has ended, or has not started in time.
 
     finisher.py --ends mnist-chief --scale statefulsets/mnist-ps --scale statefulsets/mnist-worker \
-        --suspend mnist-evaluator --grace-for mnist-evaluator=600 --on-failure Keep --start-deadline 3600
+        --suspend mnist-evaluator --grace-for mnist-evaluator=600 --on-failure Keep \
+        --starts jobs/mnist-chief --starts statefulsets/mnist-ps --starts statefulsets/mnist-worker \
+        --start-deadline 3600
 
-It runs in the training image, so it is one file for Python 3.6 or newer and its standard library. It may be killed at
+It runs in a training image, so it is one file for Python 3.6 or newer and its standard library. It may be killed at
 any moment: the next one finds all that it needs in the cluster. No answer of the API server makes it give up.
 """
 
@@ -12,6 +14,7 @@ import calendar
 import contextlib
 import http.client
 import json
+import math
 import os
 import pathlib
 import random
@@ -27,13 +30,14 @@ ACCOUNT = pathlib.Path("/var/run/secrets/kubernetes.io/serviceaccount")
 ANSWER = 15  # seconds until an answer must begin, or go on
 WATCH = 60  # seconds of one watch; a connection that has died unseen costs these and ANSWER
 AFTER_WATCH = 1  # seconds between a watch and the next look
+LOOK = 10  # seconds between two looks at what is to start, where there is a start deadline
 POLL = 5  # seconds between two looks at what is not watched
 GONE = 30  # seconds after which a deleted Job is gone: a GitOps tool may put it back
 NEVER_SEEN = 600  # the same for a Job that this finisher never saw: it may be about to be made
 LONGEST_PAUSE = 30  # seconds between two tries
 LONGEST_RETRY_AFTER = 120  # seconds that the API server may ask for
 
-STARTED = "tfgen/started"  # the annotation on a Job that was seen to run, where there is a start deadline
+STARTED = "tfgen/started"  # the annotation on the Job that ends, where a start deadline was met
 
 # By this Argo CD counts an object out of an Application's health, in which a suspended Job would never be a success:
 # https://argo-cd.readthedocs.io/en/stable/operator-manual/health/#ignoring-child-resource-health-check-in-applications
@@ -173,8 +177,13 @@ def end_of(job: Object) -> "End | None":
     return None
 
 
-def states(name: str) -> "typing.Iterator[Object]":
-    """A Job as it is now, as often as it changes, and at least once in `WATCH` seconds; None where it is not."""
+def states(name: str, until_look: "typing.Callable[[], int]") -> "typing.Iterator[Object]":
+    """A Job as it is now, as often as it changes, and at least as often as asked for; None where it is not.
+
+    Args:
+        name: the Job's.
+        until_look: gives the seconds until the next look at it, after each look.
+    """
     pauses = Pauses()
     while True:
         try:
@@ -183,26 +192,30 @@ def states(name: str) -> "typing.Iterator[Object]":
             if job is None:
                 time.sleep(POLL)
                 continue
-            for changed in watch(name, job["metadata"]["resourceVersion"]):
+            for changed in watch(name, until_look()):
                 pauses.tries = 0
-                yield changed
+                if changed is None or changed["metadata"]["resourceVersion"] != job["metadata"]["resourceVersion"]:
+                    yield changed
                 if changed is None:
                     break
-            pauses.tries = 0
             time.sleep(AFTER_WATCH)
         except TROUBLE as trouble:
             pauses.after((f"jobs/{name}", trouble))
 
 
-def watch(name: str, version: str) -> "typing.Iterator[Object]":
-    """A Job as often as it changes from a version on, None where it is deleted, for about `WATCH` seconds."""
+def watch(name: str, duration: int) -> "typing.Iterator[Object]":
+    """A Job as it is now, then as often as it changes, None where it is deleted, for about so many seconds.
+
+    It asks for no version to begin from, and so gets the newest. The version of a Job that has not changed for long
+    is older than all that an API server knows which has just started: it answers 410 to a watch from there.
+    https://kubernetes.io/docs/reference/using-api/api-concepts/#semantics-for-watch
+    """
     query = {
         "watch": "true",
         "fieldSelector": f"metadata.name={name}",  # with it, a Role that names the Job is enough
-        "resourceVersion": version,
-        "timeoutSeconds": WATCH,
+        "timeoutSeconds": duration,
     }
-    with ask("watch", "jobs", name, WATCH + ANSWER, query=urllib.parse.urlencode(query)) as response:
+    with ask("watch", "jobs", name, duration + ANSWER, query=urllib.parse.urlencode(query)) as response:
         for line in response:
             event = json.loads(line.decode())
             if event["type"] == "ERROR":
@@ -210,13 +223,12 @@ def watch(name: str, version: str) -> "typing.Iterator[Object]":
             yield None if event["type"] == "DELETED" else event["object"]
 
 
-def wait_for_end(name: str, start_deadline: int) -> End:
-    """Waits until a Job has ended, is gone or, where there is a deadline (in seconds), has not started in time."""
-    seen = running = noted = False
+def wait_for_end(name: str, start: "Start") -> End:
+    """Waits until a Job has ended, is gone or has missed its start."""
+    seen = False
     missing_since = None
-    for job in states(name):
+    for job in states(name, start.until_look):
         if job is None:
-            running = noted = False
             limit = GONE if seen else NEVER_SEEN
             if missing_since is None:
                 missing_since = time.monotonic()
@@ -230,29 +242,105 @@ def wait_for_end(name: str, start_deadline: int) -> End:
         end = end_of(job)
         if end:
             return end
-        if start_deadline:
-            noted = noted or STARTED in job["metadata"].get("annotations", {})
-            running = running or noted or any(job.get("status", {}).get(n) for n in ("ready", "succeeded", "failed"))
-            if running:
-                noted = noted or note_start(name)
-            elif time.time() >= seconds(job["metadata"]["creationTimestamp"]) + start_deadline:
-                return End("not started", time.time())
+        if start.is_missed(job):
+            return End("not started", time.time())
     raise AssertionError("the states of a Job never end")
 
 
-def note_start(name: str) -> bool:
-    """Notes on a Job that it has started; False where that failed.
+# -- the start ---------------------------------------------------------------------------------------------------
 
-    An eviction leaves no trace in a Job's status: without the note, the next finisher could take a Job whose pod waits
-    for a new node for one that never started.
+
+class Start:
+    """The start of a job: each of its StatefulSets and Jobs once had all of its pods ready.
+
+    Its chief may run for hours while it waits for workers that find no node.
+
+    Args:
+        ends: the Job that ends, on which the start is noted.
+        things: what must start, such as "statefulsets/mnist-ps".
+        tasks: how many ready pods are a start, too, where a gang may begin with less than all of them; 0 for none.
+        deadline: in seconds from the creation of the Job that ends; 0 for none.
     """
-    try:
-        call("patch", "jobs", name, {"metadata": {"annotations": {STARTED: "true"}}})
-    except TROUBLE as trouble:
-        log(f"jobs/{name}: has started, which could not be noted: {trouble}")
+
+    def __init__(self, ends: str, things: "list[str]", tasks: int, deadline: int) -> None:
+        self.ends, self.things, self.tasks, self.deadline = ends, things, tasks, deadline
+        self.trouble = ""  # the last that was logged
+        self.begin({})
+
+    def begin(self, metadata: Object) -> None:
+        """Begins anew, with the Job of this metadata: one that was put back starts again."""
+        self.uid = metadata.get("uid")
+        self.due = seconds(metadata["creationTimestamp"]) + self.deadline if metadata else 0.0  # seconds since 1970
+        self.most = dict.fromkeys(self.things, 0)  # the most pods of each that were ready at one time
+        self.waiting = set(self.things)  # those of which not all pods were
+        self.is_noted = False
+
+    def until_look(self) -> int:
+        """Seconds until the next look: a whole number, as the API server wants it for a watch."""
+        if not self.deadline or self.is_noted:
+            return WATCH
+        left = self.due - time.time()
+        return min(LOOK, max(1, math.ceil(left)))
+
+    def is_missed(self, job: Object) -> bool:
+        """Looks whether the job has started; True where it has not and the deadline is over."""
+        if not self.deadline:
+            return False
+        if not self.due or self.uid != job["metadata"].get("uid"):
+            self.begin(job["metadata"])
+        self.is_noted = self.is_noted or STARTED in job["metadata"].get("annotations", {})
+        if self.is_noted:
+            return False
+        try:
+            self.look(job)
+            if not self.has_started():
+                return time.time() >= self.due
+            self.note()
+        except TROUBLE as trouble:
+            # What is not known is no reason to release a job that may run.
+            if str(trouble) != self.trouble:
+                log(f"jobs/{self.ends}: whether it has started is not known: {trouble!s:.500}")
+            self.trouble = str(trouble)
         return False
-    log(f"jobs/{name}: has started")
-    return True
+
+    def look(self, job: Object) -> None:
+        """Looks at what has not had all of its pods yet."""
+        for thing in sorted(self.waiting):
+            kind, name = thing.split("/")
+            owner = job if thing == f"jobs/{self.ends}" else call("get", kind, name)
+            if owner is None:
+                continue
+            wanted, ready = pods_of(kind, owner)
+            self.most[thing] = max(self.most[thing], ready)
+            # What is scaled to 0 was released: by a finisher that did not come to the end of it.
+            if 0 < wanted <= ready:
+                self.waiting.discard(thing)
+
+    def has_started(self) -> bool:
+        """Whether all have had their pods, or as many as the gang needs."""
+        return not self.waiting or 0 < self.tasks <= sum(self.most.values())
+
+    def note(self) -> None:
+        """Notes the start on the Job: no status tells the next finisher what was once."""
+        self.waiting = set()
+        call("patch", "jobs", self.ends, {"metadata": {"annotations": {STARTED: "true"}}})
+        self.is_noted = True
+        log(f"jobs/{self.ends}: has started")
+
+    def missing(self) -> str:
+        """What has not started, for the log."""
+        return ", ".join(sorted(self.waiting))
+
+
+def pods_of(kind: str, owner: Object) -> "tuple[int, int]":
+    """How many pods a StatefulSet or Job wants, and how many are ready, or have been and are done."""
+    spec, status = owner.get("spec", {}), owner.get("status", {})
+    if kind != "jobs":
+        return spec.get("replicas", 1), status.get("readyReplicas", 0)
+    wanted = spec.get("completions", 1)
+    # The one pod of a Job that failed had begun. Of several, each failure may be of the same one.
+    failed = status.get("failed", 0) if wanted == 1 else 0
+    return wanted, status.get("ready", 0) + status.get("succeeded", 0) + failed
 
 
 # -- releasing ---------------------------------------------------------------------------------------------------
@@ -328,6 +416,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--suspend", action="append", default=[], metavar="JOB", help="is suspended then")
     parser.add_argument("--grace-for", action="append", default=[], type=grace, metavar="JOB=SECONDS")
     parser.add_argument("--on-failure", choices=["Release", "Keep"], default="Release")
+    parser.add_argument("--starts", action="append", default=[], metavar="KIND/NAME", help="has its pods at the start")
+    parser.add_argument("--start-with", type=int, default=0, metavar="PODS", help="how many are a start; 0 for all")
     parser.add_argument("--start-deadline", type=int, default=0, metavar="SECONDS", help="0 for none")
     return parser.parse_args()
 
@@ -343,9 +433,10 @@ def main() -> None:
     signal.signal(signal.SIGTERM, stop)
     args = arguments()
     log(f"jobs/{args.ends}: waiting for its end")
-    end = wait_for_end(args.ends, args.start_deadline)
+    start = Start(args.ends, args.starts, args.start_with, args.start_deadline)
+    end = wait_for_end(args.ends, start)
     if end.how == "not started":
-        log(f"jobs/{args.ends}: has not started within {args.start_deadline} s")
+        log(f"jobs/{args.ends}: has not started within {args.start_deadline} s, for want of {start.missing()}")
         release(args.ends, args.scale, dict.fromkeys([*args.suspend, args.ends], end.at))
     else:
         log(f"jobs/{args.ends}: is {end.how}")

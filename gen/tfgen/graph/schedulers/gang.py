@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeAlias
 from tfgen.graph.holes import AllOf, Default, Expression, Greater, Node, Sum, Text, When
 from tfgen.graph.objects import cluster_spec, labels, names
 from tfgen.graph.objects.values import value
-from tfgen.job.training_job import RoleName, Structure
+from tfgen.job.training_job import Role, RoleName, Structure
 from tfgen.kubernetes import keys
 from tfgen.record import EMPTY, Record
 
@@ -109,9 +109,14 @@ def _where_enabled(nodes: Mapping[str, Node]) -> dict[str, Node]:
     return {key: When(ENABLED, node) for key, node in nodes.items()}
 
 
+def roles(structure: Structure) -> tuple[Role, ...]:
+    """The roles that TensorFlow waits for at its start: all but the evaluator."""
+    return tuple(role for role in structure.roles if role.name != "evaluator")
+
+
 def members(structure: Structure) -> Node:
-    """How many pods TensorFlow waits for at its start: every task but the evaluator."""
-    return Sum(tuple(cluster_spec.replicas(role.name) for role in structure.roles if role.name != "evaluator"))
+    """How many pods these have."""
+    return Sum(tuple(cluster_spec.replicas(role.name) for role in roles(structure)))
 
 
 def least(structure: Structure) -> Node:

@@ -31,7 +31,7 @@ from tfgen.graph.holes import (
     When,
     given,
 )
-from tfgen.graph.objects import labels, name_guards, names, network, rbac, security, storage
+from tfgen.graph.objects import environment, labels, name_guards, names, network, rbac, security, storage
 from tfgen.graph.objects.values import value
 from tfgen.graph.template import Template
 from tfgen.graph.workloads.workload import Workload, never
@@ -94,6 +94,7 @@ def _pod(structure: Structure) -> Node:
                         _from_pod("MY_POD_IP", "status.podIP"),
                         _from_pod("MY_POD_NAMESPACE", "metadata.namespace"),
                         {"name": "HOME", "value": "/tmp"},  # noqa: S108 - the pod's own emptyDir
+                        environment.NO_GPUS,
                     ],
                     "resources": {"requests": amounts, "limits": amounts},
                     "securityContext": security.of_container(structure.profile),

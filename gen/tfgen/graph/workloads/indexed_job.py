@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Final
 
-from tfgen.graph.holes import Node
+from tfgen.graph.holes import ABSENT, Absent, AllOf, Node, When
 from tfgen.graph.objects import cluster_spec, disruption, labels, name_guards, names, tensorboard
-from tfgen.graph.objects.finisher import Plan
+from tfgen.graph.objects.finisher import Kind, Plan
 from tfgen.graph.objects.pod_template_hash import hashed, labelled
 from tfgen.graph.objects.values import value
-from tfgen.graph.schedulers import queue_labels
+from tfgen.graph.schedulers import gang, queue_labels
 from tfgen.graph.template import Template
 from tfgen.graph.workloads import pod
 from tfgen.graph.workloads.workload import Workload
@@ -67,11 +67,22 @@ def _success(structure: Structure, role: Role) -> dict[str, Node]:
 
 def released(structure: Structure, stateful: Collection[RoleName]) -> Plan:
     """What the finisher does: it scales StatefulSets to 0 and suspends the other Jobs, unless all is to be kept."""
+    starts: list[tuple[Kind, RoleName]] = [
+        ("statefulsets" if role.name in stateful else "jobs", role.name) for role in gang.roles(structure)
+    ]
+    plan = Plan(structure.ends, starts=tuple(starts), start_with=_start_with(structure))
     if not structure.releases:
-        return Plan(structure.ends)
+        return plan
     jobs = tuple(role.name for role in structure.roles if role.name not in (structure.ends, *stateful))
     boards = (tensorboard.released(),) if structure.tensorboard_port else ()
-    return Plan(structure.ends, scale=tuple(stateful), suspend=jobs, deployments=boards)
+    return plan.replaced(scale=tuple(stateful), suspend=jobs, deployments=boards)
+
+
+def _start_with(structure: Structure) -> When | Absent:
+    """How many tasks are a start where the gang may begin before all of them can."""
+    if not structure.gang:
+        return ABSENT
+    return When(AllOf((gang.ENABLED, gang.is_partial(structure))), gang.MIN_AVAILABLE)
 
 
 WORKLOAD: Final = Workload(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
-from tfgen.graph.holes import ABSENT, Default, Expression, Items, Let, Named, Node, Splice, Value, given
+from tfgen.graph.holes import ABSENT, Default, Expression, Items, Let, Named, Node, Splice, Sum, Value, When, given
 from tfgen.graph.objects import (
     cluster_spec,
     code,
@@ -95,7 +95,7 @@ def template(structure: Structure, role: Role, controller: Controller) -> Node:
             "automountServiceAccountToken": False,
             "enableServiceLinks": False,
             **controller.fields,
-            "activeDeadlineSeconds": given(value("deadline")) if name == structure.ends else ABSENT,
+            "activeDeadlineSeconds": _deadline() if name == structure.ends else ABSENT,
             "terminationGracePeriodSeconds": Default(
                 own(name, "terminationGracePeriodSeconds"), GRACE_SERVING if role.serves else GRACE
             ),
@@ -126,6 +126,12 @@ def _with_cluster_names(pod: Any) -> Node:
     if not spec.get("hostNetwork") or "dnsPolicy" in spec:
         return cast("Node", pod)
     return {**pod, "spec": {**spec, "dnsPolicy": "ClusterFirstWithHostNet"}}
+
+
+def _deadline() -> Node:
+    """The pod's deadline, inside its role's document: it counts init containers too, and so the wait for a lock."""
+    deadline = value("deadline")
+    return When(deadline, When(run_lock.LOCKED, Sum((deadline, value("lockWait"))), deadline))
 
 
 def _pod_labels(structure: Structure, role: RoleName, gang: Binding) -> Node:

@@ -109,7 +109,11 @@ spec:
   subdomain: {{ include "job.run" . | quote }}
   restartPolicy: Never
   {{- if .Values.deadline }}
+  {{- if $locked }}
+  activeDeadlineSeconds: {{ add .Values.deadline .Values.lockWait }}
+  {{- else }}
   activeDeadlineSeconds: {{ .Values.deadline | int64 }}
+  {{- end }}
   {{- end }}
   terminationGracePeriodSeconds: {{ $role.terminationGracePeriodSeconds | default 30 | int64 }}
   securityContext:
@@ -269,12 +273,15 @@ spec:
       value: {{ $.Values.run | quote }}
     - name: TFGEN_RUN_FOLDER
       value: {{ $.Values.resumeFrom | default ($.Values.run | default "1") | quote }}
+    - name: NVIDIA_VISIBLE_DEVICES
+      value: void
     resources:
       requests:
-        cpu: 10m
-        memory: 32Mi
+        cpu: {{ $.Values.helpers.resources.requests.cpu | quote }}
+        memory: {{ $.Values.helpers.resources.requests.memory | quote }}
       limits:
-        memory: 32Mi
+        cpu: {{ $.Values.helpers.resources.limits.cpu | quote }}
+        memory: {{ $.Values.helpers.resources.limits.memory | quote }}
     startupProbe:
       exec:
         command:
@@ -853,8 +860,20 @@ spec:
   {{- end }}
   containers:
   - name: finisher
-    image: {{ .Values.completion.image | default (.Values.roles.worker.image | default .Values.image) | quote }}
-    {{- if .Values.roles.worker.imagePullPolicy | default .Values.imagePullPolicy }}
+    {{- if .Values.completion.image }}
+    image: {{ .Values.completion.image | quote }}
+    {{- else if and .Values.startDeadline (not (eq (.Values.roles.evaluator.image | default .Values.image) (.Values.roles.worker.image | default .Values.image))) }}
+    {{- if .Values.roles.evaluator.image | default .Values.image }}
+    image: {{ .Values.roles.evaluator.image | default .Values.image | quote }}
+    {{- end }}
+    {{- else if .Values.roles.worker.image | default .Values.image }}
+    image: {{ .Values.roles.worker.image | default .Values.image | quote }}
+    {{- end }}
+    {{- if and .Values.startDeadline (not (eq (.Values.roles.evaluator.image | default .Values.image) (.Values.roles.worker.image | default .Values.image))) }}
+    {{- if .Values.roles.evaluator.imagePullPolicy | default .Values.imagePullPolicy }}
+    imagePullPolicy: {{ .Values.roles.evaluator.imagePullPolicy | default .Values.imagePullPolicy | quote }}
+    {{- end }}
+    {{- else if .Values.roles.worker.imagePullPolicy | default .Values.imagePullPolicy }}
     imagePullPolicy: {{ .Values.roles.worker.imagePullPolicy | default .Values.imagePullPolicy | quote }}
     {{- end }}
     command:
@@ -868,6 +887,12 @@ spec:
     - {{ printf "--grace-for=%v-evaluator=%d" (include "job.run" .) (int64 .Values.completion.evaluatorGrace) | quote }}
     - {{ printf "--on-failure=%v" .Values.completion.onFailure | quote }}
     {{- if .Values.startDeadline }}
+    - {{ printf "--starts=jobs/%v-worker" (include "job.run" .) | quote }}
+    {{- end }}
+    {{- if and .Values.startDeadline (and .Values.gang.enabled (and .Values.gang.minAvailable (gt (int64 (add .Values.roles.worker.replicas)) (int64 .Values.gang.minAvailable)))) }}
+    - --start-with={{ .Values.gang.minAvailable | int64 }}
+    {{- end }}
+    {{- if .Values.startDeadline }}
     - --start-deadline={{ .Values.startDeadline | int64 }}
     {{- end }}
     env:
@@ -875,11 +900,11 @@ spec:
       value: void
     resources:
       requests:
-        cpu: 50m
-        memory: 64Mi
+        cpu: {{ .Values.helpers.resources.requests.cpu | quote }}
+        memory: {{ .Values.helpers.resources.requests.memory | quote }}
       limits:
-        cpu: 500m
-        memory: 128Mi
+        cpu: {{ .Values.helpers.resources.limits.cpu | quote }}
+        memory: {{ .Values.helpers.resources.limits.memory | quote }}
     securityContext:
       allowPrivilegeEscalation: false
       readOnlyRootFilesystem: {{ .Values.security.readOnlyRootFilesystem }}
@@ -893,5 +918,5 @@ spec:
   volumes:
   - name: finisher
     configMap:
-      name: {{ include "job.run" . }}-finisher-55ffd22d
+      name: {{ include "job.run" . }}-finisher-62b4f0b6
 {{- end }}

@@ -104,7 +104,11 @@ spec:
   subdomain: {{ include "tiny.run" . | quote }}
   restartPolicy: Never
   {{- if .Values.deadline }}
+  {{- if $locked }}
+  activeDeadlineSeconds: {{ add .Values.deadline .Values.lockWait }}
+  {{- else }}
   activeDeadlineSeconds: {{ .Values.deadline | int64 }}
+  {{- end }}
   {{- end }}
   terminationGracePeriodSeconds: {{ $role.terminationGracePeriodSeconds | default 30 | int64 }}
   securityContext:
@@ -264,12 +268,15 @@ spec:
       value: {{ $.Values.run | quote }}
     - name: TFGEN_RUN_FOLDER
       value: {{ $.Values.resumeFrom | default ($.Values.run | default "1") | quote }}
+    - name: NVIDIA_VISIBLE_DEVICES
+      value: void
     resources:
       requests:
-        cpu: 10m
-        memory: 32Mi
+        cpu: {{ $.Values.helpers.resources.requests.cpu | quote }}
+        memory: {{ $.Values.helpers.resources.requests.memory | quote }}
       limits:
-        memory: 32Mi
+        cpu: {{ $.Values.helpers.resources.limits.cpu | quote }}
+        memory: {{ $.Values.helpers.resources.limits.memory | quote }}
     startupProbe:
       exec:
         command:
@@ -1156,8 +1163,20 @@ spec:
   {{- end }}
   containers:
   - name: finisher
-    image: {{ .Values.completion.image | default (.Values.roles.chief.image | default .Values.image) | quote }}
-    {{- if .Values.roles.chief.imagePullPolicy | default .Values.imagePullPolicy }}
+    {{- if .Values.completion.image }}
+    image: {{ .Values.completion.image | quote }}
+    {{- else if and .Values.startDeadline (not (eq (.Values.roles.ps.image | default .Values.image) (.Values.roles.chief.image | default .Values.image))) (not (eq (.Values.roles.worker.image | default .Values.image) (.Values.roles.chief.image | default .Values.image))) }}
+    {{- if .Values.roles.ps.image | default .Values.image }}
+    image: {{ .Values.roles.ps.image | default .Values.image | quote }}
+    {{- end }}
+    {{- else if .Values.roles.chief.image | default .Values.image }}
+    image: {{ .Values.roles.chief.image | default .Values.image | quote }}
+    {{- end }}
+    {{- if and .Values.startDeadline (not (eq (.Values.roles.ps.image | default .Values.image) (.Values.roles.chief.image | default .Values.image))) (not (eq (.Values.roles.worker.image | default .Values.image) (.Values.roles.chief.image | default .Values.image))) }}
+    {{- if .Values.roles.ps.imagePullPolicy | default .Values.imagePullPolicy }}
+    imagePullPolicy: {{ .Values.roles.ps.imagePullPolicy | default .Values.imagePullPolicy | quote }}
+    {{- end }}
+    {{- else if .Values.roles.chief.imagePullPolicy | default .Values.imagePullPolicy }}
     imagePullPolicy: {{ .Values.roles.chief.imagePullPolicy | default .Values.imagePullPolicy | quote }}
     {{- end }}
     command:
@@ -1171,6 +1190,15 @@ spec:
     - {{ printf "--scale=statefulsets/%v-worker" (include "tiny.run" .) | quote }}
     - {{ printf "--on-failure=%v" .Values.completion.onFailure | quote }}
     {{- if .Values.startDeadline }}
+    - {{ printf "--starts=jobs/%v-chief" (include "tiny.run" .) | quote }}
+    {{- end }}
+    {{- if .Values.startDeadline }}
+    - {{ printf "--starts=statefulsets/%v-ps" (include "tiny.run" .) | quote }}
+    {{- end }}
+    {{- if .Values.startDeadline }}
+    - {{ printf "--starts=statefulsets/%v-worker" (include "tiny.run" .) | quote }}
+    {{- end }}
+    {{- if .Values.startDeadline }}
     - --start-deadline={{ .Values.startDeadline | int64 }}
     {{- end }}
     env:
@@ -1178,11 +1206,11 @@ spec:
       value: void
     resources:
       requests:
-        cpu: 50m
-        memory: 64Mi
+        cpu: {{ .Values.helpers.resources.requests.cpu | quote }}
+        memory: {{ .Values.helpers.resources.requests.memory | quote }}
       limits:
-        cpu: 500m
-        memory: 128Mi
+        cpu: {{ .Values.helpers.resources.limits.cpu | quote }}
+        memory: {{ .Values.helpers.resources.limits.memory | quote }}
     securityContext:
       allowPrivilegeEscalation: false
       readOnlyRootFilesystem: {{ .Values.security.readOnlyRootFilesystem }}
@@ -1196,5 +1224,5 @@ spec:
   volumes:
   - name: finisher
     configMap:
-      name: {{ include "tiny.run" . }}-finisher-55ffd22d
+      name: {{ include "tiny.run" . }}-finisher-62b4f0b6
 {{- end }}

@@ -92,7 +92,11 @@ spec:
   automountServiceAccountToken: false
   enableServiceLinks: false
   {{- if .Values.deadline }}
+  {{- if $locked }}
+  activeDeadlineSeconds: {{ add .Values.deadline .Values.lockWait }}
+  {{- else }}
   activeDeadlineSeconds: {{ .Values.deadline | int64 }}
+  {{- end }}
   {{- end }}
   terminationGracePeriodSeconds: {{ $role.terminationGracePeriodSeconds | default 30 | int64 }}
   securityContext:
@@ -252,12 +256,15 @@ spec:
       value: {{ $.Values.run | quote }}
     - name: TFGEN_RUN_FOLDER
       value: {{ $.Values.resumeFrom | default ($.Values.run | default "1") | quote }}
+    - name: NVIDIA_VISIBLE_DEVICES
+      value: void
     resources:
       requests:
-        cpu: 10m
-        memory: 32Mi
+        cpu: {{ $.Values.helpers.resources.requests.cpu | quote }}
+        memory: {{ $.Values.helpers.resources.requests.memory | quote }}
       limits:
-        memory: 32Mi
+        cpu: {{ $.Values.helpers.resources.limits.cpu | quote }}
+        memory: {{ $.Values.helpers.resources.limits.memory | quote }}
     startupProbe:
       exec:
         command:

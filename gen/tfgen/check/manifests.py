@@ -1,0 +1,107 @@
+"""What the repository has of a namespace that decides whether a job's pods are made there, and what they reach.
+
+    read_manifests(Path("."), known={"overlays/mnist/base/..."})
+      ->  (Manifest("k8s/quota.yaml", {"kind": "ResourceQuota", ...}, "ml"), ...)
+
+Only manifests that somebody wrote are read: those that tfgen renders are `known`. A file that is no plain YAML, such
+as a chart's template, is passed over, since nobody knows what comes of it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from tfgen.kubernetes.object import Object
+from tfgen.record import Record
+from tfgen.text.document import MAX_BYTES, Document, decode, parse
+
+KINDS: Final = ("LimitRange", "NetworkPolicy", "ResourceQuota")
+
+_SUFFIXES: Final = (".yaml", ".yml")
+_KUSTOMIZATION: Final = "kustomization.yaml"
+_OURS: Final = re.compile(rf"^\s*(- )?[\"']?kind[\"']?:\s*[\"']?({'|'.join(KINDS)})\b".encode(), re.MULTILINE)
+
+
+class Manifest(Record):
+    """An object of the repository.
+
+    Attributes:
+        file: where it stands, from the repository's root.
+        item: the object.
+        namespace: its own, or that of the kustomization beside it; none where neither says one.
+    """
+
+    file: str
+    item: Object
+    namespace: str | None
+
+    def __str__(self) -> str:
+        return f"{self.item['kind']} {self.item['metadata'].get('name', '')} of {self.file}"
+
+
+def read_manifests(root: Path, known: Collection[str]) -> tuple[Manifest, ...]:
+    """All manifests of the three kinds below a folder, by file; what cannot be read is passed over.
+
+    Args:
+        root: the folder.
+        known: the files that are not read, from there.
+    """
+    return tuple(manifest for path in sorted(_files(root, known)) for manifest in _manifests(root, path))
+
+
+def _files(root: Path, known: Collection[str]) -> Iterator[Path]:
+    for above, folders, names in os.walk(root):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in names:
+            path = Path(above, name)
+            if path.suffix in _SUFFIXES and path.relative_to(root).as_posix() not in known:
+                yield path
+
+
+def _manifests(root: Path, path: Path) -> Iterator[Manifest]:
+    content = _read(path)
+    if not _OURS.search(content):
+        return
+    file = path.relative_to(root).as_posix()
+    for item in _objects(_documents(content, file)):
+        namespace = item["metadata"].get("namespace") or _namespace_of(path.parent)
+        yield Manifest(file, item, namespace)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes() if path.is_file() and path.stat().st_size <= MAX_BYTES else b""
+    except OSError:
+        return b""
+
+
+def _documents(content: bytes, file: str) -> Sequence[Document]:
+    text = decode(content, file)
+    if not isinstance(text, str):
+        return ()
+    parsed = parse(text, file)
+    return () if parsed.problems else parsed.documents
+
+
+def _objects(documents: Sequence[Document]) -> Iterator[Object]:
+    """The objects of the three kinds that have a spec, those in a List too."""
+    for document in documents:
+        data = document.data
+        items = data.get("items") if isinstance(data, dict) and data.get("kind") == "List" else [data]
+        for item in items if isinstance(items, list) else ():
+            if isinstance(item, dict) and item.get("kind") in KINDS:
+                metadata, spec = item.get("metadata"), item.get("spec")
+                if isinstance(metadata, dict) and isinstance(spec, dict):
+                    yield item
+
+
+def _namespace_of(folder: Path) -> str | None:
+    """What the kustomization of a folder puts its objects into."""
+    content = _read(folder / _KUSTOMIZATION)
+    data: Any = next((document.data for document in _documents(content, _KUSTOMIZATION)), None)
+    namespace = data.get("namespace") if isinstance(data, dict) else None
+    return namespace if isinstance(namespace, str) else None

@@ -1,0 +1,34 @@
+"""A deadline for the start that an image which cannot be pulled switches off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from tfgen.graph.fill import evaluate
+from tfgen.graph.objects import finisher
+from tfgen.graph.objects.values import of_role
+from tfgen.graph.workloads import WORKLOADS
+from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.view import View
+from tfgen.words import either
+
+
+def _check(view: View) -> Iterator[Finding]:
+    structure = view.job.structure
+    plan = WORKLOADS[structure.kind].plan(structure)
+    if plan is None or not view.values["startDeadline"]:
+        return
+    image = evaluate(finisher.image(structure, plan), view.scope)
+    same = [role.name for role in view.roles if evaluate(of_role(role.name, "image"), view.scope) == image]
+    if same:
+        message = (
+            f"startDeadline releases nothing where the image of {either(same, 'and')} cannot be pulled, because the "
+            "finisher runs in it; name another in completion.image"
+        )
+        yield Finding(("startDeadline",), message)
+
+
+RULES: Final = (
+    Rule("start-deadline-image", "warning", "What releases a job at its startDeadline needs the job's image.", _check),
+)
