@@ -38,31 +38,31 @@ class Pair(Record):
 
     @property
     def new_runs(self) -> Iterator[Problem]:
-        """What cannot change while a run lasts; nothing of a job that stays."""
+        """The changes that need a new run; none for a job that stays as it is committed."""
         return find_new_runs(self.before, self.after) if self.before and self.after and not self.stays else iter(())
 
     @property
     def stays(self) -> bool:
-        """Whether the job's own file says the same: what a team's defaults change waits for the job's next change."""
+        """Whether the job's own file says the same. A change of the team's defaults waits for the job's next change."""
         if self.before is None or self.after is None:
             return False
         return self.before is self.after or own_data(self.before) == own_data(self.after)
 
 
 class Pairs(Record):
-    """Jobs beside what git has of them, and why some have nothing beside them where that is no matter of course."""
+    """Jobs beside their committed versions. Notes say why a job has none, where its user could expect one."""
 
     pairs: tuple[Pair, ...]
     notes: tuple[str, ...]
 
 
 class Comparison(Record):
-    """What came of it.
+    """Jobs that have a committed version, and what their changes break.
 
     Attributes:
         problems: in order.
-        pairs: the jobs that had something to be compared with.
-        notes: why others had not, where that is no matter of course.
+        pairs: the jobs that have a committed version.
+        notes: why others have none, where their user could expect one.
     """
 
     problems: tuple[Problem, ...]
@@ -100,7 +100,7 @@ def pair_jobs(checked: Checked, revision: str, gone: Sequence[str] = ()) -> Pair
     )
     after = checked.whole
     before: dict[tuple[str, str], Document] = {}
-    for source, earlier in _committed(checked.sources, [*(document.file for document in after), *gone], revision):
+    for source, earlier in _with_committed(checked.sources, [*(document.file for document in after), *gone], revision):
         if source == earlier:
             documents = [document for document in after if document.file == earlier.file]
         else:
@@ -122,7 +122,7 @@ def pair_jobs(checked: Checked, revision: str, gone: Sequence[str] = ()) -> Pair
     return Pairs(tuple(matched), tuple(notes))
 
 
-def _committed(
+def _with_committed(
     sources: Sequence[Source], files: Iterable[str], revision: str
 ) -> Iterator[tuple[Source | None, Source]]:
     """The files as they are, if they are there, and as they are committed, with the defaults under them."""

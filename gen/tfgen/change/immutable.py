@@ -30,10 +30,10 @@ RULES: Final[Mapping[str, str]] = {
 
 
 class Loss(Record):
-    """A change that is lost on what is there.
+    """A change that Kubernetes refuses, or that reaches no running pod.
 
     Attributes:
-        why: what becomes of it.
+        why: what happens instead.
         before: the object that is there; None where the change makes it.
         after: what it would become; None where it would go.
     """
@@ -46,7 +46,7 @@ class Loss(Record):
 def find_losses(before: Iterable[Object], after: Iterable[Object]) -> dict[str, Loss]:
     """The rules that the change of some objects into others breaks, each with the first object that is to blame.
 
-    What exists once only is no loss, but for the tasks of a run.
+    An object that comes or goes is no loss, unless it makes the tasks of a run.
     """
     was, now = _by_name(before), _by_name(after)
     losses: dict[str, Loss] = {}
@@ -156,7 +156,7 @@ def _fields(was: Object, now: Object) -> Iterator[str]:
 
 
 def _operated(free: Sequence[str], name: str, was: Object, now: Object) -> str | None:
-    """An operator makes no pod anew for what is not `free`, or refuses it."""
+    """An operator heeds the changes of its `free` fields. It refuses all others, or replaces no pod for them."""
     fixed_before, fixed_after = was["spec"], now["spec"]
     for path in free:
         fixed_before, fixed_after = (data_path.without(spec, path.split(".")) for spec in (fixed_before, fixed_after))

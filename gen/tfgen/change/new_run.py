@@ -2,9 +2,9 @@
 
     job.yaml:9:24: roles.worker.replicas was 4 and is 8: the tasks of a run keep their TF_CONFIG; for a new run: ...
 
-A job and the one that is committed are compared by the objects that come of them, for the job itself and for each
-environment. What Kubernetes refuses to change, or what it accepts and no running pod would ever see, needs another
-name: of the run, of the volume, or of the priority class. To find the line, each change is tried alone.
+A job is compared with the committed one by their objects, for the job itself and for each environment. Kubernetes
+refuses some changes, and accepts others that no running pod would ever see. Both need another name: of the run, of the
+volume, or of the priority class. To find the line to blame, each change is tried alone.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tfgen.schema import validate as schema
 from tfgen.text.document import Document
 
 MOST: Final = 20
-"""Changes that are tried, of one form of a job: each makes all of its objects anew, and one new run is for them all."""
+"""Changes of a job, or of an environment, that are tried: each makes all objects anew, and one new run serves all."""
 
 _LONGEST: Final = 100
 """Characters of a value in a message: an image's tag stands at its end."""
@@ -70,7 +70,7 @@ def find_new_runs(before: Document, after: Document) -> Iterator[Problem]:
 
 
 def environments_at_work(before: Document, after: Document) -> Iterator[str]:
-    """Those of both in which the job is at work: where it is retired, its run has ended."""
+    """The environments of both in which the job runs. Where it is retired, its run has ended."""
     known, now = environments_of(before), environments_of(after)
     return (name for name in now if name in known and _is_enabled(known[name]) and _is_enabled(now[name]))
 
@@ -86,9 +86,9 @@ def _spec_of(data: Any, environment: str | None) -> Mapping[str, Any]:
     return spec if environment is None else spec["environments"][environment]
 
 
-def _form(document: Document, environment: str | None) -> dict[str, Any]:
+def _form_of(document: Document, environment: str | None) -> dict[str, Any]:
     """The document's data with that environment alone, or with none."""
-    spec = {key: value for key, value in document.data["spec"].items() if key != "environments"}
+    spec = tunables.without_environments(document.data["spec"])
     if environment is not None:
         spec["environments"] = {environment: _spec_of(document.data, environment)}
     return {**document.data, "spec": spec}
@@ -97,10 +97,10 @@ def _form(document: Document, environment: str | None) -> dict[str, Any]:
 def _blames(
     before: Document, after: Document, environment: str | None, known: Mapping[Path, set[str]]
 ) -> Iterator[_Blame]:
-    """What is to blame in a form, but for the changes of which all is known."""
-    was, now = _form(before, environment), _form(after, environment)
+    """What is to blame in a job or one of its environments, without what `known` has already."""
+    was, now = _form_of(before, environment), _form_of(after, environment)
     runs = {("spec", "run"), ("spec", "environments", environment, "run")}
-    changed = [path for path in _changed(was["spec"], now["spec"], ("spec",)) if path not in runs]
+    changed = [path for path in _changed_paths(was["spec"], now["spec"], ("spec",)) if path not in runs]
     if not changed:
         return
     committed = plain_objects(was, environment)
@@ -126,20 +126,20 @@ def _blames(
 
 
 def _reaches(before: Document, after: Document, environment: str, blame: _Blame) -> bool:
-    """Whether a change of the job's own is one of the environment's too, which may say something else there."""
-    was, now = _form(before, environment), _form(after, environment)
+    """Whether a change of the job changes the environment too: an environment may set another value there."""
+    was, now = _form_of(before, environment), _form_of(after, environment)
     tried = _with_change(was, now, blame.path) if blame.is_alone else now
     if schema.check(before.replaced(data=tried)):
         tried = now  # the environment removes what the change alone leaves nothing of
     return blame.rule in find_losses(plain_objects(was, environment), plain_objects(tried, environment))
 
 
-def _changed(before: Any, after: Any, path: Path = ()) -> Iterator[Path]:
+def _changed_paths(before: Any, after: Any, path: Path = ()) -> Iterator[Path]:
     """The paths at which two values differ: as deep as both are mappings."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         for key in {**before, **after}:
             if key in before and key in after:
-                yield from _changed(before[key], after[key], (*path, key))
+                yield from _changed_paths(before[key], after[key], (*path, key))
             else:
                 yield (*path, key)
     elif json.dumps(before, sort_keys=True) != json.dumps(after, sort_keys=True):  # to Python, true is 1
@@ -157,7 +157,7 @@ def _with_change(before: Any, after: Any, path: Path) -> Any:
 
 
 def _innermost(before: Any, after: Any, path: Path) -> Path:
-    """The path of the one thing that a key which is new, or gone, brings along."""
+    """The path to the only value below a key that is new or gone; the path itself, if there are several."""
     was, now = data_path.at(before, path), data_path.at(after, path)
     only = now if was is None else was if now is None else None
     while isinstance(only, Mapping) and len(only) == 1:

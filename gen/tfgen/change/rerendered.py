@@ -41,7 +41,7 @@ _Files = Mapping[str, str]
 
 
 class Rerendered(Record):
-    """What came of it. A note is about what could not be compared."""
+    """What the overlays change in committed runs. A note is about overlays that could not be compared."""
 
     problems: tuple[Problem, ...]
     notes: tuple[str, ...]
@@ -54,8 +54,8 @@ def compare_overlays(pairs: Sequence[Pair], plan: WritePlan, revision: str, *, i
         pairs: the jobs, which have no errors.
         plan: what a render of them would do.
         revision: where the others are.
-        is_written: whether it is about to be done; else it counts for those jobs alone that changed since they were
-            rendered, and of the others what is on disk.
+        is_written: whether that render is about to be written. If not, it counts only for the jobs that changed since
+            they were rendered; of the others the files on disk are compared.
 
     Raises:
         TfgenError: git or the disk fails.
@@ -69,14 +69,14 @@ def compare_overlays(pairs: Sequence[Pair], plan: WritePlan, revision: str, *, i
         ledger = plan.ledgers.get(name)
         files: _Files | None = None
         if job and (is_written or not _is_as_rendered(job)) and _changes_overlays(job):
-            ledger, files = job.target, _below(job.rendering.tree.files, name)
+            ledger, files = job.target, _overlays_of(job.rendering.tree.files, name)
         if not (pair.before and pair.after and ledger and (files or name in touched)):
             continue
         try:
-            before = _committed(plan.out, name, revision)
-            files = files or _on_disk(plan.out, name, ledger)
+            before = _committed_overlays(plan.out, name, revision)
+            files = files or _overlays_on_disk(plan.out, name, ledger)
             if before and files:
-                problems += _problems(pair.before, pair.after, _Versions(*before, files, ledger))
+                problems += _problems_of_job(pair.before, pair.after, _Versions(*before, files, ledger))
         except TfgenError as error:
             notes.append(f"the overlays of {name} are not compared with those in {revision}: {error}")
     return Rerendered(in_order(problems), tuple(notes))
@@ -103,12 +103,12 @@ def _changes_overlays(job: JobPlan) -> bool:
 # -- the files ---------------------------------------------------------------------------------------------------
 
 
-def _below(files: _Files, name: str) -> dict[str, str]:
+def _overlays_of(files: _Files, name: str) -> dict[str, str]:
     folder = f"{OVERLAYS}/{name}/"
     return {path.removeprefix(folder): text for path, text in files.items() if path.startswith(folder)}
 
 
-def _committed(out: Path, name: str, revision: str) -> tuple[_Files, Ledger] | None:
+def _committed_overlays(out: Path, name: str, revision: str) -> tuple[_Files, Ledger] | None:
     """The overlays and the ledger; None where the job was not rendered by then."""
     path = out / ledger_path(name)
     ledger = git.committed(path, revision)
@@ -119,20 +119,20 @@ def _committed(out: Path, name: str, revision: str) -> tuple[_Files, Ledger] | N
     return texts, parse_ledger(name, ledger.decode("utf-8", errors="replace"))
 
 
-def _on_disk(out: Path, name: str, ledger: Ledger) -> _Files | None:
+def _overlays_on_disk(out: Path, name: str, ledger: Ledger) -> _Files | None:
     """The overlays; None where one was edited by hand, which is a problem of its own."""
     paths = [path for path in ledger.files if path.startswith(f"{OVERLAYS}/{name}/")]
     with OutputFolder(out) as folder:
         on_disk = folder.survey(paths)
         if any(on_disk[path].digest != ledger.files[path] for path in paths):
             return None
-        return _below({path: folder.read_text(path) for path in paths}, name)
+        return _overlays_of({path: folder.read_text(path) for path in paths}, name)
 
 
 # -- what is lost ------------------------------------------------------------------------------------------------
 
 
-def _problems(before: Document, after: Document, versions: _Versions) -> Iterator[Problem]:
+def _problems_of_job(before: Document, after: Document, versions: _Versions) -> Iterator[Problem]:
     """A problem for the job, and one for each environment that names its run itself, for each rule."""
     runs_itself = not environments_of(before)
     reported: set[tuple[str | None, str]] = set()
@@ -147,7 +147,7 @@ def _problems(before: Document, after: Document, versions: _Versions) -> Iterato
 
 
 def _losses(before: Document, after: Document, environment: str | None, versions: _Versions) -> Mapping[str, Loss]:
-    """What the committed objects of an environment lose, and do not lose to the job's own change."""
+    """The losses of an environment's committed objects, without those by the job's own change."""
     if not (is_built(versions.before, environment) and is_built(versions.after, environment)):
         return {}
     was, now = built(versions.before, environment), built(versions.after, environment)

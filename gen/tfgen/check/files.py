@@ -3,10 +3,12 @@
     compare_files(documents, plan)
         ->  FileComparison(problems=(Problem("overlays/mnist/...", ... "hand-edited"),), notes=())
 
-The ledger tells the reasons apart. A file with another digest than the ledger's was edited by hand; else, a job whose
-`input` is another was changed and not rendered since; both are errors. A job that is as it was rendered, by another
-version of tfgen or from other defaults, is committed as it is meant to be: what would change with its next change is
-a note.
+The ledger tells the reasons apart:
+
+- A file whose digest is not the ledger's was edited by hand. That is an error.
+- A job whose digest is not the ledger's `input` was changed, and not rendered since. That is an error.
+- A job that is as it was rendered stays as it is, though another tfgen or other defaults rendered it. A note says what
+  the job's next change would change with it.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Final
 
+from tfgen.plural import count
 from tfgen.problems import Position, Problem, in_order
 from tfgen.record import Record
 from tfgen.text.document import Document
@@ -39,7 +42,7 @@ _READ: Final = 1 << 20
 
 
 class FileComparison(Record):
-    """What came of it. A note is about what is meant to be as it is."""
+    """The differences between the files and what the jobs render to. A note is about one that is meant to be."""
 
     problems: tuple[Problem, ...]
     notes: tuple[str, ...]
@@ -63,8 +66,8 @@ def compare_files(documents: Sequence[Document], plan: WritePlan) -> FileCompari
     notes: list[str] = []
     with OutputFolder(plan.out) as folder:
         for document, job in zip(documents, plan.jobs, strict=True):
-            edited = tuple(_edited(job))
-            problems += (_hand_edited(folder, document, plan, change) for change in edited)
+            edited = tuple(_edits_by_hand(job))
+            problems += (_hand_edited_problem(folder, document, plan, change) for change in edited)
             pending = [
                 change for change in job.changes if change.action is not FileAction.KEEP and change not in edited
             ]
@@ -75,11 +78,10 @@ def compare_files(documents: Sequence[Document], plan: WritePlan) -> FileCompari
                 notes.append(_note(folder, plan, job, pending))
             else:
                 first = _first_place(folder, plan, pending)
-                message = (
-                    f"{reason}: {_files(pending)} would change, the first at {first}; tfgen render {document.file}"
-                )
+                files = count(len(pending), "file")
+                message = f"{reason}: {files} would change, the first at {first}; tfgen render {document.file}"
                 problems.append(Problem(document.file, document.value(("metadata", "name")), message, NOT_RENDERED))
-        problems += _blocked(documents, plan)
+        problems += _blocked_files(documents, plan)
     return FileComparison(in_order(problems), tuple(notes))
 
 
@@ -95,8 +97,8 @@ def _reason(job: JobPlan) -> str | None:
     return f"{name} was changed since it was rendered"
 
 
-def _edited(job: JobPlan) -> Iterator[FileChange]:
-    """What is neither as tfgen wrote it nor as it would."""
+def _edits_by_hand(job: JobPlan) -> Iterator[FileChange]:
+    """The files that are neither as tfgen wrote them nor as it would write them now."""
     if job.before is None:
         return
     for change in job.changes:
@@ -111,7 +113,7 @@ def _edited(job: JobPlan) -> Iterator[FileChange]:
             yield change
 
 
-def _hand_edited(folder: OutputFolder, document: Document, plan: WritePlan, change: FileChange) -> Problem:
+def _hand_edited_problem(folder: OutputFolder, document: Document, plan: WritePlan, change: FileChange) -> Problem:
     file = _shown(plan.out, change.path)
     way_out = f"change {document.file} instead, or take the edit back: tfgen render --force {document.file}"
     if change.digest is None:
@@ -125,7 +127,7 @@ def _hand_edited(folder: OutputFolder, document: Document, plan: WritePlan, chan
     return Problem(file, Position(line, 1), message, HAND_EDITED)
 
 
-def _blocked(documents: Sequence[Document], plan: WritePlan) -> Iterator[Problem]:
+def _blocked_files(documents: Sequence[Document], plan: WritePlan) -> Iterator[Problem]:
     """Files that no render could write: a folder or a link is in the way, or another job has them."""
     owner = {path: document for document, job in zip(documents, plan.jobs, strict=True) for path in job.target.files}
     for conflict in plan.conflicts:
@@ -141,7 +143,7 @@ def _note(folder: OutputFolder, plan: WritePlan, job: JobPlan, pending: Sequence
     why = " and ".join(causes) or f"{ledger_path(job.rendering.job)} has the files of another build of this version"
     return (
         f"{job.rendering.job} stays as it is committed until it changes: {why}; "
-        f"{_files(pending)} would change, the first at {_first_place(folder, plan, pending)}"
+        f"{count(len(pending), 'file')} would change, the first at {_first_place(folder, plan, pending)}"
     )
 
 
@@ -161,10 +163,6 @@ def _first_difference(on_disk: str, rendered: str) -> tuple[int, str | None, str
 
 def _line(text: str | None) -> str:
     return "the file ends" if text is None else shown(text)
-
-
-def _files(changes: Sequence[FileChange]) -> str:
-    return f"{len(changes)} file{'' if len(changes) == 1 else 's'}"
 
 
 def _shown(out: Path, path: str) -> str:

@@ -3,8 +3,8 @@
     checked = check("apiVersion: tfgen/v1alpha1 ...", "job.yaml")
     checked.problems     -> (Problem("job.yaml", Position(12, 7), "...", "unknown-key"), ...)
 
-All problems come at once, but none that only follows from another: the rules see the documents that the schema
-accepts. Whether to render is the caller's to say: `problems.has_errors`.
+All problems come at once. None is there that only follows from another: the rules see just the documents that the
+schema accepts. The caller decides by `problems.has_errors` whether to render.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from tfgen.text.document import MAX_SIZE, Document, Parsed, SourceTree, decode, 
 from tfgen.words import in_environments
 
 MOST: Final = 100
-"""Findings of one rule in one document: more help nobody, and a file may be made to have a million."""
+"""Problems of one rule in one document. More help nobody, and a hostile file may have a million."""
 
 
 _ANY_JOB: Final = 100
-"""Values that a job costs whatever it says."""
+"""What the check of the smallest job costs, in values."""
 
 _MOST_ENVIRONMENTS: Final = 50
 """More are refused by the schema, and not looked at."""
@@ -44,7 +44,7 @@ class Checked(Record):
 
     @property
     def whole(self) -> tuple[Document, ...]:
-        """The documents of the files that have no errors, nor have the defaults under them: those that are jobs."""
+        """The documents of the files without errors, whose defaults have none either: those that are jobs."""
         broken = {problem.file for problem in self.problems if problem.severity == "error"}
         broken |= {source.file for source in self.sources if source.defaults and source.defaults.file in broken}
         return tuple(document for document in self.documents if document.file not in broken)
@@ -58,8 +58,8 @@ def check(content: str | bytes, file: str, under: Source | None = None) -> Check
 def check_all(sources: Iterable[Source]) -> Checked:
     """Check several files together, each with the defaults under it.
 
-    Where a team's defaults have errors, what the jobs would be is not known: of those, only what is wrong with their
-    own keys and values is reported.
+    Where a team's defaults have errors, the jobs over them are not known. Then a job's problems are only those of its
+    own keys and values.
     """
     documents: list[Document] = []
     accepted: list[Document] = []
@@ -138,7 +138,7 @@ def _parsed(source: Source) -> Parsed:
 
 
 def _rule_problems(document: Document) -> Iterator[Problem]:
-    """What the rules find in a job and in its environments: what both say at one place is said once."""
+    """What the rules find in a job and in its environments; what several of them have at one place comes once."""
     forms = tuple(views(document))
     for rule in RULES:
         for (place, message), environments in _messages(rule, forms).items():

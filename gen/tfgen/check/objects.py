@@ -43,7 +43,7 @@ _MOST: Final = 3
 """Objects with one fault that are named."""
 
 _LEAST_ALIKE: Final = 2
-"""Steps at the end of two paths that are to be the same, before one is taken for the origin of the other."""
+"""Steps at the ends of two paths that must be the same, or one is not taken for the origin of the other."""
 
 
 def check_objects(
@@ -133,7 +133,7 @@ def _what(fault: Fault) -> str:
 
 
 def _objects(environments_by_name: Mapping[str, Sequence[str | None]]) -> str:
-    """Of the objects that have one fault, those of the job itself; in an environment their names may be others."""
+    """The names of the objects that share a fault: those of the job itself, or else those of the environments."""
     names = [name for name, environments in environments_by_name.items() if None in environments] or [
         *environments_by_name
     ]
@@ -195,7 +195,7 @@ def _role(item: Object) -> str | None:
 
 
 def _is_of(path: Path, environment: str | None, role: str | None) -> bool:
-    """Whether a path of the document may have made an object of that environment and role."""
+    """Whether what stands at a path of the document can show in an object of that environment and role."""
     if path[1:2] == ("environments",):
         if path[2:3] != (environment,):
             return False
@@ -210,6 +210,6 @@ def _paths(tree: SourceTree, above: Path = ()) -> Iterator[Path]:
 
 
 def _alike(path: Path, field: FieldPath) -> int:
-    """How many steps the two have in common at their ends: an item is as good as another, lists are put together."""
+    """How many steps the two have in common at their ends. Any two indexes are alike, since a merge moves items."""
     pairs = zip(reversed(path), reversed(field), strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1] or all(isinstance(x, int) for x in pair), pairs))

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.output import checked, count, jobs_argument, path, print_json, say
+from tfgen.cli.output import checked, jobs_argument, path, print_json, say
+from tfgen.plural import count
 
 if TYPE_CHECKING:
     from tfgen.commands.check import Report

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.output import checked, count, jobs_argument, path, print_json, report, say
+from tfgen.cli.output import checked, jobs_argument, path, print_json, report, say
+from tfgen.plural import count
 
 
 def _arguments(parser: ArgumentParser) -> None:

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.output import count, path, report, say
+from tfgen.cli.output import path, report, say
 from tfgen.errors import TfgenError, UsageError
+from tfgen.plural import count
 
 _KINDS: Final = ("StatefulSet", "Job", "TFJob", "VolcanoJob", "JobSet")
 

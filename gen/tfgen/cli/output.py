@@ -85,11 +85,6 @@ def with_progress(items: Sequence[_Item], doing: str) -> Iterator[_Item]:
     print("\r\033[K", end="", file=sys.stderr)
 
 
-def count(number: int, word: str) -> str:
-    """A number and what is counted: "1 job", "2 jobs"."""
-    return f"{number} {word}{'' if number == 1 else 's'}"
-
-
 def print_json(data: Any) -> None:
     """Data on standard output."""
     import json

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.output import checked, count, jobs_argument, path, print_json, report, say, with_progress
+from tfgen.cli.output import checked, jobs_argument, path, print_json, report, say, with_progress
 from tfgen.errors import UsageError
+from tfgen.plural import count
 
 if TYPE_CHECKING:
     from tfgen.check.jobs import Checked

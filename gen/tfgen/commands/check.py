@@ -2,8 +2,8 @@
 
     full_check(check_all(sources), against="HEAD", out=Path("."))  ->  Report(problems=..., notes=..., ...)
 
-After the job itself (`check`): its objects, its files, and what is committed of it. A job that has errors is no
-further looked at: what comes of it would only be wrong in its turn.
+After the job itself (`check`) come its objects, its files, and what is committed of it. A job that has errors is not
+looked at any further: its objects and files would only be wrong in their turn.
 """
 
 from __future__ import annotations
@@ -77,14 +77,14 @@ def full_check(
     whole = checked.whole
     compared = compare(checked, against)
     if is_quick:
-        whole = _changed(whole, compared, out, against)
+        whole = _changed_jobs(whole, compared, out, against)
     rendered = {path for ledger in read_ledgers(out).values() for path in ledger.files}
     manifests = read_manifests(out, rendered) if whole else ()
-    seen = map_items(partial(_seen, kubernetes_version, manifests), whole)
-    renderings = tuple(result.rendering for result in seen)
-    problems = [*checked.problems, *compared.problems, *(problem for result in seen for problem in result.problems)]
+    results = map_items(partial(_check_job, kubernetes_version, manifests), whole)
+    renderings = tuple(result.rendering for result in results)
+    problems = [*checked.problems, *compared.problems, *(problem for result in results for problem in result.problems)]
     notes = [*compared.notes]
-    if unknown := sorted({kind for result in seen for kind in result.unknown}):
+    if unknown := sorted({kind for result in results for kind in result.unknown}):
         notes.append(f"no schemas for {', '.join(unknown)}, so such objects are not held against one")
     if whole:
         plan = plan_write(out, renderings, upgrade=not is_written)
@@ -95,8 +95,8 @@ def full_check(
     return Report(in_order(problems), tuple(notes), len(compared.pairs), renderings)
 
 
-def _changed(documents: Sequence[Document], compared: Comparison, out: Path, against: str) -> tuple[Document, ...]:
-    """The jobs of which a file is another than the committed one, or that were never rendered."""
+def _changed_jobs(documents: Sequence[Document], compared: Comparison, out: Path, against: str) -> tuple[Document, ...]:
+    """The jobs that have a file which differs from the committed one, and those that were never rendered."""
     ledgers = read_ledgers(out)
     paths = git.changed(out, against)
     same = {pair.name for pair in compared.pairs if pair.before is pair.after}
@@ -104,7 +104,7 @@ def _changed(documents: Sequence[Document], compared: Comparison, out: Path, aga
     return tuple(document for document in documents if name_of(document) not in untouched)
 
 
-class _Seen(Record):
+class _CheckedJob(Record):
     """One job: what is wrong with its objects, the kinds that no schema is known of, and its files."""
 
     problems: tuple[Problem, ...]
@@ -112,9 +112,9 @@ class _Seen(Record):
     rendering: Rendering
 
 
-def _seen(kubernetes_version: str | None, manifests: tuple[Manifest, ...], document: Document) -> _Seen:
+def _check_job(kubernetes_version: str | None, manifests: tuple[Manifest, ...], document: Document) -> _CheckedJob:
     schemas = ObjectSchemas(kubernetes_version)
     built = build(document.data)
     problems = check_objects(document, built, schemas, manifests)
     items = chain(built.base, *built.environments.values())
-    return _Seen(problems, schemas.unknown(items), render_document(document, built))
+    return _CheckedJob(problems, schemas.unknown(items), render_document(document, built))

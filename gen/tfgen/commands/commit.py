@@ -101,25 +101,25 @@ def commit_jobs(
         ConflictsError: a file was edited by hand.
         TfgenError: git or the disk fails.
     """
-    before = _opened(out, branch)
+    before = _open_repository(out, branch)
     is_new = branch not in ("", before.branch)
     to = target(before.replaced(branch=branch or before.branch)) if pushes else None
-    work = _work(jobs, checked, out)
-    contents, others = _to_be(before, out, work)
+    work = _plan_work(jobs, checked, out)
+    contents, others = _contents_after(before, out, work)
     check_files(before, contents, others)
     if to and is_new and not (would_change(before, contents) or changed(before, others)):
         raise UsageError(f"nothing has changed, so there is nothing for a branch {branch}")
     apply(work.plan)
 
-    files = {pair.name: _files(before, out, pair) for pair in work.pairs}
+    files = {pair.name: _files_of_job(before, out, pair) for pair in work.pairs}
     wanted = changed(before, (path for paths in files.values() for path in paths))
     repository = before
     written = ""
     if wanted:
-        message = message or commit_message(_changes(work.pairs, files, wanted))
-        repository, written = _committed(before, branch, wanted, message)
+        message = message or commit_message(_job_words(work.pairs, files, wanted))
+        repository, written = _commit_to_branch(before, branch, wanted, message)
     notes = list(work.report.notes)
-    if written and checked.documents and (drifted := _drift(checked, work.report, out)):
+    if written and checked.documents and (drifted := _files_that_differ(checked, work.report, out)):
         notes.append(f"a hook changed what was rendered: {drifted[0]}")
     if is_new and not wanted:
         to = None  # another process has committed it meanwhile, or a filter of git's makes no difference of it
@@ -172,7 +172,7 @@ class _Work(Record):
     plan: WritePlan
 
 
-def _opened(out: Path, branch: str) -> Repository:
+def _open_repository(out: Path, branch: str) -> Repository:
     repository = open_repository(out)
     if not (branch or repository.branch):
         raise UsageError("no branch is checked out (a detached HEAD): name a new one by --branch")
@@ -181,7 +181,7 @@ def _opened(out: Path, branch: str) -> Repository:
     return repository
 
 
-def _work(jobs: Sequence[Path], checked: Checked, out: Path) -> _Work:
+def _plan_work(jobs: Sequence[Path], checked: Checked, out: Path) -> _Work:
     """Check the jobs, and decide what is to be written; nothing is."""
     report = full_check(checked, against=git.HEAD, out=out, is_written=True)
     if has_errors(report.problems):
@@ -197,16 +197,16 @@ def _work(jobs: Sequence[Path], checked: Checked, out: Path) -> _Work:
     return _Work(report, matched, plan)
 
 
-def _to_be(repository: Repository, out: Path, work: _Work) -> tuple[dict[str, str | None], set[str]]:
+def _contents_after(repository: Repository, out: Path, work: _Work) -> tuple[dict[str, str | None], set[str]]:
     """The files of the jobs, from the repository's root: what those hold that are written, and those that stay."""
     jobs = {pair.name for pair in work.pairs}
     planned = [job.contents for job in work.plan.jobs if job.rendering.job in jobs]
     texts = {out / path: text for contents in planned for path, text in contents.items()}
     contents = {name: texts[path] for path, name in _from_root(repository, texts).items()}
-    return contents, {path for pair in work.pairs for path in _files(repository, out, pair)} - contents.keys()
+    return contents, {path for pair in work.pairs for path in _files_of_job(repository, out, pair)} - contents.keys()
 
 
-def _committed(before: Repository, branch: str, paths: Sequence[str], message: str) -> tuple[Repository, str]:
+def _commit_to_branch(before: Repository, branch: str, paths: Sequence[str], message: str) -> tuple[Repository, str]:
     """Commit to the branch, which is made if it is a new one; gives it, and the commit's id."""
     repository = start_branch(before, branch) if branch else before
     try:
@@ -216,12 +216,12 @@ def _committed(before: Repository, branch: str, paths: Sequence[str], message: s
         raise
 
 
-def _drift(checked: Checked, report: Report, out: Path) -> tuple[Problem, ...]:
+def _files_that_differ(checked: Checked, report: Report, out: Path) -> tuple[Problem, ...]:
     return compare_files(checked.documents, plan_write(out, report.renderings)).problems
 
 
-def _files(repository: Repository, out: Path, pair: Pair) -> set[str]:
-    """The files of a job, from the repository's root: those that it has, and those that it had and that are gone."""
+def _files_of_job(repository: Repository, out: Path, pair: Pair) -> set[str]:
+    """The files of a job, from the repository's root: those that it has, and those that it had and lost."""
     ledger = f"{ledger_path(pair.name)}"
     now = read_ledgers(out).get(pair.name)
     was = _committed_ledger(out, pair.name)
@@ -245,15 +245,15 @@ def _committed_ledger(out: Path, job: str) -> Ledger | None:
 
 
 def _from_root(repository: Repository, paths: Iterable[Path]) -> dict[Path, str]:
-    """The paths from the root, without those of what is elsewhere: it is another repository's."""
+    """The paths from the root. It leaves out what is elsewhere: that is another repository's."""
     root = real_path(repository.root)
     # The file itself may be a link, which is what git has of it.
     wholes = {path: real_path(path.parent) / path.name for path in paths}
     return {path: whole.relative_to(root).as_posix() for path, whole in wholes.items() if whole.is_relative_to(root)}
 
 
-def _changes(matched: Sequence[Pair], files: Mapping[str, set[str]], wanted: Sequence[str]) -> dict[str, list[str]]:
-    """By job, what is said of it: of the jobs of which a file changes."""
+def _job_words(matched: Sequence[Pair], files: Mapping[str, set[str]], wanted: Sequence[str]) -> dict[str, list[str]]:
+    """The words of the message by job, for the jobs that have a file which changes."""
     changes: dict[str, list[str]] = {}
     for pair in matched:
         touched = files[pair.name] & {*wanted}

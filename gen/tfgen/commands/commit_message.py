@@ -16,6 +16,7 @@ from typing import Any, Final
 from tfgen.change.comparison import Pair
 from tfgen.change.field_diff import NOTHING, FieldChange, FieldPath, field_changes
 from tfgen.job.facts import environments_of
+from tfgen.plural import count
 from tfgen.schema import tunables
 from tfgen.text.document import Document
 from tfgen.words import either, shown
@@ -77,7 +78,7 @@ def _changes(before: Document, after: Document) -> Iterator[str]:
 
 def _values(document: Document, environment: str | None) -> dict[str, Any]:
     """All that a job says in an environment, with the defaults of what may be tuned."""
-    spec = {key: value for key, value in document.data["spec"].items() if key != "environments"}
+    spec = tunables.without_environments(document.data["spec"])
     if environment is None:
         return tunables.merge(spec, tunables.values(spec))
     whole = document.data["spec"]
@@ -127,7 +128,7 @@ def _fitting(head: str, words: Sequence[str]) -> str:
         subject = head + ", ".join(words[:number]) + (f" and {more} more" if more else "")
         if len(subject) <= _SUBJECT:
             return subject
-    return f"{head}{len(words)} change{'' if len(words) == 1 else 's'}"
+    return head + count(len(words), "change")
 
 
 def _listed(words: Sequence[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Removed jobs: what was rendered from them is still there, and the file that they came from has them no more.
+"""Removed jobs: their rendered files are still there, but no job file has them any more.
 
     find_removed_jobs(ledgers, [Path("jobs")], {"mnist"})  ->  [Rendering("cifar", FileTree({}), "")]
 

@@ -12,6 +12,7 @@ from tfgen.graph.objects.storage import WRITABLE
 from tfgen.job.facts import check_environment, environments_of
 from tfgen.problems import Problem
 from tfgen.record import Record
+from tfgen.schema import file as schema_file
 from tfgen.schema import tunables
 from tfgen.text.document import Document
 from tfgen.text.edit import with_values
@@ -24,7 +25,6 @@ RULES: Final[Mapping[str, str]] = {
 FIRST: Final = "2"
 """The run after the one without a name."""
 
-_LONGEST: Final = 20  # as the job schema has it
 _NUMBERED: Final = re.compile(r"(.*?)([0-9]+)")
 _JOB: Final[Path] = ("spec",)
 
@@ -58,8 +58,9 @@ def next_run(run: str) -> str:
         after = numbered[1] + str(int(numbered[2]) + 1).zfill(len(numbered[2]))
     else:
         after = f"{run}-{FIRST}" if run else FIRST
-    if len(after) > _LONGEST:
-        raise TfgenError(f"the run after {run!r} would be {after!r}, more than {_LONGEST} characters: name it yourself")
+    longest = (schema_file.node(schema_file.load(), ("spec", "run")) or {})["maxLength"]
+    if len(after) > longest:
+        raise TfgenError(f"the run after {run!r} would be {after!r}, more than {longest} characters: name it yourself")
     return after
 
 
@@ -103,7 +104,7 @@ def rerun(text: str, document: Document, environment: str | None, *, resume: boo
 
 
 def not_fresh(document: Document, environment: str | None) -> Iterator[Problem]:
-    """What keeps a run from beginning anew: of an environment, or, without one, of the job and all that it has."""
+    """What keeps a run from beginning anew: in one environment, or in the job and all of its environments."""
     spec = document.data["spec"]
     for name in (environment,) if environment is not None else (None, *environments_of(document)):
         merged = _merged_spec(spec, name)
@@ -129,11 +130,11 @@ def _not_fresh(document: Document, merged: Mapping[str, Any]) -> Problem:
 
 
 def _merged_spec(spec: Mapping[str, Any], environment: str | None) -> dict[str, Any]:
-    """What the job says, or what it says in one environment."""
-    job = {key: value for key, value in spec.items() if key != "environments"}
+    """The spec of the job itself, or as one of its environments changes it."""
+    job = tunables.without_environments(spec)
     return job if environment is None else tunables.merge(job, spec["environments"][environment])
 
 
 def _has_folders(merged: Mapping[str, Any]) -> bool:
-    """Whether a volume has a folder for each run; else every run finds what the last one left, and needs no word."""
+    """Whether a volume has a folder for each run. If none has, every run finds the files of the last one anyway."""
     return any(volume.get("runs") == "Separate" for volume in merged.get("storage", {}).values())

@@ -2,7 +2,7 @@
 
     map_items(render, documents)  ->  [render(document) for document in documents]
 
-Only where there is much to do, and where processes are forked: to start one anew costs as much as a dozen jobs.
+It starts processes only for many items, and only where they are forked: a new one costs as much as a dozen jobs.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _ENDS: Final = {signal.SIGINT, signal.SIGTERM}
 
 @contextmanager
 def _undisturbed() -> Iterator[None]:
-    """What would end this process waits."""
+    """Signals that would end this process wait for the end of the block."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDS)
     try:
         yield

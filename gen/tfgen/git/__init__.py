@@ -1,1 +1,1 @@
-"""What git says, and what it is told. It knows nothing of jobs."""
+"""What is read from git, and what is committed and pushed. It knows nothing of jobs."""

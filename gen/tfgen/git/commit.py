@@ -45,7 +45,7 @@ _LONGEST_WAIT_S: Final = 30.0
 
 
 class RefusedError(TfgenError):
-    """The repository, its hooks or its remote do not let it be done."""
+    """The repository, one of its hooks or its remote refuses the commit or the push."""
 
     exit_code: ClassVar[int] = 1  # something for the user to mend, like a problem of the input's
 
@@ -110,7 +110,7 @@ def check_files(repository: Repository, contents: Mapping[str, str | None], othe
     paths = sorted({*contents, *others})
     strange = [*_submodules(repository, paths)]
     if not strange:  # git check-ignore refuses what is in a submodule
-        strange = [*_nested(repository, {*paths} - _ignored(repository, paths))]
+        strange = [*_nested_repositories(repository, {*paths} - _ignored_files(repository, paths))]
     faults = [
         f"{folder} is another repository, and no commit is in two: take it out of {repository.root}, or name another "
         "folder by --out"
@@ -124,11 +124,11 @@ def check_files(repository: Repository, contents: Mapping[str, str | None], othe
 def changed(repository: Repository, paths: Iterable[str]) -> list[str]:
     """Of some paths, those that a commit would change, sorted: git ignores the others, or has them as they are."""
     wanted = sorted(set(paths))
-    ignored = _ignored(repository, wanted)
+    ignored = _ignored_files(repository, wanted)
     kept = [path for path in wanted if path not in ignored]
-    known = _listed(repository, ("ls-files", "-z", "--cached", "--others", "--"), kept)
+    known = _list_names(repository, ("ls-files", "-z", "--cached", "--others", "--"), kept)
     if repository.head:
-        known |= _listed(repository, ("ls-tree", "-r", "-z", "--name-only", "--full-tree", "HEAD", "--"), kept)
+        known |= _list_names(repository, ("ls-tree", "-r", "-z", "--name-only", "--full-tree", "HEAD", "--"), kept)
     status = ("status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--ignored=no", "--")
     entries = repository.git(*status).output_of([path for path in kept if path in known])
     return sorted(os.fsdecode(entry[3:]) for entry in entries.split(b"\0") if entry)
@@ -136,7 +136,7 @@ def changed(repository: Repository, paths: Iterable[str]) -> list[str]:
 
 def would_change(repository: Repository, contents: Mapping[str, str | None]) -> bool:
     """Whether a commit would change any of some paths if they had these contents; None is for no file."""
-    kept = contents.keys() - _ignored(repository, sorted(contents))
+    kept = contents.keys() - _ignored_files(repository, sorted(contents))
     committed = git.committed_files(repository.root / path for path in kept)
     wanted = {repository.root / path: text.encode() for path in kept if (text := contents[path]) is not None}
     return wanted != committed
@@ -149,7 +149,7 @@ def commit(repository: Repository, paths: Sequence[str], message: str) -> str:
         RefusedError: a hook, the signing program or git refuses; nothing is committed, and the index is as it was.
     """
     from_stdin = ("--pathspec-from-file=-", "--pathspec-file-nul")
-    tracked = _listed(repository, ("ls-files", "-z", "--cached", "--"), paths)
+    tracked = _list_names(repository, ("ls-files", "-z", "--cached", "--"), paths)
     new = [path for path in paths if path not in tracked and (repository.root / path).is_file()]
     try:
         if new:  # git commits only what it knows of
@@ -165,7 +165,7 @@ def commit(repository: Repository, paths: Sequence[str], message: str) -> str:
     # A hook may have changed a file and added it: git commits that, and leaves what was there before in the index.
     listed = repository.git("diff-tree", "--root", "--no-commit-id", "-r", "-z", "--name-only", "HEAD").output()
     names = [os.fsdecode(name) for name in listed.split(b"\0") if name]
-    if stale := _listed(repository, ("diff-index", "--cached", "-z", "--name-only", "HEAD", "--"), names):
+    if stale := _list_names(repository, ("diff-index", "--cached", "-z", "--name-only", "HEAD", "--"), names):
         _patiently(repository.git("reset", "--quiet", *from_stdin, stdin=_literal(sorted(stale)), runs_hooks=True))
     return _text(repository.git("rev-parse", "HEAD").output())
 
@@ -248,7 +248,7 @@ def _submodules(repository: Repository, paths: Sequence[str]) -> Iterator[str]:
             yield os.fsdecode(name)
 
 
-def _nested(repository: Repository, paths: Iterable[str]) -> Iterator[str]:
+def _nested_repositories(repository: Repository, paths: Iterable[str]) -> Iterator[str]:
     """The folders above some paths that are repositories of their own."""
     for folder in sorted(_folders_above(paths)):
         if os.path.lexists(repository.root / folder / ".git"):
@@ -260,9 +260,9 @@ def _folders_above(paths: Iterable[str]) -> set[str]:
 
 
 def _unwatched(repository: Repository, contents: Mapping[str, str | None], paths: Sequence[str]) -> Iterator[str]:
-    """What is to be done for each file that changes and that git is told not to look at: a commit leaves it out."""
+    """The cure for each file that changes while git is told not to look at it: a commit would leave it out."""
     is_sparse = _text(repository.git("config", "--type=bool", "--get", "core.sparseCheckout").done().stdout) == "true"
-    listed = _listed(repository, ("ls-files", "-z", "-v", "--cached", "--"), paths)
+    listed = _list_names(repository, ("ls-files", "-z", "-v", "--cached", "--"), paths)
     for entry in sorted(listed, key=lambda entry: entry[2:]):
         tag, path = entry[0], entry[2:]
         if not (tag.islower() or tag == "S") or not _differs(repository, path, contents):
@@ -287,7 +287,7 @@ def _differs(repository: Repository, path: str, contents: Mapping[str, str | Non
     return git.committed(file) != after
 
 
-def _ignored(repository: Repository, paths: Sequence[str]) -> set[str]:
+def _ignored_files(repository: Repository, paths: Sequence[str]) -> set[str]:
     names = b"".join(b"./" + os.fsencode(path) + b"\0" for path in paths)
     # It knows no pathspecs, and refuses the option that says so.
     command = repository.git("check-ignore", "-z", "--stdin", stdin=names, runs_hooks=True)
@@ -297,7 +297,7 @@ def _ignored(repository: Repository, paths: Sequence[str]) -> set[str]:
     return {os.fsdecode(name.removeprefix(b"./")) for name in done.stdout.split(b"\0") if name}
 
 
-def _listed(repository: Repository, arguments: tuple[str, ...], paths: Sequence[str]) -> set[str]:
+def _list_names(repository: Repository, arguments: tuple[str, ...], paths: Sequence[str]) -> set[str]:
     """The names that a command prints of some paths."""
     return {os.fsdecode(name) for name in repository.git(*arguments).output_of(paths).split(b"\0") if name}
 

@@ -1,4 +1,4 @@
-"""What git has of a file: the one place that runs git.
+"""Files as git has them.
 
 committed(Path("jobs/mnist/job.yaml"))            -> the bytes that the last commit has
 committed(Path("jobs/mnist/job.yaml"), "v1.4")    -> those of a tag, a branch or a commit
@@ -38,7 +38,7 @@ def committed_files(paths: Iterable[Path], revision: str = HEAD) -> dict[Path, b
     by_path: dict[Path, bytes] = {}
     for root, names in _by_repository(paths).items():
         commit = _commit_or_none(root, revision, next(iter(names)))
-        contents = _files(root, commit, [*dict.fromkeys(names.values())]) if commit else {}
+        contents = _files_of_commit(root, commit, [*dict.fromkeys(names.values())]) if commit else {}
         by_path |= {path: contents[name] for path, name in names.items() if name in contents}
     return by_path
 
@@ -47,7 +47,7 @@ def committed_below(folder: Path, revision: str = HEAD) -> dict[str, bytes]:
     """All files that a commit has below a folder, which may be gone, by their paths from it. Raises as `committed`."""
     ((root, names),) = _by_repository([folder]).items()
     commit = _commit_or_none(root, revision, folder)
-    contents = _files(root, commit, [names[folder]], "-r") if commit else {}
+    contents = _files_of_commit(root, commit, [names[folder]], "-r") if commit else {}
     return {os.path.relpath(name, names[folder]): content for name, content in contents.items()}
 
 
@@ -105,7 +105,7 @@ def _commit_or_none(folder: Path, revision: str, path: Path) -> str | None:
     return commit
 
 
-def _files(root: Path, commit: str, names: Sequence[str], *options: str) -> dict[str, bytes]:
+def _files_of_commit(root: Path, commit: str, names: Sequence[str], *options: str) -> dict[str, bytes]:
     """The files of a commit by their names below a folder; a link's content is a path, so that it is none."""
     ids: dict[str, bytes] = {}
     for entry in Git(root, ("ls-tree", "-z", *options, "--", commit)).output_of(names).split(b"\0"):

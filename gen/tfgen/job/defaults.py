@@ -8,10 +8,13 @@
 
 is a job with that toleration, in that queue, with the image registry.example.com/ml/mnist:1.4.0.
 
-The job is a JSON merge patch (RFC 7386) of the defaults: maps merge, null removes, all else is the job's where it says
-it. Two things are not as there. A default that lacks what it needs (a gang without its scheduler, a volume without its
-source) completes the jobs that say the rest, and no other; and so an environment's completes the jobs that have what it
-changes. And a null within an environment stays, since there it removes what the job has.
+The job is a JSON merge patch (RFC 7386) of the defaults: maps merge, null removes, and all else is the job's where the
+job says it. Two rules differ from the RFC:
+
+- A default may lack a key that the schema requires: a gang without its scheduler, a volume without its source. It then
+  counts only for a job that says the missing key. In the same way, a default of an environment counts only for a job
+  that has what the default changes.
+- A null within an environment stays, since there it removes what the job has.
 """
 
 from __future__ import annotations
@@ -92,13 +95,13 @@ def _merged(schema: Schema, node: Schema, below: Mapping[str, Any], over: Mappin
 
 
 def _not_chosen(node: Schema, over: Mapping[str, Any]) -> tuple[str, ...]:
-    """The keys that a choice of the job's rules out, such as the other sources of its volume."""
+    """The keys that the job's choice excludes, such as the other sources of its volume."""
     keys = choices(node) if "oneOf" in node else ()
     return tuple(key for key in keys if key not in over) if any(key in over for key in keys) else ()
 
 
 def _is_whole(node: Schema, value: Any) -> bool:
-    """Whether a value has the keys without which it is nothing."""
+    """Whether a value has all keys that the schema requires of it."""
     if not isinstance(value, Mapping):
         return True
     chosen = any(key in value for key in choices(node)) if "oneOf" in node else True
@@ -120,7 +123,7 @@ def _fitting(schema: Schema, node: Schema, environment: Any, spec: Any, own: Any
 
 
 def _is_section(node: Schema) -> bool:
-    """Whether a job has the node only where it says so, as it has a role."""
+    """Whether a job has the node only if it says so: a role, and no section with a default."""
     return is_record(node) and "default" not in node
 
 

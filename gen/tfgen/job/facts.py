@@ -1,6 +1,6 @@
-"""What a document says as a job: for those who need no more of it than its name or its environments.
+"""Single facts of a job's document: its name, its environments, its runs.
 
-The schema accepts the document; `job.TrainingJob` is all that it says.
+The schema accepts the document. All that it says is a `training_job.TrainingJob`.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ def origins(document: Document, environment: str | None = None) -> tuple[Origin,
     if environment is not None:
         check_environment(document, environment)
         override = tunables.overrides(environments_of(document)[environment])
-    merged = tunables.merge({key: value for key, value in spec.items() if key != "environments"}, override)
+    merged = tunables.merge(tunables.without_environments(spec), override)
     complete = tunables.merge(tunables.values(merged), merged)
     ordered = tunables.order_keys(complete, schema_file.load()["properties"]["spec"])
     return tuple(_origin(document, environment, path, value) for path, value in _leaves(ordered))

@@ -56,7 +56,7 @@ def read_sources(paths: Iterable[Path], *, may_be_none: bool = False, takes_stdi
         elif may_be_none and not path.exists():
             continue
         else:
-            path_sources = list(_below(path)) if path.is_dir() else [Source(str(path), _read(path), _defaults(path))]
+            path_sources = list(_sources_in(path)) if path.is_dir() else [_source(path)]
         if not path_sources and not may_be_none:
             raise no_job_below([path])
         sources |= {source.file: source for source in path_sources}
@@ -98,26 +98,34 @@ def holds_job(content: bytes) -> bool:
     return _OURS.search(content) is not None
 
 
-def _below(folder: Path) -> Iterator[Source]:
-    for path in sorted(_files(folder)):
+def _source(path: Path) -> Source:
+    return Source(str(path), _read(path), _defaults(path))
+
+
+def _sources_in(folder: Path) -> Iterator[Source]:
+    for path in sorted(_walk_files(folder)):
         if has_name_of_job(path) and _is_file(path):
             content = _read(path)
             if holds_job(content):
                 yield Source(str(path), content, _defaults(path))
 
 
-def _files(folder: Path) -> Iterator[Path]:
-    """All that is below a folder and not hidden. A folder that cannot be read may hold jobs: they are not gone."""
+def _walk_files(folder: Path) -> Iterator[Path]:
+    """All files below a folder that are not hidden.
+
+    Raises:
+        UsageError: a folder cannot be read. It may hold jobs, which would be taken for removed.
+    """
     for above, folders, names in os.walk(folder, onerror=_unreadable):
         folders[:] = [name for name in folders if not name.startswith(".")]
         yield from (Path(above) / name for name in names if not name.startswith("."))
 
 
 def _is_file(path: Path) -> bool:
-    """Whether it leads to a file. What leads in a circle may be meant for a job, which then is not gone.
+    """Whether a path leads to a file. A link that leads to nothing does not.
 
     Raises:
-        UsageError: the disk does not say; but a link that leads to nothing is no file.
+        UsageError: the disk does not say, as of a link that leads in a circle: it may be meant for a job.
     """
     try:
         return stat.S_ISREG(path.stat().st_mode)

@@ -93,7 +93,7 @@ class TFJobShape(Record):
 
 
 class Eci(Record):
-    """That the pods are to run on Alibaba Cloud's Elastic Container Instance.
+    """How the pods run on Alibaba Cloud's Elastic Container Instance.
 
     Attributes:
         makes_cache: whether the job makes a cache of its images.
@@ -109,7 +109,7 @@ class Structure(Record):
         port: the TCP port of each TensorFlow server.
         roles: in the order chief, ps, worker, evaluator; those that the job has.
         completion: whose end ends the job.
-        releases: whether the tasks that are left are freed then.
+        releases: whether the tasks that still run are then released.
         kind: the kind that runs the tasks.
         tf_job: how a TFJob says it, where that is the kind.
         volcano_plugin: whether Volcano's own plugin tells the tasks of a Volcano Job their cluster.
@@ -159,7 +159,7 @@ class Structure(Record):
 
 
 class GitOps(Record):
-    """How a GitOps tool takes the job from git into its clusters.
+    """How a GitOps tool applies the job, from git to its clusters.
 
     Attributes:
         repository: its address.

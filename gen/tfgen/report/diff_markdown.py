@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from tfgen.change.job_diff import EnvironmentDiff, JobDiff
+from tfgen.plural import count
 from tfgen.problems import Problem
 from tfgen.report.diff_text import SIGNS, changes_alike, field_lines, groups, state, summary, title
 
@@ -37,7 +38,7 @@ def _fitting(text: str, parts: Sequence[str], longest: int, what: str) -> tuple[
     for number, part in enumerate(parts):
         if len(text) + len(part) > longest:
             rest = len(parts) - number
-            return text, f"\n… and {rest} more {what}{'' if rest == 1 else 's'}: `tfgen diff` shows all.\n"
+            return text, f"\n… and {count(rest, 'more ' + what)}: `tfgen diff` shows all.\n"
         text += part
     return text, ""
 

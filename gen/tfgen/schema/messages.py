@@ -1,4 +1,4 @@
-"""What a validator finds, said to a human: what was found, what is allowed, what was probably meant.
+"""A validator's errors in words: what was found, what is allowed, what was probably meant.
 
     SchemaError(("spec", "port"), "maximum", {"type": "integer", "minimum": 1, "maximum": 65535}, ())
     job.yaml:9:9: spec.port: found 70000, expected an integer from 1 to 65535 [out-of-range]
@@ -53,7 +53,7 @@ MOST = 100
 
 
 class SchemaError(Record):
-    """A keyword of the schema that a value breaks.
+    """A value that breaks a keyword of the schema.
 
     Attributes:
         path: of the value; of the mapping for what is said of its keys.
@@ -381,7 +381,7 @@ def _as_only_key(value: Any, node: Schema) -> str:
 
 
 def _such_as(checked: CheckedData, error: SchemaError) -> str:
-    """The example of a key that takes nothing that can be told in a word."""
+    """The example of a key whose value is a mapping or a list: its type alone would not help."""
     node = schema_file.node(checked.schema, error.path) or {}
     if (
         checked.value(error.path) is None

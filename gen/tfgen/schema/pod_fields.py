@@ -48,7 +48,7 @@ _MOST_UNKNOWN: Final = 100
 
 
 class Misfit(NamedTuple):
-    """What is not as Kubernetes has it.
+    """A value that Kubernetes' type has no place for.
 
     Attributes:
         mistake: "unknown" for a field that a later Kubernetes may have, "misspelt" for one that is a slip of the pen

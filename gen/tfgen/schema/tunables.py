@@ -5,9 +5,8 @@
 
 A property with `x-tunable: true` is tunable; on a record it holds for all that the record has, but for what says
 `x-tunable: false`. A values path is the spec's path without `spec`. A record without a default is a *section* (each
-role, the gang): it has tunables only in a job that has the section; and a workload kind has none for what it never
-reads (`kinds`). From here come values.yaml, values.schema.json
-and what an environment may say (`environment_schema`).
+role, the gang): it has tunables only in a job that has the section. A workload kind has no tunable for what it never
+reads (`workload_kinds`). values.yaml, values.schema.json and what an environment may say all come from here.
 """
 
 from __future__ import annotations
@@ -102,6 +101,11 @@ def all_values(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> tuple[d
     own = values(spec, of_any_kind=of_any_kind)
     names = spec.get("environments", ())
     return own, {name: _of_environment(spec, own, name, of_any_kind=of_any_kind) for name in names}
+
+
+def without_environments(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The spec of the job itself: all but its environments."""
+    return {key: value for key, value in spec.items() if key != "environments"}
 
 
 def overrides(environment: Mapping[str, Any]) -> dict[str, Any]:

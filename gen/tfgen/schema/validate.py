@@ -3,7 +3,7 @@
     >>> check(parse("{apiVersion: tfgen/v1alpha1, kind: TrainingJob, metadata: {name: a}}", "job.yaml").documents[0])
     (Problem(file='job.yaml', position=Position(line=1, column=1), message='missing key "spec" in the document: ...
 
-A fast validator says what is wrong where; `schema_messages` says it to a human. An environment is checked twice: as
+A fast validator finds what is wrong and where; `messages` puts it into words. An environment is checked twice: as
 it is written, and merged over the job, since a volume may have one source in each and two together.
 """
 
@@ -67,7 +67,7 @@ def check_defaults(document: Document) -> tuple[Problem, ...]:
 
 def _environment(document: Document, name: str) -> Iterator[Problem]:
     data = document.data
-    spec = {key: value for key, value in data["spec"].items() if key != "environments"}
+    spec = tunables.without_environments(data["spec"])
     environment = tunables.overrides(data["spec"]["environments"][name])
     merged = {**data, "spec": tunables.merge(spec, environment)}
     missing = tunables.missing_sections(spec, environment)

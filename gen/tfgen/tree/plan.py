@@ -30,7 +30,7 @@ class FileAction(StrEnum):
     KEEP = "keep"
     REMOVE = "remove"
     FORGET = "forget"
-    """A file of an earlier render that is no longer there, nor wanted."""
+    """A file of an earlier render that is not there any more, and is not rendered any more."""
 
 
 class FileChange(Record):

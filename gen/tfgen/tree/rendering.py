@@ -1,4 +1,4 @@
-"""What a job is rendered to."""
+"""The files of one rendered job."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tfgen.tree.ledger import Ledger
 
 
 class Rendering(Record):
-    """What one job was rendered to. An empty tree takes the job's files, and its ledger, away.
+    """The files of one rendered job. An empty tree removes the job's files and its ledger.
 
     Attributes:
         shared: paths of the tree that other jobs may have too; such a file goes with the last of them.

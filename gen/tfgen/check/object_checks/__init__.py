@@ -2,7 +2,7 @@
 
     faults(Objects(plain_objects(data, "prod")))  ->  [Fault(service, ("spec", "selector"), "it selects no pod ...")]
 
-By construction they do; but a `podTemplate` may take away what another object relies on, and tfgen may have a defect.
+They do by construction. But a `podTemplate` may remove what another object relies on, and tfgen may have a defect.
 """
 
 from __future__ import annotations

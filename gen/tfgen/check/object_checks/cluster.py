@@ -78,7 +78,7 @@ def _host(objects: Objects, text: str) -> Host | str:
 
 
 def _closed(objects: Objects, item: Object, path: FieldPath, hosts: Sequence[Host]) -> Iterator[Fault]:
-    """Ways between two hosts that are closed: of equal pods, the first stands for all."""
+    """The ways between two hosts that a policy closes. Of equal pods only the first is tried."""
     distinct = list({(id(host.pods), host.port): host for host in reversed(hosts)}.values())[::-1]
     ours = objects.of_kind("NetworkPolicy")
     for one in distinct:

@@ -1,4 +1,4 @@
-"""What there is to know of a workload kind, as data."""
+"""The facts of a workload kind, as data."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class CustomResource(Record):
         failed: true of an object that has failed, in CEL.
         argocd_health: the name of the check by which Argo CD calls it healthy (targets/gitops/health).
         suspend: the JSON pointer of the field that holds it back; empty where there is none.
-        free: what its operator heeds, or accepts, while a run lasts; paths below its spec.
+        free: the fields that its operator lets change while a run lasts; paths below its spec.
     """
 
     group: str
