@@ -117,8 +117,8 @@ def _is_for_all(quota: Manifest) -> bool:
 
 def _map(value: Any) -> dict[str, Any]:
     """The amounts of a map; nothing where it is none, or where one of them is no quantity."""
-    found = value if isinstance(value, dict) else {}
-    return {name: amount for name, amount in found.items() if _is_quantity(amount)}
+    amounts = value if isinstance(value, dict) else {}
+    return {name: amount for name, amount in amounts.items() if _is_quantity(amount)}
 
 
 def _is_quantity(amount: Any) -> bool:
@@ -131,8 +131,8 @@ def _is_quantity(amount: Any) -> bool:
 
 def _container_limits(manifest: Manifest) -> list[Mapping[str, Any]]:
     limits = manifest.item["spec"].get("limits")
-    found = limits if isinstance(limits, list) else []
-    return [limit for limit in found if isinstance(limit, dict) and limit.get("type") == "Container"]
+    items = limits if isinstance(limits, list) else []
+    return [limit for limit in items if isinstance(limit, dict) and limit.get("type") == "Container"]
 
 
 def _defaulted(container: Mapping[str, Any], ranges: Sequence[Mapping[str, Any]]) -> Amounts:

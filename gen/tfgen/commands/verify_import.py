@@ -202,11 +202,11 @@ def differences(job: ImportedJob, entries: tuple[Entry, ...]) -> tuple[Differenc
     original, rendered = _comparable(root.data), _comparable(rendered)
     explained = {entry.source: entry.why for entry in entries if entry.fate in ("changed", "dropped") and entry.covers}
     known = explained | {entry.source: "" for entry in entries if entry.fate == "carried"}
-    found = list(_settled(original, rendered))
+    differing = list(_settled(original, rendered))
     for change in field_changes(original, rendered):
         why = _normalisation(change) or _entry(change, root, explained, known)
-        found.append(Difference(str(change.path), in_words(change.before, change.after, 60), why))
-    return tuple(found)
+        differing.append(Difference(str(change.path), in_words(change.before, change.after, 60), why))
+    return tuple(differing)
 
 
 def _settled(original: dict[str, Any], rendered: Mapping[str, Any]) -> Iterator[Difference]:
