@@ -190,8 +190,8 @@ def _origin(document: Document, environment: str | None, fault: Fault) -> Path |
 def _role(item: Object) -> str | None:
     """Whose object it is: a role's, or that of the one thing whose pods it makes; none where it is all roles'."""
     pods = data_path.at(item, ("spec", "template"))
-    labels = (data_path.at(labels, ("metadata", "labels")) or {} for labels in (item, pods))
-    return next((role[keys.COMPONENT] for role in labels if keys.COMPONENT in role), None)
+    all_labels = (data_path.at(owner, ("metadata", "labels")) or {} for owner in (item, pods))
+    return next((labels[keys.COMPONENT] for labels in all_labels if keys.COMPONENT in labels), None)
 
 
 def _is_of(path: Path, environment: str | None, role: str | None) -> bool:
