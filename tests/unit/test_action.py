@@ -112,7 +112,7 @@ def test_the_action_as_a_runner_runs_it(repository: Path, checkout: Path, tmp_pa
     (added,) = (tmp_path / "path").read_text(encoding="utf-8").splitlines()
     assert bash("command -v tfgen", repository, added, {}) == f"{tmp_path}/temp/tfgen/bin/tfgen\n"
     assert bash(check, repository, added, {**runner, **of_check}) == ""
-    wrong = "  podTemplate: {spec: {readinessGates: [{}]}}\n"
+    wrong = "  podTemplate: {spec: {novelField: 1}}\n"
     (repository / "jobs" / "mnist.yaml").write_text(JOB.replace("  roles:", f"{wrong}  roles:"), encoding="utf-8")
     with pytest.raises(CommandError) as error:
         bash(check, repository, added, {**runner, **of_check})
