@@ -14,7 +14,7 @@ The pods of each role: what its tasks are, whatever object makes them.
 */}}
 {{/* The hash of chief.pod. Kubernetes changes no selector, so a StatefulSet that has it there keeps its pods. */}}
 {{- define "dist-mnist.chief.podHash" -}}
-{{ include "dist-mnist.chief.pod" . | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
+{{ printf "%s\n" (include "dist-mnist.chief.pod" .) | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
 {{- end }}
 
 {{/* The pods of the chief tasks. */}}
@@ -473,7 +473,7 @@ spec:
 
 {{/* The hash of ps.pod. Kubernetes changes no selector, so a StatefulSet that has it there keeps its pods. */}}
 {{- define "dist-mnist.ps.podHash" -}}
-{{ include "dist-mnist.ps.pod" . | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
+{{ printf "%s\n" (include "dist-mnist.ps.pod" .) | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
 {{- end }}
 
 {{/* The pods of the ps tasks. */}}
@@ -795,7 +795,7 @@ spec:
 
 {{/* The hash of worker.pod. Kubernetes changes no selector, so a StatefulSet that has it there keeps its pods. */}}
 {{- define "dist-mnist.worker.podHash" -}}
-{{ include "dist-mnist.worker.pod" . | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
+{{ printf "%s\n" (include "dist-mnist.worker.pod" .) | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
 {{- end }}
 
 {{/* The pods of the worker tasks. */}}
@@ -1117,7 +1117,7 @@ spec:
 
 {{/* The hash of finisher.pod. Kubernetes changes no selector, so a StatefulSet that has it there keeps its pods. */}}
 {{- define "dist-mnist.finisher.podHash" -}}
-{{ include "dist-mnist.finisher.pod" . | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
+{{ printf "%s\n" (include "dist-mnist.finisher.pod" .) | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
 {{- end }}
 
 {{/* The pod of the finisher. */}}

@@ -10,7 +10,7 @@ The pods of each role: what its tasks are, whatever object makes them.
 */}}
 {{/* The hash of worker.pod. Kubernetes changes no selector, so a StatefulSet that has it there keeps its pods. */}}
 {{- define "mirrored-cifar.worker.podHash" -}}
-{{ include "mirrored-cifar.worker.pod" . | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
+{{ printf "%s\n" (include "mirrored-cifar.worker.pod" .) | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
 {{- end }}
 
 {{/* The pods of the worker tasks. */}}
@@ -469,7 +469,7 @@ spec:
 
 {{/* The hash of finisher.pod. Kubernetes changes no selector, so a StatefulSet that has it there keeps its pods. */}}
 {{- define "mirrored-cifar.finisher.podHash" -}}
-{{ include "mirrored-cifar.finisher.pod" . | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
+{{ printf "%s\n" (include "mirrored-cifar.finisher.pod" .) | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
 {{- end }}
 
 {{/* The pod of the finisher. */}}

@@ -16,7 +16,7 @@ The pods of each role: what its tasks are, whatever object makes them.
 */}}
 {{/* The hash of chief.pod. Kubernetes changes no selector, so a StatefulSet that has it there keeps its pods. */}}
 {{- define "ps-evaluator.chief.podHash" -}}
-{{ include "ps-evaluator.chief.pod" . | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
+{{ printf "%s\n" (include "ps-evaluator.chief.pod" .) | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
 {{- end }}
 
 {{/* The pods of the chief tasks. */}}
@@ -468,7 +468,7 @@ spec:
 
 {{/* The hash of ps.pod. Kubernetes changes no selector, so a StatefulSet that has it there keeps its pods. */}}
 {{- define "ps-evaluator.ps.podHash" -}}
-{{ include "ps-evaluator.ps.pod" . | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
+{{ printf "%s\n" (include "ps-evaluator.ps.pod" .) | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
 {{- end }}
 
 {{/* The pods of the ps tasks. */}}
@@ -783,7 +783,7 @@ spec:
 
 {{/* The hash of worker.pod. Kubernetes changes no selector, so a StatefulSet that has it there keeps its pods. */}}
 {{- define "ps-evaluator.worker.podHash" -}}
-{{ include "ps-evaluator.worker.pod" . | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
+{{ printf "%s\n" (include "ps-evaluator.worker.pod" .) | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
 {{- end }}
 
 {{/* The pods of the worker tasks. */}}
@@ -1098,7 +1098,7 @@ spec:
 
 {{/* The hash of evaluator.pod. Kubernetes changes no selector, so a StatefulSet that has it there keeps its pods. */}}
 {{- define "ps-evaluator.evaluator.podHash" -}}
-{{ include "ps-evaluator.evaluator.pod" . | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
+{{ printf "%s\n" (include "ps-evaluator.evaluator.pod" .) | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
 {{- end }}
 
 {{/* The pods of the evaluator tasks. */}}
@@ -1412,7 +1412,7 @@ spec:
 
 {{/* The hash of finisher.pod. Kubernetes changes no selector, so a StatefulSet that has it there keeps its pods. */}}
 {{- define "ps-evaluator.finisher.podHash" -}}
-{{ include "ps-evaluator.finisher.pod" . | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
+{{ printf "%s\n" (include "ps-evaluator.finisher.pod" .) | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
 {{- end }}
 
 {{/* The pod of the finisher. */}}

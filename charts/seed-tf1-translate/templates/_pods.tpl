@@ -12,7 +12,7 @@ The pods of each role: what its tasks are, whatever object makes them.
 */}}
 {{/* The hash of ps.pod. Kubernetes changes no selector, so a StatefulSet that has it there keeps its pods. */}}
 {{- define "seed-tf1-translate.ps.podHash" -}}
-{{ include "seed-tf1-translate.ps.pod" . | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
+{{ printf "%s\n" (include "seed-tf1-translate.ps.pod" .) | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
 {{- end }}
 
 {{/* The pods of the ps tasks. */}}
@@ -334,7 +334,7 @@ spec:
 
 {{/* The hash of worker.pod. Kubernetes changes no selector, so a StatefulSet that has it there keeps its pods. */}}
 {{- define "seed-tf1-translate.worker.podHash" -}}
-{{ include "seed-tf1-translate.worker.pod" . | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
+{{ printf "%s\n" (include "seed-tf1-translate.worker.pod" .) | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
 {{- end }}
 
 {{/* The pods of the worker tasks. */}}
@@ -789,7 +789,7 @@ spec:
 
 {{/* The hash of finisher.pod. Kubernetes changes no selector, so a StatefulSet that has it there keeps its pods. */}}
 {{- define "seed-tf1-translate.finisher.podHash" -}}
-{{ include "seed-tf1-translate.finisher.pod" . | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
+{{ printf "%s\n" (include "seed-tf1-translate.finisher.pod" .) | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
 {{- end }}
 
 {{/* The pod of the finisher. */}}

@@ -10,7 +10,7 @@ The pods of each role: what its tasks are, whatever object makes them.
 */}}
 {{/* The hash of chief.pod. Kubernetes changes no selector, so a StatefulSet that has it there keeps its pods. */}}
 {{- define "single-gpu.chief.podHash" -}}
-{{ include "single-gpu.chief.pod" . | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
+{{ printf "%s\n" (include "single-gpu.chief.pod" .) | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
 {{- end }}
 
 {{/* The pods of the chief tasks. */}}
@@ -450,7 +450,7 @@ spec:
 
 {{/* The hash of finisher.pod. Kubernetes changes no selector, so a StatefulSet that has it there keeps its pods. */}}
 {{- define "single-gpu.finisher.podHash" -}}
-{{ include "single-gpu.finisher.pod" . | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
+{{ printf "%s\n" (include "single-gpu.finisher.pod" .) | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
 {{- end }}
 
 {{/* The pod of the finisher. */}}

@@ -12,7 +12,7 @@ The pods of each role: what its tasks are, whatever object makes them.
 */}}
 {{/* The hash of ps.pod. Kubernetes changes no selector, so a StatefulSet that has it there keeps its pods. */}}
 {{- define "tf1-flags.ps.podHash" -}}
-{{ include "tf1-flags.ps.pod" . | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
+{{ printf "%s\n" (include "tf1-flags.ps.pod" .) | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
 {{- end }}
 
 {{/* The pods of the ps tasks. */}}
@@ -341,7 +341,7 @@ spec:
 
 {{/* The hash of worker.pod. Kubernetes changes no selector, so a StatefulSet that has it there keeps its pods. */}}
 {{- define "tf1-flags.worker.podHash" -}}
-{{ include "tf1-flags.worker.pod" . | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
+{{ printf "%s\n" (include "tf1-flags.worker.pod" .) | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
 {{- end }}
 
 {{/* The pods of the worker tasks. */}}
@@ -807,7 +807,7 @@ spec:
 
 {{/* The hash of finisher.pod. Kubernetes changes no selector, so a StatefulSet that has it there keeps its pods. */}}
 {{- define "tf1-flags.finisher.podHash" -}}
-{{ include "tf1-flags.finisher.pod" . | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
+{{ printf "%s\n" (include "tf1-flags.finisher.pod" .) | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
 {{- end }}
 
 {{/* The pod of the finisher. */}}

@@ -216,10 +216,13 @@ class Printer(Record):
         return f"mergeOverwrite ({self._data(node.under)}) {self._argument(node.over)}"
 
     def _data(self, part: Named) -> str:
-        """A named mapping as data, of which Go has no more than the text."""
+        """A named mapping as data, of which Go has no more than the text.
+
+        A part is without its last line break; it is put back, or a last text of empty lines would lose one.
+        """
         if not _is_tree(part.node) or presence(part) is not True:
             raise TypeError(f"not a mapping that is always there: {part!r}")
-        return f"{self.expression(part)} | fromYaml"
+        return f'printf "%s\\n" ({self.expression(part)}) | fromYaml'
 
     def _argument(self, node: Node) -> str:
         """An expression as an argument of another: in brackets where it is more than a word."""
