@@ -13,6 +13,9 @@ from tests.e2e.control_plane import ControlPlane
 from tests.e2e.servers.process import Process, answers, listens
 from tests.e2e.servers.webhooks import Webhook, register
 
+_ETC = 'mount -t tmpfs tmpfs /etc && mkdir -p "$(dirname "$1")" && ln -s "$0" "$1" && shift && exec "$@"'
+"""Gives a program an /etc of its own with one link: the first word is where that leads, the second where it is."""
+
 
 class Controller(Process):
     """The operator's one program. The kinds that it watches must be there before it starts."""
@@ -25,6 +28,7 @@ class Controller(Process):
         port: int,
         settings: Mapping[str, Any],
         webhooks: Iterable[Webhook],
+        certificates: str = "",
     ) -> None:
         """Describes the server, and has the API server ask it.
 
@@ -35,6 +39,7 @@ class Controller(Process):
             port: Of its webhooks; that of its health follows.
             settings: What its file says besides where it listens, and that it is alone.
             webhooks: What it serves.
+            certificates: A folder below /etc in which it looks for its certificate whatever its settings say.
         """
         folder, address = cluster.folder / name, cluster.address
         folder.mkdir()
@@ -51,9 +56,10 @@ class Controller(Process):
             "internalCertManagement": {"enable": False},
         }
         file.write_text(yaml.safe_dump({**settings, **own}), encoding="utf-8")
+        alone = ("unshare", "--mount", "--propagation=private", "sh", "-c", _ETC, folder, certificates)
         super().__init__(
             name,
-            (program, f"--config={file}", f"--kubeconfig={cluster.admin}"),
+            (*(alone if certificates else ()), program, f"--config={file}", f"--kubeconfig={cluster.admin}"),
             folder / f"{name}.log",
             ready=lambda: answers(f"http://{address}:{port + 1}/readyz") and listens(address, port),
         )

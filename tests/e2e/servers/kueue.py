@@ -41,4 +41,6 @@ def kueue_controllers(cluster: ControlPlane, programs: Path) -> Controller:
         "integrations": {"frameworks": ["batch/job", "jobset.x-k8s.io/jobset"]},
         "featureGates": {"VisibilityOnDemand": False},
     }
-    return Controller("kueue", cluster, programs / "manager", PORT, settings, WEBHOOKS)
+    return Controller(
+        "kueue", cluster, programs / "manager", PORT, settings, WEBHOOKS, certificates="/etc/kueue/metrics/certs"
+    )
