@@ -138,6 +138,11 @@ FIELDS: Sequence[Field] = get_args(Field)
 
 COMPANIONS: Sequence[tuple[str, Mapping[str, Any]]] = (
     ("resumeFrom", {"run": "9", "storage.model": {"mountPath": "/m", "runs": "Separate", "claim": {"size": "1Gi"}}}),
+    (
+        "lockWait",
+        {"deadline": 60, "storage.model": {"mountPath": "/m", "runs": "Separate", "claim": {"size": "1Gi"}}},
+    ),
+    ("helpers.*", {"storage.model": {"mountPath": "/m", "runs": "Separate", "claim": {"size": "1Gi"}}}),
     ("shm", {"roles.worker.shm": ""}),
     ("startDeadline", {"gang.enabled": False}),
     ("workload.volcanoJob.networkTopology.highestTierAllowed", {"workload.volcanoJob.networkTopology.mode": "hard"}),
