@@ -116,6 +116,11 @@ class ControlPlane:
         self.processes.append(process)
         return process.start()
 
+    def restart_api_server(self) -> None:
+        """Stops the API server and starts it again, with what etcd has kept."""
+        self._api_server.stop()
+        self._api_server.start().wait_until_ready()
+
     @property
     def admin(self) -> Path:
         """The administrator's kubeconfig file."""

@@ -414,7 +414,7 @@ def test_what_the_role_lacks_is_named_and_holds_up_nothing_else(server, log):
         f"{PS}: scaled to 0",
         DONE,
     ]
-    assert pauses(log) == [30]
+    assert pauses(log)[0] <= 1, "an API server that has just started knows no Roles yet"
 
 
 def test_a_server_that_does_not_answer_holds_up_no_other(server, log):

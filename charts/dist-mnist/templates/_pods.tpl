@@ -1248,5 +1248,5 @@ spec:
   volumes:
   - name: finisher
     configMap:
-      name: {{ include "dist-mnist.run" . }}-finisher-62b4f0b6
+      name: {{ include "dist-mnist.run" . }}-finisher-f3223718
 {{- end }}

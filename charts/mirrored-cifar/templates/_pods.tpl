@@ -587,5 +587,5 @@ spec:
   volumes:
   - name: finisher
     configMap:
-      name: {{ include "mirrored-cifar.run" . }}-finisher-62b4f0b6
+      name: {{ include "mirrored-cifar.run" . }}-finisher-f3223718
 {{- end }}

@@ -1545,5 +1545,5 @@ spec:
   volumes:
   - name: finisher
     configMap:
-      name: {{ include "ps-evaluator.run" . }}-finisher-62b4f0b6
+      name: {{ include "ps-evaluator.run" . }}-finisher-f3223718
 {{- end }}

@@ -906,5 +906,5 @@ spec:
   volumes:
   - name: finisher
     configMap:
-      name: {{ include "seed-tf1-translate.run" . }}-finisher-62b4f0b6
+      name: {{ include "seed-tf1-translate.run" . }}-finisher-f3223718
 {{- end }}

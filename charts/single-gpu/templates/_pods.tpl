@@ -562,5 +562,5 @@ spec:
   volumes:
   - name: finisher
     configMap:
-      name: {{ include "single-gpu.run" . }}-finisher-62b4f0b6
+      name: {{ include "single-gpu.run" . }}-finisher-f3223718
 {{- end }}

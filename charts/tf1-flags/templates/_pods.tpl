@@ -931,5 +931,5 @@ spec:
   volumes:
   - name: finisher
     configMap:
-      name: {{ include "tf1-flags.run" . }}-finisher-62b4f0b6
+      name: {{ include "tf1-flags.run" . }}-finisher-f3223718
 {{- end }}

@@ -6,16 +6,19 @@ and real controllers, for one way in which a job can end.
 
 from __future__ import annotations
 
+import calendar
 import http.client
 import json
 import ssl
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.client import Client, Object, eventually
-from tests.e2e.control_plane import ControlPlane
+from tests.e2e.conftest import up
+from tests.e2e.control_plane import ControlPlane, fake_node
 from tests.e2e.finisher import Finisher, running
 from tests.e2e.jobs import write_job
 from tests.e2e.kubelet import end
@@ -147,6 +150,76 @@ def test_a_training_that_does_not_start_in_time_is_released(
     assert cluster.client.get("Job", "mnist-chief", namespace)["spec"]["suspend"] is True
 
 
+@pytest.mark.parametrize("role", ["ps", "worker"])
+def test_a_training_of_which_a_part_finds_no_node_is_released_within_5_s_of_its_deadline(
+    role: str, cluster: ControlPlane, namespace: str, tmp_path: Path, finisher: Finisher
+) -> None:
+    """Its chief runs, and waits for its peers."""
+    replicas = {"ps": "ps: {replicas: 2", "worker": "worker: {replicas: 3"}[role]
+    text = CHIEF.replace("retries: 0", "startDeadline: 40").replace(replicas, f"{replicas}, resources: {{cpu: 500}}")
+    cluster.kubectl("apply", "-n", namespace, "-k", write_job(text, tmp_path / "rendered").overlay(None))
+    eventually(lambda: running(cluster.client, namespace, "chief"), "the chief")
+    finisher.run()
+    log = finisher.finish()
+    assert f"jobs/mnist-chief: has not started within 40 s, for want of statefulsets/mnist-{role}" in log
+    made = cluster.client.get("Job", "mnist-chief", namespace)["metadata"]["creationTimestamp"]
+    late = [_seconds(line[:20]) - _seconds(made) - 40 for line in log.splitlines() if "scaled to 0" in line]
+    assert late
+    assert all(0 <= seconds <= 5 for seconds in late), log
+    _assert_released(cluster.client, namespace)
+    assert cluster.client.get("Job", "mnist-chief", namespace)["spec"]["suspend"] is True
+
+
+def test_a_training_that_has_started_is_left_alone_by_a_finisher_that_has_not_seen_it(
+    cluster: ControlPlane, namespace: str, start: Callable[[str], None], finisher: Finisher
+) -> None:
+    """Its workers lost their nodes since, as when the nodes are drained, and the deadline is long over."""
+    start(CHIEF.replace("retries: 0", "startDeadline: 5"))
+    first = finisher.run()
+    eventually(lambda: "jobs/mnist-chief: has started" in first.tail(), "the note")
+    first.stop()
+    cluster.client.evict(finisher.pod["metadata"]["name"], namespace)
+    gone = finisher.pod["metadata"]["uid"]
+    eventually(
+        lambda: [pod for pod in running(cluster.client, namespace, "finisher") if pod["metadata"]["uid"] != gone],
+        "the next finisher's pod",
+    )
+    nodes = [node["metadata"]["name"] for node in cluster.client.list("Node")]
+    try:
+        cluster.kubectl("cordon", *nodes)
+        cluster.kubectl("delete", "pods", "-n", namespace, "-l", "tfgen/role=worker", "--wait=false")
+        eventually(lambda: not running(cluster.client, namespace, "worker"), "the loss of all workers")
+        finisher.run()
+        time.sleep(3)
+        assert cluster.client.get("StatefulSet", "mnist-worker", namespace)["spec"]["replicas"] == 3
+    finally:
+        cluster.kubectl("uncordon", *nodes)
+    end(cluster.client, running(cluster.client, namespace, "chief")[0])
+    assert "jobs/mnist-chief: is Complete" in finisher.finish()
+    _assert_released(cluster.client, namespace)
+
+
+def test_the_end_is_seen_at_once_after_a_restart_of_the_api_server(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """Which has forgotten all changes before its start, and so the last one of a Job that runs for long."""
+    with up(request, ControlPlane(tmp_path / "cluster", nodes=[fake_node("a"), fake_node("b")])) as cluster:
+        namespace = cluster.namespace("restart")
+        finisher = Finisher(cluster, namespace, tmp_path / "finisher")
+        cluster.kubectl("apply", "-n", namespace, "-k", write_job(CHIEF, tmp_path / "rendered").overlay(None))
+        eventually(lambda: running(cluster.client, namespace, "chief"), "the chief")
+        finisher.run()
+        eventually(lambda: cluster.client.get("Job", "mnist-chief", namespace)["status"].get("ready"), "its status")
+        cluster.kubectl("create", "configmap", "newer", "-n", namespace)  # a version that is not the Job's
+        cluster.restart_api_server()
+        time.sleep(35)  # the longest pause between two tries, and what the next one takes
+        ended = time.monotonic()
+        end(cluster.client, running(cluster.client, namespace, "chief")[0])
+        log = finisher.finish()
+        assert time.monotonic() - ended < 15, log
+        assert "too old resource version" not in log
+
+
 def test_it_is_evicted_twice_and_releases(
     cluster: ControlPlane, namespace: str, start: Callable[[str], None], finisher: Finisher
 ) -> None:
@@ -185,6 +258,13 @@ NEEDED = [
     ("apps", "deployments/scale", ["mnist-tensorboard"], ["patch"]),
 ]
 """API group, resource, names and verbs: all that a job with an evaluator and TensorBoard is released by."""
+
+NEEDED_FOR_A_DEADLINE = [
+    ("batch", "jobs", ["mnist-chief"], ["get", "watch", "patch"]),
+    *NEEDED[1:],
+    ("apps", "statefulsets", ["mnist-ps", "mnist-worker"], ["get"]),
+]
+"""The same where it has a startDeadline: the note of the start, and what has not started is suspended."""
 
 FORBIDDEN = [
     # Each verb that it has, for a name that it has not; and each other verb, for a name that it has.
@@ -228,16 +308,25 @@ FORBIDDEN = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [(CHIEF, NEEDED), (CHIEF.replace("retries: 0", "startDeadline: 60"), NEEDED_FOR_A_DEADLINE)],
+    ids=["without", "with-a-deadline"],
+)
 def test_it_may_do_what_it_needs_and_nothing_else(
-    cluster: ControlPlane, namespace: str, start: Callable[[str], None]
+    text: str,
+    wanted: list[tuple[str, str, list[str], list[str]]],
+    cluster: ControlPlane,
+    namespace: str,
+    start: Callable[[str], None],
 ) -> None:
     """By the authorizer's own list of it; what every account may is taken off."""
-    start(CHIEF)
+    start(text)
     every = _rules(cluster, "default", namespace)
     own = [rule for rule in _rules(cluster, "mnist-finisher", namespace) if rule not in every]
     needed = [
         {"apiGroups": [group], "resources": [resource], "resourceNames": sorted(names), "verbs": sorted(verbs)}
-        for group, resource, names, verbs in NEEDED
+        for group, resource, names, verbs in wanted
     ]
     assert sorted(json.dumps(rule, sort_keys=True) for rule in own) == sorted(
         json.dumps(rule, sort_keys=True) for rule in needed
@@ -279,6 +368,10 @@ def _ask(cluster: ControlPlane, token: str, method: str, path: str) -> int:
 
 
 # -- what there is --------------------------------------------------------------------------------------------------
+
+
+def _seconds(timestamp: str) -> float:
+    return calendar.timegm(time.strptime(timestamp, "%Y-%m-%dT%H:%M:%SZ"))
 
 
 def _assert_released(client: Client, namespace: str) -> None:

@@ -137,8 +137,8 @@ def error(response: http.client.HTTPResponse, needed: str, name: str) -> Excepti
     if status.get("reason") == "NotFound" and (status.get("details") or {}).get("name") == name:
         return MissingError()
     text = f"{response.status} {response.reason}: {status.get('message', body[:200])}"
-    if response.status == 403:
-        return ApiError(f"{text}; {needed}", LONGEST_PAUSE)
+    if response.status == 403:  # as any other trouble: an API server that has just started does not know its Roles yet
+        text += f"; {needed}"
     after = response.getheader("Retry-After", "")
     return ApiError(text, min(int(after), LONGEST_RETRY_AFTER) if after.isdigit() else 0)
 

@@ -1626,5 +1626,5 @@ spec:
   volumes:
   - name: finisher
     configMap:
-      name: {{ include "all.run" . }}-finisher-62b4f0b6
+      name: {{ include "all.run" . }}-finisher-f3223718
 {{- end }}

@@ -918,5 +918,5 @@ spec:
   volumes:
   - name: finisher
     configMap:
-      name: {{ include "job.run" . }}-finisher-62b4f0b6
+      name: {{ include "job.run" . }}-finisher-f3223718
 {{- end }}

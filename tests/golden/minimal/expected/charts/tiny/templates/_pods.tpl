@@ -1224,5 +1224,5 @@ spec:
   volumes:
   - name: finisher
     configMap:
-      name: {{ include "tiny.run" . }}-finisher-62b4f0b6
+      name: {{ include "tiny.run" . }}-finisher-f3223718
 {{- end }}
