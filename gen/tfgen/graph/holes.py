@@ -5,7 +5,7 @@ the graph is built, because a chart's user or an environment may set it:
 
     {"replicas": Value("roles.worker.replicas", "integer"), "schedulerName": When(gang, "volcano")}
 
-`fill` puts values into the holes and gives plain objects; `targets.go_template` prints the same graph as Helm
+`fill` puts values into the holes and gives plain objects; `targets.chart.go_template` prints the same graph as Helm
 template text. The laws that hold both together:
 
 - A hole has no truth, length, items or text while the graph is built. Asking for one is an error that names the
@@ -440,6 +440,3 @@ def type_of(node: Node) -> ValueType:
         case Each() | Absent() | Mapping() | Sequence() | None:
             raise TypeError(f"no type: {node!r}")
     assert_never(node)
-
-
-# -- filling -----------------------------------------------------------------------------------------------------
