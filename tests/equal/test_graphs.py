@@ -171,7 +171,8 @@ items = st.one_of(
     strings,
     st.builds(lambda first, second: {"name": first, "b": second}, scalars, scalars),
     st.builds(lambda test, text: When(test, {"name": "x", "b": When(OTHER, text)}), tests, strings),
-    st.sampled_from([Each(MAP, ENTRY), Each(MAP, When(Contains(ENTRY_VALUE, "{{"), ENTRY)), Items(LIST)]),
+    st.sampled_from([Each(MAP, ENTRY), Each(MAP, When(Contains(ENTRY_VALUE, "{{"), ENTRY))]),
+    st.just(Items(LIST)),
     st.sampled_from([Each(DEEP, OF_DEEP), Each(FILTERED, {"name": NAME})]),
 )
 
@@ -251,7 +252,7 @@ def test_what_is_filled_is_what_helm_makes_of_the_printed_text(node, bound, valu
 def test_every_node_of_the_algebra_is_among_those_that_are_compared():
     met: set[type] = set()
 
-    @settings(max_examples=300, derandomize=True, database=None)
+    @settings(max_examples=1_000, derandomize=True, database=None)
     @given(node=nodes, bound=bindings())
     def collect(node, bound):
         document = _document(node, bound)

@@ -32,6 +32,7 @@ spec:
 
 CHIEF = "Kubernetes refuses another template for the Job mnist-chief"
 CHIEF_B = "Kubernetes refuses another template for the Job mnist-b-chief"
+FINISHER = "Kubernetes refuses another template for the Job mnist-finisher"
 CLUSTER = "the tasks of a run keep their TF_CONFIG"
 
 
@@ -111,13 +112,14 @@ CASES = {
     "TensorBoard": (*added("tensorboard: {logDir: /model}"), ""),
     "retries, which of the chief are its backoffLimit": (*added("retries: 3"), ""),
     "deadline": (*added("deadline: 3600"), everywhere("5:13", "deadline was 0 and is 3600")),
-    "startDeadline, which the finisher keeps": (
-        *added("startDeadline: 60"),
+    "startDeadline, which the finisher keeps, and its image": (
+        *added("startDeadline: 60\n  completion: {image: tfgen-finisher:1}"),
         everywhere(
             "5:18",
             "startDeadline was 0 and is 60",
-            "Kubernetes refuses another template for the Job mnist-finisher",
-        ),
+            FINISHER,
+        )
+        + everywhere("6:23", 'completion.image was "" and is "tfgen-finisher:1"', FINISHER),
     ),
     "no finisher": (*added("completion: {release: Keep}"), ""),
     "role added": ("chief: {}", "chief: {}\n    evaluator: {}", everywhere("10:5", "roles.evaluator is new", CLUSTER)),

@@ -107,35 +107,34 @@ def expect(folder: int, name: str, path: Path | str, digest: str | None) -> None
             raise TfgenError(f"{path}: was changed while tfgen ran, and is left as it is; run this again")
 
 
-def write_temporary(folder: int, data: bytes, mode: int, *, sync: bool) -> str:
-    """Writes a new file under a random name, which is short enough for every disk, and gives the name.
+def temporary_name() -> str:
+    """A new random name for a temporary file, short enough for every disk. Whoever writes it notes it down first."""
+    return f"{RESERVED_PREFIX}-{os.urandom(8).hex()}.tmp"
+
+
+def write_temporary(folder: int, name: str, data: bytes, mode: int, *, sync: bool) -> None:
+    """Writes a new file. Where that fails or is interrupted, a part of it may be there, which the caller removes.
 
     Args:
         folder: the descriptor of its folder.
+        name: a `temporary_name`. The caller knows it before the file is there, so no interrupt comes in between.
         data: its content.
         mode: its permissions, past the umask.
         sync: whether the content is to be on the medium.
 
     Raises:
-        OSError: the disk fails, and no file is left; where not even that can be, `is_temporary` knows it by its name.
+        OSError: the disk fails.
     """
-    name = f"{RESERVED_PREFIX}-{os.urandom(8).hex()}.tmp"
     descriptor = os.open(name, _MAKE_FILE, mode, dir_fd=folder)
     try:
-        try:
-            os.fchmod(descriptor, mode)
-            rest = memoryview(data)
-            while rest:
-                rest = rest[os.write(descriptor, rest) :]
-            if sync:
-                os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(name, dir_fd=folder)
-        raise
-    return name
+        os.fchmod(descriptor, mode)
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+        if sync:
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def is_temporary(name: str) -> bool:
@@ -160,8 +159,9 @@ def replace_file(path: Path, before: bytes, after: bytes) -> None:
         try:
             expect(folder, target.name, path, hashlib.sha256(before).hexdigest())
             mode = stat.S_IMODE(os.stat(target.name, dir_fd=folder, follow_symlinks=False).st_mode)
-            temporary = write_temporary(folder, after, mode, sync=True)
+            temporary = temporary_name()
             try:
+                write_temporary(folder, temporary, after, mode, sync=True)
                 os.replace(temporary, target.name, src_dir_fd=folder, dst_dir_fd=folder)
             except BaseException:
                 with suppress(OSError):

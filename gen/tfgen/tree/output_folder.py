@@ -35,6 +35,7 @@ from tfgen.tree.disk_file import (
     is_temporary,
     open_file,
     open_folder,
+    temporary_name,
     write_temporary,
 )
 from tfgen.tree.file_tree import ancestors
@@ -142,8 +143,9 @@ class OutputFolder:
                 with errors_at(parent or self.path), self._folder(parent, make=True) as folder:
                     for _, path in entries:
                         with errors_at(path):
-                            temporary = write_temporary(folder, texts[path].encode(), _FILE_MODE, sync=sync_each)
-                        self._staged[path] = _joined(parent, temporary)
+                            temporary = temporary_name()
+                            self._staged[path] = _joined(parent, temporary)
+                            write_temporary(folder, temporary, texts[path].encode(), _FILE_MODE, sync=sync_each)
             if not sync_each:
                 os.sync()
 
