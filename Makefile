@@ -56,7 +56,7 @@ lint: $(VENV)/.with-test $(VENV)/.with-e2e $(VENV)/.with-dev ## Checks format, s
 	@$(PYTHON) -m ruff format --quiet --check
 	@$(PYTHON) -m ruff check --quiet
 	@$(PYTHON) -m mypy --no-error-summary
-	@$(PYTHON) -m mypy --no-error-summary -m tests.tools -m tests.conftest -p tests.e2e
+	@$(PYTHON) -m mypy --no-error-summary -m tests.support.tools -m tests.conftest -p tests.e2e
 
 .PHONY: drift
 drift: $(VENV)/.installed ## Fails where charts/ and overlays/ are not what the examples render to

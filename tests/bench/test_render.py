@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.command import Command, CommandError
-from tests.tools import CACHE, ROOT
+from tests.support.command import Command, CommandError
+from tests.support.tools import CACHE, ROOT
 
 BENCH = ROOT / "tests" / "bench" / "render.py"
 

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from tests import git_author
-from tests.command import Command
-from tests.tools import ROOT, helm_template, kustomize_build
+from tests.support import git_author
+from tests.support.command import Command
+from tests.support.tools import ROOT, helm_template, kustomize_build
 from tfgen import cli
 
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/*/README.md")])

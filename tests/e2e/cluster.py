@@ -25,7 +25,7 @@ from pathlib import Path
 
 from tests.e2e.control_plane import GANG_API, GANG_SCHEDULING, ControlPlane, fake_node
 from tests.e2e.real_node import Node
-from tests.tools import ROOT
+from tests.support.tools import ROOT
 
 FOLDER = ROOT / ".build" / "cluster"
 READY = "ready"

@@ -18,7 +18,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tests.command import Command
 from tests.e2e.client import Client, Object, eventually
 from tests.e2e.loopback import LoopbackAddress
 from tests.e2e.servers import controller_manager, scheduler
@@ -31,6 +30,7 @@ from tests.e2e.servers.pki import Authority
 from tests.e2e.servers.process import Process
 from tests.e2e.servers.program import program
 from tests.e2e.servers.scheduler import Scheduler
+from tests.support.command import Command
 
 GANG_SCHEDULING = {"GenericWorkload": True, "GangScheduling": True}
 """Kubernetes' own gang scheduling, alpha in 1.36: KEP-4671; with it, GANG_API must be served."""

@@ -3,7 +3,7 @@
     cluster.install(definitions(cluster.client, objects))
 
 They are the projects' own where the folder ../shared/crds has them; else stand-ins by which the API server takes any
-content: what may be in it is then held against schemas/ alone (tests/equal/rendered.py).
+content: what may be in it is then held against schemas/ alone (tests/support/rendered.py).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from tests.e2e.client import Client, Object
-from tests.tools import ROOT
+from tests.support.tools import ROOT
 
 REAL = ROOT.parent / "shared" / "crds"
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from tests.equal.rendered import Rendered
-from tests.tools import ROOT
+from tests.support.rendered import Rendered
+from tests.support.tools import ROOT
 from tfgen.check.jobs import check
 from tfgen.problems import has_errors
 from tfgen.report.problems import as_text

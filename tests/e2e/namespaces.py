@@ -22,7 +22,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from tests.command import Command
+from tests.support.command import Command
 
 BRIDGE: Final = "tfgen-node"
 """The network interface that has this machine's address; at the other end of the cable it is eth0."""

@@ -25,7 +25,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from tests.command import Command
 from tests.e2e.client import Client, eventually
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.images import examples
@@ -37,7 +36,8 @@ from tests.e2e.servers.kube_proxy import KubeProxy
 from tests.e2e.servers.kubelet import CGROUP, Kubelet
 from tests.e2e.servers.network_policy_double import NetworkPolicyDouble
 from tests.e2e.servers.program import MissingProgramError
-from tests.tools import CACHE
+from tests.support.command import Command
+from tests.support.tools import CACHE
 
 NAME: Final = "node"
 PODS: Final = "10.244.0.0/24"

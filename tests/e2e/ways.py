@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.command import Command
 from tests.e2e.control_plane import ControlPlane
-from tests.equal.rendered import Rendered
-from tests.tools import helm_program
+from tests.support.command import Command
+from tests.support.rendered import Rendered
+from tests.support.tools import helm_program
 
 Apply = Callable[[ControlPlane, Rendered, str], str]
 """Brings a job into a namespace, and gives what the program prints."""

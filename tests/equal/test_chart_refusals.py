@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from tests.command import CommandError
-from tests.equal.normal import Objects
-from tests.equal.rendered import Rendered
-from tests.equal.test_values import JOB
-from tests.generated import accepted, saying
-from tests.helm import HelmLibrary
+from tests.support.chart_job import JOB
+from tests.support.command import CommandError
+from tests.support.generated import accepted, saying
+from tests.support.helm import HelmLibrary
+from tests.support.normal import Objects
+from tests.support.rendered import Rendered
 from tfgen.check.jobs import check
 from tfgen.text.yaml_text import dump
 

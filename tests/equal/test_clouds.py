@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from tests.equal.rendered import Rendered
-from tests.helm import HelmLibrary
-from tests.tools import ROOT
+from tests.support.helm import HelmLibrary
+from tests.support.rendered import Rendered
+from tests.support.tools import ROOT
 from tfgen.schema.workload_kinds import WORKLOAD_KINDS
 
 ECI = yaml.safe_load((ROOT / "tests/golden/eci/job.yaml").read_text(encoding="utf-8"))

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from tests.equal.rendered import Rendered
-from tests.generated import drawn, jobs
-from tests.helm import HelmLibrary
-from tests.tools import helm_lint
+from tests.support.generated import drawn, jobs
+from tests.support.helm import HelmLibrary
+from tests.support.rendered import Rendered
+from tests.support.tools import helm_lint
 
 
 @pytest.mark.parametrize("share", range(8))

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.command import CommandError
-from tests.equal import normal
-from tests.generated import HOSTILE, TEXT
-from tests.helm import HelmLibrary
+from tests.support import normal
+from tests.support.command import CommandError
+from tests.support.generated import HOSTILE, TEXT
+from tests.support.helm import HelmLibrary
 from tfgen.graph.fill import Scope, broken, evaluate, fill
 from tfgen.graph.holes import (
     ABSENT,

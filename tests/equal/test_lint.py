@@ -13,13 +13,13 @@ import pytest
 import yaml
 from hypothesis import given
 
-from tests import tools
-from tests.command import CommandError
-from tests.equal.rendered import Rendered
-from tests.equal.test_examples import each_environment
-from tests.generated import Document, drawn, jobs
-from tests.helm import HelmLibrary
-from tests.tools import ROOT
+from tests.support import tools
+from tests.support.command import CommandError
+from tests.support.examples import each_environment
+from tests.support.generated import Document, drawn, jobs
+from tests.support.helm import HelmLibrary
+from tests.support.rendered import Rendered
+from tests.support.tools import ROOT
 from tfgen.graph.fill import Scope, broken
 from tfgen.graph.graph import graph, objects
 from tfgen.graph.guards import guards

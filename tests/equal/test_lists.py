@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests import tools
-from tests.equal import normal
-from tests.equal.rendered import Rendered
-from tests.generated import Document
+from tests.support import normal, tools
+from tests.support.generated import Document
+from tests.support.rendered import Rendered
 from tfgen.check.jobs import check
 from tfgen.problems import has_errors
 from tfgen.schema import pod_fields

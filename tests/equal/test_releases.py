@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 import yaml
 
-from tests import tools
-from tests.equal import normal
-from tests.equal.normal import Objects
-from tests.equal.rendered import Rendered
-from tests.equal.test_values import JOB
+from tests.support import normal, tools
+from tests.support.chart_job import JOB
+from tests.support.normal import Objects
+from tests.support.rendered import Rendered
 
 
 @pytest.fixture(scope="module")

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.equal.rendered import Rendered
-from tests.equal.test_values import JOB
-from tests.helm import HelmLibrary
+from tests.support.chart_job import JOB
+from tests.support.helm import HelmLibrary
+from tests.support.rendered import Rendered
 from tfgen.graph.schedulers import GANGS
 
 VALUES: dict[str, Any] = {

@@ -15,33 +15,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from tests import tools
-from tests.command import CommandError
-from tests.equal import normal
-from tests.equal.rendered import Rendered
-from tests.generated import Document, accepted, drawn, jobs, saying
-from tests.helm import HelmLibrary, HelmProgram
+from tests.support import normal, tools
+from tests.support.chart_job import JOB
+from tests.support.command import CommandError
+from tests.support.generated import accepted, drawn, jobs, saying
+from tests.support.helm import HelmLibrary, HelmProgram
+from tests.support.rendered import Rendered
 from tfgen.graph.built import plain_objects
-
-JOB: Document = {
-    "apiVersion": "tfgen/v1alpha1",
-    "kind": "TrainingJob",
-    "metadata": {"name": "mnist"},
-    "spec": {
-        "image": "registry.example.com/ml/mnist:1",
-        "command": ["python", "/opt/train.py"],
-        "env": {"DATA": "/data", "TOKEN": {"secretKeyRef": {"name": "hub", "key": "token"}}},
-        "labels": {"example.com/team": "vision"},
-        "storage": {"data": {"mountPath": "/data", "claim": {"size": "1Gi"}}},
-        "gang": {"scheduler": "volcano", "queue": "research"},
-        "roles": {
-            "chief": {},
-            "ps": {"replicas": 2, "resources": {"cpu": 1, "memory": "2Gi"}},
-            "worker": {"replicas": 4, "resources": {"cpu": 2, "gpu": {"count": 1, "product": "NVIDIA-T4"}}},
-            "evaluator": {},
-        },
-    },
-}
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.command import CommandError
-from tests.tools import helm_template, kustomize_build
+from tests.support.command import CommandError
+from tests.support.tools import helm_template, kustomize_build
 from tfgen.text.document import parse
 from tfgen.text.yaml_text import dump, scalar, uncarried
 from tfgen.value_type import MAX_INTEGER

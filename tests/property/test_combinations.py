@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.generated import SCHEMA, Document
+from tests.support.generated import SCHEMA, Document
 from tfgen.check.jobs import check
 from tfgen.check.object_schemas import ObjectSchemas
 from tfgen.check.objects import check_objects

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.command import Command
-from tests.generated import Document, drawn, jobs, saying
-from tests.tools import ROOT
+from tests.support.command import Command
+from tests.support.generated import Document, drawn, jobs, saying
+from tests.support.tools import ROOT
 from tfgen.check.jobs import check
 from tfgen.graph.graph import graph
 from tfgen.graph.guards import guards

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 
-from tests.generated import document, jobs
+from tests.support.generated import document, jobs
 from tfgen.change.new_run import find_new_runs
 
 

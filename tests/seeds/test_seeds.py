@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.tools import ROOT
+from tests.support.tools import ROOT
 from tfgen.check.jobs import check
 from tfgen.graph.built import plain_objects
 

@@ -3,46 +3,27 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import re
 import shutil
 import signal
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
 import pytest
-import yaml
 
-from tests.train.local_cluster import Cluster, LocalCluster, tf_config
-
-ROOT = Path(__file__).parents[2]
-PROGRAM = ROOT / "examples" / "dist-mnist" / "train.py"
-STEPS = 600
-GOOD = 0.9
-"""Accuracy that a trained model exceeds (0.98 is usual); chance is 0.1."""
-TIMEOUT = 900
-"""Seconds. Nothing here takes 30 on an idle machine; on a busy one, a start and its training took 85."""
-
-
-def rendered_cluster() -> Cluster:
-    """Return the cluster of the example's dev environment."""
-    patch = ROOT / "overlays" / "dist-mnist" / "dev" / "configmap-dist-mnist.patch.yaml"
-    return json.loads(yaml.safe_load(patch.read_text(encoding="utf-8"))["data"]["cluster"])
-
-
-def local_cluster(folder: Path, model_dir: Path, steps: int = STEPS, cluster: Cluster | None = None) -> LocalCluster:
-    """Return the example's cluster, not started yet; its logs go to `folder`."""
-    command = [sys.executable, str(PROGRAM), "--steps", str(steps), "--checkpoint-every", "100"]
-    env = {"MODEL_DIR": str(model_dir), "TF_CPP_MIN_LOG_LEVEL": "2"}
-    return LocalCluster(cluster or rendered_cluster(), command, folder, env)
-
-
-def final_accuracy(log: str) -> float:
-    """Return the accuracy in the chief's last line."""
-    return float(re.search(r"done: step \d+, accuracy ([\d.]+), model in \S+\n", log)[1])
+from tests.support.local_cluster import LocalCluster, tf_config
+from tests.support.training import (
+    GOOD,
+    PROGRAM,
+    STEPS,
+    TIMEOUT,
+    final_accuracy,
+    local_cluster,
+    rendered_cluster,
+    scalars,
+)
 
 
 @dataclass(frozen=True)
@@ -75,18 +56,6 @@ def program() -> ModuleType:
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     return module
-
-
-def scalars(tf: ModuleType, folder: Path, tag: str) -> dict[int, float]:
-    """Return step -> value of a TensorBoard scalar."""
-    records = tf.data.TFRecordDataset([str(path) for path in folder.glob("events.out.tfevents.*")])
-    events = [tf.compat.v1.Event.FromString(record.numpy()) for record in records]
-    return {
-        event.step: float(tf.make_ndarray(value.tensor))
-        for event in events
-        for value in event.summary.value
-        if value.tag == tag
-    }
 
 
 def test_resolver_reads_every_task(tf: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:

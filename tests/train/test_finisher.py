@@ -1,7 +1,7 @@
 """The finisher at the end of a real training: the chief's own exit codes are what its Job says, and nothing else.
 
-The API server is scripted (tests/api_server.py) and knows no more of a Job than its controller would have written by
-then; the arguments are those of the rendered finisher; the tasks are the example's, as local processes.
+The API server is scripted (tests/support/api_server.py) and knows no more of a Job than its controller would have
+written by then; the arguments are those of the rendered finisher; the tasks are the example's, as local processes.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.api_server import ApiServer, ended
-from tests.tools import ROOT
-from tests.train.local_cluster import LocalCluster
-from tests.train.test_dist_mnist import TIMEOUT, local_cluster
-from tests.unit.test_finisher import Finisher
+from tests.support.api_server import ApiServer, ended
+from tests.support.finisher import Finisher
+from tests.support.local_cluster import LocalCluster
+from tests.support.tools import ROOT
+from tests.support.training import TIMEOUT, local_cluster
 
 CHIEF = "jobs/dist-mnist-chief"
 SERVING = ("ps", "worker")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.train.local_cluster import LocalCluster
+from tests.support.local_cluster import LocalCluster
 
 CRASHES = 'echo start >> "$0"; [ $(wc -l < "$0") -gt {crashes} ] || kill -SEGV $$'
 

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-from tests.train.local_cluster import LocalCluster
-from tests.train.test_dist_mnist import TIMEOUT, final_accuracy, scalars
+from tests.support.local_cluster import LocalCluster
+from tests.support.training import TIMEOUT, final_accuracy, scalars
 
 PROGRAM = Path(__file__).parents[2] / "examples" / "mirrored-cifar" / "train.py"
 WORKERS = {"worker": [f"mirrored-cifar-worker-{index}.mirrored-cifar:2222" for index in range(3)]}

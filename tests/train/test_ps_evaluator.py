@@ -9,8 +9,8 @@ from types import ModuleType
 
 import pytest
 
-from tests.train.local_cluster import LocalCluster
-from tests.train.test_dist_mnist import GOOD, PROGRAM, TIMEOUT, final_accuracy, scalars
+from tests.support.local_cluster import LocalCluster
+from tests.support.training import GOOD, PROGRAM, TIMEOUT, final_accuracy, scalars
 
 TASKS = {role: [f"ps-evaluator-{role}-0.ps-evaluator:2222"] for role in ("chief", "ps", "worker", "evaluator")}
 EVALUATED = r"INFO step (\d+): accuracy ([\d.]+)\n"

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.tools import ROOT
+from tests.support.tools import ROOT
 from tfgen.graph.built import plain_objects
 from tfgen.schema import workload_kinds as kinds
 from tfgen.text.document import parse

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.tools import ROOT
+from tests.support.tools import ROOT
 
 PROGRAM = ROOT / "examples" / "single-gpu" / "train.py"
 STEPS = 1500

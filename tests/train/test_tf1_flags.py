@@ -14,7 +14,7 @@ from types import ModuleType
 
 import pytest
 
-from tests.train.local_cluster import reserve_port
+from tests.support.local_cluster import reserve_port
 
 PROGRAM = Path(__file__).parents[2] / "examples" / "tf1-flags" / "train.py"
 STEPS = 1500

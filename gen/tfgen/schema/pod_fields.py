@@ -5,7 +5,7 @@
 
 The table, `schemas/podtemplatespec.v1.fields.json`, has each type that a PodTemplateSpec is made of: the type of each
 field, those of every Kubernetes that tfgen supports, together; the fields that it must have; and the keys that tell the
-items of a list apart. `tests/unit/test_pod_fields.py` writes it.
+items of a list apart. `tests/schema/test_pod_fields.py` writes it.
 """
 
 from __future__ import annotations

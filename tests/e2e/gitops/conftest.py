@@ -21,7 +21,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests import git_author
 from tests.e2e.client import ApiError, Object, eventually
 from tests.e2e.conftest import dns_label, skipped_without_programs
 from tests.e2e.control_plane import ControlPlane
@@ -32,7 +31,8 @@ from tests.e2e.servers import argocd as argocd_server
 from tests.e2e.servers import flux as flux_server
 from tests.e2e.servers.git_server import GitServer
 from tests.e2e.servers.program import MissingProgramError
-from tests.tools import ROOT
+from tests.support import git_author
+from tests.support.tools import ROOT
 
 FOLDER = Path(__file__).parent
 APPLICATION_SET = "argoproj.io/v1alpha1/ApplicationSet"

@@ -18,10 +18,10 @@ from typing import Any, Final
 
 import yaml
 
-from tests.command import Command
 from tests.e2e.client import Object, eventually
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.servers import argocd, flux
+from tests.support.command import Command
 from tfgen import cli
 
 APPLICATION: Final = "argoproj.io/v1alpha1/Application"

@@ -13,7 +13,7 @@ import yaml
 from tests.e2e.client import eventually
 from tests.e2e.gitops.jobs import job
 from tests.e2e.gitops.repository import GIT_REPOSITORY, JOB, KUSTOMIZATION, Repository
-from tests.tools import kustomize_build
+from tests.support.tools import kustomize_build
 
 SHELL = {"command": ["sh", "-c"], "args": ["python train.py --epochs=${EPOCHS} --host=$$(HOSTNAME)"]}
 VALUES = {"EPOCHS": "their own", "TF_CLUSTER": "their own", "TASK_INDEX": "their own", "HOME": "their own"}

@@ -7,7 +7,7 @@ import shlex
 
 from tests.e2e.gitops.jobs import job
 from tests.e2e.gitops.repository import Repository
-from tests.tools import ROOT
+from tests.support.tools import ROOT
 
 COMMANDS = re.findall(r"^    kubectl (.*)$", (ROOT / "docs" / "gitops.md").read_text(encoding="utf-8"), re.MULTILINE)
 

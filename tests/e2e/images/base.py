@@ -22,7 +22,7 @@ from typing import Final
 from tests.e2e.images import debian, oci, python_packages
 from tests.e2e.namespaces import Namespaces
 from tests.e2e.servers.containerd import PAUSE, Containerd
-from tests.tools import CACHE
+from tests.support.tools import CACHE
 
 FOLDER: Final = CACHE.parent / "images"
 

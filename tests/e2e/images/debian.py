@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from tests.command import Command
+from tests.support.command import Command
 
 DOWNLOAD = 600.0  # seconds
 

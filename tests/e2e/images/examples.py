@@ -11,7 +11,7 @@ import yaml
 from tests.e2e.images import oci
 from tests.e2e.images.base import Base
 from tests.e2e.images.dockerfile import REQUIREMENTS, Dockerfile
-from tests.tools import ROOT
+from tests.support.tools import ROOT
 
 FOLDERS: Final = tuple(path.parent for path in sorted(ROOT.glob("examples/*/Dockerfile")))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from tests.command import Command
+from tests.support.command import Command
 
 DOWNLOAD = 1800.0  # seconds
 COMPILE = 1800.0

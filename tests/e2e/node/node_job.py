@@ -20,11 +20,11 @@ from typing import Any
 
 import yaml
 
-from tests.command import Command
 from tests.e2e.client import Object, eventually
 from tests.e2e.real_node import STORAGE_CLASS, Node
 from tests.e2e.servers.program import program
-from tests.tools import ROOT
+from tests.support.command import Command
+from tests.support.tools import ROOT
 
 PATIENCE = 900.0
 """Seconds that a test waits for a training to get on: nothing takes 60 on an idle machine of two cores."""

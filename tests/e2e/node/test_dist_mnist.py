@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.command import CommandError
 from tests.e2e.client import eventually
 from tests.e2e.node.conftest import GPUS
 from tests.e2e.node.node_job import PATIENCE, NodeJob, merge
 from tests.e2e.real_node import Node
+from tests.support.command import CommandError
 
 MakeJob = Callable[..., NodeJob]
 

@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 
-from tests import tools
-from tests.command import Command
 from tests.e2e.client import ApiError, Client, Object, eventually
 from tests.e2e.conftest import dns_label
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.custom_kinds import definitions
 from tests.e2e.jobs import EXAMPLES, environments, write_job
-from tests.equal.rendered import Rendered
-from tests.tools import ROOT
+from tests.support import tools
+from tests.support.command import Command
+from tests.support.rendered import Rendered
+from tests.support.tools import ROOT
 from tfgen.check.jobs import check
 from tfgen.graph.built import plain_objects
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.command import Command, CommandError
 from tests.e2e.client import eventually
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.servers.process import Process, ServerError
-from tests.tools import ROOT
+from tests.support.command import Command, CommandError
+from tests.support.tools import ROOT
 
 POD = {
     "apiVersion": "v1",

@@ -1,6 +1,6 @@
 """What `tfgen check` says of a change of a running job, and what the API server says of the same.
 
-The changes are those of tests/unit/test_new_run.py. Each is tried, as a dry run, over the objects of the job as it was.
+The changes are those of tests/support/runs.py. Each is tried, as a dry run, over the objects of the job as it was.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.command import CommandError
 from tests.e2e.client import ApiError, Client, Object, eventually
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.custom_kinds import definitions
 from tests.e2e.jobs import write_job
 from tests.e2e.ways import WAYS
-from tests.unit.test_new_run import CASES, JOB
+from tests.support.command import CommandError
+from tests.support.runs import CASES, JOB
 from tfgen.change.new_run import find_new_runs
 from tfgen.check.jobs import check
 from tfgen.text.document import Document

@@ -2,7 +2,7 @@
 
 Where VOLCANO_BIN, JOBSET_BIN and KUEUE_BIN are folders with their programs: no version of them is published as a Go
 module that builds, so that CI goes without. Their kinds are those of ../shared/crds, or of the folder `crds` beside the
-programs. What their webhooks write is held without them in tests/unit/test_webhook_defaults.py.
+programs. What their webhooks write is held without them in tests/check/test_webhook_defaults.py.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
-from tests.command import CommandError
 from tests.e2e.client import Object, eventually
 from tests.e2e.conftest import dns_label, up
 from tests.e2e.control_plane import ControlPlane, fake_node
@@ -27,7 +26,8 @@ from tests.e2e.servers.kueue import NAMESPACE as KUEUE
 from tests.e2e.servers.kueue import kueue_controllers
 from tests.e2e.servers.volcano import start_volcano
 from tests.e2e.ways import WAYS
-from tests.equal.rendered import Rendered
+from tests.support.command import CommandError
+from tests.support.rendered import Rendered
 
 pytestmark = [
     pytest.mark.xdist_group("operators"),  # one cluster for all tests of an operator

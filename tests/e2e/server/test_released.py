@@ -15,7 +15,7 @@ from tests.e2e.finisher import Finisher, running
 from tests.e2e.jobs import write_job
 from tests.e2e.kubelet import end
 from tests.e2e.ways import WAYS, Apply, helm
-from tests.equal.rendered import Rendered
+from tests.support.rendered import Rendered
 
 JOB = """
 apiVersion: tfgen/v1alpha1

@@ -13,7 +13,7 @@ from shutil import which
 from tests.e2e.loopback import free_port
 from tests.e2e.servers.process import Process, answers
 from tests.e2e.servers.program import MissingProgramError, program
-from tests.tools import CACHE
+from tests.support.tools import CACHE
 
 NAMESPACE = "argocd"
 

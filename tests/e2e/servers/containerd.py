@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from tests.command import CommandError
 from tests.e2e.images.oci import Image, write_archive
 from tests.e2e.namespaces import Namespaces
 from tests.e2e.servers.process import Process
+from tests.support.command import CommandError
 
 SOCKET: Final = "/run/containerd/containerd.sock"
 """Where it serves, in the namespaces that it runs in."""

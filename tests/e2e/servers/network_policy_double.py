@@ -18,7 +18,7 @@ from tests.e2e.client import Client
 from tests.e2e.namespaces import Namespaces
 from tests.e2e.network_policy import ruleset
 from tests.e2e.servers.process import Process
-from tests.tools import ROOT
+from tests.support.tools import ROOT
 
 PERIOD: Final = 0.5  # seconds
 

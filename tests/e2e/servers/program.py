@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.tools import CACHE
+from tests.support.tools import CACHE
 
 
 class MissingProgramError(FileNotFoundError):

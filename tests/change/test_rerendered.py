@@ -1,0 +1,221 @@
+"""Overlays that another tfgen wrote of the same job: what a run that is committed cannot take over from this one's."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support import git_author
+from tests.support.command import Command
+from tfgen import __version__, cli
+
+JOB = """\
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {name: mnist}
+spec:
+  image: mnist:1
+  roles: {chief: {}, ps: {replicas: 2}, worker: {replicas: 4}}
+  storage:
+    model: {mountPath: /model, claim: {size: 20Gi, storageClass: nfs}}
+  environments:
+    dev: {roles: {worker: {replicas: 1}}}
+    prod: {run: b}
+"""
+PS = "overlays/mnist/base/statefulset-mnist-ps.yaml"
+CHIEF = "overlays/mnist/base/job-mnist-chief.yaml"
+CLAIM = "overlays/mnist/base/persistentvolumeclaim-mnist-model.yaml"
+POLICY = "overlays/mnist/base/networkpolicy-mnist.yaml"
+PROD = "overlays/mnist/prod/statefulset-mnist-b-ps.yaml"
+OLDER = "0.0.9"
+SINCE = f"since tfgen {OLDER} rendered it, and this is {__version__}"
+
+Printed = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with a job, rendered and not yet committed."""
+    monkeypatch.chdir(tmp_path)
+    for name, value in git_author.VARIABLES.items():
+        monkeypatch.setenv(name, value)
+    Command(("git", "init", "--quiet", "--initial-branch=main")).run()
+    Path("job.yaml").write_text(JOB, encoding="utf-8")
+    assert cli.run(["render", "job.yaml"]) == 0
+    return tmp_path
+
+
+def commit() -> None:
+    Command(("git", "add", "--all")).run()
+    Command(("git", "commit", "--quiet", "--message=x")).run()
+
+
+def committed_by_an_older_tfgen(*edits: tuple[str, str, str]) -> None:
+    """The last commit has the tree that a tfgen wrote whose text was another: path, this one's text, that one's."""
+    path = Path(".tfgen/mnist.json")
+    ledger = json.loads(path.read_text(encoding="utf-8"))
+    for name, new, old in edits:
+        text = Path(name).read_text(encoding="utf-8")
+        assert text.count(new) == 1
+        Path(name).write_text(text.replace(new, old), encoding="utf-8")
+        ledger["files"][name] = hashlib.sha256(Path(name).read_bytes()).hexdigest()
+    path.write_text(json.dumps({**ledger, "tool": OLDER}, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    commit()
+
+
+def change(old: str, new: str) -> None:
+    text = Path("job.yaml").read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    Path("job.yaml").write_text(text.replace(old, new), encoding="utf-8")
+
+
+def checked(capsys: Printed, *command: str) -> list[str]:
+    """What `tfgen check` prints, or another command."""
+    capsys.readouterr()
+    code = cli.run([*(command or ("check", "job.yaml"))])
+    out, err = capsys.readouterr()
+    found = [line for line in (out or err).splitlines() if line.startswith("job.yaml:")]
+    assert code == (1 if found else 0), err
+    return found
+
+
+GRACE = (PS, "enableServiceLinks: false", "enableServiceLinks: true")
+FIELD = "spec.template.spec.enableServiceLinks was true and is false"
+PS_REFUSED = (
+    f"job.yaml:3:18: StatefulSet mnist-ps: {FIELD}, {SINCE}: Kubernetes refuses another template for the "
+    "StatefulSet mnist-ps; for a new run: tfgen rerun job.yaml [new-run]"
+)
+PROD_REFUSED = (
+    f"job.yaml:11:5: StatefulSet mnist-b-ps: {FIELD}, {SINCE}: Kubernetes refuses another template for the "
+    "StatefulSet mnist-b-ps; for a new run: tfgen rerun job.yaml --env prod [new-run]"
+)
+BOTH = (GRACE, (PROD, *GRACE[1:]))
+
+
+def test_a_tree_that_nobody_renders_anew_stays(capsys: Printed) -> None:
+    committed_by_an_older_tfgen(*BOTH)
+    assert checked(capsys) == []
+
+
+def test_an_upgrade_needs_a_new_run(capsys: Printed) -> None:
+    committed_by_an_older_tfgen(*BOTH)
+    assert cli.run(["render", "--upgrade", "job.yaml"]) == 0
+    assert checked(capsys) == [PS_REFUSED, PROD_REFUSED]
+    assert checked(capsys, "commit", "job.yaml") == [PS_REFUSED, PROD_REFUSED]
+    assert Command(("git", "log", "--format=%s")).run() == "x\n"
+
+
+def test_an_upgrade_with_a_new_run_is_fine(capsys: Printed) -> None:
+    committed_by_an_older_tfgen(*BOTH)
+    assert cli.run(["rerun", "job.yaml"]) == 0
+    assert cli.run(["rerun", "job.yaml", "--env", "prod"]) == 0
+    assert cli.run(["render", "job.yaml"]) == 0
+    assert checked(capsys) == []
+    assert checked(capsys, "commit", "job.yaml") == []
+
+
+def test_only_the_environment_that_has_no_new_run_is_said(capsys: Printed) -> None:
+    committed_by_an_older_tfgen(*BOTH)
+    assert cli.run(["rerun", "job.yaml", "--env", "prod"]) == 0
+    assert cli.run(["render", "job.yaml"]) == 0
+    assert checked(capsys) == [PS_REFUSED]
+
+
+def test_a_harmless_change_of_the_job_brings_the_newer_tree_along(capsys: Printed) -> None:
+    """Before it is rendered, too: that is what `tfgen commit` is about to do."""
+    committed_by_an_older_tfgen(*BOTH)
+    change("20Gi", "30Gi")
+    (first, unrendered, second) = checked(capsys)
+    assert [first, second] == [PS_REFUSED, PROD_REFUSED]
+    assert unrendered.endswith("[not-rendered]")
+    assert checked(capsys, "commit", "job.yaml") == [PS_REFUSED, PROD_REFUSED]
+
+
+def test_what_the_job_asks_for_is_said_of_the_job_alone(capsys: Printed) -> None:
+    committed_by_an_older_tfgen(*BOTH)
+    change("ps: {replicas: 2}", "ps: {replicas: 2, command: [run]}")
+    assert cli.run(["render", "job.yaml"]) == 0
+    assert ["roles.ps.command" in line for line in checked(capsys)] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("edit", "expected"),
+    [
+        ((POLICY, "policyTypes", "policyTypes"), None),
+        (
+            (CLAIM, "storageClassName: nfs", "storageClassName: efs"),
+            f'PersistentVolumeClaim mnist-model: spec.storageClassName was "efs" and is "nfs", {SINCE}: the claim '
+            "mnist-model can only grow; for another one, give the volume another name [claim-change]",
+        ),
+        (
+            (CHIEF, "restartPolicy: Never", "restartPolicy: OnFailure"),
+            'Job mnist-chief: spec.template.spec.restartPolicy was "OnFailure" and is "Never", '
+            f"{SINCE}: Kubernetes refuses another template for the Job mnist-chief; for a new run: "
+            "tfgen rerun job.yaml [new-run]",
+        ),
+        ((CHIEF, "podReplacementPolicy: Failed", "podReplacementPolicy: TerminatingOrFailed"), None),
+    ],
+)
+def test_an_upgrade_of_one_object(capsys: Printed, edit: tuple[str, str, str], expected: str | None) -> None:
+    committed_by_an_older_tfgen(edit)
+    assert cli.run(["render", "--upgrade", "job.yaml"]) == 0
+    assert checked(capsys) == ([f"job.yaml:3:18: {expected}"] if expected else [])
+
+
+def test_a_tree_of_before_pod_templates_had_a_hash(capsys: Printed) -> None:
+    """It stays while its run lasts; brought along, it would be refused."""
+    text = Path(PS).read_text(encoding="utf-8")
+    without = "".join(line for line in text.splitlines(keepends=True) if "tfgen/pod-template-hash" not in line)
+    committed_by_an_older_tfgen((PS, text, without))
+    assert cli.run(["render", "job.yaml"]) == 0
+    assert Path(PS).read_text(encoding="utf-8") == without
+    assert checked(capsys) == []
+    assert cli.run(["render", "--upgrade", "job.yaml"]) == 0
+    assert checked(capsys) == [
+        'job.yaml:3:18: StatefulSet mnist-ps: spec.selector.matchLabels["tfgen/pod-template-hash"] is new, '
+        f"{SINCE}: Kubernetes refuses another template for the StatefulSet mnist-ps; for a new run: "
+        "tfgen rerun job.yaml [new-run]"
+    ]
+
+
+def test_defaults_that_an_upgrade_lets_in(capsys: Printed) -> None:
+    Path("tfgen.yaml").write_text("apiVersion: tfgen/v1alpha1\nkind: Defaults\nspec: {env: {A: a}}\n", "utf-8")
+    commit()
+    assert checked(capsys) == []
+    assert cli.run(["render", "--upgrade", "job.yaml"]) == 0
+    of_job, of_prod = checked(capsys)
+    assert of_job.startswith("job.yaml:3:18: ")
+    assert ".env[A] is new, since the defaults that are merged under it changed: " in of_job
+    assert of_prod.endswith("tfgen rerun job.yaml --env prod [new-run]")
+
+
+def test_a_tree_that_was_committed_without_its_job(capsys: Printed) -> None:
+    commit()
+    change("worker: {replicas: 4}", "worker: {replicas: 5}")
+    commit()
+    (unrendered, found) = sorted(checked(capsys), key=lambda line: "[new-run]" in line)
+    assert unrendered.endswith("[not-rendered]")
+    assert "since what is committed was rendered from another job: the tasks of a run keep their TF_CONFIG" in found
+
+
+def test_another_revision(capsys: Printed) -> None:
+    committed_by_an_older_tfgen(*BOTH)
+    assert cli.run(["render", "--upgrade", "job.yaml"]) == 0
+    commit()
+    assert checked(capsys) == []
+    assert checked(capsys, "check", "job.yaml", "--against", "HEAD~1") == [PS_REFUSED, PROD_REFUSED]
+
+
+def test_a_committed_overlay_that_is_none_is_a_note(capsys: Printed) -> None:
+    kustomization = "overlays/mnist/dev/kustomization.yaml"
+    committed_by_an_older_tfgen((kustomization, "- ../base", "- ../nowhere"))
+    assert cli.run(["render", "--upgrade", "job.yaml"]) == 0
+    capsys.readouterr()
+    assert cli.run(["check", "job.yaml"]) == 0
+    assert (
+        "note: the overlays of mnist are not compared with those in HEAD: dev/kustomization.yaml: not an overlay "
+        in (capsys.readouterr().err)
+    )

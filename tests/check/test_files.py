@@ -1,0 +1,192 @@
+"""The files of a job against what it renders to: which difference is whose, and where it is said."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.small_job import JOB
+from tfgen.check.files import FileComparison, compare_files
+from tfgen.check.jobs import check
+from tfgen.report.problems import as_text
+from tfgen.targets.render import render
+from tfgen.text.document import Document
+from tfgen.tree.write import apply, plan_write
+
+SERVICE = "overlays/mnist/base/service-mnist.yaml"
+PROD = "overlays/mnist/prod/kustomization.yaml"
+
+
+def documents(text: str = JOB) -> list[Document]:
+    checked = check(text, "job.yaml")
+    assert as_text(checked.problems) == ""
+    return list(checked.documents)
+
+
+@pytest.fixture
+def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with the job rendered into it."""
+    monkeypatch.chdir(tmp_path)
+    write()
+    return tmp_path
+
+
+def write(text: str = JOB, *, upgrade: bool = True) -> tuple[str, ...]:
+    """The names of the jobs that were kept."""
+    renderings = [render(document.data) for document in documents(text)]
+    return tuple(each.job for each in apply(plan_write(Path(), renderings, upgrade=upgrade)).kept)
+
+
+def found(text: str = JOB) -> FileComparison:
+    jobs = documents(text)
+    return compare_files(jobs, plan_write(Path(), [render(job.data) for job in jobs]))
+
+
+def counted(text: str) -> str:
+    """How many files a job has is no matter here."""
+    return re.sub(r"\d+ files", "N files", text)
+
+
+def edit_ledger(**changes: object) -> None:
+    path = Path(".tfgen/mnist.json")
+    path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), **changes}), encoding="utf-8")
+
+
+def edit(path: str, old: str, new: str) -> None:
+    text = Path(path).read_text(encoding="utf-8")
+    assert old in text
+    Path(path).write_text(text.replace(old, new), encoding="utf-8")
+
+
+def test_what_was_rendered_has_no_drift(out: Path) -> None:
+    assert found() == FileComparison((), ())
+
+
+def test_a_folder_without_a_ledger_is_compared_with_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert found() == FileComparison((), ("nothing below . was rendered by tfgen, so no files are compared",))
+
+
+def test_a_job_without_a_ledger_beside_one_that_has_it(out: Path) -> None:
+    (problem,) = found(JOB.replace("{name: mnist}", "{name: other}")).problems
+    assert counted(str(problem)) == (
+        "job.yaml:3:18: other was never rendered: N files would change, the first at charts/other/Chart.yaml:1; "
+        "tfgen render job.yaml [not-rendered]"
+    )
+
+
+def test_a_changed_job_is_one_problem_at_its_name(out: Path) -> None:
+    edited = found(JOB.replace("replicas: 4", "replicas: 5"))
+    assert counted(as_text(edited.problems)) == (
+        "job.yaml:3:18: mnist was changed since it was rendered: N files would change, the first at "
+        "charts/mnist/Chart.yaml:5; tfgen render job.yaml [not-rendered]\n"
+    )
+    assert edited.notes == ()
+
+
+def test_a_hand_edit_is_said_at_its_line(out: Path) -> None:
+    edit(PROD, "count: 4", "count: 7")
+    assert as_text(found().problems) == (
+        f'{PROD}:7:1: "  count: 7" where tfgen renders "  count: 4"; '
+        "change job.yaml instead, or take the edit back: tfgen render --force job.yaml [hand-edited]\n"
+    )
+
+
+def test_lines_past_the_end(out: Path) -> None:
+    edit(SERVICE, "  - name: tensorflow\n    port: 2222\n    targetPort: tensorflow\n", "")
+    (problem,) = found().problems
+    assert '"" where tfgen renders "  - name: tensorflow"' in problem.message
+    Path(SERVICE).write_text("", encoding="utf-8")
+    (problem,) = found().problems
+    assert '"" where tfgen renders "apiVersion: v1"' in problem.message
+
+
+def test_a_file_that_is_gone(out: Path) -> None:
+    Path(SERVICE).unlink()
+    assert as_text(found().problems) == (
+        f"{SERVICE}:1:1: the file is gone; to have it again: tfgen render job.yaml [hand-edited]\n"
+    )
+
+
+def test_a_hand_edit_beside_a_changed_job_is_told_from_it(out: Path) -> None:
+    edit(SERVICE, "port: 2222", "port: 2223")
+    problems = found(JOB.replace("replicas: 4", "replicas: 5")).problems
+    assert [(problem.file, problem.rule) for problem in problems] == [
+        ("job.yaml", "not-rendered"),
+        (SERVICE, "hand-edited"),
+    ]
+
+
+def test_an_edit_that_is_what_the_job_now_says_is_none(out: Path) -> None:
+    """Such as a merge of branches makes it: the files are right, and the ledger is not."""
+    edit(PROD, "count: 4", "count: 5")
+    problems = found(JOB.replace("replicas: 4", "replicas: 5")).problems
+    assert [problem.rule for problem in problems] == ["not-rendered"]
+
+
+def test_an_edited_file_that_is_rendered_no_longer(out: Path) -> None:
+    edit("charts/mnist/values-prod.yaml", "4", "5")
+    problems = found(JOB.replace("  environments: {prod: {roles: {worker: {replicas: 4}}}}\n", "")).problems
+    assert "charts/mnist/values-prod.yaml:1:1: the file was edited since tfgen wrote it, and is rendered no longer" in (
+        as_text(problems)
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"tool": "0.0.1"}, "tfgen 0.0.1 rendered it, and this is "),
+        ({"defaults": "a" * 64}, "the defaults that are merged under it changed"),
+        ({}, ".tfgen/mnist.json has the files of another build of this version"),
+    ],
+)
+def test_what_only_another_tfgen_or_other_defaults_change_is_a_note(
+    out: Path, changes: dict[str, str], why: str
+) -> None:
+    # What this version would render otherwise: the file and its digest are those of the other one.
+    edit(SERVICE, "port: 2222", "port: 2223")
+    ledger = json.loads(Path(".tfgen/mnist.json").read_text(encoding="utf-8"))
+    ledger["files"][SERVICE] = hashlib.sha256(Path(SERVICE).read_bytes()).hexdigest()
+    edit_ledger(files=ledger["files"], **changes)
+    problems, (note,) = found().problems, found().notes
+    assert problems == ()
+    assert note.startswith(f"mnist stays as it is committed until it changes: {why}")
+    assert note.endswith(f"1 file would change, the first at {SERVICE}:19")
+
+    kept = write(upgrade=False)
+    assert kept == (("mnist",) if changes else ())
+    assert ("port: 2223" in Path(SERVICE).read_text(encoding="utf-8")) == bool(kept)
+    assert write(upgrade=True) == ()
+    assert found() == FileComparison((), ())
+
+
+def test_a_changed_job_is_rendered_by_the_tfgen_of_now(out: Path) -> None:
+    edit_ledger(tool="0.0.1")
+    assert write(JOB.replace("replicas: 4", "replicas: 5"), upgrade=False) == ()
+    assert found(JOB.replace("replicas: 4", "replicas: 5")) == FileComparison((), ())
+
+
+def test_a_render_that_came_to_no_end(out: Path) -> None:
+    ledger = json.loads(Path(".tfgen/mnist.json").read_text(encoding="utf-8"))
+    edit_ledger(input="", unfinished={SERVICE: ledger["files"][SERVICE]})
+    Path(SERVICE).unlink()
+    (problem,) = found().problems
+    assert problem.rule == "not-rendered"
+    assert problem.message.startswith("the last render of mnist came to no end: 1 file would change")
+
+
+def test_what_no_render_could_write(out: Path) -> None:
+    Path(SERVICE).unlink()
+    Path(SERVICE).mkdir()
+    assert "cannot be rendered: overlays/mnist/base/service-mnist.yaml: " in as_text(found().problems)
+
+
+def test_nothing_is_written(out: Path) -> None:
+    edit(PROD, "count: 4", "count: 7")
+    before = {path: path.lstat().st_mtime_ns for path in out.rglob("*")}
+    found(JOB.replace("replicas: 4", "replicas: 5"))
+    assert {path: path.lstat().st_mtime_ns for path in out.rglob("*")} == before

@@ -1,0 +1,258 @@
+"""``tfgen check``: what it prints where, what it compares with, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+from sarif_pydantic import Sarif
+
+from tests.support.checked_repository import CHANGED, JOB, OTHER, WRONG, Printed, commit, git
+from tests.support.tools import ROOT
+from tfgen import cli
+
+CHANGE = (
+    'image was "mnist:1" and is "mnist:2": Kubernetes refuses another template for the Job mnist-chief; '
+    "for a new run: tfgen rerun job.yaml"
+)
+NO_FILES = "note: nothing below . was rendered by tfgen, so no files are compared\n"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "own"),
+    [
+        ("environments: {p: }", []),  # null may remove an environment of the defaults
+        ("roles: []", ["job.yaml:6:10: spec.roles: found a list"]),
+        ("workload: 1", ["job.yaml:7:13: spec.workload: found the number 1"]),
+    ],
+)
+def test_a_job_under_broken_defaults_is_no_further_looked_at(
+    job: Path, capsys: Printed, wrong: str, own: list[str]
+) -> None:
+    (job.parent / "tfgen.yaml").write_text("{apiVersion: tfgen/v1alpha1, kind: Defaults, spec: {x: 1}}")
+    key = wrong.partition(":")[0]
+    said = "\n".join(line for line in JOB.splitlines() if not line.strip().startswith(key))
+    job.write_text(f"{said}\n  {wrong}\n", encoding="utf-8")
+    assert cli.run(["check", "job.yaml"]) == 1
+    printed, summary = capsys.readouterr()
+    *others, unknown_key = printed.splitlines()
+    assert [line.partition(",")[0] for line in others] == own
+    assert unknown_key == 'tfgen.yaml:1:53: unknown key "x" in spec [unknown-key]'
+    assert summary.endswith(", 0 warnings; 0 jobs compared with HEAD\n")
+
+
+def test_a_job_as_it_is_committed_is_fine(job: Path, capsys: Printed) -> None:
+    assert cli.run(["check", "job.yaml"]) == 0
+    assert capsys.readouterr() == ("", f"{NO_FILES}0 errors, 0 warnings; 1 job compared with HEAD\n")
+
+
+def test_problems_are_the_data(job: Path, capsys: Printed) -> None:
+    job.write_text(CHANGED + "  env: {HUB_TOKEN: abc}\n", encoding="utf-8")
+    assert cli.run(["check", "job.yaml"]) == 1
+    out, err = capsys.readouterr()
+    first, second, third = out.splitlines()
+    assert first == f"job.yaml:5:10: {CHANGE} [new-run]"
+    assert second.startswith("job.yaml:7:20: env.HUB_TOKEN is new: ")
+    assert third.startswith("job.yaml:7:20: warning: ")
+    assert err == f"{NO_FILES}2 errors, 1 warning; 1 job compared with HEAD\n"
+
+
+def test_a_warning_is_no_failure(job: Path, capsys: Printed) -> None:
+    job.write_text(JOB.replace("mnist:1", "mnist"), encoding="utf-8")
+    commit()
+    assert cli.run(["check", "job.yaml"]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("job.yaml:5:10: warning: ")
+    assert err == f"{NO_FILES}0 errors, 1 warning; 1 job compared with HEAD\n"
+
+
+def test_json(job: Path, capsys: Printed) -> None:
+    job.write_text(CHANGED, encoding="utf-8")
+    assert cli.run(["check", "job.yaml", "--format", "json"]) == 1
+    out, err = capsys.readouterr()
+    row = {"file": "job.yaml", "line": 5, "column": 10, "message": CHANGE, "rule": "new-run", "severity": "error"}
+    assert json.loads(out) == {"problems": [row], "notes": [NO_FILES.removeprefix("note: ").rstrip()]}
+    assert err == ""
+
+
+def test_github(job: Path, capsys: Printed) -> None:
+    job.write_text(CHANGED, encoding="utf-8")
+    assert cli.run(["check", "job.yaml", "--format", "github"]) == 1
+    assert capsys.readouterr().out == f"::error file=job.yaml,line=5,col=10,title=new-run::{CHANGE}\n"
+
+
+def test_another_revision(job: Path, capsys: Printed) -> None:
+    job.write_text(CHANGED, encoding="utf-8")
+    commit()
+    assert cli.run(["check", "job.yaml"]) == 0
+    assert cli.run(["check", "job.yaml", "--against", "HEAD~1"]) == 1
+    assert capsys.readouterr().err.endswith("1 error, 0 warnings; 1 job compared with HEAD~1\n")
+    assert cli.run(["check", "job.yaml", "--against", "nowhere"]) == 2
+    assert capsys.readouterr() == ("", "tfgen: error: job.yaml: git has no revision 'nowhere' where it is\n")
+
+
+def test_jobs_are_compared_by_their_names(job: Path, capsys: Printed) -> None:
+    """Those of one file, in any order; a new one and a renamed one have nothing to be compared with."""
+    job.write_text(f"{OTHER}---\n{CHANGED}", encoding="utf-8")
+    Path("more").mkdir()
+    Path("more/job.yaml").write_text(JOB.replace("mnist}", "new}"), encoding="utf-8")
+    assert cli.run(["check", "."]) == 1
+    assert capsys.readouterr() == (
+        f"job.yaml:12:10: {CHANGE} [new-run]\n",
+        f"{NO_FILES}1 error, 0 warnings; 1 job compared with HEAD\n",
+    )
+
+
+def test_what_is_wrong_now_is_said_first(job: Path, capsys: Printed) -> None:
+    job.write_text(WRONG.replace("mnist:1", "mnist:2"), encoding="utf-8")
+    assert cli.run(["check", "job.yaml"]) == 1
+    out, err = capsys.readouterr()
+    assert "new-run" not in out
+    assert err == "1 error, 0 warnings; 0 jobs compared with HEAD\n"
+
+
+def test_what_was_wrong_then_is_a_note(job: Path, capsys: Printed) -> None:
+    job.write_text(WRONG, encoding="utf-8")
+    commit()
+    job.write_text(JOB, encoding="utf-8")
+    assert cli.run(["check", "job.yaml"]) == 0
+    assert capsys.readouterr() == (
+        "",
+        "note: job.yaml has errors in HEAD, so it is not compared with that\n"
+        f"{NO_FILES}0 errors, 0 warnings; 0 jobs compared with HEAD\n",
+    )
+
+
+def test_without_git_the_rest_is_checked(job: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    job.write_text(CHANGED, encoding="utf-8")
+    assert cli.run(["check", "job.yaml"]) == 0
+    assert capsys.readouterr() == (
+        "",
+        "note: there is no git on the PATH, so nothing is compared with what is committed\n"
+        f"{NO_FILES}0 errors, 0 warnings; 0 jobs compared with HEAD\n",
+    )
+
+
+def test_a_new_run_is_the_way_out(job: Path, capsys: Printed) -> None:
+    job.write_text(CHANGED, encoding="utf-8")
+    assert cli.run(["rerun", "job.yaml"]) == 0
+    assert cli.run(["check", "job.yaml"]) == 0
+    capsys.readouterr()
+
+
+def test_the_files_are_compared_where_any_was_rendered(job: Path, capsys: Printed) -> None:
+    assert cli.run(["render", "job.yaml"]) == 0
+    assert cli.run(["check", "job.yaml"]) == 0
+    out, err = capsys.readouterr()
+    assert err == "0 errors, 0 warnings; 1 job compared with HEAD\n"
+    Path("overlays/mnist/base/service-mnist.yaml").write_text("# mine\n", encoding="utf-8")
+    assert cli.run(["check", "job.yaml"]) == 1
+    out, err = capsys.readouterr()
+    assert out.startswith('overlays/mnist/base/service-mnist.yaml:1:1: "# mine" where tfgen renders "apiVersion: v1"; ')
+    assert cli.run(["check", "job.yaml", "--out", "elsewhere"]) == 0
+    capsys.readouterr()
+
+
+def test_only_jobs_that_changed(job: Path, capsys: Printed) -> None:
+    """The other one has drifted, and was committed so."""
+    Path("other.yaml").write_text(OTHER, encoding="utf-8")
+    assert cli.run(["render", "."]) == 0
+    service = Path("overlays/other/base/service-other.yaml")
+    rendered = service.read_text(encoding="utf-8")
+    service.write_text("# mine\n", encoding="utf-8")
+    commit()
+    assert cli.run(["check", "."]) == 1
+    assert cli.run(["check", ".", "--changed"]) == 0
+    capsys.readouterr()
+
+    job.write_text(CHANGED, encoding="utf-8")
+    assert cli.run(["check", ".", "--changed"]) == 1
+    said = capsys.readouterr().out.splitlines()
+    assert [line.rpartition(" ")[2] for line in said] == ["[not-rendered]", "[new-run]"]
+    git("checkout", "--quiet", ".")
+
+    service.write_text("# mine, too\n", encoding="utf-8")
+    assert cli.run(["check", ".", "--changed"]) == 1
+    assert capsys.readouterr().out.startswith("overlays/other/base/service-other.yaml:1:1: ")
+    service.write_text(rendered, encoding="utf-8")
+    assert cli.run(["check", ".", "--changed"]) == 0
+    git("checkout", "--quiet", ".")
+
+    Path("tfgen.yaml").write_text("apiVersion: tfgen/v1alpha1\nkind: Defaults\nspec: {env: {A: a}}\n", "utf-8")
+    capsys.readouterr()
+    assert cli.run(["check", ".", "--changed"]) == 1
+    out, err = capsys.readouterr()
+    assert out.startswith("overlays/other/base/service-other.yaml:1:1: ")
+    assert "note: mnist stays as it is committed until it changes: the defaults that are merged under it changed" in err
+
+
+def test_the_rules_between_jobs_see_those_that_did_not_change(job: Path, capsys: Printed) -> None:
+    assert cli.run(["render", "."]) == 0
+    commit()
+    Path("new.yaml").write_text(JOB, encoding="utf-8")
+    assert cli.run(["check", ".", "--changed"]) == 1
+    assert "[duplicate-job]" in capsys.readouterr().out
+
+
+def test_schemas_of_kubernetes_on_demand(job: Path, capsys: Printed) -> None:
+    wrong = "  podTemplate: {spec: {novelField: 1}}\n"  # a warning, since a newer Kubernetes may have it
+    job.write_text(JOB + wrong, encoding="utf-8")
+    commit()
+    assert cli.run(["check", "job.yaml"]) == 0
+    capsys.readouterr()
+    assert cli.run(["check", "job.yaml", "--kubernetes-version", "1.33"]) == 1
+    out, _ = capsys.readouterr()
+    (error,) = (line for line in out.splitlines() if line.endswith("[object-schema]"))  # for all that come of the line
+    assert ": Job mnist-chief, StatefulSet mnist-ps and StatefulSet mnist-worker: spec.template.spec: " in error
+    assert "('novelField' was unexpected)" in error
+    assert cli.run(["check", "job.yaml", "--kubernetes-version", "1.2"]) == 2
+    assert "no schemas of Kubernetes '1.2': there are those of 1." in capsys.readouterr().err
+
+
+def test_without_the_extra_the_way_to_it_is_said(job: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    assert cli.run(["check", "job.yaml", "--kubernetes-version", "1.33"]) == 2
+    assert capsys.readouterr().err.endswith("pip install 'tfgen[kubernetes]'\n")
+
+
+def test_sarif(job: Path, capsys: Printed) -> None:
+    """Against a closed schema of what tfgen writes, made from the specification, and a reader that knows all of it."""
+    Path("a b").mkdir()
+    Path("a b/ä.yaml").write_text(OTHER.replace("replicas: 2", "replica: 2"), encoding="utf-8")
+    job.write_text(CHANGED + "  env: {HUB_TOKEN: abc}\n", encoding="utf-8")
+    assert cli.run(["check", ".", "--format", "sarif"]) == 1
+    out, err = capsys.readouterr()
+    assert err == ""
+    log = json.loads(out)
+    schema = json.loads((ROOT / "tests" / "data" / "sarif-2.1.0.schema.json").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator(schema).validate(log)
+    read = Sarif.model_validate(log)
+    assert read.model_dump(mode="json", by_alias=True, exclude_none=True) == log
+    (run,) = log["runs"]
+    assert [result["ruleId"] for result in run["results"]] == [
+        "unknown-key", "new-run", "new-run", "plaintext-secret",
+    ]  # fmt: skip
+    assert [result["level"] for result in run["results"]] == ["error", "error", "error", "warning"]
+    for result in run["results"]:
+        assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
+    places = [result["locations"][0]["physicalLocation"] for result in run["results"]]
+    assert places[0] == {
+        "artifactLocation": {"uri": "a%20b/%C3%A4.yaml", "uriBaseId": "%SRCROOT%"},
+        "region": {"startLine": 6, "startColumn": 39},
+    }
+    assert places[1]["region"] == {"startLine": 5, "startColumn": 10}
+    assert run["results"][1]["message"]["text"] == CHANGE
+    (note,) = run["invocations"][0]["toolExecutionNotifications"]
+    assert note["message"]["text"].startswith("nothing below . was rendered")
+
+
+def test_sarif_of_an_absolute_path_and_of_nothing(job: Path, capsys: Printed) -> None:
+    assert cli.run(["check", "job.yaml", "--format", "sarif"]) == 0
+    assert json.loads(capsys.readouterr().out)["runs"][0]["results"] == []
+    job.write_text(WRONG, encoding="utf-8")
+    assert cli.run(["check", str(job), "--format", "sarif"]) == 1
+    (result,) = json.loads(capsys.readouterr().out)["runs"][0]["results"]
+    assert result["locations"][0]["physicalLocation"]["artifactLocation"] == {"uri": job.as_uri()}

@@ -1,0 +1,233 @@
+"""The command line: what is printed where, exit codes, and that nothing ever prints a traceback."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.command import Command
+from tests.support.small_job import JOB
+from tfgen import cli
+
+
+@pytest.fixture
+def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A job file in an empty folder, which is the current one."""
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "job.yaml"
+    path.write_text(JOB, encoding="utf-8")
+    return path
+
+
+def test_render_writes_the_tree_and_says_so_once(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["render", "job.yaml"]) == 0
+    out = capsys.readouterr().out.splitlines()
+    created = [line.removeprefix("created  ") for line in out if line.startswith("created  ")]
+    on_disk = sorted(str(p) for top in ("charts", "overlays") for p in Path(top).rglob("*") if p.is_file())
+    assert created == on_disk
+    assert out[-1] == f"1 job, {len(created)} created, 0 changed, 0 removed, 0 unchanged"
+    assert cli.run(["render", "job.yaml"]) == 0
+    assert capsys.readouterr().out == f"1 job, 0 created, 0 changed, 0 removed, {len(created)} unchanged\n"
+
+
+def test_problems_go_to_standard_error_and_nothing_is_written(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    job.write_text(JOB.replace("replicas: 2", "replica: 2"), encoding="utf-8")
+    assert cli.run(["render", "job.yaml"]) == 1
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith('job.yaml:6:39: unknown key "replica" in spec.roles.worker; did you mean "replicas"?')
+    assert [path.name for path in job.parent.iterdir()] == ["job.yaml"]
+
+
+@pytest.mark.parametrize(
+    "argv", [["render"], ["render", "--stdout"], ["render", "--stdout", "--env", "prod"], ["check"]]
+)
+def test_objects_that_do_not_fit_together_are_refused_by_whoever_makes_them(
+    job: Path, capsys: pytest.CaptureFixture[str], argv: list[str]
+) -> None:
+    template = "{spec: {containers: [{name: tensorflow, ports: [{name: grpc, containerPort: 2222}]}]}}"
+    job.write_text(JOB.replace("replicas: 2", f"podTemplate: {template}"), encoding="utf-8")
+    assert cli.run([*argv, "job.yaml"]) == 1
+    printed = capsys.readouterr()
+    assert "created" not in printed.out
+    assert "kind" not in printed.out
+    assert "[object-links]" in printed.out + printed.err
+    assert [path.name for path in job.parent.iterdir()] == ["job.yaml"]
+
+
+def test_json_is_one_object_on_standard_output(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["render", "job.yaml", "--format", "json"]) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["removed"] == []
+    assert printed.err == ""
+    job.write_text(JOB.replace("replicas: 2", "replicas: two"), encoding="utf-8")
+    assert cli.run(["render", "job.yaml", "--format", "json"]) == 1
+    (problem,) = json.loads(capsys.readouterr().out)["problems"]
+    assert (problem["line"], problem["column"], problem["rule"]) == (6, 49, "wrong-type")
+
+
+def test_stdout_prints_the_objects_of_an_environment(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["render", "job.yaml", "--stdout", "--env", "prod", "--format", "json"]) == 0
+    objects = json.loads(capsys.readouterr().out)
+    (worker,) = [o for o in objects if o["metadata"]["name"] == "mnist-worker"]
+    assert worker["spec"]["replicas"] == 4
+    assert not (job.parent / "charts").exists()
+
+
+def test_an_edited_file_stops_the_render_until_it_is_forced(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cli.run(["render", "job.yaml"])
+    service = Path("overlays/mnist/base/service-mnist.yaml")
+    service.write_text("# mine\n", encoding="utf-8")
+    capsys.readouterr()
+    assert cli.run(["render", "job.yaml"]) == 1
+    assert "overlays/mnist/base/service-mnist.yaml" in capsys.readouterr().err
+    assert service.read_text(encoding="utf-8") == "# mine\n"
+    assert cli.run(["render", "job.yaml", "--force"]) == 0
+    printed = capsys.readouterr()
+    assert printed.out.startswith("changed  overlays/mnist/base/service-mnist.yaml\n")
+    assert "lost: overlays/mnist/base/service-mnist.yaml" in printed.err
+
+
+def test_a_folder_gives_the_jobs_below_it_and_no_other_yaml(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (job.parent / "jobs" / "two").mkdir(parents=True)
+    (job.parent / "jobs" / "two" / "job.yml").write_text(JOB.replace("mnist}", "other}"), encoding="utf-8")
+    (job.parent / "jobs" / "values.yaml").write_text("not: ours\n", encoding="utf-8")
+    assert cli.run(["render", "jobs", "--out", "out"]) == 0
+    assert sorted(path.name for path in Path("out/charts").iterdir()) == ["other"]
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "says"),
+    [
+        (["render", "none.yaml"], 2, "none.yaml: No such file or directory"),
+        (["render", "empty"], 2, "empty: no file below it holds a document"),
+        (["render", "job.yaml", "--stdout", "--env", "nowhere"], 2, "no environment 'nowhere'; it has prod"),
+        (["rerun", "job.yaml", "--env", "nowhere"], 2, "no environment 'nowhere'; it has prod"),
+        (["explain", "spec.roles.worker.replica"], 2, "replicas"),
+        (["init", "Not-A-Name"], 2, "'Not-A-Name' is no job name: lower-case letters"),
+        (["init", "argocd"], 2, "'argocd' is no job name: choose another name: the folders argocd and flux hold"),
+        (["init", "--repo", "flux"], 2, "'flux' is no job name: choose another name"),
+    ],
+)
+def test_wrong_usage(job: Path, capsys: pytest.CaptureFixture[str], argv: list[str], code: int, says: str) -> None:
+    (job.parent / "empty").mkdir()
+    assert cli.run(argv) == code
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert says in printed.err
+    assert "Traceback" not in printed.err
+
+
+def test_argparse_exits_with_the_same_code(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        cli.main(["render"])
+    assert exit_.value.code == cli.USAGE
+    assert "JOB" in capsys.readouterr().err
+
+
+def test_a_defect_of_our_own_prints_no_traceback(
+    job: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise KeyError("boom")
+
+    monkeypatch.setattr("tfgen.targets.render.render", broken)
+    assert cli.run(["render", "job.yaml"]) == cli.FAILED
+    assert "internal error: KeyError: 'boom'" in capsys.readouterr().err
+    with pytest.raises(KeyError):
+        cli.run(["render", "job.yaml", "--debug"])
+
+
+def test_init_writes_a_job_that_renders_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.run(["init", "mnist"]) == 0
+    assert "# yaml-language-server: $schema=./job.schema.json" in Path("mnist/job.yaml").read_text(encoding="utf-8")
+    assert cli.run(["render", "mnist"]) == 0
+    assert capsys.readouterr().err == ""
+    assert cli.run(["init", "mnist"]) == cli.USAGE
+    assert "there already" in capsys.readouterr().err
+
+
+def test_explain_and_schema(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["explain", "spec.roles.worker.resources.gpu"]) == 0
+    assert "count" in capsys.readouterr().out
+    assert cli.run(["schema"]) == 0
+    assert json.loads(capsys.readouterr().out)["title"] == "TrainingJob"
+
+
+def test_rerun_changes_one_line_and_renders(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["rerun", "job.yaml", "--env", "prod"]) == 0
+    assert capsys.readouterr().out.startswith("job.yaml: run (none) -> 2 in prod\n")
+    assert job.read_text(encoding="utf-8") == JOB.replace("{prod: {roles", '{prod: {run: "2", roles')
+    assert cli.run(["render", "job.yaml"]) == 0
+    assert Path("overlays/mnist/prod/statefulset-mnist-2-worker.yaml").exists()
+
+
+@pytest.mark.parametrize(
+    "argv", [["rerun", "job.yaml", "--env", "prod"], ["rm", "job.yaml", "--env", "prod"]], ids=["rerun", "rm"]
+)
+def test_an_edit_keeps_line_ends_and_links(job: Path, argv: list[str]) -> None:
+    target = job.with_name("shared.yaml")
+    target.write_bytes(job.read_bytes().replace(b"\n", b"\r\n"))
+    job.unlink()
+    job.symlink_to(target.name)
+    before = target.read_bytes()
+    assert cli.run(argv) == 0
+    assert job.is_symlink()
+    after = target.read_bytes()
+    assert after != before
+    assert after.count(b"\r\n") == after.count(b"\n") == before.count(b"\n")
+
+
+def test_rerun_says_each_run_that_it_raises(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = job.read_text(encoding="utf-8")
+    job.write_text(text.replace("prod: {", 'prod: {run: "5", '), encoding="utf-8")
+    assert cli.run(["rerun", "job.yaml", "--fresh"]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("job.yaml: run (none) -> 2\njob.yaml: run 5 -> 6 in prod\n\nNext:")
+    assert err.endswith(" [not-fresh]\n")
+    assert err.count("\n") == 1
+    assert cli.run(["rerun", "job.yaml", "--fresh", "--format", "json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["runs"] == [
+        {"environment": None, "before": "2", "after": "3"},
+        {"environment": "prod", "before": "6", "after": "7"},
+    ]
+    assert [problem["rule"] for problem in said["problems"]] == ["not-fresh"]
+
+
+@pytest.mark.parametrize("command", ["render", "check", "diff", "commit", "rerun", "rm"])
+def test_an_empty_path_is_not_the_working_directory(
+    job: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        cli.run([command, ""])
+    assert "an empty path; write . for the working directory" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("path", ["loop", "loop/job.yaml"])
+@pytest.mark.parametrize(
+    "command", [["render"], ["check"], ["diff"], ["commit"], ["rerun"], ["rm"], ["explain", "--origin"]]
+)
+def test_links_that_lead_in_a_circle_are_no_file(
+    job: Path, capsys: pytest.CaptureFixture[str], command: list[str], path: str
+) -> None:
+    job.with_name("loop").symlink_to("loop")
+    Command(("git", "init", "--quiet")).run()
+    assert cli.run([*command, path]) == cli.USAGE
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"tfgen: error: {path}: ")
+    assert err.count("\n") == 1
+
+
+def test_links_that_lead_in_a_circle_are_no_output_folder(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    job.with_name("loop").symlink_to("loop")
+    for command in ("render", "check"):
+        assert cli.run([command, "job.yaml", "--out", "loop"]) == cli.FAILED
+        assert capsys.readouterr().err == "tfgen: error: loop: Too many levels of symbolic links\n"

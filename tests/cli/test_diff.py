@@ -1,0 +1,125 @@
+"""``tfgen diff``: what it compares, what it prints where, and its exit codes. What it says of changes: tests/diff."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.checked_repository import CHANGED, JOB, OTHER, WRONG, Printed, commit, git, job
+from tfgen import cli
+
+__all__ = ["job"]  # the fixture
+
+
+def test_nothing_changes(job: Path, capsys: Printed) -> None:
+    assert cli.run(["diff", "job.yaml", "--exit-code"]) == 0
+    assert capsys.readouterr() == ("", "0 jobs of 1 changed since HEAD\n")
+    assert cli.run(["diff", "job.yaml", "--format", "markdown"]) == 0
+    assert capsys.readouterr().out == "No object changes.\n"
+
+
+def test_a_change_is_the_data_and_no_failure_unless_asked(job: Path, capsys: Printed) -> None:
+    job.write_text(CHANGED, encoding="utf-8")
+    assert cli.run(["diff", "job.yaml"]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("mnist (job.yaml)\n  the job itself: pods 5")
+    assert '~ spec.template.spec.containers[tensorflow].image: "mnist:1" -> "mnist:2"\n' in out
+    assert "  needs a new run:\n    job.yaml:5:10: image was" in out
+    assert "\033" not in out
+    assert err == "1 job of 1 changed since HEAD\n"
+    assert cli.run(["diff", "job.yaml", "--exit-code"]) == 1
+    capsys.readouterr()
+
+
+def test_json_has_what_was_and_what_is(job: Path, capsys: Printed) -> None:
+    job.write_text(CHANGED, encoding="utf-8")
+    assert cli.run(["diff", ".", "--format", "json", "--against", "HEAD"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["against"], [each["job"] for each in found["jobs"]]) == ("HEAD", ["mnist"])
+    (environment,) = found["jobs"][0]["environments"]
+    fields = environment["objects"][0]["fields"]
+    path = "spec.template.spec.containers[tensorflow].image"
+    assert fields == [{"path": path, "before": "mnist:1", "after": "mnist:2"}]
+    assert found["jobs"][0]["needsNewRun"][0]["line"] == 5
+
+
+def test_another_revision(job: Path, capsys: Printed) -> None:
+    job.write_text(CHANGED, encoding="utf-8")
+    commit()
+    assert cli.run(["diff", "job.yaml", "--exit-code"]) == 0
+    assert cli.run(["diff", "job.yaml", "--exit-code", "--against", "HEAD~1"]) == 1
+    assert cli.run(["diff", "job.yaml", "--against", "nowhere"]) == 2
+    assert "git has no revision 'nowhere'" in capsys.readouterr().err
+
+
+def test_jobs_that_are_new_gone_or_moved(job: Path, capsys: Printed) -> None:
+    """A job that moves to another file is the same job."""
+    for name, text in (("gone", OTHER), ("old", JOB.replace("mnist}", "moved}"))):
+        Path(name).mkdir()
+        Path(name, "job.yaml").write_text(text, encoding="utf-8")
+    commit()
+    Path("gone/job.yaml").unlink()
+    Path("old/job.yaml").rename("moved.yaml")
+    Path("new.yaml").write_text(JOB.replace("mnist}", "new}"), encoding="utf-8")
+    assert cli.run(["diff", "."]) == 0
+    out, err = capsys.readouterr()
+    assert [line for line in out.splitlines() if not line.startswith(" ")] == [
+        "new (new.yaml)",
+        "other (gone/job.yaml)",
+    ]
+    assert "the job itself (new)" in out
+    assert "the job itself (gone)" in out
+    assert err == "2 jobs of 4 changed since HEAD\n"
+
+
+def test_a_job_with_errors_is_not_compared(job: Path, capsys: Printed) -> None:
+    job.write_text(WRONG, encoding="utf-8")
+    assert cli.run(["diff", "job.yaml"]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "unknown-key" in err
+    assert cli.run(["diff", "job.yaml", "--format", "json"]) == 1
+    out, err = capsys.readouterr()
+    assert ([problem["rule"] for problem in json.loads(out)["problems"]], err) == (["unknown-key"], "")
+
+
+@pytest.mark.parametrize(
+    ("variables", "coloured"),
+    [({}, True), ({"NO_COLOR": "1"}, False), ({"NO_COLOR": ""}, True), ({"TERM": "dumb"}, False)],
+)
+def test_colour_is_for_a_terminal(
+    job: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], coloured: bool
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    job.write_text(CHANGED, encoding="utf-8")
+    assert cli.run(["diff", "job.yaml"]) == 0
+    assert ("\033[31m" in capsys.readouterr().out) == coloured
+
+
+def test_without_a_repository_everything_is_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Printed
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
+    Path("job.yaml").write_text(JOB, encoding="utf-8")
+    assert cli.run(["diff", ".", "--exit-code"]) == 1
+    assert "the job itself (new)" in capsys.readouterr().out
+
+
+def test_it_works_below_the_root(job: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("jobs").mkdir()
+    git("mv", "job.yaml", "jobs/job.yaml")
+    Path("jobs/gone.yaml").write_text(OTHER, encoding="utf-8")
+    commit()
+    Path("jobs/gone.yaml").unlink()
+    monkeypatch.chdir("jobs")
+    assert cli.run(["diff", "."]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("other (gone.yaml)\n")
+    assert err == "1 job of 2 changed since HEAD\n"

@@ -1,0 +1,129 @@
+"""Ctrl-C and SIGTERM in the middle of real commands: no traceback, nothing half done, no process left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support import git_author
+from tests.support.command import Command
+from tests.support.commit_repository import JOB, commit_all, git, hook, write
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="asks /proc for child processes")
+
+SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 143}
+JOBS = 30
+"""So many that each command goes on long after it has begun."""
+
+PATIENCE_S = 120.0
+
+
+@pytest.fixture(autouse=True)
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder: a repository with a first commit, and many jobs that are not rendered."""
+    monkeypatch.chdir(tmp_path)
+    for name, value in git_author.VARIABLES.items():
+        monkeypatch.setenv(name, value)
+    git("init", "--quiet", "--initial-branch=main")
+    for number in range(JOBS):
+        write(f"jobs/j{number}.yaml", JOB.replace("mnist}", f"j{number}}}"))
+    commit_all()
+    return tmp_path
+
+
+def children(pid: int) -> set[int]:
+    """The processes that a process started itself."""
+    found = set()
+    for folder in Path("/proc").iterdir():
+        try:
+            parent = int((folder / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[1])
+        except (OSError, ValueError, IndexError):
+            continue
+        if parent == pid:
+            found.add(int(folder.name))
+    return found
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def _heed_ctrl_c() -> None:
+    """As in a terminal: what a shell runs in the background ignores SIGINT, and so does all that it starts."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def interrupted(number: signal.Signals, when: Callable[[int], bool], *command: str) -> str:
+    """Start tfgen, send it the signal once it is time, and give what it says on standard error."""
+    process = subprocess.Popen(
+        (sys.executable, "-m", "tfgen", *command),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=_heed_ctrl_c,
+    )
+    deadline = time.monotonic() + PATIENCE_S
+    while not when(process.pid):
+        assert process.poll() is None, "it ended before it was to be interrupted"
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    below = children(process.pid)
+    process.send_signal(number)
+    _, said = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == SIGNALS[number], said
+    assert "Traceback" not in said
+    while any(map(is_running, below)):
+        assert time.monotonic() < deadline, "a process of its own goes on"
+        time.sleep(0.01)
+    return said
+
+
+def tfgen(*command: str) -> str:
+    return Command((sys.executable, "-m", "tfgen", *command)).run()
+
+
+def temporary_files() -> list[Path]:
+    return list(Path().rglob(".tfgen-*.tmp"))
+
+
+@pytest.mark.parametrize(("number", "begun"), [(signal.SIGINT, "charts"), (signal.SIGTERM, ".tfgen")])
+def test_render(number: signal.Signals, begun: str) -> None:
+    interrupted(number, lambda _: Path(begun).is_dir(), "render", "jobs")
+    assert temporary_files() == []
+    tfgen("render", "jobs")
+    tfgen("check", "jobs")
+    assert len(list(Path("charts").iterdir())) == JOBS
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_check_ends_its_workers(number: signal.Signals) -> None:
+    tfgen("render", "jobs")
+    commit_all()
+    # On one processor it has no workers; git, its child now and then, says that it has begun.
+    enough = 1 if len(os.sched_getaffinity(0)) < 2 else 2
+    interrupted(number, lambda pid: len(children(pid)) >= enough, "check", "jobs")
+    assert git("status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_commit(number: signal.Signals, tmp_path: Path) -> None:
+    """While git waits for a hook."""
+    hook("pre-commit", f"touch {tmp_path}/.git/begun; until [ -e {tmp_path}/.git/over ]; do sleep 0.1; done")
+    before = git("rev-parse", "HEAD")
+    interrupted(number, lambda _: Path(".git/begun").exists(), "commit", "jobs/j0.yaml")
+    Path(".git/over").touch()  # git does not wait for its hook
+    assert git("rev-parse", "HEAD") == before
+    assert not Path(".git/index.lock").exists()
+    assert git("diff", "--cached", "--name-only") == ""
+    Path(".git/hooks/pre-commit").unlink()
+    assert "j0: rendered anew" in tfgen("commit", "jobs/j0.yaml")

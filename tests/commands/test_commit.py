@@ -1,0 +1,787 @@
+"""``tfgen commit``, with real repositories: what is committed, what is left alone, and what refuses it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support import git_author
+from tests.support.command import Command, CommandError
+from tests.support.commit_repository import JOB, commit_all, git, hook, write
+from tests.support.tools import ROOT
+from tfgen import cli
+
+QUEUE = JOB.replace("production", "night")
+SMALL = JOB.partition("  environments:")[0]
+SUBJECT = "mnist: gang.queue production -> night in prod"
+
+Printed = pytest.CaptureFixture[str]
+
+
+def lines(*arguments: str | Path, folder: Path | str = ".") -> list[str]:
+    return git(*arguments, folder=folder).splitlines()
+
+
+@pytest.fixture(autouse=True)
+def nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No settings of whoever runs the tests."""
+    for name, value in git_author.VARIABLES.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Path:
+    """A bare repository."""
+    git("init", "--quiet", "--bare", "--initial-branch=main", tmp_path / "remote.git", folder=tmp_path)
+    return tmp_path / "remote.git"
+
+
+@pytest.fixture
+def clone(tmp_path: Path, remote: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A clone with the job, rendered, committed and pushed: the current folder."""
+    git("clone", "--quiet", remote, tmp_path / "clone", folder=tmp_path)
+    monkeypatch.chdir(tmp_path / "clone")
+    git("checkout", "--quiet", "-B", "main")
+    write("jobs/mnist.yaml", JOB)
+    assert cli.run(["render", "jobs"]) == 0
+    commit_all()
+    git("push", "--quiet", "--set-upstream", "origin", "main")
+    return tmp_path / "clone"
+
+
+def run(capsys: Printed, *arguments: str, code: int = 0) -> str:
+    """What `tfgen commit` prints to both; it never prints a traceback."""
+    capsys.readouterr()
+    assert cli.run(["commit", *arguments]) == code, capsys.readouterr()
+    out, err = capsys.readouterr()
+    assert "Traceback" not in err
+    return out + err
+
+
+def subject(folder: Path | str = ".") -> str:
+    return git("log", "-1", "--format=%s", folder=folder).strip()
+
+
+def committed_files() -> list[str]:
+    return lines("show", "--format=", "--name-only", "HEAD")
+
+
+# -- what is committed -----------------------------------------------------------------------------------------------
+
+
+def test_a_change_is_rendered_and_committed_with_its_job(clone: Path, capsys: Printed) -> None:
+    write("jobs/mnist.yaml", QUEUE)
+    said = run(capsys, "jobs")
+    assert subject() == SUBJECT
+    assert said.startswith("main ")
+    assert SUBJECT in said
+    assert "jobs/mnist.yaml" in committed_files()
+    assert ".tfgen/mnist.json" in committed_files()
+    assert git("status", "--porcelain") == ""
+    assert cli.run(["check", "jobs"]) == 0
+    assert "nothing to commit" in run(capsys, "jobs")
+
+
+def test_other_work_stays_as_it_is(clone: Path, capsys: Printed) -> None:
+    """Staged, dirty, both in one file, new, and removed."""
+    for name in ("staged", "dirty", "both", "gone"):
+        write(name, "1\n")
+    commit_all()
+    write("staged", "2\n")
+    write("both", "2\n")
+    write("new", "1\n")
+    git("add", "staged", "both", "new")
+    write("both", "3\n")
+    write("dirty", "2\n")
+    write("untracked", "1\n")
+    git("rm", "--quiet", "gone")
+    before = git("status", "--porcelain"), git("diff", "--cached"), git("diff")
+    write("jobs/mnist.yaml", QUEUE)
+    git("add", "jobs/mnist.yaml")
+    run(capsys, "jobs/mnist.yaml")
+    assert (git("status", "--porcelain"), git("diff", "--cached"), git("diff")) == before
+    assert all(name.startswith(("charts/", "overlays/", ".tfgen/", "jobs/")) for name in committed_files())
+
+
+def test_a_new_job_and_one_that_loses_an_environment(clone: Path, capsys: Printed) -> None:
+    write("jobs/mnist.yaml", JOB.replace("    dev: {}\n", ""))
+    write("jobs/other.yaml", JOB.replace("mnist}", "other}"))
+    assert run(capsys, "jobs").startswith("main ")
+    assert git("log", "-1", "--format=%B") == (
+        "Change mnist and other\n\n- mnist: environment dev removed\n- other: new job\n\n"
+    )
+    assert git("status", "--porcelain") == ""
+    assert "D\toverlays/mnist/dev/kustomization.yaml" in lines(
+        "show", "--format=", "--name-status", "--no-renames", "HEAD"
+    )
+
+
+def test_only_the_jobs_that_are_named(clone: Path, capsys: Printed) -> None:
+    write("jobs/other.yaml", JOB.replace("mnist}", "other}"))
+    write("jobs/mnist.yaml", QUEUE)
+    run(capsys, "jobs/other.yaml")
+    assert subject() == "other: new job"
+    assert git("status", "--porcelain") == " M jobs/mnist.yaml\n"
+
+
+def test_a_message_of_ones_own(clone: Path, capsys: Printed) -> None:
+    write("jobs/mnist.yaml", QUEUE)
+    run(capsys, "jobs", "--message", "# Nights are cheap\n\nand quiet")
+    assert git("log", "-1", "--format=%B").strip() == "# Nights are cheap\n\nand quiet"
+
+
+def test_words_for_what_changes_no_object(clone: Path, capsys: Printed) -> None:
+    write("jobs/mnist.yaml", f"# Numbers.\n{JOB}")
+    run(capsys, "jobs")
+    assert subject() == "mnist: reworded"
+
+
+def test_json(clone: Path, capsys: Printed) -> None:
+    write("jobs/mnist.yaml", QUEUE)
+    found = json.loads(run(capsys, "jobs", "--format", "json"))
+    assert found["commit"] == git("rev-parse", "HEAD").strip()
+    assert (found["branch"], found["pushedTo"]) == ("main", None)
+    assert found["files"] == committed_files()
+    assert json.loads(run(capsys, "jobs", "--format", "json"))["commit"] is None
+
+
+def test_the_defaults_of_a_team_come_along(clone: Path, capsys: Printed) -> None:
+    write("tfgen.yaml", "apiVersion: tfgen/v1alpha1\nkind: Defaults\nspec: {labels: {team: vision}}\n")
+    write("jobs/mnist.yaml", JOB.replace("spec:\n", "spec:\n  run: b\n"))
+    run(capsys, "jobs")
+    assert "tfgen.yaml" in committed_files()
+    assert git("status", "--porcelain") == ""
+
+
+def test_what_git_ignores_is_left_out(clone: Path, capsys: Printed) -> None:
+    write(".gitignore", "charts/\n")
+    git("rm", "-r", "--quiet", "--cached", "charts")
+    commit_all()
+    write("jobs/mnist.yaml", QUEUE)
+    run(capsys, "jobs")
+    assert not [name for name in committed_files() if name.startswith("charts/")]
+    assert git("status", "--porcelain") == ""
+
+
+KUSTOMIZATION = "overlays/mnist/prod/kustomization.yaml"
+LEDGER = ".tfgen/mnist.json"
+
+
+def test_a_file_that_git_is_told_not_to_look_at_is_not_left_out(clone: Path, capsys: Printed) -> None:
+    git("update-index", "--assume-unchanged", "jobs/mnist.yaml")
+    git("update-index", "--skip-worktree", LEDGER)
+    for flag in ("--assume-unchanged", "--skip-worktree"):
+        git("update-index", flag, "charts/mnist/Chart.yaml")
+    git("update-index", "--assume-unchanged", "charts/mnist/README.md")  # which does not change
+    write("jobs/mnist.yaml", QUEUE)
+    before = git("log", "--format=%H")
+    assert refused(capsys, "jobs") == (
+        "tfgen: error: nothing was written or committed:\n"
+        ".tfgen/mnist.json: is skip-worktree, so git leaves it out; git update-index --no-skip-worktree "
+        ".tfgen/mnist.json\n"
+        "charts/mnist/Chart.yaml: is assume-unchanged, so git leaves it out; git update-index --no-assume-unchanged "
+        "charts/mnist/Chart.yaml\n"
+        "charts/mnist/Chart.yaml: is skip-worktree, so git leaves it out; git update-index --no-skip-worktree "
+        "charts/mnist/Chart.yaml\n"
+        "jobs/mnist.yaml: is assume-unchanged, so git leaves it out; git update-index --no-assume-unchanged "
+        "jobs/mnist.yaml\n"
+    )
+    assert git("log", "--format=%H") == before
+    assert "night" not in Path("charts/mnist/values-prod.yaml").read_text()  # nothing was written
+    git("update-index", "--no-assume-unchanged", "jobs/mnist.yaml", "charts/mnist/Chart.yaml")
+    git("update-index", "--no-skip-worktree", LEDGER, "charts/mnist/Chart.yaml")
+    run(capsys, "jobs")
+    assert {"jobs/mnist.yaml", LEDGER, "charts/mnist/Chart.yaml"} <= {*committed_files()}
+
+
+def test_a_file_that_goes_though_git_is_told_not_to_look_at_it(clone: Path, capsys: Printed) -> None:
+    git("update-index", "--skip-worktree", KUSTOMIZATION)
+    write("jobs/mnist.yaml", SMALL)
+    assert f"{KUSTOMIZATION}: is skip-worktree, so git leaves it out" in refused(capsys, "jobs")
+    assert Path(KUSTOMIZATION).exists()
+
+
+def test_a_file_outside_of_a_sparse_checkout(clone: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch) -> None:
+    git("sparse-checkout", "set", "jobs", ".tfgen", "overlays")
+    write("jobs/mnist.yaml", QUEUE)
+    assert not Path("charts").exists()
+    monkeypatch.chdir("jobs")
+    cure = "is skip-worktree, so git leaves it out; git sparse-checkout add ../charts/mnist\n"
+    assert f"charts/mnist/values-prod.yaml: {cure}" in refused(capsys, "mnist.yaml")
+    assert not (clone / "charts").exists()
+
+
+@pytest.mark.parametrize("kind", ["submodule", "submodule that is not there", "nested", "jobs"])
+def test_no_commit_is_in_two_repositories(
+    remote: Path, tmp_path: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    git("init", "--quiet", "--initial-branch=main", tmp_path / "outer", folder=tmp_path)
+    monkeypatch.chdir(tmp_path / "outer")
+    write("jobs/mnist.yaml", JOB)
+    folder = "jobs" if kind == "jobs" else "charts"
+    if kind.startswith("submodule"):
+        git("clone", "--quiet", remote, tmp_path / "filled", folder=tmp_path)
+        write(tmp_path / "filled/x", "x\n")
+        git("add", "x", folder=tmp_path / "filled")
+        git("commit", "--quiet", "--message=x", folder=tmp_path / "filled")
+        git("push", "--quiet", folder=tmp_path / "filled")
+        git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", remote, "charts")
+        git("commit", "--quiet", "--message=x")
+        if kind != "submodule":
+            git("submodule", "--quiet", "deinit", "charts")
+    else:
+        git("commit", "--quiet", "--allow-empty", "--message=x")
+        git("init", "--quiet", folder)
+    before = git("status", "--porcelain", "--untracked-files=all")
+    assert refused(capsys, "jobs") == (
+        "tfgen: error: nothing was written or committed:\n"
+        f"{folder} is another repository, and no commit is in two: take it out of {tmp_path / 'outer'}, or name "
+        "another folder by --out\n"
+    )
+    assert git("status", "--porcelain", "--untracked-files=all") == before
+    assert not Path(".tfgen").exists()
+
+
+def test_another_repository_that_is_ignored_is_left_out(clone: Path, capsys: Printed) -> None:
+    write(".gitignore", "charts/\n")
+    git("rm", "-r", "--quiet", "--cached", "charts")
+    commit_all()
+    git("init", "--quiet", "charts")
+    write("jobs/mnist.yaml", QUEUE)
+    run(capsys, "jobs")
+    assert not [name for name in committed_files() if name.startswith("charts/")]
+
+
+def test_a_broken_ledger_that_is_committed_is_mended_by_a_commit(clone: Path, capsys: Printed) -> None:
+    write("README.md", "precious\n")
+    text = Path(LEDGER).read_text()
+    write(LEDGER, text.replace('"files": {', '"files": {"README.md": "' + "0" * 64 + '",'))
+    commit_all()
+    assert "files has 'README.md'" in run(capsys, "jobs", code=3)
+    Path(LEDGER).unlink()
+    run(capsys, "jobs")
+    assert committed_files() == [LEDGER]
+    assert Path(LEDGER).read_text() == text
+    assert Path("README.md").read_text() == "precious\n"
+
+
+# -- where -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_first_commit_of_a_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Printed) -> None:
+    git("init", "--quiet", "--initial-branch=main", tmp_path / "new", folder=tmp_path)
+    monkeypatch.chdir(tmp_path / "new")
+    write("jobs/mnist.yaml", JOB)
+    write("mine", "1\n")
+    git("add", "mine")
+    run(capsys, "jobs")
+    assert subject() == "mnist: new job"
+    assert git("status", "--porcelain") == "A  mine\n"
+
+
+def test_a_sub_folder(clone: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch) -> None:
+    write("jobs/mnist.yaml", QUEUE)
+    monkeypatch.chdir("jobs")
+    run(capsys, "mnist.yaml")
+    assert subject() == SUBJECT
+    assert git("status", "--porcelain") == ""
+
+
+def test_an_output_folder_below_the_root(clone: Path, capsys: Printed) -> None:
+    run(capsys, "jobs", "--out", "clusters/a")
+    assert "clusters/a/.tfgen/mnist.json" in committed_files()
+    assert git("status", "--porcelain") == ""
+
+
+def test_a_worktree_and_a_submodule(
+    clone: Path, remote: Path, tmp_path: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git("worktree", "add", "--quiet", "-b", "other", tmp_path / "worktree")
+    monkeypatch.chdir(tmp_path / "worktree")
+    write("jobs/mnist.yaml", QUEUE)
+    run(capsys, "jobs", "--push")
+    assert (subject(), subject(clone)) == (SUBJECT, "x")
+    assert git("log", "-1", "--format=%s", "other", folder=remote).strip() == SUBJECT
+
+    git("init", "--quiet", "--initial-branch=main", tmp_path / "outer", folder=tmp_path)
+    add = ("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", remote, "inner")
+    git(*add, folder=tmp_path / "outer")
+    monkeypatch.chdir(tmp_path / "outer" / "inner")
+    write("jobs/mnist.yaml", QUEUE)
+    run(capsys, "jobs", "--push")
+    assert git("log", "-1", "--format=%s", "main", folder=remote).strip() == SUBJECT
+    assert git("rev-parse", "--verify", "--quiet", "HEAD", folder=tmp_path / "outer/inner") != ""
+
+
+def test_a_new_branch(clone: Path, remote: Path, capsys: Printed) -> None:
+    write("mine", "1\n")
+    git("add", "mine")
+    write("jobs/mnist.yaml", QUEUE)
+    run(capsys, "jobs", "--branch", "nights", "--push")
+    assert git("branch", "--show-current") == "nights\n"
+    assert subject(remote) == "x"
+    assert git("log", "-1", "--format=%s", "nights", folder=remote).strip() == SUBJECT
+    assert git("rev-parse", "--abbrev-ref", "nights@{upstream}") == "origin/nights\n"
+    assert git("status", "--porcelain") == "A  mine\n"
+    write("jobs/mnist.yaml", JOB)
+    assert "there is a branch main already" in run(capsys, "jobs", "--branch", "main", code=2)
+    assert "is no name for a branch" in run(capsys, "jobs", "--branch", "a..b", code=2)
+    assert git("status", "--porcelain") == " M jobs/mnist.yaml\nA  mine\n"  # nothing was rendered
+    run(capsys, "jobs", "--branch", "nights")
+    assert subject() == "mnist: gang.queue night -> production in prod"
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("@", "'@' is no name for a branch: git reads it as something else"),
+        ("HEAD", "'HEAD' is no name for a branch"),
+        ("FETCH_HEAD", "'FETCH_HEAD' is no name for a branch: git reads it as something else"),
+        ("CHERRY_PICK_HEAD", "'CHERRY_PICK_HEAD' is no name for a branch: git reads it as something else"),
+        ("@{-1}", "'@{-1}' is no name for a branch"),
+        ("-", "'-' is no name for a branch"),
+        ("-q", "'-q' is no name for a branch"),
+        ("0123456789abcdef0123456789abcdef01234567", "is no name for a branch: git reads it as something else"),
+        ("refs/heads/nights", "'refs/heads/nights' is no name for a branch: git reads it as something else"),
+        ("heads/nights", "'heads/nights' is no name for a branch: git reads it as something else"),
+        ("v1", "'v1' is no name for a branch here: git reads it as refs/tags/v1"),
+        ("origin/main", "'origin/main' is no name for a branch here: git reads it as refs/remotes/origin/main"),
+    ],
+)
+def test_a_branch_that_git_would_read_as_something_else(clone: Path, capsys: Printed, name: str, says: str) -> None:
+    git("checkout", "--quiet", "-b", "before")  # so that @{-1} is one
+    git("checkout", "--quiet", "main")
+    git("tag", "v1")
+    refs = git("for-each-ref")
+    write("jobs/mnist.yaml", QUEUE)
+    assert says in run(capsys, "jobs", f"--branch={name}", code=2)
+    assert git("for-each-ref") == refs
+    assert git("symbolic-ref", "HEAD") == "refs/heads/main\n"
+    assert git("status", "--porcelain") == " M jobs/mnist.yaml\n"
+
+
+@pytest.mark.parametrize("name", ["PROD", "a@b", "topic/HEAD", "deadbeef"])
+def test_a_branch_that_only_looks_odd(clone: Path, capsys: Printed, name: str) -> None:
+    write("jobs/mnist.yaml", QUEUE)
+    run(capsys, "jobs", f"--branch={name}")
+    assert git("symbolic-ref", "HEAD") == f"refs/heads/{name}\n"
+
+
+def test_a_branch_and_a_tag_of_one_name(clone: Path, remote: Path, capsys: Printed) -> None:
+    git("tag", "main")
+    write("jobs/mnist.yaml", QUEUE)
+    assert "pushed to origin/main" in run(capsys, "jobs", "--push")
+    assert git("log", "-1", "--format=%s", "refs/heads/main", folder=remote).strip() == SUBJECT
+
+
+def test_nothing_for_a_new_branch(clone: Path, remote: Path, capsys: Printed) -> None:
+    """It is said before anything is written: what is rendered anew would be as it is committed already."""
+    rendered = clone / "overlays/mnist/prod/kustomization.yaml"
+    rendered.unlink()
+    said = run(capsys, "jobs", "--branch", "nights", "--push", code=2)
+    assert "nothing has changed, so there is nothing for a branch nights" in said
+    assert not rendered.exists()
+    assert lines("branch", "--list", folder=remote) == ["* main"]
+    write(rendered, "# mine\n")
+    assert "edited since tfgen wrote it" in refused(capsys, "jobs", "--branch", "nights", "--push")
+    rendered.unlink()
+    run(capsys, "jobs", "--push")
+    assert rendered.exists()
+    rendered.unlink()
+    write("jobs/mnist.yaml", QUEUE)
+    run(capsys, "jobs", "--branch", "nights", "--push")
+    assert rendered.exists()
+    assert git("log", "-1", "--format=%s", "nights", folder=remote).strip() == SUBJECT
+
+
+@pytest.mark.parametrize("change", ["ignored", "untracked"])
+def test_a_new_branch_for_a_file_that_git_does_not_have(
+    clone: Path, remote: Path, capsys: Printed, change: str
+) -> None:
+    """Where git is to ignore it, it is no reason for a branch; else it is one, though no render writes it."""
+    git("rm", "--quiet", "--cached", "overlays/mnist/prod/kustomization.yaml")
+    git("commit", "--quiet", "--message=y")
+    if change == "ignored":
+        write(".git/info/exclude", "overlays/mnist/prod/kustomization.yaml\n")
+    run(capsys, "jobs", "--branch", "nights", "--push", code=2 if change == "ignored" else 0)
+    assert len(lines("branch", "--list", folder=remote)) == (1 if change == "ignored" else 2)
+
+
+def test_a_detached_head_wants_a_branch(clone: Path, capsys: Printed) -> None:
+    git("checkout", "--quiet", "--detach")
+    write("jobs/mnist.yaml", QUEUE)
+    before = git("status", "--porcelain")
+    assert "name a new one by --branch" in run(capsys, "jobs", code=2)
+    assert git("status", "--porcelain") == before
+    run(capsys, "jobs", "--branch", "nights")
+    assert subject() == SUBJECT
+
+
+def test_a_shallow_clone(
+    clone: Path, remote: Path, tmp_path: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("more", "1\n")
+    commit_all()
+    git("push", "--quiet")
+    git("clone", "--quiet", "--depth=1", remote.as_uri(), tmp_path / "shallow", folder=tmp_path)
+    write("more", "2\n")
+    commit_all()
+    git("push", "--quiet")
+    monkeypatch.chdir(tmp_path / "shallow")
+    write("jobs/mnist.yaml", QUEUE)
+    run(capsys, "jobs", "--push")
+    assert subject(remote) == SUBJECT
+    assert Path("more").read_text() == "2\n"
+
+
+# -- what refuses it -------------------------------------------------------------------------------------------------
+
+
+def refused(capsys: Printed, *arguments: str, code: int = 1) -> str:
+    """What is said; branch, last commit and index are as they were."""
+
+    def state() -> tuple[str, ...]:
+        head = git("rev-parse", "--verify", "--quiet", "HEAD") if Path(".git").exists() else ""
+        return head, git("symbolic-ref", "--quiet", "HEAD"), git("ls-files", "--stage"), git("branch")
+
+    before = state()
+    said = run(capsys, *arguments, code=code)
+    assert state() == before
+    return said
+
+
+def test_errors_of_the_job(clone: Path, capsys: Printed) -> None:
+    write("jobs/mnist.yaml", JOB.replace("replicas: 2", "replica: 2"))
+    assert "[unknown-key]" in refused(capsys, "jobs")
+    write("jobs/mnist.yaml", JOB.replace("1.4.0", "1.5.0"))
+    assert "[new-run]" in refused(capsys, "jobs")
+    assert git("status", "--porcelain") == " M jobs/mnist.yaml\n"
+    assert cli.run(["commit", "jobs", "--format", "json"]) == 1
+    assert json.loads(capsys.readouterr().out)["problems"][0]["rule"] == "new-run"
+
+
+def test_a_file_that_was_edited_by_hand(clone: Path, capsys: Printed) -> None:
+    name = "overlays/mnist/prod/podgroup-mnist.patch.yaml"
+    write(name, "# mine\n")
+    write("jobs/mnist.yaml", QUEUE)
+    assert f"nothing was written:\n{name}: edited since tfgen wrote it" in refused(capsys, "jobs")
+    assert git("status", "--porcelain") == f" M jobs/mnist.yaml\n M {name}\n"
+
+
+def test_no_git_and_no_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Printed) -> None:
+    monkeypatch.chdir(tmp_path)
+    write("job.yaml", JOB)
+    assert "no git repository is around it" in run(capsys, "job.yaml", code=2)
+    monkeypatch.setenv("PATH", "")
+    assert "there is no git on the PATH" in run(capsys, "job.yaml", code=2)
+    assert [path.name for path in tmp_path.iterdir()] == ["job.yaml"]
+
+
+def test_no_remote_and_several(clone: Path, capsys: Printed) -> None:
+    write("jobs/mnist.yaml", QUEUE)
+    git("branch", "--unset-upstream")
+    git("remote", "rename", "origin", "a")
+    git("remote", "add", "b", "nowhere")
+    assert "there are several remotes, a, b" in refused(capsys, "jobs", "--push", code=2)
+    git("remote", "remove", "a")
+    git("remote", "remove", "b")
+    assert "there is no remote to push main to" in refused(capsys, "jobs", "--push", code=2)
+    assert git("status", "--porcelain") == " M jobs/mnist.yaml\n"
+
+
+@pytest.mark.parametrize("command", ["merge", "rebase", "cherry-pick"])
+def test_what_is_half_done(clone: Path, capsys: Printed, command: str) -> None:
+    write("file", "main\n")
+    commit_all()
+    git("checkout", "--quiet", "-b", "other", "HEAD~1")
+    write("file", "other\n")
+    commit_all()
+    with pytest.raises(CommandError):
+        git(command, "main")
+    write("jobs/mnist.yaml", QUEUE)
+    state = git("status", "--porcelain")
+    assert "is under way" in run(capsys, "jobs", code=1)
+    assert git("status", "--porcelain") == state
+
+
+def test_a_hook_that_refuses(clone: Path, capsys: Printed) -> None:
+    hook("pre-commit", "echo 'not on a Friday' >&2; exit 1")
+    write("jobs/mnist.yaml", QUEUE)
+    write("jobs/other.yaml", JOB.replace("mnist}", "other}"))
+    said = refused(capsys, "jobs", "--branch", "nights")
+    assert "not on a Friday" in said
+    assert "nothing is committed" in said
+    assert "?? jobs/other.yaml" in git("status", "--porcelain")
+    hook("pre-commit", "exit 0")
+    hook("commit-msg", "echo 'no ticket' >&2; exit 1")
+    assert "no ticket" in refused(capsys, "jobs")
+
+
+def test_a_hook_sees_what_is_committed_and_its_own_settings(clone: Path, capsys: Printed) -> None:
+    hook(
+        "pre-commit",
+        'git diff --cached --name-only > seen; echo "${LC_ALL-unset} ${GIT_LITERAL_PATHSPECS-unset}" >> seen',
+    )
+    write("mine", "1\n")
+    git("add", "mine")
+    write("jobs/mnist.yaml", QUEUE)
+    run(capsys, "jobs")
+    *names, settings = Path("seen").read_text().splitlines()
+    assert names == committed_files()
+    assert settings == f"{os.environ.get('LC_ALL', 'unset')} unset"
+
+
+def test_a_hook_that_rewrites(clone: Path, capsys: Printed) -> None:
+    """What it made of a file is what is committed and staged, and is said: tfgen would call it edited by hand."""
+    hook("pre-commit", "echo '# checked' >> overlays/mnist/prod/kustomization.yaml; git add overlays")
+    hook("commit-msg", "echo 'Ticket: 7' >> \"$1\"")
+    write("jobs/mnist.yaml", QUEUE)
+    said = run(capsys, "jobs")
+    assert "note: a hook changed what was rendered: overlays/mnist/prod/kustomization.yaml:" in said
+    assert git("show", "HEAD:overlays/mnist/prod/kustomization.yaml").endswith("# checked\n")
+    assert git("log", "-1", "--format=%B").strip() == f"{SUBJECT}\nTicket: 7"
+    assert git("status", "--porcelain") == ""
+
+
+def test_a_signing_program_that_fails(clone: Path, capsys: Printed) -> None:
+    git("config", "commit.gpgsign", "true")
+    git("config", "gpg.program", "false")
+    write("jobs/mnist.yaml", QUEUE)
+    assert "failed to sign" in refused(capsys, "jobs")
+
+
+def test_a_lock_of_another_git(clone: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tfgen.git.commit._ATTEMPTS", 2)
+    write("jobs/mnist.yaml", QUEUE)
+    write(".git/index.lock", "")
+    assert "index.lock" in run(capsys, "jobs", code=1)
+    Path(".git/index.lock").unlink()
+    run(capsys, "jobs")
+    assert subject() == SUBJECT
+
+
+@pytest.mark.parametrize("named", ["jobs", "jobs/mnist.yaml", "."])
+def test_what_rm_took_away_is_committed_by_its_name(clone: Path, capsys: Printed, named: str) -> None:
+    """The last job of a folder takes the folder along."""
+    assert cli.run(["rm", "jobs/mnist.yaml"]) == 0
+    assert not Path("jobs").exists()
+    run(capsys, named)
+    assert subject() == "mnist: removed"
+    assert lines("ls-files") == []
+    assert cli.run(["commit", "jobs"]) == cli.USAGE
+
+
+# -- pushing ---------------------------------------------------------------------------------------------------------
+
+
+def other_clone(remote: Path, tmp_path: Path, change: Callable[[Path], object]) -> None:
+    """Another's commit, pushed."""
+    folder = tmp_path / f"other-{len(list(tmp_path.iterdir()))}"
+    git("clone", "--quiet", remote, folder, folder=tmp_path)
+    change(folder)
+    git("add", "--all", folder=folder)
+    git("commit", "--quiet", "--message=theirs", folder=folder)
+    git("push", "--quiet", folder=folder)
+
+
+def test_a_remote_that_moved(clone: Path, remote: Path, tmp_path: Path, capsys: Printed) -> None:
+    write("dirty", "1\n")
+    write("staged", "1\n")
+    commit_all()
+    git("push", "--quiet")
+    other_clone(remote, tmp_path, lambda folder: write(folder / "theirs", "1\n"))
+    write("dirty", "2\n")
+    write("staged", "2\n")
+    git("add", "staged")
+    write("jobs/mnist.yaml", QUEUE)
+    run(capsys, "jobs", "--push")
+    assert lines("log", "--format=%s", folder=remote) == [SUBJECT, "theirs", "x", "x"]
+    assert lines("log", "--format=%s") == lines("log", "--format=%s", folder=remote)
+    assert Path("theirs").exists()
+    assert lines("status", "--porcelain") == [" M dirty", "M  staged"]
+    assert lines("worktree", "list")[1:] == []
+
+
+def test_another_change_of_the_same_job(clone: Path, remote: Path, tmp_path: Path, capsys: Printed) -> None:
+    other_clone(remote, tmp_path, lambda folder: write(folder / "jobs/mnist.yaml", JOB.replace("production", "day")))
+    write("jobs/mnist.yaml", QUEUE)
+    said = run(capsys, "jobs", "--push", code=1)
+    assert "origin/main has another change of jobs/mnist.yaml" in said
+    assert "\n  git pull --rebase origin main\n" in said
+    assert "git restore" not in said  # nothing that was rendered is in the way
+    assert (subject(), subject(remote)) == (SUBJECT, "theirs")
+    assert git("status", "--porcelain") == ""
+    assert lines("worktree", "list")[1:] == []
+    assert Path("jobs/mnist.yaml").read_text(encoding="utf-8") == QUEUE
+
+
+def test_the_way_on_leads_by_the_check_for_a_new_run(
+    clone: Path, remote: Path, tmp_path: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two change the worker, and both call their run 2: what lands last is a run of another name."""
+
+    def change(folder: Path, cpu: int) -> None:
+        monkeypatch.chdir(folder)
+        write("jobs/mnist.yaml", JOB.replace("replicas: 2", f"replicas: 2, resources: {{cpu: {cpu}}}"))
+        assert cli.run(["rerun", "jobs/mnist.yaml"]) == 0
+
+    def theirs(folder: Path) -> None:
+        change(folder, 3)
+        assert cli.run(["render", "jobs"]) == 0
+
+    other_clone(remote, tmp_path, theirs)
+    change(clone, 4)
+    mine = Path("jobs/mnist.yaml").read_text(encoding="utf-8")
+    said = run(capsys, "jobs", "--push", code=1)
+    steps = [line.strip() for line in said.splitlines() if line.startswith("  ")]
+    pull, restore, keep, again, *rest = [step.replace("JOB...", "jobs") for step in steps]
+
+    def shell(line: str, *, fails: bool = False) -> str:
+        tfgen = f'tfgen() {{ "{sys.executable}" -m tfgen "$@"; }}'
+        command = Command(("bash", "-c", f"{tfgen}; {line}"), env={"GIT_EDITOR": "true"})
+        if not fails:
+            return command.run()
+        with pytest.raises(CommandError) as raised:
+            command.run()
+        return raised.value.stdout + raised.value.stderr
+
+    assert "CONFLICT" in shell(pull, fails=True)
+    shell(restore)
+    assert keep.startswith("# ")
+    write("jobs/mnist.yaml", mine)
+    assert "[new-run]" in shell(again, fails=True)
+    shell("tfgen rerun jobs")
+    shell(again)
+    for step in rest:
+        shell(step)
+    assert [subject(remote), *lines("log", "--format=%s", folder=remote)[1:]] == [subject(), "theirs", "x"]
+    assert 'run: "3"' in git("show", "main:jobs/mnist.yaml", folder=remote)
+    assert git("status", "--porcelain") == ""
+    assert cli.run(["check", "jobs", "--against", "HEAD~1"]) == 0
+
+
+def test_a_dirty_file_that_the_remote_changed(clone: Path, remote: Path, tmp_path: Path, capsys: Printed) -> None:
+    write("file", "1\n")
+    commit_all()
+    git("push", "--quiet")
+    other_clone(remote, tmp_path, lambda folder: write(folder / "file", "theirs\n"))
+    write("file", "mine\n")
+    write("jobs/mnist.yaml", QUEUE)
+    assert "has changes in files that are dirty here" in run(capsys, "jobs", "--push", code=1)
+    assert Path("file").read_text() == "mine\n"
+    assert (subject(), subject(remote)) == (SUBJECT, "theirs")
+
+
+def test_a_remote_that_refuses(clone: Path, remote: Path, capsys: Printed) -> None:
+    write(remote / "hooks" / "pre-receive", "#!/bin/sh\necho 'ask Ada'; exit 1\n")
+    (remote / "hooks" / "pre-receive").chmod(0o755)
+    write("jobs/mnist.yaml", QUEUE)
+    said = run(capsys, "jobs", "--push", code=1)
+    assert "ask Ada" in said
+    assert "the commit stays in main" in said
+    assert (subject(), subject(remote)) == (SUBJECT, "x")
+    (remote / "hooks" / "pre-receive").unlink()
+    assert "pushed to origin/main" in run(capsys, "jobs", "--push")
+    assert subject(remote) == SUBJECT
+
+
+def test_a_pre_push_hook_and_a_remote_that_is_not_there(clone: Path, remote: Path, capsys: Printed) -> None:
+    hook("pre-push", "echo 'tests fail' >&2; exit 1")
+    write("jobs/mnist.yaml", QUEUE)
+    assert "tests fail" in run(capsys, "jobs", "--push", code=1)
+    hook("pre-push", "exit 0")
+    remote.rename(remote.with_name("moved.git"))
+    assert "was not pushed to" in run(capsys, "jobs", "--push", code=1)
+    assert subject() == SUBJECT
+
+
+def test_a_remote_that_is_always_ahead(
+    clone: Path, remote: Path, tmp_path: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tfgen.git.push.ATTEMPTS", 2)
+    steps = (
+        f"cd {tmp_path}",
+        f"git clone -q {remote} c$$",
+        "cd c$$",
+        "echo $$ > f$$",
+        "git add .",
+        "git commit -qm theirs",
+        "git push -q --no-verify",
+    )
+    hook("pre-push", " && ".join(("unset GIT_DIR", *steps)))
+    write("jobs/mnist.yaml", QUEUE)
+    said = run(capsys, "jobs", "--push", code=1)
+    assert "had something new each of 2 times; the commit stays in main" in said
+    assert subject() == SUBJECT
+
+
+def test_twenty_committers_at_once_all_land(clone: Path, remote: Path, tmp_path: Path) -> None:
+    """Each in a clone of its own, with a job of its own."""
+    names = [f"job-{number:02}" for number in range(20)]
+    for name in names:
+        git("clone", "--quiet", remote, tmp_path / name, folder=tmp_path)
+        write(tmp_path / name / "jobs" / f"{name}.yaml", SMALL.replace("mnist}", f"{name}}}"))
+    argv = (sys.executable, "-m", "tfgen", "commit", "--push")
+    running = [
+        subprocess.Popen(
+            (*argv, f"jobs/{name}.yaml"),
+            cwd=tmp_path / name,
+            env={**os.environ, "PYTHONPATH": str(ROOT / "gen")},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for name in names
+    ]
+    said = [process.communicate(timeout=1800)[0] for process in running]
+    assert [process.returncode for process in running] == [0] * len(names), said
+    landed = sorted(lines("log", "--format=%s", folder=remote))
+    assert landed == sorted(["x", *(f"{name}: new job" for name in names)])
+    git("pull", "--quiet")
+    assert cli.run(["check", "jobs"]) == 0
+
+
+def test_committers_at_once_in_one_clone_lose_nothing(clone: Path) -> None:
+    names = [f"job-{number}" for number in range(4)]
+    for name in names:
+        write(f"jobs/{name}.yaml", JOB.replace("mnist}", f"{name}}}"))
+    argv = (sys.executable, "-m", "tfgen", "commit")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "gen")}
+    running = [subprocess.Popen((*argv, f"jobs/{name}.yaml"), env=environment) for name in names]
+    assert [process.wait(timeout=1800) for process in running] == [0] * len(names)
+    assert sorted(lines("log", "--format=%s")) == sorted(["x", *(f"{name}: new job" for name in names)])
+    assert git("status", "--porcelain") == ""
+    assert cli.run(["check", "jobs"]) == 0
+
+
+# -- a job whose own file is gone ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("named", ["jobs", "jobs/mnist.yaml", "."])
+@pytest.mark.parametrize("is_last", [False, True])
+def test_a_job_whose_file_was_removed_goes_with_its_files(
+    clone: Path, capsys: Printed, named: str, is_last: bool
+) -> None:
+    if not is_last:
+        write("other/job.yaml", JOB.replace("mnist}", "other}"))
+        assert cli.run(["commit", "other"]) == 0
+    git("rm", "--quiet", "jobs/mnist.yaml")
+    assert cli.run(["commit", named]) == 0
+    assert lines("log", "-1", "--format=%s") == ["mnist: removed"]
+    assert git("status", "--porcelain") == ""
+    left = lines("ls-tree", "-r", "--name-only", "HEAD")
+    assert not [path for path in left if "mnist" in path]
+    assert bool(left) == (not is_last)
+
+
+@pytest.mark.parametrize("command", ["commit", "render"])
+def test_a_path_that_no_job_came_of(clone: Path, capsys: Printed, command: str) -> None:
+    assert cli.run([command, "jobs/mnits.yaml"]) == 2
+    assert capsys.readouterr().err == "tfgen: error: jobs/mnits.yaml: No such file or directory\n"

@@ -1,0 +1,137 @@
+"""`tfgen explain`: the whole text of some keys, and every key of the schema once."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from tests.support.everything import EVERYTHING
+from tfgen.commands.explain import explain
+from tfgen.errors import TfgenError
+
+
+@pytest.mark.parametrize("path", ["spec.roles.worker.resources.gpu", "roles.worker.resources.gpu"])
+def test_a_record(path):
+    assert explain(path) == dedent("""\
+        spec.roles.worker.resources.gpu: a mapping
+        Default: {}
+
+          GPUs of each task.
+
+        Example:
+
+          gpu:
+            count: 1
+            product: NVIDIA-T4
+
+        Keys:
+
+          KEY           TYPE                          DEFAULT                   TUNABLE
+          count         an integer from 0 to 1048576  0                         yes      GPUs in each task: how much of the resource, which may also be a part of a GPU, or memory of a shared one.
+          product       text                          ""                        yes      Product that the node of a task with a GPU must have; empty means any.
+          productLabel  text                          "nvidia.com/gpu.product"  yes      Node label that holds the product.
+          resource      text                          "nvidia.com/gpu"          yes      Resource name that the device plugin gives to a GPU, or to a part of one.
+          share         a map by name                 {}                        yes      What each of them is to have, where a device plugin shares GPUs: more of its resources, asked for where count is not 0.
+        """)  # noqa: E501
+
+
+def test_a_value():
+    assert explain("run") == dedent("""\
+        spec.run: text
+        Allowed: lower-case letters, digits and "-", with a letter or digit at both ends, or ""
+        Default: ""
+        Tunable: yes, a chart's user and each environment may set it
+
+          Name of the run. A new one starts the job anew: it is part of the names of all that a run makes.
+
+        Example:
+
+          run: "2"
+
+        Example:
+
+          run: lr-3e-4
+        """)
+
+
+def test_what_no_environment_may_change():
+    assert "Default: 2222\nTunable: no, it is the same in every environment\n" in explain("spec.port")
+
+
+def test_an_entry_of_a_map_and_what_it_needs_one_of():
+    assert explain("spec.storage.data.claim").startswith(
+        "spec.storage.data.claim: a mapping\nExactly one of: name or size\n\n  A claim: an existing one by name"
+    )
+
+
+def test_the_items_of_a_list():
+    assert explain("tolerations.operator").startswith(
+        'spec.tolerations.operator: one of Equal or Exists\nDefault: "Equal"\nTunable: yes'
+    )
+    assert "Keys of each entry:\n\n  KEY  " in explain("spec.tolerations")
+
+
+def test_the_whole_document():
+    assert explain("").startswith("job.yaml: a mapping\n\n  A distributed TensorFlow job")
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("spec.rols", 'unknown key "rols" in spec; did you mean "roles"?'),
+        ("roles.worker.gpu", 'unknown key "gpu" in spec.roles.worker; did you mean "resources.gpu"?'),
+        ("network.x", 'unknown key "x" in spec.network (allowed: egress, policy)'),
+        ("spec.image.tag", 'unknown key "tag" in spec.image, which has no keys'),
+        ("args.0.1", 'unknown key "0" in spec.args, which has no keys'),
+    ],
+)
+def test_an_unknown_key_is_an_error_with_the_nearest(path, message):
+    with pytest.raises(TfgenError) as error:
+        explain(path)
+    assert str(error.value) == message
+
+
+def keys(data: object, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    """The paths of all keys of a document; those of a list's items follow the list's name."""
+    if isinstance(data, dict):
+        return [path] + [found for key, inner in data.items() if "." not in key for found in keys(inner, (*path, key))]
+    if isinstance(data, list):
+        return [found for item in data if isinstance(item, dict) for found in keys(item, path)]
+    return [path]
+
+
+def test_each_key_of_a_job_is_explained():
+    """Of a job that has every key."""
+    for path in keys(EVERYTHING):
+        assert explain(".".join(path)).startswith(".".join(path) or "job.yaml")
+
+
+@pytest.mark.parametrize(
+    ("path", "first"),
+    [
+        ("spec.tolerations[0].key", "spec.tolerations.key: text"),
+        ("tolerations[3]", "spec.tolerations: a list"),
+        ('spec.labels["example.com/team"]', 'spec.labels["example.com/team"]: text'),
+        ("spec.environments.dev.tolerations[1].effect", "spec.environments.dev.tolerations.effect: "),
+    ],
+)
+def test_a_path_may_be_a_problems(path, first):
+    assert explain(path).startswith(first)
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("spec.roles[0].worker", "spec.roles is no list, which 0 could be an item of"),
+        ("[0]", "job.yaml is no list, which 0 could be an item of"),
+        *(
+            (path, "is no path; one is written as spec.tolerations[0].key")
+            for path in ("a..b", ".spec", "spec.", "spec[x]", 'spec.labels["a\\q"]', 'spec.labels[""]', "tolerations[0")
+        ),
+    ],
+)
+def test_what_is_no_path_is_said(path, message):
+    with pytest.raises(TfgenError) as error:
+        explain(path)
+    assert message in str(error.value)

@@ -1,0 +1,68 @@
+"""Labels and annotations: what tfgen writes beside a user's own map, the user may not say too."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.support.tools import ROOT
+from tfgen.graph.graph import graph
+from tfgen.graph.holes import Bound, Hole, Merged, Named, Splice, Value
+from tfgen.job.training_job import TrainingJob
+from tfgen.record import Record
+from tfgen.schema import file as schema_file
+
+JOBS = sorted((ROOT / "tests" / "golden").glob("*/job.yaml"))
+RESERVED = re.compile(schema_file.load()["definitions"]["ownLabelKey"]["not"]["pattern"])
+
+
+@pytest.mark.parametrize("path", JOBS, ids=lambda path: path.parent.name)
+def test_no_key_beside_the_users_map_may_be_in_it(path):
+    structure = TrainingJob.from_document(yaml.safe_load(path.read_text(encoding="utf-8"))).structure
+    keys = {key for template in graph(structure) for node in template.objects for key in beside(node)}
+    assert {"tfgen/job", "app.kubernetes.io/name", "argocd.argoproj.io/compare-options"} <= keys
+    assert {key for key in keys if not RESERVED.search(key)} == set()
+
+
+def beside(node: Any) -> Iterator[str]:
+    """The literal keys of the maps into which a user's labels or annotations are spliced."""
+    if isinstance(node, Mapping):
+        if any(isinstance(key, Splice) and is_users(inner) for key, inner in node.items()):
+            yield from literal(node)
+        for inner in node.values():
+            yield from beside(inner)
+    elif isinstance(node, (list, tuple)):
+        for inner in node:
+            yield from beside(inner)
+    elif isinstance(node, Hole) and isinstance(node, Record):
+        for field in type(node).__annotations__:
+            yield from beside(getattr(node, field))
+
+
+def literal(node: Any) -> Iterator[str]:
+    """The keys of a map, and of those that are spliced into it."""
+    if isinstance(node, Named):
+        yield from literal(node.node)
+    elif isinstance(node, Mapping):
+        for key, inner in node.items():
+            yield from literal(inner) if isinstance(key, Splice) else [key]
+
+
+def is_users(node: Any) -> bool:
+    """Whether a user's labels or annotations are in a node."""
+    match node:
+        case Value(path=path):
+            return path in ("labels", "annotations")
+        case Bound(name=name):
+            return name in ("labels", "annotations")
+        case Named(node=inner):
+            return is_users(inner)
+        case Merged(layers=layers):
+            return any(map(is_users, layers))
+        case Mapping():
+            return any(isinstance(key, Splice) and is_users(inner) for key, inner in node.items())
+    return False

@@ -1,0 +1,87 @@
+"""tfgen import: a case is a folder with a manifest, the job.yaml that comes of it, and all that is said of it.
+
+    tests/importers/NAME/manifest.yaml    what is imported
+    tests/importers/NAME/args             further arguments of `tfgen import`, where there are any
+    tests/importers/NAME/job.yaml         what comes of it; none where it is refused
+    tests/importers/NAME/report.txt       what `--verify` says besides
+
+`pytest tests/importers --golden-update` writes the last two, to be read before they are committed.
+"""
+
+from __future__ import annotations
+
+import shlex
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support.tools import helm_template
+from tfgen import cli
+from tfgen.commands.import_job import Source, import_jobs
+from tfgen.importers.options import Options
+
+CASES = sorted(path.parent for path in Path(__file__).parent.glob("*/manifest.yaml"))
+by_name = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+
+
+@by_name
+def test_a_manifest_becomes_a_job(
+    case: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    pytestconfig: pytest.Config,
+) -> None:
+    monkeypatch.chdir(case)
+    args = case / "args"
+    code = cli.run(["import", "manifest.yaml", "--verify", *(shlex.split(args.read_text()) if args.exists() else ())])
+    out, err = capsys.readouterr()
+    job, report = case / "job.yaml", case / "report.txt"
+    if pytestconfig.option.golden_update:
+        job.unlink(missing_ok=True)
+        if out:
+            job.write_text(out)
+        report.write_text(err)
+    assert code == (cli.OK if job.exists() else cli.PROBLEMS)
+    assert out == (job.read_text() if job.exists() else "")
+    assert err == report.read_text()
+
+
+HOSTILE = {
+    "many tasks": "spec: {tfReplicaSpecs: [" + "{}," * 100_000 + "]}",
+    "a cycle": "spec: &a {tfReplicaSpecs: *a}",
+    "a bomb": "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(f"a{i}: &a [*a,*a,*a,*a,*a,*a,*a,*a,*a]\n" for i in range(9)),
+    "a long name": "metadata: {name: " + "n" * 1_000_000 + "}\nspec: {tfReplicaSpecs: {Worker: {template: {}}}}",
+    "a long file": "metadata: {name: " + "n" * 10_000_000 + "}",
+    "many replicas": "spec: {tfReplicaSpecs: {"
+    + ",".join(f"W{i}: {{template: {{spec: {{containers: [{{name: x}}]}}}}}}" for i in range(4_000))
+    + "}}",
+    "a script": "spec: {tasks: [{template: {spec: {containers: [{command: [sh, -c, '"
+    + "A=`cat /etc/volcano/a.host`; ((" * 10_000
+    + "']}]}}}]}",
+    "scalars for collections": "metadata: x\nspec: {runPolicy: 3, tfReplicaSpecs: {Worker: 1, PS: {template: no}}}",
+    "nothing": "metadata:\nspec:",
+    "lists for mappings": "metadata: []\nspec: []",
+}
+
+
+@pytest.mark.parametrize(
+    "head", ["apiVersion: kubeflow.org/v1\nkind: TFJob", "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job"]
+)
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_manifest_meets_a_message_at_its_place(name: str, head: str) -> None:
+    began = time.process_time()
+    imported = import_jobs([Source("a.yaml", f"{head}\n{HOSTILE[name]}\n".encode())], Options())
+    assert time.process_time() - began < 2
+    assert imported.jobs == ()
+    assert imported.problems
+    assert all(len(str(problem)) < 2_000 for problem in imported.problems)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if (case / "job.yaml").exists()], ids=lambda case: case.name)
+def test_its_chart_is_one_for_helm(case: Path, tmp_path: Path) -> None:
+    assert cli.run(["render", str(case / "job.yaml"), "--out", str(tmp_path)]) == cli.OK
+    charts = list((tmp_path / "charts").iterdir())
+    assert charts
+    for chart in charts:
+        assert "kind: NetworkPolicy" in helm_template(chart, chart.name, "--skip-tests")

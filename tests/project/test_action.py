@@ -1,0 +1,176 @@
+"""action.yml and .pre-commit-hooks.yaml: what they do, done.
+
+The steps of the action are run by bash as GitHub's runner runs them; it installs tfgen from a clone of this checkout,
+as pre-commit does for its users.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.support import git_author
+from tests.support.command import Command, CommandError
+from tests.support.small_job import JOB
+from tests.support.tools import ROOT
+
+ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+WRONG = JOB.replace("replicas: 2", "replica: 2")
+
+PATIENT_PIP = {"PIP_RETRIES": "10", "PIP_DEFAULT_TIMEOUT": "60"}
+"""For an index that is far away or busy."""
+INSTALL_S = 1800.0
+
+
+def git(folder: Path, *arguments: str | Path) -> str:
+    return Command(("git", *arguments), cwd=folder, env=git_author.VARIABLES).run()
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A repository with a job, rendered and committed."""
+    folder = tmp_path / "repository"
+    (folder / "jobs").mkdir(parents=True)
+    git(folder, "init", "--quiet", "--initial-branch=main")
+    (folder / "jobs" / "mnist.yaml").write_text(JOB, encoding="utf-8")
+    Command((sys.executable, "-m", "tfgen", "render", "jobs"), cwd=folder).run()
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "--message=x")
+    return folder
+
+
+# -- the action ----------------------------------------------------------------------------------------------------
+
+
+def steps(inputs: dict[str, str]) -> Iterator[tuple[str, dict[str, str]]]:
+    """Each step's script, and its variables with the inputs put in."""
+    for step in ACTION["runs"]["steps"]:
+        assert step["shell"] == "bash"
+        assert "${{" not in step["run"], "an expression in a script is a way to inject one"
+        env = {
+            name: re.sub(r"\$\{\{ inputs\.(\S+) }}", lambda m: inputs[m[1]], value)
+            for name, value in step["env"].items()
+        }
+        assert not any("${{" in value for value in env.values())
+        yield step["run"], env
+
+
+def inputs(**given: str) -> dict[str, str]:
+    defaults = {name: each["default"] for name, each in ACTION["inputs"].items()}
+    return {**defaults, "against": "HEAD", **{name.replace("_", "-"): value for name, value in given.items()}}
+
+
+def bash(script: str, folder: Path, path: str, env: dict[str, str], timeout: float = 600) -> str:
+    shell = ("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script)
+    environment = {**git_author.VARIABLES, **env, "PATH": f"{path}{os.pathsep}{os.environ['PATH']}"}
+    return Command(shell, cwd=folder, env=environment).run(timeout=timeout)
+
+
+def run_action(folder: Path, **given: str) -> str:
+    """What the action prints. Installing is replaced by the tfgen that is tested, to which one test does not hold."""
+    (_, (script, env)) = steps(inputs(**given))
+    return bash(script, folder, str(Path(sys.executable).parent), env)
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A clone of this checkout, with what is not committed yet."""
+    git(tmp_path, "clone", "--quiet", "--no-hardlinks", ROOT, "tfgen")
+    changed = git(ROOT, "ls-files", "--modified", "--others", "--exclude-standard").splitlines()
+    for name in changed:
+        if (ROOT / name).is_file():
+            (tmp_path / "tfgen" / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / "tfgen" / name).write_bytes((ROOT / name).read_bytes())
+    git(tmp_path / "tfgen", "add", "--all")
+    git(tmp_path / "tfgen", "commit", "--quiet", "--allow-empty", "--message=x")
+    return tmp_path / "tfgen"
+
+
+@pytest.mark.may_skip("the action installs tfgen with pip, which needs its index")
+def test_the_action_as_a_runner_runs_it(repository: Path, checkout: Path, tmp_path: Path) -> None:
+    """All steps in order, each with the variables and the PATH of GitHub's runner."""
+    (install, env), (check, of_check) = steps(inputs(jobs="jobs", kubernetes_version="1.33"))
+    runner = {
+        "RUNNER_TEMP": str(tmp_path / "temp"),
+        "GITHUB_ACTION_PATH": str(checkout),
+        "GITHUB_PATH": str(tmp_path / "path"),
+    }
+    python = str(Path(sys.executable).parent)
+    try:
+        bash(install, repository, python, {**runner, **env, **PATIENT_PIP}, timeout=INSTALL_S)
+    except CommandError as error:
+        if "No matching distribution found" in error.stderr:
+            pytest.skip("pip reaches no index")
+        raise
+    (added,) = (tmp_path / "path").read_text(encoding="utf-8").splitlines()
+    assert bash("command -v tfgen", repository, added, {}) == f"{tmp_path}/temp/tfgen/bin/tfgen\n"
+    assert bash(check, repository, added, {**runner, **of_check}) == ""
+    wrong = "  podTemplate: {spec: {novelField: 1}}\n"
+    (repository / "jobs" / "mnist.yaml").write_text(JOB.replace("  roles:", f"{wrong}  roles:"), encoding="utf-8")
+    with pytest.raises(CommandError) as error:
+        bash(check, repository, added, {**runner, **of_check})
+    assert ",title=object-schema::" in error.value.stdout
+
+
+def test_the_action_annotates_what_is_wrong(repository: Path) -> None:
+    assert run_action(repository) == ""
+    (repository / "jobs" / "mnist.yaml").write_text(WRONG, encoding="utf-8")
+    with pytest.raises(CommandError) as error:
+        run_action(repository, jobs="jobs\n\n", kubernetes_version="1.33")
+    assert error.value.code == 1
+    assert error.value.stdout.startswith("::error file=jobs/mnist.yaml,line=6,col=39,title=unknown-key::")
+
+
+def test_the_action_fetches_what_a_pull_request_is_compared_with(repository: Path, tmp_path: Path) -> None:
+    base = git(repository, "rev-parse", "HEAD").strip()
+    (repository / "jobs" / "mnist.yaml").write_text(JOB.replace("mnist:1.4.0", "mnist:1.5.0"), encoding="utf-8")
+    Command((sys.executable, "-m", "tfgen", "render", "jobs"), cwd=repository).run()
+    git(repository, "commit", "--quiet", "--all", "--message=x")
+    git(repository, "config", "uploadpack.allowAnySHA1InWant", "true")
+    git(tmp_path, "clone", "--quiet", "--depth=1", repository.as_uri(), "checkout")
+    with pytest.raises(CommandError) as error:
+        run_action(tmp_path / "checkout", against=base)
+    assert "title=new-run::image was " in error.value.stdout
+
+
+def test_an_input_is_no_script(repository: Path) -> None:
+    with pytest.raises(CommandError) as error:
+        run_action(repository, jobs="$(touch pwned)\n--debug", against="HEAD; touch pwned")
+    assert not (repository / "pwned").exists()
+    assert error.value.code in (1, 2, 128)
+
+
+# -- the hook ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.may_skip("pre-commit installs the hook with pip, which needs its index")
+def test_pre_commit_runs_the_hook(repository: Path, checkout: Path, tmp_path: Path) -> None:
+    revision = git(checkout, "rev-parse", "HEAD").strip()
+    config: dict[str, Any] = {"repos": [{"repo": str(checkout), "rev": revision, "hooks": [{"id": "tfgen-check"}]}]}
+    (repository / ".pre-commit-config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    git(repository, "add", "--all")
+    own = {"PRE_COMMIT_HOME": str(tmp_path / "cache"), "PRE_COMMIT_COLOR": "never"}
+    environment = {**git_author.VARIABLES, **PATIENT_PIP, **own}
+    pre_commit = (sys.executable, "-m", "pre_commit")
+    Command((*pre_commit, "install"), cwd=repository, env=environment).run()
+    git_commit = Command(("git", "commit", "--quiet", "--message=x"), cwd=repository, env=environment)
+    try:
+        git_commit.run(timeout=INSTALL_S)
+    except CommandError as error:
+        if "No matching distribution found" in error.stderr:
+            pytest.skip("pip reaches no index")
+        raise
+
+    (repository / "overlays" / "mnist" / "base" / "service-mnist.yaml").write_text("# mine\n", encoding="utf-8")
+    git(repository, "add", "--all")
+    with pytest.raises(CommandError) as error:
+        git_commit.run()
+    assert "overlays/mnist/base/service-mnist.yaml:1:1: " in error.value.stderr
+    assert git(repository, "rev-list", "--count", "HEAD") == "2\n"

@@ -1,0 +1,296 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tfgen.rules
+from tests.support.tools import ROOT
+from tfgen.check.jobs import check
+from tfgen.check.object_checks.fault import Objects
+from tfgen.graph.built import plain_objects
+from tfgen.graph.fill import Scope, evaluate
+from tfgen.graph.guards import guards
+from tfgen.job.training_job import TrainingJob
+from tfgen.rules import ACROSS, RULES, guarded
+from tfgen.rules.plaintext_secret import RULES as PLAINTEXT_SECRET
+from tfgen.rules.view import View, views
+from tfgen.text.document import parse
+
+JOB = """\
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {name: mnist}
+spec:
+  image: registry.example.com/ml/mnist:1.4.0
+  roles:
+    chief: {}
+    ps: {replicas: 2}
+    worker:
+      env: {LEVEL: info}
+      resources: {limits: {cpu: 2}}
+    evaluator: {}
+  storage:
+    data: {mountPath: /data, claim: {name: data}, for: [chief, ps]}
+  gang: {scheduler: volcano}
+  environments:
+    dev:
+      image: registry.example.com/ml/mnist:dev
+      roles:
+        worker:
+          env: {LEVEL: debug, EXTRA: x}
+          resources: {limits: {memory: 1Gi}}
+      storage:
+        data: {for: [worker]}
+        model: {mountPath: /model, emptyDir: {}}
+"""
+
+# What the other cannot have: other strategies have other guards.
+MIRRORED = """\
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {name: mirrored}
+spec:
+  strategy: MultiWorkerMirrored
+  image: registry.example.com/ml/mnist:1.4.0
+  roles: {worker: {replicas: 4}}
+  gang: {scheduler: kube-batch}
+  tensorboard: {logDir: /logs}
+"""
+
+SINGLE = """\
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {name: single}
+spec:
+  strategy: Single
+  image: registry.example.com/ml/mnist:1.4.0
+  roles: {chief: {}}
+"""
+
+
+SEEN_BY_OTHERS = ("duplicate-mount-path", "gpu-count", "legacy-gpu", "volume-profile")
+"""Guards whose rules see more than a chart can, and so are no lines of `guarded`."""
+
+
+def both() -> tuple[View, View]:
+    job, dev = views(parse(JOB, "job.yaml").documents[0])
+    return job, dev
+
+
+def test_ids_are_unique() -> None:
+    ids = [rule.id for rule in (*RULES, *ACROSS)]
+    assert sorted(set(ids)) == sorted(ids)
+
+
+def test_every_module_is_in_the_table() -> None:
+    helpers = {"__init__", "pod_parts", "rule", "view"}
+    folder = Path(tfgen.rules.__file__).parent
+    modules = {path.stem for path in folder.glob("*.py")} - helpers
+    listed = {name for name, module in vars(tfgen.rules).items() if name in modules and hasattr(module, "RULES")}
+    assert listed == modules
+
+
+@pytest.mark.parametrize("profile", ["restricted", "privileged"])
+def test_every_guard_is_a_rule(profile: str) -> None:
+    document = parse(f"{JOB}  security: {{profile: {profile}}}\n", "job.yaml").documents[0]
+    found = {guard.rule for guard in guards(TrainingJob.from_document(document.data).structure)}
+    assert found <= {*guarded.SUMMARIES, *SEEN_BY_OTHERS}
+    assert {*SEEN_BY_OTHERS} <= {rule.id for rule in RULES}
+
+
+# What no value of a chart can break, and what breaks kustomize alone.
+OF_THE_STRUCTURE = """
+    code-size controlled-field gang-objects git-secret legacy-flags missing-role nothing-ends-the-job
+    pod-security unused-role workload-kind uncarried-text
+"""
+
+
+def test_what_a_chart_does_not_refuse_is_listed() -> None:
+    page = (ROOT / "docs" / "environments.md").read_text(encoding="utf-8")
+    section = page.split("## What only tfgen checks\n")[1].split("\n## ")[0]
+    listed = set(re.findall("`([a-z-]+)`", section))
+    errors = {rule.id for rule in RULES if rule.severity == "error"}
+    assert errors - {*guarded.SUMMARIES, *SEEN_BY_OTHERS} == listed | set(OF_THE_STRUCTURE.split())
+
+
+def test_every_summary_has_its_guard() -> None:
+    elastic = (ROOT / "examples" / "seed-elasticdl-mnist" / "job.yaml").read_text(encoding="utf-8")
+    eci = (ROOT / "examples" / "seed-eci-imagenet" / "job.yaml").read_text(encoding="utf-8")
+    volcano = f"{JOB}  workload: {{kind: VolcanoJob}}\n"
+    texts = (JOB, MIRRORED, SINGLE, MIRRORED.replace("kube-batch", "kueue"), elastic, eci, volcano)
+    structures = [TrainingJob.from_document(parse(text, "job.yaml").documents[0].data).structure for text in texts]
+    found = {guard.rule for structure in structures for guard in guards(structure)}
+    assert found == {*guarded.SUMMARIES, *SEEN_BY_OTHERS}
+
+
+def test_a_release_may_have_a_name_that_no_job_has() -> None:
+    job, _ = both()
+    (guard,) = (guard for guard in job.guards if guard.rule == "service-name")
+    named = {name: evaluate(guard.test, Scope(job.values, release=name, chart="mnist")) for name in ("1st", "first")}
+    assert named == {"1st": True, "first": False}
+
+
+@pytest.mark.parametrize(
+    ("path", "in_job", "in_dev"),
+    [
+        (("image",), (5, 10), (18, 14)),
+        (("roles", "worker", "env", "LEVEL"), (10, 20), (21, 24)),
+        (("roles", "worker", "env", "EXTRA"), (10, 7), (21, 38)),
+        # A map that the environment only adds to is still the job's, one that it brings is its own.
+        (("roles", "worker"), (9, 5), (9, 5)),
+        (("roles", "worker", "resources", "limits"), (11, 19), (11, 19)),
+        (("storage", "model"), (13, 3), (25, 9)),
+        (("storage", "model", "emptyDir"), (13, 3), (25, 36)),
+        # A list is replaced as a whole.
+        (("storage", "data", "for", 0), (14, 57), (24, 22)),
+        (("storage", "data", "for", 1), (14, 64), (24, 16)),
+        # What nobody says stands at the nearest key around it.
+        (("roles", "ps", "resources", "gpu"), (8, 5), (8, 5)),
+        (("gang", "minAvailable"), (15, 3), (15, 3)),
+        (("run",), (4, 1), (4, 1)),
+    ],
+)
+def test_place(path: tuple[str | int, ...], in_job: tuple[int, int], in_dev: tuple[int, int]) -> None:
+    job, dev = both()
+    assert (job.place(path), dev.place(path)) == (("job.yaml", in_job), ("job.yaml", in_dev))
+
+
+def test_blame_goes_to_what_the_environment_says() -> None:
+    job, dev = both()
+    paths = ("roles", "ps", "replicas"), ("roles", "worker", "env", "LEVEL")
+    assert [view.blamed(*paths) for view in (job, dev)] == [paths[0], paths[1]]
+
+
+def test_what_a_role_sees() -> None:
+    job, dev = both()
+    assert job.effective("ps", "image") == (("image",), "registry.example.com/ml/mnist:1.4.0")
+    assert [set(view.volumes("ps")) for view in (job, dev)] == [{"data"}, {"model"}]
+    assert [v["name"] for v in job.variables("worker")] == [
+        "TASK_INDEX",
+        "TF_CLUSTER",
+        "TF_CONFIG",
+        "TFGEN_RUN",
+        "TFGEN_RUN_FOLDER",
+        "HOME",
+        "LEVEL",
+        "NVIDIA_VISIBLE_DEVICES",
+        "OMP_NUM_THREADS",
+        "TF_NUM_INTEROP_THREADS",
+        "TF_NUM_INTRAOP_THREADS",
+    ]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "AKIAIOSFODNN7EXAMPLE",
+        "ghp_" + "a1B2" * 9,
+        "hf_" + "aB" * 15,
+        "glpat-" + "x" * 20,
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.abcdefghijk",
+        "-----BEGIN RSA PRIVATE KEY-----\nMIIE",
+        "postgres://user:hunter2@db/mnist",
+    ],
+)
+def test_secrets_are_known_by_their_form(value: str) -> None:
+    assert _warns("SETTING", value)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["PASSWORD", "db-password", "HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "WANDB_API_KEY", "my.apikey", "CREDENTIALS"],
+)
+def test_secrets_are_known_by_their_name(name: str) -> None:
+    assert _warns(name, "a value")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("TOKENS", "512"),
+        ("TOKEN_LIMIT", "512"),
+        ("PASSWORD_FILE", "x"),
+        ("BYPASS", "x"),
+        ("MONKEY", "x"),
+        ("SORT_KEY", "x"),
+        ("PAD_TOKEN", "[PAD]"),
+        ("EOS_TOKEN", "</s>"),
+        ("API_KEY", ""),
+        ("API_KEY", "/run/secrets/key"),
+        ("API_KEY", "$(OTHER)"),
+        ("USE_TOKEN", "true"),
+        ("URL", "https://example.com:443/a@b"),
+        ("URL", "https://user:$(PASSWORD)@example.com"),
+        ("ID", "task-AKIA"),
+    ],
+)
+def test_harmless_variables(name: str, value: str) -> None:
+    assert not _warns(name, value)
+
+
+def _warns(name: str, value: str) -> bool:
+    job, _ = both()
+    (rule,) = PLAINTEXT_SECRET
+    seen = job.replaced(values={**job.values, "env": {name: value}})
+    findings = list(rule.check(seen))
+    assert all(value not in finding.message for finding in findings if value)
+    return bool(findings)
+
+
+@pytest.mark.parametrize("kind", ["StatefulSet", "Job"])
+@pytest.mark.parametrize(("replicas", "problems"), [(10, 0), (11, 1)])
+def test_the_last_host_of_a_role_must_fit_whatever_makes_it(kind: str, replicas: int, problems: int) -> None:
+    """`NAME-RUN-worker-9` has 63 characters, which a DNS label may have, and `NAME-RUN-worker-10` one more."""
+    name = "a" * 33
+    text = f"""\
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {{name: {name}}}
+spec:
+  run: {"b" * 20}
+  image: registry.example.com/ml/mnist:1.4.0
+  workload: {{kind: {kind}}}
+  roles: {{chief: {{}}, ps: {{}}, worker: {{replicas: {replicas}}}}}
+"""
+    assert len(f"{name}-{'b' * 20}-worker-9") == 63
+    found = [problem for problem in check(text, "job.yaml").problems if problem.rule == "host-name"]
+    assert len(found) == problems
+
+
+@pytest.mark.parametrize("kind", ["StatefulSet", "Job", "TFJob", "VolcanoJob", "JobSet"])
+def test_every_name_in_a_pod_is_taken(kind: str) -> None:
+    """Whatever tfgen puts into a task's pod: a sidecar, or a volume of podTemplate, of that name is a problem."""
+    text = f"""\
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {{name: mnist}}
+spec:
+  image: registry.example.com/ml/mnist:1.4.0
+  workload: {{kind: {kind}}}
+  code: {{git: {{repository: git@git.example.com:ml/train.git, revision: v1, secretName: key}}}}
+  roles: {{chief: {{}}, ps: {{}}, worker: {{}}}}
+  storage: {{model: {{mountPath: /model, runs: Separate, claim: {{name: model}}}}}}
+  shm: 1Gi
+"""
+    tasks = [pods for pods in Objects(tuple(objects(text))).pods if (*pods.ports,)]
+    for pods in tasks:
+        names = [container["name"] for _, container in pods.containers]
+        volumes = [volume["name"] for volume in pods.spec["volumes"] if volume["name"] != "tmp"]  # that one is merged
+        role = pods.labels["tfgen/role"]
+        sidecars = ", ".join(f"{{name: {name}, image: x:1}}" for name in names)
+        beside = ", ".join(f"{{name: {name}, emptyDir: {{}}}}" for name in volumes)
+        template = f"{{spec: {{volumes: [{beside}]}}}}"
+        wrong = text.replace(f"{role}: {{}}", f"{role}: {{sidecars: [{sidecars}], podTemplate: {template}}}")
+        problems = check(wrong, "job.yaml").problems
+        assert {problem.rule for problem in problems} == {"duplicate-name"}
+        assert len(problems) == len(names) + len(volumes)
+    made = {container["name"] for pods in tasks for _, container in pods.containers}
+    assert made == {"fetch-code", "lock-model", "tensorflow"}
+
+
+def objects(text: str) -> list[dict[str, Any]]:
+    (document,) = check(text, "job.yaml").documents
+    return plain_objects(document.data)

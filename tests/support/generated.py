@@ -1,0 +1,572 @@
+"""Jobs for hypothesis, drawn from the job's own schema, with hostile text wherever it takes text.
+
+    @given(jobs())
+    def test_law(data): ...          # data["spec"]["roles"] ...
+
+hypothesis-jsonschema cannot be used: it unfolds references, and the schema's refer to themselves. This walks the
+schema instead, so a new property is drawn as soon as it stands there. Only what the schema leaves open (Kubernetes'
+own structures) is given a realistic shape here, since garbage there would test kustomize's manners, not ours.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import itertools
+import json
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, get_args
+
+import jsonschema_rs
+from hypothesis import HealthCheck, Phase, assume, settings
+from hypothesis import strategies as st
+
+from tests.support.tools import ROOT
+from tfgen.check.jobs import check
+from tfgen.graph.schedulers import GANGS
+from tfgen.graph.schedulers.gang import Field
+from tfgen.problems import has_errors
+from tfgen.schema import workload_kinds as kinds
+from tfgen.text.document import Document as Parsed
+from tfgen.text.document import parse
+from tfgen.text.yaml_text import dump
+
+Schema = Mapping[str, Any]
+Document = Mapping[str, Any]
+Strategy = st.SearchStrategy[Any]
+
+SCHEMA: Schema = json.loads((ROOT / "schemas" / "trainingjob.v1alpha1.schema.json").read_text(encoding="utf-8"))
+
+HOSTILE = (
+    "",
+    "y",
+    "N",
+    "on",
+    "no",
+    "null",
+    "true",
+    "~",
+    "=",
+    "1e3",
+    "1234e56",
+    "08",
+    "0o17",
+    "0x1F",
+    "0b1",
+    "1_000",
+    ".5",
+    "-",
+    "2026-01-01",
+    "12:30:45",
+    "- item",
+    "key: value",
+    "#no comment",
+    "trailing ",
+    " leading",
+    "a\ttab",
+    "two\nlines",
+    "two\nlines\n",
+    "\n\n",
+    " \n indented\n",
+    "'single' and \"double\"",
+    "back\\slash\\n",
+    "{{ .Values.image }}",
+    "{{- fail `x` -}}",
+    "{{",
+    "}}",
+    "{{{{",
+    '{"a":{"b":{}}}',
+    "{{/* no comment */}}",
+    "$(TASK_INDEX)",
+    "$(MISSING) $$(ESCAPED)",
+    "${HOME}",
+    "$patch",
+    "%s %d %%",
+    "`backtick`",
+    "*alias &anchor !tag",
+    "<<",
+    "--- ",
+    "a\n---\nb",
+    "---\napiVersion: v1\n",
+    "...",
+    "# Source: chart/templates/worker.yaml",
+    "<no",
+    " value>",
+    "<no  value>",
+    "%!s(<nil>)",
+    "HELM_ERR_START text HELM_ERR_END",
+    "text\n\u3000",
+    "Grüße, 世界",
+    "e\u0301\u200d\u202e\u00a0\u00ad",
+    "\U0001f680",
+    "x" * 200,
+    "words " * 40,
+)
+"""Text that YAML, Go's templates, Helm, printf, the shell or Kubernetes could take for something else. Helm's own words
+are those of pkg/engine and pkg/release/v1/util."""
+
+_REFUSED = "\x7f\u2028\u2029\ufeff"
+_CHARACTERS = st.characters(
+    exclude_categories=["Cs", "Cn", "Cc"], include_characters="\t\n", exclude_characters=_REFUSED
+)
+TEXT: Strategy = st.one_of(
+    st.sampled_from(HOSTILE),
+    st.text(_CHARACTERS, max_size=12),
+    st.lists(st.sampled_from(HOSTILE[:-2]), min_size=2, max_size=4).map("".join),
+).filter(lambda text: "<no value>" not in text)  # which Helm deletes, and the schema refuses
+
+
+# -- what the schema leaves open ----------------------------------------------------------------------------------
+
+_ALWAYS = {"name", "image", "key", "operator", "values", "topologyKey", "nodeSelectorTerms"}
+
+
+def like(example: Any) -> Strategy:
+    """Structures of the example's shape: its keys (all but those of `_ALWAYS` may be missing), its kinds of item."""
+    if isinstance(example, st.SearchStrategy):
+        return example
+    if isinstance(example, dict):
+        inner = {key: like(value) for key, value in example.items()}
+        always = {key: node for key, node in inner.items() if key in _ALWAYS}
+        return st.fixed_dictionaries(always, optional={key: inner[key] for key in inner if key not in always})
+    if isinstance(example, list):
+        unique = (lambda item: item["name"]) if isinstance(example[0], dict) and "name" in example[0] else None
+        return st.lists(like(example[0]), min_size=1, max_size=2, unique_by=unique)
+    return st.just(example)
+
+
+_IMAGES = st.sampled_from(["registry.example.com/ml/train:1", "a", "r:5000/a:b@sha256:" + "1" * 64])
+_FROM_GRAMMAR = st.from_regex(SCHEMA["definitions"]["image"]["pattern"].strip("^$"), fullmatch=True).filter(
+    lambda image: 0 < len(image) <= 1024
+)
+_LABELS = {"zone": "", "example.com/on": "y", "08": "N"}
+_TERM = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": _LABELS}}
+_AFFINITY = like(
+    {
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {
+                "nodeSelectorTerms": [{"matchExpressions": [{"key": "08", "operator": "In", "values": [TEXT]}]}]
+            }
+        },
+        "podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [_TERM]},
+        "podAntiAffinity": {},
+    }
+)
+_CONTAINER = {
+    "image": _IMAGES,
+    "command": [TEXT],
+    "env": [{"name": st.sampled_from(["A", "N"]), "value": TEXT}],
+    "resources": st.sampled_from([{}, {"limits": {"cpu": 1, "memory": "1Gi"}}]),
+    "volumeMounts": st.just([{"name": "tmp", "mountPath": "/tmp"}]),
+    "securityContext": st.sampled_from([{}, {"runAsUser": 7}, {"readOnlyRootFilesystem": False}]),
+}
+_POD_TEMPLATE = like(
+    {
+        "metadata": {"annotations": {"example.com/note": TEXT, "1e3": TEXT}, "labels": {"example.com/y": "08"}},
+        "spec": {
+            "hostAliases": st.just([{"ip": "10.0.0.1", "hostnames": ["a", "1e3"]}]),
+            "dnsConfig": {"searches": [TEXT]},
+            "enableServiceLinks": st.sampled_from([None, True]),
+            "containers": st.lists(
+                like(
+                    {
+                        "name": "tensorflow",
+                        "readinessProbe": None,
+                        "lifecycle": {"preStop": {"exec": {"command": [TEXT]}, "sleep": {"seconds": 2**53 - 1}}},
+                    }
+                ),
+                min_size=1,
+                max_size=1,
+            ),
+            "volumes": [{"name": st.sampled_from(["of-template", "tmp"]), "emptyDir": {"sizeLimit": "1Gi"}}],
+        },
+    }
+)
+_SELECTOR = like(
+    {
+        "matchLabels": _LABELS,
+        "matchExpressions": st.sampled_from(
+            [
+                [],
+                [{"key": "08", "operator": "Exists"}],
+                [{"key": "example.com/on", "operator": "NotIn", "values": ["", "N"]}],
+            ]
+        ),
+    }
+)
+_EFFECTS = ("", "NoSchedule", "PreferNoSchedule", "NoExecute")
+_TOLERATION = st.one_of(
+    st.sampled_from([{"operator": "Exists"}, {"operator": "Exists", "key": "", "value": ""}]),
+    like({"key": "08", "operator": "Exists", "effect": st.sampled_from(_EFFECTS)}),
+    like({"key": "example.com/on", "value": st.sampled_from(["", "N", "1e3"]), "effect": "NoSchedule"}),
+    st.builds(
+        lambda seconds: {"key": "on", "effect": "NoExecute", "tolerationSeconds": seconds},
+        st.sampled_from([0, 300, 2**31 - 1]),
+    ),
+)
+_BY_DEFINITION: Mapping[str, Strategy] = {
+    "text": TEXT,
+    "affinityRule": _AFFINITY,
+    "labelSelector": _SELECTOR,
+    "tolerations": st.lists(_TOLERATION, max_size=3),
+    "podTemplate": _POD_TEMPLATE,
+}
+_AMOUNTS = st.dictionaries(
+    st.sampled_from(["cpu", "memory", "ephemeral-storage"]),
+    st.sampled_from([1, 500, "500m", "1e3", "1.5Gi", "08"]),
+    max_size=3,
+)
+_DEVICES = st.dictionaries(
+    st.sampled_from(["nvidia.com/gpucores", "nvidia.com/gpumem", "example.com/1e3"]),
+    st.sampled_from([0, 1, "0", "2", "1e3", "4Ki"]),
+    max_size=2,
+)
+_BY_KEY: Mapping[str, Strategy] = {
+    # Devices are given out whole, and are never requested without the same limit.
+    "requests": _AMOUNTS,
+    "limits": st.builds(lambda amounts, devices: {**amounts, **devices}, _AMOUNTS, _DEVICES),
+    "share": _DEVICES,
+    "by": st.just(""),
+    "workerPriority": st.sampled_from(["", "high", "low", "0.5", ".25"]),
+    "image": st.one_of(_IMAGES, _FROM_GRAMMAR),
+    "initContainers": like([{"name": st.sampled_from(["first", "second"]), **_CONTAINER}]),
+    "sidecars": like([{"name": st.sampled_from(["log", "metrics"]), **_CONTAINER}]),
+    "labelSelector": like({"matchLabels": _LABELS}),
+    "ipBlock": st.sampled_from(
+        [{"cidr": "10.20.0.0/16"}, {"cidr": "::/0", "except": ["2001:db8::/32"]}, {"cidr": "0.0.0.0/0", "except": []}]
+    ),
+    "endPort": st.just(65535),
+    # The rest of these ranges takes time, or is refused.
+    "replicas": st.integers(1, 12),
+    "minAvailable": st.integers(0, 4),
+    "containerPort": st.sampled_from([53, 8080, 9090]),
+    "sources": st.lists(
+        st.sampled_from(
+            [{"configMap": {"name": "y"}}, {"secret": {"name": "08"}}, {"serviceAccountToken": {"path": "on"}}]
+        ),
+        min_size=1,
+        max_size=3,
+    ),
+}
+# Of a container of tfgen's own, which has amounts without being told, no request is above a limit.
+_OF_HELPER: Mapping[str, Strategy] = {
+    "requests": st.fixed_dictionaries(
+        {}, optional={"cpu": st.sampled_from(["10m", "0.05", 0]), "memory": st.sampled_from(["32Mi", "1e6"])}
+    ),
+    "limits": st.fixed_dictionaries(
+        {}, optional={"cpu": st.sampled_from([1, "1.5", "08"]), "memory": st.sampled_from(["2Gi", "1e9"])}
+    ),
+}
+
+
+# -- what the schema says -----------------------------------------------------------------------------------------
+
+
+def drawn_from(found: Schema) -> Strategy:
+    """A strategy for the values of a schema node."""
+    if "$ref" in found:
+        return _referred(found["$ref"])
+    if "const" in found:
+        return st.just(found["const"])
+    if "enum" in found:
+        return st.sampled_from(found["enum"])
+    types = [found["type"]] if isinstance(found["type"], str) else found["type"]
+    return st.one_of([_OF_TYPE[kind](found) for kind in types])
+
+
+@functools.cache
+def _referred(ref: str) -> Strategy:
+    name = ref.removeprefix("#/definitions/")
+    if name in _BY_DEFINITION:
+        return _BY_DEFINITION[name]
+    return st.deferred(lambda: drawn_from(SCHEMA["definitions"][name]))
+
+
+def _string(found: Schema) -> Strategy:
+    pattern: str = found.get("pattern", "")
+    longest, banned = found.get("maxLength", 10_000), found.get("not", {})
+
+    def fits(text: str) -> bool:
+        # Python's $ also matches before a last line break.
+        return (
+            re.search(pattern.replace("$", r"\Z"), text) is not None
+            and len(text) <= longest
+            and text not in banned.get("enum", ())
+            and not ("pattern" in banned and re.search(banned["pattern"], text))
+        )
+
+    if "[^" in pattern:  # free text, perhaps after a slash
+        slash = "" if re.search(pattern, "a") else "/"
+        return TEXT.map(lambda text: slash + text.replace(":", "")).filter(fits)
+    made = st.from_regex(pattern, fullmatch=True).filter(fits)
+    known = [text for text in HOSTILE if fits(text)]
+    return st.one_of(st.sampled_from(known), made) if known else made
+
+
+def _integer(found: Schema) -> Strategy:
+    low, high = found["minimum"], found["maximum"]
+    return st.one_of(st.sampled_from([low, high]), st.integers(low, high))
+
+
+def _array(found: Schema) -> Strategy:
+    items, least = found["items"], found.get("minItems", 0)
+    return st.lists(drawn_from(items), min_size=least, max_size=3, unique=found.get("uniqueItems", False))
+
+
+def _object(found: Schema) -> Strategy:
+    if "properties" in found:
+        return _record(found)
+    return st.dictionaries(
+        drawn_from({"type": "string", **found["propertyNames"]}),
+        drawn_from(found["additionalProperties"]),
+        min_size=found.get("minProperties", 0),
+        max_size=4,
+    )
+
+
+def _record(found: Schema) -> Strategy:
+    """An object with named properties: all that are required, and a few of the others."""
+    by_key = [
+        (key, _OF_HELPER if "properties" in written else _BY_KEY, written)
+        for key, written in found["properties"].items()
+    ]
+    properties = {key: known[key] if key in known else drawn_from(written) for key, known, written in by_key}
+    required = {*found.get("required", ())}
+    choices = [choice["required"][0] for choice in found.get("oneOf", ())]
+    refused = jsonschema_rs.Draft7Validator(found.get("not", False))
+
+    @st.composite
+    def record(draw: st.DrawFn) -> dict[str, Any]:
+        there = required | ({draw(st.sampled_from(choices))} if choices else set())
+        others = sorted(properties.keys() - there - {*choices})
+        if found.get("maxProperties") == 1:
+            there |= {draw(st.sampled_from(others))}
+        elif others:
+            there |= draw(st.sets(st.sampled_from(others), min_size=found.get("minProperties", 0), max_size=6))
+        for key, needed in found.get("dependencies", {}).items():
+            there -= {key} if not there.issuperset(needed) else set()
+        made = {key: draw(node) for key, node in properties.items() if key in there}
+        for key in others:
+            if refused.is_valid(made):
+                made.pop(key, None)
+        return made
+
+    return record()
+
+
+_OF_TYPE: Mapping[str, Callable[[Schema], Strategy]] = {
+    "string": _string,
+    "integer": _integer,
+    "boolean": lambda _: st.booleans(),
+    "array": _array,
+    "object": _object,
+}
+
+
+# -- whole jobs ---------------------------------------------------------------------------------------------------
+
+_SPEC_SCHEMA = SCHEMA["properties"]["spec"]
+_NOT_DRAWN = ("strategy", "image", "roles", "environments", "workload")
+_SPEC = _record({"properties": {key: n for key, n in _SPEC_SCHEMA["properties"].items() if key not in _NOT_DRAWN}})
+# Strategy, what ends the job where it is not the default, and the roles that go with them.
+_STRATEGIES: Sequence[tuple[str, str, Sequence[str]]] = (
+    ("ParameterServer", "", ("chief", "ps", "worker")),
+    ("ParameterServer", "", ("chief", "ps", "worker", "evaluator")),
+    ("ParameterServer", "Worker0", ("ps", "worker", "evaluator")),
+    ("ParameterServer", "AllWorkers", ("ps", "worker")),
+    ("MultiWorkerMirrored", "", ("worker",)),
+    ("MultiWorkerMirrored", "AllWorkers", ("worker", "evaluator")),
+    ("Single", "", ("chief",)),
+)
+# Most jobs are of the default kind; those of another lose what the kind has no place for.
+_WORKLOAD = drawn_from(_SPEC_SCHEMA["properties"]["workload"])
+_KINDS: Strategy = st.one_of(st.just("StatefulSet"), st.sampled_from(kinds.WORKLOAD_KINDS))
+_ROLES = {role: drawn_from(node) for role, node in _SPEC_SCHEMA["properties"]["roles"]["properties"].items()}
+_JOB_NAMES = st.one_of(
+    st.sampled_from(["dist-mnist", "y", "on", "null", "e1"]),
+    st.from_regex(r"[a-z][-a-z0-9]{0,8}[a-z0-9]", fullmatch=True),
+)
+_ENVIRONMENT_NAMES = st.sampled_from(["dev", "prod", "y", "on", "1e3", "08", "null"])
+
+
+@st.composite
+def jobs(draw: st.DrawFn, *, environments: int = 2) -> dict[str, Any]:
+    """Documents that tfgen's own check accepts, each with as many environments."""
+    strategy, by, names = draw(st.sampled_from(_STRATEGIES))
+    roles = {role: draw(_ROLES[role]) for role in draw(st.permutations(names))}
+    spec = {**draw(_SPEC), "strategy": strategy, "image": draw(_IMAGES), "roles": roles}
+    if "gang" in spec:
+        spec["gang"] = _of_scheduler(spec["gang"], spec)
+    if strategy != "ParameterServer":
+        spec.pop("legacyFlags", None)  # only that strategy has what the flags name
+    if by:
+        spec["completion"] = {**spec.get("completion", {}), "by": by}
+    spec["workload"] = {**draw(_WORKLOAD), "kind": draw(_KINDS)}
+    for only in kinds.only(spec):
+        if kinds.value_of(spec, only.path) not in (None, *only.values):
+            spec = _merged(spec, _at(only.path, draw(st.sampled_from(only.values))))
+    spec = sayable(spec, spec)
+    for role, key in itertools.product(roles.values(), ("initContainers", "sidecars")):
+        if key in spec:
+            role.pop(key, None)  # or a name could be there twice
+    drawn_names = draw(st.sets(_ENVIRONMENT_NAMES, min_size=environments, max_size=environments))
+    spec["environments"] = {name: sayable(spec, draw(overrides(spec))) for name in sorted(drawn_names)}
+    document = {
+        "apiVersion": "tfgen/v1alpha1",
+        "kind": "TrainingJob",
+        "metadata": {"name": draw(_JOB_NAMES)},
+        "spec": spec,
+    }
+    assume(accepted(document))
+    return document
+
+
+def sayable(spec: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
+    """What is said, in the spec or in an environment of it, without what the spec's kind has no place for."""
+    kept = copy.deepcopy(dict(said))
+    for lack in kinds.without(spec):
+        _remove(kept, lack.path.split("."))
+    if "storage" in kept:  # what is left of a volume may be no volume
+        kept["storage"] = {name: v for name, v in kept["storage"].items() if v is None or not {*v}.isdisjoint(_SOURCES)}
+    return {key: value for key, value in kept.items() if value or key not in ("workload", "completion")}
+
+
+def _remove(found: Any, steps: Sequence[str]) -> None:
+    *above, last = steps
+    if not isinstance(found, dict):
+        return
+    if not above:
+        found.pop(last, None)
+    for key in list(found) if steps[0] == "*" else [steps[0]]:
+        if above and key in found:
+            _remove(found[key], steps[1:])
+
+
+def _at(path: str, value: Any) -> Any:
+    for key in reversed(path.split(".")):
+        value = {key: value}
+    return value
+
+
+@st.composite
+def overrides(draw: st.DrawFn, spec: Mapping[str, Any]) -> dict[str, Any]:
+    """What an environment, or a user of the chart, may set in the sections that the job has.
+
+    New entries in the job's maps, and for some of the old ones a null, which removes them, or another content.
+    """
+    said = _in_sections(draw(_OVERRIDES), spec, _OVERRIDABLE)
+    roles = {role: draw(_ROLE_OVERRIDES[role]) for role in sorted(spec["roles"]) if draw(st.booleans())}
+    volumes = {name: draw(_changed(old)) for name, old in spec.get("storage", {}).items() if draw(st.booleans())}
+    if "gang" in said:
+        said["gang"] = _of_scheduler(said["gang"], spec)
+    if volumes or "storage" in said:
+        new = {name: v for name, v in said.get("storage", {}).items() if name not in spec.get("storage", {})}
+        said["storage"] = {**new, **volumes}
+    _remove_some(draw, said, spec)
+    for role, inner in roles.items():
+        _remove_some(draw, inner, spec["roles"][role])
+    return {**said, "roles": roles} if roles else said
+
+
+def _of_scheduler(gang: Mapping[str, Any], spec: Mapping[str, Any]) -> dict[str, Any]:
+    """What a job says of its gang, less what its scheduler has no word for."""
+    foreign = {*get_args(Field)} - GANGS[spec["gang"]["scheduler"]].fields
+    if gang.get("requiredTopology") and spec["gang"]["scheduler"] == "kueue":
+        foreign |= {"preferredTopology"}  # Kueue takes one of the two
+    return {key: value for key, value in gang.items() if key not in foreign}
+
+
+def _tunable(written: Schema, inherited: bool = False) -> Schema | None:
+    """What an environment may say of a node: of a record, the tunable properties, each as the job says it."""
+    shape = SCHEMA["definitions"][written["$ref"].removeprefix("#/definitions/")] if "$ref" in written else written
+    tunable = written.get("x-tunable", shape.get("x-tunable", inherited))
+    if "properties" not in shape:
+        return written if tunable else None
+    inner = {key: _tunable(node, tunable) for key, node in shape["properties"].items()}
+    properties = {key: node for key, node in inner.items() if node}
+    if not properties:
+        return None
+    return {"properties": properties, "type": "object", "section": "default" not in {**shape, **written}}
+
+
+def _in_sections(said: Mapping[str, Any], under: Mapping[str, Any], properties: Mapping[str, Schema]) -> dict[str, Any]:
+    """What is said, without the records that have no default and that the job lacks."""
+    kept: dict[str, Any] = {}
+    for key, value in said.items():
+        if "section" not in properties[key]:
+            kept[key] = value
+        elif key in under or not properties[key]["section"]:
+            kept[key] = _in_sections(value, under.get(key, {}), properties[key]["properties"])
+    return kept
+
+
+_OVERRIDABLE: Schema = (_tunable(_SPEC_SCHEMA) or {})["properties"]
+_OVERRIDES = _record({"properties": {key: node for key, node in _OVERRIDABLE.items() if key != "roles"}})
+_ROLE_OVERRIDES = {role: drawn_from(node) for role, node in _OVERRIDABLE["roles"]["properties"].items()}
+_MAPS = ("env", "labels", "annotations", "nodeSelector", "affinity")
+
+
+def _remove_some(draw: st.DrawFn, said: dict[str, Any], under: Mapping[str, Any]) -> None:
+    """Puts nulls for keys that the maps by name under it have."""
+    for key in _MAPS:
+        gone = [name for name in under.get(key, {}) if name not in said.get(key, {}) and draw(st.booleans())]
+        if gone:
+            said[key] = {**said.get(key, {}), **dict.fromkeys(gone)}
+
+
+_VOLUME = SCHEMA["definitions"]["volume"]
+_SOURCES = {choice["required"][0]: _VOLUME["properties"][choice["required"][0]] for choice in _VOLUME["oneOf"]}
+_SOURCE_STRATEGIES = {source: drawn_from(node) for source, node in _SOURCES.items()}
+_MOUNTS = _record({"properties": {key: node for key, node in _VOLUME["properties"].items() if key not in _SOURCES}})
+
+
+def _changed(volume: Mapping[str, Any]) -> Strategy:
+    """A volume gone, mounted in another way, or with another source."""
+    old = next(source for source in _SOURCES if source in volume)
+    switches = [node.map(_switched(old, new)) for new, node in _SOURCE_STRATEGIES.items() if new != old]
+    return st.one_of(st.none(), _MOUNTS, *switches)
+
+
+def _switched(old: str, new: str) -> Callable[[Any], dict[str, Any]]:
+    return lambda source: {old: None, new: source}
+
+
+def document(data: Document) -> Parsed:
+    """The data as the reader gives it, with positions. What YAML cannot say is an error."""
+    parsed = parse(dump(data), "job.yaml")
+    assert not parsed.problems, parsed.problems
+    (found,) = parsed.documents
+    assert found.data == data
+    return found
+
+
+def drawn(count: int) -> settings:
+    """Settings for a test of so many jobs. For a small one that fails too, a search of minutes, CI does not wait."""
+    phases = [phase for phase in Phase if phase is not Phase.shrink or "CI" not in os.environ]
+    return settings(
+        max_examples=count, phases=phases, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    )
+
+
+def accepted(document: Mapping[str, Any]) -> bool:
+    """Whether tfgen's own check finds no error in a document (JSON is YAML, and written without our help)."""
+    return not has_errors(check(json.dumps(document, ensure_ascii=False), "job.yaml").problems)
+
+
+def saying(document: Document, values: Mapping[str, Any]) -> Document:
+    """The job with the values in its spec: a JSON merge patch (RFC 7386)."""
+    return {**document, "spec": _merged(document["spec"], values)}
+
+
+def _merged(under: Any, over: Any) -> Any:
+    if not isinstance(over, Mapping):
+        return over
+    merged = dict(under) if isinstance(under, Mapping) else {}
+    for key, value in over.items():
+        if value is None:
+            merged.pop(key, None)
+        else:
+            merged[key] = _merged(merged.get(key), value)
+    return merged

@@ -1,0 +1,126 @@
+"""A job rendered into a folder, and the forms of its objects that must be one.
+
+rendered = Rendered.write(document, tmp_path)
+rendered.assert_equal("prod")
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.support import normal, tools
+from tests.support.generated import Document
+from tests.support.helm import Helm
+from tests.support.normal import Objects
+from tfgen.graph.built import plain_objects
+from tfgen.graph.fill import Scope
+from tfgen.graph.graph import graph, objects
+from tfgen.job.training_job import TrainingJob
+from tfgen.targets.kustomize.build import built
+from tfgen.targets.render import render
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """A job's document, and the folder that holds its charts/ and overlays/."""
+
+    document: Document
+    out: Path
+
+    @classmethod
+    def write(cls, document: Document, out: Path) -> Rendered:
+        """Renders a job into an empty folder."""
+        for path, text in render(document).tree.files.items():
+            file = out / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8", newline="\n")
+        return cls(document, out)
+
+    @property
+    def name(self) -> str:
+        """The job's name."""
+        return str(self.document["metadata"]["name"])
+
+    @property
+    def chart(self) -> Path:
+        """The chart's folder."""
+        return self.out / "charts" / self.name
+
+    @property
+    def environments(self) -> Sequence[str]:
+        """The names of the job's environments."""
+        return list(self.document["spec"].get("environments", {}))
+
+    def overlay(self, environment: str | None) -> Path:
+        """The overlay's folder; the base's for None."""
+        return self.out / "overlays" / self.name / (environment or "base")
+
+    def values_args(self, environment: str | None) -> Sequence[str]:
+        """Helm's arguments for an environment."""
+        return ["--values", str(self.chart / f"values-{environment}.yaml")] if environment else []
+
+    def by_helm(self, *args: str, release: str | None = None, helm: Helm | None = None) -> Objects:
+        """What `helm template` prints for a release, by default one of the job's name."""
+        command = helm or tools.helm()
+        return normal.read(command.template(self.chart, release or self.name, "--skip-tests", *args))
+
+    def by_kustomize(self, environment: str | None) -> Objects:
+        """What `kustomize build` prints."""
+        return normal.read(tools.kustomize_build(self.overlay(environment)))
+
+    def by_our_reading(self, environment: str | None) -> Objects:
+        """What tfgen reads in the overlay's files."""
+        folder = self.out / "overlays" / self.name
+        files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*.yaml")}
+        texts = {name: path.read_text(encoding="utf-8") for name, path in files.items()}
+        return normal.by_identity(built(texts, environment))
+
+    def by_tfgen(self, environment: str | None) -> Objects:
+        """What tfgen itself fills the graph with."""
+        return normal.by_identity(plain_objects(self.document, environment))
+
+    def by_tfgen_as(self, release: str, chart: str | None = None) -> Objects:
+        """The same for a release of another name than the job's, and of the chart under an alias."""
+        job = TrainingJob.from_document(self.document)
+        return normal.by_identity(objects(graph(job.structure), Scope(job.values, release, chart or job.name)))
+
+    def assert_equal(self, environment: str | None, helm: Helm | None = None) -> None:
+        """Holds the forms of one environment (None: of the job itself) against each other."""
+        normal.assert_equal(
+            {
+                "helm": self.by_helm(*self.values_args(environment), helm=helm),
+                "tfgen": self.by_tfgen(environment),
+                "kustomize": self.by_kustomize(environment),
+                "our reading of the overlay": self.by_our_reading(environment),
+            }
+        )
+
+    def kubeconform(self, environment: str | None) -> None:
+        """Holds an environment's objects, those of `helm test` too, against Kubernetes' schemas and our own."""
+        for manifest in (
+            tools.helm_template(self.chart, self.name, *self.values_args(environment)),
+            tools.kustomize_build(self.overlay(environment)),
+        ):
+            tools.kubeconform(manifest, schemas=[f"{tools.ROOT}/schemas/{_CUSTOM_KIND}"])
+            # Our schemas of custom kinds leave open what a pod is.
+            pods = [pod for item in normal.read(manifest).values() for pod in _pod_templates(item.get("spec"))]
+            tools.kubeconform("".join(f"---\n{json.dumps(pod, ensure_ascii=False)}\n" for pod in pods))
+
+
+def _pod_templates(found: Any) -> Iterator[Mapping[str, Any]]:
+    """The pod templates in an object, each as an object of its own."""
+    if isinstance(found, list):
+        for item in found:
+            yield from _pod_templates(item)
+    if isinstance(found, Mapping):
+        if "containers" in found.get("spec", {}):
+            yield {"apiVersion": "v1", "kind": "PodTemplate", "metadata": {"name": "of-a-role"}, "template": found}
+        else:
+            yield from _pod_templates(list(found.values()))
+
+
+_CUSTOM_KIND = "{{.ResourceKind}}.{{.Group}}.{{.ResourceAPIVersion}}.json"

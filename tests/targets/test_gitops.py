@@ -1,0 +1,282 @@
+"""What Argo CD and Flux get: held against their real CRDs, against our own small schemas, and against each fact.
+
+tests/data/gitops/CASE has a job.yaml and beside it all that the tools get for it, in argocd/ and flux/.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import lupa
+import pytest
+import yaml
+
+from tests.support.tools import ROOT
+from tfgen.check.jobs import check
+from tfgen.graph.built import plain_objects
+from tfgen.problems import has_errors
+from tfgen.targets.gitops.argocd import check as health_check
+from tfgen.targets.gitops.argocd import health_checks
+from tfgen.targets.render import render
+from tfgen.text.document import parse
+
+CRDS = ROOT.parent / "shared" / "crds"
+KINDS = {
+    "Application": "argo-cd-3.6.1-application.yaml",
+    "ApplicationSet": "argo-cd-3.6.1-applicationset.yaml",
+    "Kustomization": "flux-kustomize-controller-1.10.1-kustomizations.yaml",
+    "HelmRelease": "flux-helm-controller-1.6.3-helmreleases.yaml",
+    "GitRepository": "flux-source-controller-1.10.1-gitrepositories.yaml",
+}
+DATA = ROOT / "tests" / "data" / "gitops"
+CASES = sorted(path.parent for path in DATA.glob("*/job.yaml"))
+TOOLS = ("argocd", "flux")
+
+
+def expected(case: Path) -> dict[str, str]:
+    """The files of a case, by path below overlays/."""
+    paths = (path for tool in TOOLS for path in sorted((case / tool).rglob("*.yaml")))
+    return {path.relative_to(case).as_posix(): path.read_text(encoding="utf-8") for path in paths}
+
+
+def emitted() -> Iterator[Mapping[str, Any]]:
+    """Every object of a GitOps tool in the cases."""
+    for case in CASES:
+        yield from map(yaml.safe_load, expected(case).values())
+
+
+OWN_KINDS = {"Namespace", "ConfigMap"}
+"""The kinds that the tools get and that are Kubernetes' own, so that neither of the two schemas is theirs."""
+CUSTOM_OBJECTS = [
+    pytest.param(item, id=f"{item['kind']}-{item['metadata']['name']}")
+    for item in emitted()
+    if item["kind"] not in OWN_KINDS
+]
+
+
+def rendered(spec: str, name: str = "mnist", roles: str = "roles: {chief: {}, ps: {}, worker: {}},") -> dict[str, Any]:
+    """The GitOps objects of a job by path."""
+    text = (
+        f"{{apiVersion: tfgen/v1alpha1, kind: TrainingJob, metadata: {{name: {name}, namespace: ml}}, spec: {{"
+        f"image: 'registry.example.com/ml/mnist:1', {roles} {spec}}}}}"
+    )
+    assert not has_errors(check(text, "job.yaml").problems)
+    files = render(parse(text, "job.yaml").documents[0].data).tree.files
+    wanted = ("overlays/argocd/", "overlays/flux/")
+    return {path: yaml.safe_load(text) for path, text in files.items() if path.startswith(wanted)}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_job_has_these_files(case: Path) -> None:
+    checked = check((case / "job.yaml").read_bytes(), "job.yaml")
+    assert checked.problems == ()
+    files = render(checked.documents[0].data).tree.files
+    made = {path.removeprefix("overlays/"): text for path, text in files.items()}
+    assert {path: text for path, text in made.items() if path.startswith(TOOLS)} == expected(case)
+
+
+def test_every_kind_is_among_the_cases() -> None:
+    kinds = {item["kind"] for item in emitted()}
+    assert kinds - {*KINDS} == OWN_KINDS
+    assert kinds & {*KINDS} == {*KINDS}
+
+
+@pytest.mark.parametrize("item", CUSTOM_OBJECTS)
+def test_an_object_is_as_our_own_schema_says(item: Mapping[str, Any]) -> None:
+    group, _, version = item["apiVersion"].partition("/")
+    path = ROOT / "schemas" / f"{item['kind'].lower()}.{group}.{version}.json"
+    jsonschema.Draft7Validator(json.loads(path.read_text(encoding="utf-8"))).validate(item)
+
+
+@pytest.mark.may_skip("the CRDs are not in every checkout")
+@pytest.mark.parametrize("item", CUSTOM_OBJECTS)
+def test_the_real_crd_knows_every_field(item: Mapping[str, Any]) -> None:
+    path = CRDS / KINDS[item["kind"]]
+    if not path.exists():
+        pytest.skip(f"no {path.name} beside the checkout")
+    crd = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert crd["spec"]["group"] == item["apiVersion"].partition("/")[0]
+    (version,) = (v for v in crd["spec"]["versions"] if v["name"] == item["apiVersion"].partition("/")[2])
+    assert version["served"]
+    whole = closed(version["schema"]["openAPIV3Schema"])
+    whole["properties"]["metadata"] = {"type": "object"}
+    jsonschema.Draft7Validator(whole).validate(item)
+
+
+def closed(found: Any) -> Any:
+    """The schema with every record closed, as the API server prunes what it does not know."""
+    if isinstance(found, list):
+        return [closed(item) for item in found]
+    if not isinstance(found, dict):
+        return found
+    made = {key: closed(value) for key, value in found.items()}
+    if "properties" in made and isinstance(made["properties"], dict) and made.get("type") == "object":
+        made.setdefault("additionalProperties", False)
+    return made
+
+
+# -- facts ---------------------------------------------------------------------------------------------------------
+
+GITOPS = "gitops: {repository: 'https://git.example.com/ml/jobs.git', %s}, environments: {prod: {}}"
+
+
+def test_the_finishers_release_is_ignored_by_group_and_respected() -> None:
+    files = rendered(GITOPS % "argocd: {}, flux: {}")
+    application, kustomization = (files[f"overlays/{tool}/mnist-prod.yaml"]["spec"] for tool in ("argocd", "flux"))
+    assert application["ignoreDifferences"] == [
+        {"group": "apps", "kind": "StatefulSet", "jsonPointers": ["/spec/replicas"]}
+    ]
+    assert "RespectIgnoreDifferences=true" in application["syncPolicy"]["syncOptions"]
+    assert kustomization["ignore"] == [
+        {"paths": ["/spec/replicas"], "target": {"group": "apps", "kind": "StatefulSet"}}
+    ]
+
+
+SUSPENDED = [
+    ("workload: {kind: JobSet, suspend: true}", "jobset.x-k8s.io", "JobSet", "/spec/suspend"),
+    ("workload: {kind: TFJob, suspend: true}", "kubeflow.org", "TFJob", "/spec/runPolicy/suspend"),
+    ("workload: {kind: JobSet}, gang: {scheduler: kueue, queue: q}", "jobset.x-k8s.io", "JobSet", "/spec/suspend"),
+    ("workload: {kind: TFJob}, gang: {scheduler: kueue, queue: q}", "kubeflow.org", "TFJob", "/spec/runPolicy/suspend"),
+]
+
+
+@pytest.mark.parametrize(("spec", "group", "kind", "field"), SUSPENDED)
+def test_what_somebody_lets_start_is_not_suspended_again(spec: str, group: str, kind: str, field: str) -> None:
+    files = rendered(f"{spec}, {GITOPS % 'argocd: {}, flux: {}'}")
+    application, kustomization = (files[f"overlays/{tool}/mnist-prod.yaml"]["spec"] for tool in ("argocd", "flux"))
+    assert application["ignoreDifferences"] == [{"group": group, "kind": kind, "jsonPointers": [field]}]
+    assert kustomization["ignore"] == [{"paths": [field], "target": {"group": group, "kind": kind}}]
+
+
+def test_a_queued_job_that_is_let_start_is_not_suspended_again() -> None:
+    single = "strategy: Single, roles: {chief: {}}, workload: {kind: Job}, gang: {scheduler: kueue, queue: q}"
+    files = rendered(f"{single}, {GITOPS % 'argocd: {}'}", roles="")
+    assert files["overlays/argocd/mnist-prod.yaml"]["spec"]["ignoreDifferences"] == [
+        {"group": "batch", "kind": "Job", "jsonPointers": ["/spec/suspend"]}
+    ]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "workload: {kind: JobSet}",
+        "workload: {kind: TFJob}",
+        "workload: {kind: Job}",
+        "completion: {release: Keep}",
+    ],
+)
+def test_what_no_controller_changes_is_not_ignored(other: str) -> None:
+    files = rendered(f"{other}, {GITOPS % 'argocd: {}, flux: {}'}")
+    assert "ignoreDifferences" not in files["overlays/argocd/mnist-prod.yaml"]["spec"]
+    assert "ignore" not in files["overlays/flux/mnist-prod.yaml"]["spec"]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_nothing_is_replaced_hooked_or_substituted(case: Path) -> None:
+    files = render(yaml.safe_load((case / "job.yaml").read_text(encoding="utf-8"))).tree.files
+    assert any(path.startswith(("overlays/argocd/", "overlays/flux/")) for path in files)
+    for text in files.values():
+        assert "argocd.argoproj.io/hook" not in text
+        assert "Replace=true" not in text
+        assert "ttlSecondsAfterFinished" not in text
+        assert "postBuild" not in text
+        assert "force: true" not in text
+
+
+@pytest.mark.parametrize("source", ["Kustomize", "Chart"])
+def test_what_a_custom_kind_is_waited_for_by_is_said_where_something_waits(source: str) -> None:
+    """A helm-controller before 1.5 does not know the field."""
+
+    def said(flux: str, scheduler: str = "volcano") -> Any:
+        delivery = GITOPS % f"source: {source}, flux: {flux}"
+        return rendered(f"workload: {{kind: Job}}, gang: {{scheduler: {scheduler}}}, {delivery}")[
+            "overlays/flux/mnist-prod.yaml"
+        ]["spec"]
+
+    assert "healthCheckExprs" not in said("{}")
+    assert said("{wait: true, timeout: 24h}")["healthCheckExprs"] == [
+        {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", "current": "has(status.phase)"}
+    ]
+    # The status of Kubernetes' own PodGroup has conditions, and no phase that it could be waited for by.
+    assert "healthCheckExprs" not in said("{wait: true, timeout: 24h}", "kubernetes")
+
+
+def test_the_waves_put_the_gang_before_its_pods_and_hold_nothing_that_waits() -> None:
+    """A wave waits for the health of the one before it: a claim that waits for a pod there would never be healthy."""
+    waves: dict[str, set[str]] = {}
+    for item in plain_objects(yaml.safe_load((DATA / "overlays" / "job.yaml").read_text(encoding="utf-8"))):
+        annotations = item["metadata"].get("annotations", {})
+        waves.setdefault(annotations.get("argocd.argoproj.io/sync-wave", "0"), set()).add(item["kind"])
+    assert waves["-1"] >= {"PodGroup", "Role", "RoleBinding", "ServiceAccount", "ConfigMap", "NetworkPolicy"}
+    assert not waves["-1"] & {"PersistentVolumeClaim", "StatefulSet", "Job", "Deployment"}
+    assert set(waves) == {"-1", "0"}
+
+
+def test_jobs_of_one_repository_share_what_is_one() -> None:
+    one, other = (rendered(GITOPS % "flux: {}", name) for name in ("mnist", "cifar"))
+    assert sorted(one.keys() & other.keys()) == [
+        "overlays/flux/gitrepository-tfgen-724f9cc7.yaml",
+        "overlays/flux/namespace-ml.yaml",
+    ]
+    assert all(one[path] == other[path] for path in one.keys() & other.keys())
+
+
+# -- health checks in Lua --------------------------------------------------------------------------------------------
+
+
+def conditions(**status: str) -> dict[str, Any]:
+    return {"conditions": [{"type": kind, "status": value, "message": kind} for kind, value in status.items()]}
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "expected"),
+    [
+        ("podgroup", None, "Healthy"),
+        ("podgroup", {"phase": "Pending"}, "Healthy"),
+        ("podgroup", {"phase": "Unknown"}, "Healthy"),
+        ("tfjob", None, "Progressing"),
+        ("tfjob", conditions(Created="True", Running="True"), "Progressing"),
+        ("tfjob", conditions(Created="True", Running="False", Succeeded="True"), "Healthy"),
+        ("tfjob", conditions(Created="True", Running="False", Failed="True"), "Degraded"),
+        ("tfjob", conditions(Created="True", Suspended="True"), "Suspended"),
+        ("jobset", None, "Progressing"),
+        ("jobset", conditions(Completed="True"), "Healthy"),
+        ("jobset", conditions(Failed="True"), "Degraded"),
+        ("jobset", conditions(Suspended="False"), "Progressing"),
+        ("jobset", conditions(Suspended="True"), "Suspended"),
+        ("volcano_job", None, "Progressing"),
+        ("volcano_job", {"state": {"phase": "Running"}}, "Progressing"),
+        ("volcano_job", {"state": {"phase": "Completed"}}, "Healthy"),
+        ("volcano_job", {"state": {"phase": "Failed", "message": "no"}}, "Degraded"),
+        ("volcano_job", {"state": {"phase": "Aborted"}}, "Suspended"),
+    ],
+)
+def test_health(name: str, status: Any, expected: str) -> None:
+    lua = lupa.LuaRuntime(unpack_returned_tuples=True)
+    lua.globals().obj = lua.table_from({"status": status} if status else {}, recursive=True)
+    health = lua.execute(health_check(name))
+    assert health["status"] == expected
+    assert isinstance(health["message"], str)
+
+
+def test_the_patch_has_a_check_for_each_kind_that_argo_cd_does_not_know() -> None:
+    prefix = "resource.customizations.health."
+    kinds = {key.removeprefix(prefix) for key in health_checks()["data"]}
+    assert kinds >= {
+        "scheduling.volcano.sh_PodGroup",
+        "kubeflow.org_TFJob",
+        "batch.volcano.sh_Job",
+        "jobset.x-k8s.io_JobSet",
+    }
+
+
+def test_the_checks_are_in_the_package() -> None:
+    names = {path.stem for path in (ROOT / "gen/tfgen/targets/gitops/health").glob("*.lua")}
+    assert names == {"podgroup", "tfjob", "jobset", "volcano_job"}
+    assert all(
+        "return hs" in Path(ROOT / "gen/tfgen/targets/gitops/health" / f"{name}.lua").read_text() for name in names
+    )
