@@ -7,10 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.checked_repository import CHANGED, JOB, OTHER, WRONG, Printed, commit, git, job
+from tests.support.checked_repository import CHANGED, JOB, OTHER, WRONG, Printed, commit, git
 from tfgen import cli
-
-__all__ = ["job"]  # the fixture
 
 
 def test_nothing_changes(job: Path, capsys: Printed) -> None:
