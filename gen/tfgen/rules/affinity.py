@@ -40,12 +40,12 @@ def _check(view: View) -> Iterator[Finding]:
 
 
 def _whole(view: View, path: Path, rules: Mapping[str, Any]) -> Iterator[Finding]:
-    found = list(_affinity(path, rules))
-    yield from found
+    findings = list(_affinity(path, rules))
+    yield from findings
     # Most affinities are empty, and the table need not be read.
     for misfit in pod_fields.misfits(path, rules, "Affinity", view.text) if rules else ():
         around = {misfit.path[:end] for end in range(len(misfit.path) + 1)}
-        if misfit.mistake == "shape" and not any(finding.path in around for finding in found):
+        if misfit.mistake == "shape" and not any(finding.path in around for finding in findings):
             yield Finding(misfit.path, misfit.message)
 
 
@@ -107,12 +107,12 @@ def _wish(path: Path, wish: Any, what: str) -> Iterator[Finding]:
         yield _expected((*path, "weight"), f"an integer from 1 to {_WEIGHT_MAX}")
 
 
-def _expression(path: Path, said: Any, more: tuple[str, ...]) -> Iterator[Finding]:
-    yield from _mapping(path, said, ("key", "operator", "values"), needs=("key", "operator"))
-    yield from _lists(path, said, ("values",))
-    if not isinstance(said, Mapping) or "operator" not in said:
+def _expression(path: Path, expression: Any, more: tuple[str, ...]) -> Iterator[Finding]:
+    yield from _mapping(path, expression, ("key", "operator", "values"), needs=("key", "operator"))
+    yield from _lists(path, expression, ("values",))
+    if not isinstance(expression, Mapping) or "operator" not in expression:
         return
-    operator, values = said["operator"], said.get("values", [])
+    operator, values = expression["operator"], expression.get("values", [])
     if not isinstance(values, list):
         return
     if operator not in (known := (*_SET_OPERATORS, *_KEY_OPERATORS, *more)):
@@ -125,31 +125,31 @@ def _expression(path: Path, said: Any, more: tuple[str, ...]) -> Iterator[Findin
         yield _expected(path, f"one value, with which {operator} compares")
 
 
-def _mapping(path: Path, found: Any, known: tuple[str, ...], needs: tuple[str, ...] = ()) -> Iterator[Finding]:
-    if not isinstance(found, Mapping):
+def _mapping(path: Path, data: Any, known: tuple[str, ...], needs: tuple[str, ...] = ()) -> Iterator[Finding]:
+    if not isinstance(data, Mapping):
         yield _expected(path, f"a mapping with {either(known, 'and')}" if needs else f"a mapping with {either(known)}")
         return
-    for key in found:
+    for key in data:
         if key not in known:
             message = f"unknown key {shown(key)} in {path_name(path)}{did_you_mean(key, known)}"
             yield Finding((*path, key), message)
     for key in needs:
         # A misspelt key is one mistake, although its real name is missing now.
-        if key not in found and all(other in known for other in found):
+        if key not in data and all(other in known for other in data):
             yield _expected(path, f"the key {key} in it")
 
 
-def _lists(path: Path, found: Any, keys: tuple[str, ...], least: int = 0) -> Iterator[Finding]:
+def _lists(path: Path, data: Any, keys: tuple[str, ...], least: int = 0) -> Iterator[Finding]:
     for key in keys:
-        if isinstance(found, Mapping) and key in found:
-            if not isinstance(found[key], list):
+        if isinstance(data, Mapping) and key in data:
+            if not isinstance(data[key], list):
                 yield _expected((*path, key), "a list")
-            elif len(found[key]) < least:
+            elif len(data[key]) < least:
                 yield _expected((*path, key), "at least one item")
 
 
-def _items(path: Path, found: Any, key: str) -> Iterator[tuple[Path, Any]]:
-    items = found.get(key) if isinstance(found, Mapping) else None
+def _items(path: Path, data: Any, key: str) -> Iterator[tuple[Path, Any]]:
+    items = data.get(key) if isinstance(data, Mapping) else None
     if isinstance(items, list):
         yield from (((*path, key, index), item) for index, item in enumerate(items))
 

@@ -40,9 +40,9 @@ def _shared(view: View) -> Iterator[tuple[Path, str, Mapping[str, Any], str]]:
         if view.has_tensorboard and name in view.volumes(tensorboard.ROLE):
             pods[tensorboard.ROLE] = 1
         if "size" in claim and sum(pods.values()) > 1:
-            said = either((f"{count} of {role}" for role, count in pods.items()), "and")
+            counts = either((f"{count} of {role}" for role, count in pods.items()), "and")
             mode = claim.get("accessMode", "ReadWriteMany")
-            shared = f"storage.{name} is a {mode} claim of {sum(pods.values())} pods ({said})"
+            shared = f"storage.{name} is a {mode} claim of {sum(pods.values())} pods ({counts})"
             yield ("storage", name, "claim", "accessMode"), mode, volume, shared
 
 

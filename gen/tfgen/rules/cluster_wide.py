@@ -18,9 +18,9 @@ def _check(documents: Sequence[Document]) -> Iterator[Clash]:
         spec, job = document.data["spec"], document.data["metadata"]["name"]
         if "gitops" not in spec:
             continue
-        for environment, said in environments_of(document).items():
-            cluster = said.get("cluster", "")
-            for kind, name, way_out in _made(job, spec, said):
+        for environment, settings in environments_of(document).items():
+            cluster = settings.get("cluster", "")
+            for kind, name, way_out in _cluster_objects(job, spec, settings):
                 other = first.setdefault((cluster, kind, name), (job, environment))
                 if other != (job, environment):
                     where = f"the cluster {cluster}" if cluster else "one cluster"
@@ -32,16 +32,16 @@ def _check(documents: Sequence[Document]) -> Iterator[Clash]:
                     yield Clash(document, ("spec", "environments", environment), message)
 
 
-def _made(job: str, spec: Mapping[str, Any], said: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+def _cluster_objects(job: str, spec: Mapping[str, Any], settings: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     """What an environment makes for the whole cluster: the kind, the name, and how another does without."""
-    if not said.get("enabled", True):
+    if not settings.get("enabled", True):
         return
-    classes = {**spec.get("priorityClasses", _NONE), **said.get("priorityClasses", _NONE)}
+    classes = {**spec.get("priorityClasses", _NONE), **settings.get("priorityClasses", _NONE)}
     for name, described in classes.items():
         if described is not None:
             yield "PriorityClass", name, f"write priorityClasses: {{{name}: null}} in all but one"
     eci = spec.get("cloud", _NONE).get("eci", _NONE)
-    own = said.get("cloud", _NONE).get("eci", _NONE)
+    own = settings.get("cloud", _NONE).get("eci", _NONE)
     if "make" in eci.get("imageCache", _NONE) and own.get("enabled", eci.get("enabled", True)):
         yield "ImageCache", job, "give each a cluster, or make the cache by a job of another name"
 

@@ -95,7 +95,7 @@ def _metadata(view: View, role: RoleName, template: Part) -> Iterator[Finding]:
 def _controllers(view: View, keys: Part, what: str) -> Iterator[Finding]:
     theirs = FACTS[view.job.structure.kind].controller_keys
     for key in keys.data:
-        if any(key == each or (each.endswith("/") and key.startswith(each)) for each in theirs):
+        if any(key == name or (name.endswith("/") and key.startswith(name)) for name in theirs):
             message = f"podTemplate sets the {what} {key}, which a controller gives the pod itself; remove it"
             yield Finding((*keys.path, key), message)
 

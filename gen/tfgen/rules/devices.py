@@ -27,18 +27,18 @@ def _resources(view: View) -> Iterator[tuple[RoleName, Path, Mapping[str, Any]]]
         yield role.name, ("roles", role.name, "resources"), view.values["roles"][role.name]["resources"]
 
 
-def _amounts(said: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, str | int]]]:
+def _amounts(resources: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, str | int]]]:
     """Every map of amounts in a role's resources."""
-    yield from (((key,), said[key]) for key in ("requests", "limits"))
-    yield ("gpu", "share"), said["gpu"]["share"]
+    yield from (((key,), resources[key]) for key in ("requests", "limits"))
+    yield ("gpu", "share"), resources["gpu"]["share"]
 
 
 def _legacy(view: View) -> Iterator[Finding]:
-    for role, path, said in _resources(view):
-        found: list[Path] = [(*key, LEGACY_GPU) for key, amounts in _amounts(said) if LEGACY_GPU in amounts]
-        if said["gpu"]["resource"] == LEGACY_GPU:
-            found.append(("gpu", "resource"))
-        for key in found:
+    for role, path, resources in _resources(view):
+        legacy: list[Path] = [(*key, LEGACY_GPU) for key, amounts in _amounts(resources) if LEGACY_GPU in amounts]
+        if resources["gpu"]["resource"] == LEGACY_GPU:
+            legacy.append(("gpu", "resource"))
+        for key in legacy:
             yield Finding((*path, *key), evaluate(legacy_gpu(role), view.scope))
 
 
@@ -48,8 +48,8 @@ def _is_device(name: str) -> bool:
 
 
 def _in_parts(view: View) -> Iterator[Finding]:
-    for role, path, said in _resources(view):
-        for key, amounts in _amounts(said):
+    for role, path, resources in _resources(view):
+        for key, amounts in _amounts(resources):
             for name, amount in amounts.items():
                 if _is_device(name) and _is_in_parts(amount):
                     message = (
@@ -60,7 +60,7 @@ def _in_parts(view: View) -> Iterator[Finding]:
 
 
 def _gpu_counts(view: View) -> Iterator[Finding]:
-    for path, message in guarded.findings("gpu-count", view):
+    for path, message in guarded.find_broken_guards("gpu-count", view):
         gpu = data_path.at(view.values, path[:3])["gpu"]
         counts = [(*path[:3], "gpu", "count")] if gpu["count"] and gpu["resource"] == path[-1] else []
         # Of parts the rule device-in-parts speaks.
@@ -73,13 +73,13 @@ def _is_in_parts(amount: str | int) -> bool:
 
 
 def _products(view: View) -> Iterator[Finding]:
-    for role, path, said in _resources(view):
-        product, label = said["gpu"]["product"], said["gpu"]["productLabel"]
+    for role, path, resources in _resources(view):
+        product, label = resources["gpu"]["product"], resources["gpu"]["productLabel"]
         for selector in (("roles", role, "nodeSelector"), ("nodeSelector",)):
             labels = view.values["roles"][role]["nodeSelector"] if selector[1:] else view.values["nodeSelector"]
             if label not in labels:
                 continue
-            if product and said["gpu"]["count"] and labels[label] != product:
+            if product and resources["gpu"]["count"] and labels[label] != product:
                 message = (
                     f"role {role} has gpu.product {product}, and its nodeSelector has {labels[label]} for {label}, "
                     "which wins over it; say the product in gpu.product alone"
@@ -92,24 +92,24 @@ def _of_volcano(view: View) -> Iterator[Finding]:
     structure = view.job.structure
     if structure.kind == "VolcanoJob" or (structure.gang == "volcano" and view.values["gang"]["enabled"]):
         return
-    for role, path, said in _resources(view):
+    for role, path, resources in _resources(view):
         other = any("schedulerName" in spec.data for spec in pod_parts.specs(view, role))
-        gpu = said["gpu"]
-        found = [("limits", name) for name in said["limits"] if name.startswith(_VOLCANO)]
-        found += [("gpu", "resource")] if gpu["count"] and gpu["resource"].startswith(_VOLCANO) else []
-        if found and not other:
+        gpu = resources["gpu"]
+        virtual = [("limits", name) for name in resources["limits"] if name.startswith(_VOLCANO)]
+        virtual += [("gpu", "resource")] if gpu["count"] and gpu["resource"].startswith(_VOLCANO) else []
+        if virtual and not other:
             message = (
                 f"role {role} asks for a virtual GPU of Volcano's, which counts them only in pods that it schedules; "
                 "say gang: {scheduler: volcano}"
             )
-            yield Finding((*path, *found[0]), message)
+            yield Finding((*path, *virtual[0]), message)
 
 
 def _without_limit(view: View) -> Iterator[Finding]:
-    for role, path, said in _resources(view):
-        gpu = said["gpu"]
-        limits = {**({gpu["resource"]: gpu["count"], **gpu["share"]} if gpu["count"] else {}), **said["limits"]}
-        for name, amount in said["requests"].items():
+    for role, path, resources in _resources(view):
+        gpu = resources["gpu"]
+        limits = {**({gpu["resource"]: gpu["count"], **gpu["share"]} if gpu["count"] else {}), **resources["limits"]}
+        for name, amount in resources["requests"].items():
             if not _is_device(name):
                 continue
             # Above the limit is the rule limits-below-requests.

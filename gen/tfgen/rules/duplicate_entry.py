@@ -30,10 +30,10 @@ def _check(view: View) -> Iterator[Finding]:
         parts = [(part, "Container") for part in pod_parts.beside(view, role.name)]
         parts += [(part, "PodTemplateSpec") for part in pod_parts.templates(view, role.name)]
         for part, kind in parts:
-            for found in pod_fields.keyed_lists(part.path, part.data, kind):
+            for keyed in pod_fields.keyed_lists(part.path, part.data, kind):
                 # Of the main container's mounts, duplicate-mount-path speaks.
-                if found.path[-1] != "volumeMounts" or found.owner.get("name") != CONTAINER:
-                    yield from _list(found.path, found.items, found.keys)
+                if keyed.path[-1] != "volumeMounts" or keyed.owner.get("name") != CONTAINER:
+                    yield from _list(keyed.path, keyed.items, keyed.keys)
 
 
 def _taken(view: View, path: Path, ports: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
@@ -58,7 +58,7 @@ def _list(path: Path, items: Sequence[Any], keys: Sequence[str]) -> Iterator[Fin
             continue  # of which wrong-shape speaks
         namesakes = known.setdefault(name, [])
         if any(_is_same(item, other, keys[1:]) for other in namesakes):
-            message = f"{path_name(path)}: {_said(item, keys)} is there already; {_way_out(keys)}"
+            message = f"{path_name(path)}: {_name_item(item, keys)} is there already; {_way_out(keys)}"
             yield Finding((*path, index), message)
         else:
             namesakes.append(item)
@@ -73,7 +73,7 @@ def _is_same(item: Any, other: Any, further: Sequence[str]) -> bool:
     return all(None in pair or pair[0] == pair[1] for pair in pairs)
 
 
-def _said(item: Any, keys: Sequence[str]) -> str:
+def _name_item(item: Any, keys: Sequence[str]) -> str:
     return " with ".join(f"{key} {shown(item[key])}" for key in keys if key in item) if keys else shown(item)
 
 

@@ -18,13 +18,13 @@ def _check(view: View) -> Iterator[Finding]:
         return
     for name, volume in view.values["storage"].items():
         here: Path = ("storage", name)
-        said = [((*here, key), volume[key]) for key in ("mountPath", "subPath") if key in volume]
+        texts = [((*here, key), volume[key]) for key in ("mountPath", "subPath") if key in volume]
         if "hostPath" in volume:
-            said.append(((*here, "hostPath", "path"), volume["hostPath"]["path"]))
-        for path, text in said:
-            if found := [mark for mark in _SYNTAX if mark in text]:
+            texts.append(((*here, "hostPath", "path"), volume["hostPath"]["path"]))
+        for path, text in texts:
+            if marks := [mark for mark in _SYNTAX if mark in text]:
                 message = (
-                    f'the path {shown(text)} has "{found[0]}", which parts ElasticDL\'s --volume; choose another path'
+                    f'the path {shown(text)} has "{marks[0]}", which parts ElasticDL\'s --volume; choose another path'
                 )
                 yield Finding(path, message)
 

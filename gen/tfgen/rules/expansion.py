@@ -38,11 +38,11 @@ class _Reference(NamedTuple):
     from_elsewhere: bool
 
 
-def references(text: str) -> list[str]:
+def find_references(text: str) -> list[str]:
     """The names that a text refers to, each once.
 
     Example:
-        >>> references("$(A)/$$(B)/$(A)")
+        >>> find_references("$(A)/$$(B)/$(A)")
         ['A']
     """
     # After the last bracket nothing is closed; to look for one from each $( there takes time by the square of them.
@@ -50,11 +50,11 @@ def references(text: str) -> list[str]:
     return [name for name in dict.fromkeys(_REFERENCE.findall(closed)) if name]
 
 
-def expanded_size(text: str, sizes: Mapping[str, int]) -> int:
+def measure_expanded(text: str, sizes: Mapping[str, int]) -> int:
     """The bytes that Kubernetes makes of a text, by those of each variable that is set before.
 
     Example:
-        >>> expanded_size("$(A)/$$(B)/$(C)", {"A": 1000})
+        >>> measure_expanded("$(A)/$$(B)/$(C)", {"A": 1000})
         1010
     """
     size = len(text.encode())
@@ -70,25 +70,25 @@ def expanded_size(text: str, sizes: Mapping[str, int]) -> int:
 
 
 def _check_order(view: View) -> Iterator[Finding]:
-    for found in _references(view):
-        if found.to == found.name and not found.from_elsewhere:
-            yield Finding(found.path, f"the variable {found.name} refers to itself, which is not set before it")
-        elif found.order.get(found.to, -1) > found.order[found.name]:
+    for reference in _references(view):
+        if reference.to == reference.name and not reference.from_elsewhere:
+            yield Finding(reference.path, f"the variable {reference.name} refers to itself, which is not set before it")
+        elif reference.order.get(reference.to, -1) > reference.order[reference.name]:
             message = (
-                f"the variable {found.name} refers to $({found.to}), which is set after it (those with a reference "
-                f"come last, by name); write out what {found.to} says"
+                f"the variable {reference.name} refers to $({reference.to}), which is set after it (those with a "
+                f"reference come last, by name); write out what {reference.to} says"
             )
-            yield Finding(found.path, message)
+            yield Finding(reference.path, message)
 
 
 def _check_names(view: View) -> Iterator[Finding]:
-    for found in _references(view):
-        if found.to not in found.order and not found.from_elsewhere:
+    for reference in _references(view):
+        if reference.to not in reference.order and not reference.from_elsewhere:
             message = (
-                f"the variable {found.name} refers to $({found.to}), which is not set and would stay as it is "
-                f"(write $$({found.to}) if that is meant){did_you_mean(found.to, found.order)}"
+                f"the variable {reference.name} refers to $({reference.to}), which is not set and would stay as it is "
+                f"(write $$({reference.to}) if that is meant){did_you_mean(reference.to, reference.order)}"
             )
-            yield Finding(found.path, message)
+            yield Finding(reference.path, message)
 
 
 def _references(view: View) -> Iterator[_Reference]:
@@ -102,7 +102,7 @@ def _references(view: View) -> Iterator[_Reference]:
         order = {name: index for index, name in reversed(list(enumerate(names)))}
         from_elsewhere = bool(view.effective(role.name, "envFrom")[1])
         for name, value in referring.items():
-            for to in references(value):
+            for to in find_references(value):
                 yield _Reference(view.env_path(role.name, name), name, to, order, from_elsewhere)
 
 

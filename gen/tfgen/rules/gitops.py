@@ -23,11 +23,11 @@ _Place: TypeAlias = tuple[str, str]
 
 def _incomplete(documents: Sequence[Document]) -> Iterator[Clash]:
     for document in documents:
-        said = _gitops(document)
-        if said is not None:
-            if "argocd" not in said and "flux" not in said:
+        settings = _gitops(document)
+        if settings is not None:
+            if "argocd" not in settings and "flux" not in settings:
                 yield Clash(document, _GITOPS, "gitops names no tool that applies the job; add argocd: {} or flux: {}")
-            if said.get("source") == "Chart" and _is_in_sets(document):
+            if settings.get("source") == "Chart" and _is_in_sets(document):
                 message = "an ApplicationSet finds overlays, not charts; write source: Kustomize, or make Applications"
                 yield Clash(document, (*_GITOPS, "argocd", "generator"), message)
             yield from _environments(document)
@@ -39,9 +39,9 @@ def _environments(document: Document) -> Iterator[Clash]:
         if "namespace" not in environment and "namespace" not in metadata:
             message = f"the environment {name} has no namespace; add namespace here, or to metadata"
             yield Clash(document, (*_ENVIRONMENTS, name), message)
-        made = f"{metadata['name']}-{name}"
-        if len(made) > _LONGEST:
-            message = f"the GitOps object {made} would have {len(made)} characters, more than {_LONGEST}"
+        object_name = f"{metadata['name']}-{name}"
+        if len(object_name) > _LONGEST:
+            message = f"the GitOps object {object_name} would have {len(object_name)} characters, more than {_LONGEST}"
             yield Clash(document, (*_ENVIRONMENTS, name), message)
 
 
@@ -91,8 +91,8 @@ def _disagreement(documents: Sequence[Document]) -> Iterator[Clash]:
         if _gitops(document) is None:
             continue
         for path, objects in _files(document).items():
-            other, said = first.setdefault(path, (document, objects))
-            if said != objects:
+            other, objects_before = first.setdefault(path, (document, objects))
+            if objects_before != objects:
                 name = shown(other.data["metadata"]["name"])
                 message = (
                     f"the job {name} says otherwise of {path}, which both have: namespace, profile or gitops differ"
@@ -131,14 +131,14 @@ def _files(document: Document) -> dict[str, Any]:
     from tfgen.targets.gitops.gitops import gitops  # 5 ms, which a job without it need not pay
 
     job = TrainingJob.from_document(document.data)
-    made = gitops(job, {each.name: () for each in job.environments})
-    return {**made.own, **made.shared}
+    files = gitops(job, {environment.name: () for environment in job.environments})
+    return {**files.own, **files.shared}
 
 
 def _chart_with_flux(documents: Sequence[Document]) -> Iterator[Clash]:
     for document in documents:
-        said = _gitops(document) or {}
-        if "flux" in said and said.get("source") == "Chart":
+        settings = _gitops(document) or {}
+        if "flux" in settings and settings.get("source") == "Chart":
             structure = TrainingJob.from_document(document.data).structure
             plan = WORKLOADS[structure.kind].plan(structure)
             if plan and plan.scale:
@@ -150,8 +150,8 @@ def _chart_with_flux(documents: Sequence[Document]) -> Iterator[Clash]:
 
 
 def _gitops(document: Document) -> Mapping[str, Any] | None:
-    found: Mapping[str, Any] | None = document.data["spec"].get("gitops")
-    return found
+    settings: Mapping[str, Any] | None = document.data["spec"].get("gitops")
+    return settings
 
 
 RULES: Final = (

@@ -14,8 +14,8 @@ from tfgen.rules.view import View
 def _check(view: View) -> Iterator[Finding]:
     if not view.job.structure.role("ps"):
         return
-    said = view.values["roles"]["ps"]["resources"]
-    gpu, limits = said["gpu"], said["limits"]
+    resources = view.values["roles"]["ps"]["resources"]
+    gpu, limits = resources["gpu"], resources["limits"]
     counted = {gpu["resource"]: gpu["count"]} if gpu["count"] and gpu["resource"] not in limits else {}
     for resource, amount in {**counted, **view.role_scope("ps").bound[DEVICES.name]}.items():
         if resource not in counted and resource not in limits:

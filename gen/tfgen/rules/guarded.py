@@ -1,6 +1,6 @@
 """What a chart refuses when it is installed: the guards of `objects.guards`, said here for the job's own values.
 
-Of what a rule has to say more than the chart, such as of a podTemplate, it asks for the `findings` itself.
+A rule that says more than the chart, as of a podTemplate, calls `find_broken_guards` itself.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ SUMMARIES: Final[Mapping[str, str]] = {
 }
 
 
-def findings(rule: str, view: View) -> Iterator[Finding]:
-    """What a rule's guards find: one mistake a path."""
+def find_broken_guards(rule: str, view: View) -> Iterator[Finding]:
+    """The mistakes that a rule's guards find: one a path."""
     worst: dict[Path, str] = {}
     for guard in view.guards:
         for scope in broken(guard, view.scope) if guard.rule == rule else ():
@@ -73,8 +73,8 @@ def _workers_that_fit(guard: Guard, view: View) -> str:
 
 def _new_form(_guard: Guard, view: View) -> str:
     """ElasticDL's form of 2020, ``high=0.5``, in the form that took its place."""
-    said: str = view.values["workload"]["elasticDL"]["workerPriority"]
-    name, equals, fraction = said.partition("=")
+    priority: str = view.values["workload"]["elasticDL"]["workerPriority"]
+    name, equals, fraction = priority.partition("=")
     return f"; write {fraction}" if equals and name == "high" else ""
 
 
@@ -83,4 +83,6 @@ _ADVICE: Final[Mapping[str, Callable[[Guard, View], str]]] = {
     "tf-config-size": _workers_that_fit,
 }
 
-RULES: Final = tuple(Rule(id_, "error", summary, partial(findings, id_)) for id_, summary in SUMMARIES.items())
+RULES: Final = tuple(
+    Rule(id_, "error", summary, partial(find_broken_guards, id_)) for id_, summary in SUMMARIES.items()
+)

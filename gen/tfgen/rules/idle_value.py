@@ -55,14 +55,14 @@ def _idle_gpus(view: View) -> Iterator[tuple[Path, str]]:
         gpu: Path = ("roles", role.name, "resources", "gpu")
         for key in ("product", "share"):
             path = (*gpu, key)
-            said = view.values["roles"][role.name]["resources"]["gpu"][key]
-            if said and not any(_has_gpus(values, role.name) for values in _forms(view, path)):
+            setting = view.values["roles"][role.name]["resources"]["gpu"][key]
+            if setting and not any(_has_gpus(values, role.name) for values in _forms(view, path)):
                 yield path, f"it gives the role no GPU; say how many in {path_name((*gpu, 'count'))}"
 
 
 def _has_gpus(values: Mapping[str, Any], role: str) -> bool:
-    said = values["roles"][role]["resources"]
-    return bool(said["gpu"]["count"]) or any(re.search(resources.IS_GPU, name) for name in said["limits"])
+    own = values["roles"][role]["resources"]
+    return bool(own["gpu"]["count"]) or any(re.search(resources.IS_GPU, name) for name in own["limits"])
 
 
 def _forms(view: View, path: Path) -> tuple[Mapping[str, Any], ...]:

@@ -23,35 +23,35 @@ _HELPERS: Final[tuple[tuple[str, Path], ...]] = (
 )
 
 
-class Asked(NamedTuple):
+class ContainerAmounts(NamedTuple):
     """What a role's main container, or TensorBoard, asks for: whose it is, where it is said, and its two maps."""
 
     who: str
-    said: Path
+    path: Path
     requests: Amounts
     limits: Amounts
 
 
-def asked(view: View) -> Iterator[Asked]:
+def list_amounts(view: View) -> Iterator[ContainerAmounts]:
     """The resources of each role, and those of TensorBoard where it runs."""
     for role in view.roles:
         bound = view.role_scope(role.name).bound
-        said: Path = ("roles", role.name, "resources")
-        yield Asked(f"role {role.name}", said, bound[REQUESTS.name], bound[LIMITS.name])
-    for who, said in _HELPERS:
-        resources = data_path.at(view.values, (*said, "resources"))
+        path: Path = ("roles", role.name, "resources")
+        yield ContainerAmounts(f"role {role.name}", path, bound[REQUESTS.name], bound[LIMITS.name])
+    for who, path in _HELPERS:
+        resources = data_path.at(view.values, (*path, "resources"))
         if resources:
-            yield Asked(who, (*said, "resources"), resources["requests"], resources["limits"])
+            yield ContainerAmounts(who, (*path, "resources"), resources["requests"], resources["limits"])
     if view.has_tensorboard:
         requests, limits = evaluate(tensorboard.requests(), view.scope), evaluate(tensorboard.limits(), view.scope)
-        yield Asked("TensorBoard", ("tensorboard", "resources"), requests, limits)
+        yield ContainerAmounts("TensorBoard", ("tensorboard", "resources"), requests, limits)
 
 
 def _check(view: View) -> Iterator[Finding]:
-    for who, said, requests, limits in asked(view):
+    for who, path, requests, limits in list_amounts(view):
         for name in requests:
             if name in limits and quantity.parse(requests[name]) > quantity.parse(limits[name]):
-                paths = [path(view, said, map_, name) for map_ in ("requests", "limits")]
+                paths = [locate_amount(view, path, map_, name) for map_ in ("requests", "limits")]
                 message = (
                     f"{who} requests {requests[name]} of {name}, "
                     f"more than its limit of {limits[name]}; raise the limit, or request less"
@@ -59,16 +59,16 @@ def _check(view: View) -> Iterator[Finding]:
                 yield Finding(view.blamed(*paths), message)
 
 
-def path(view: View, said: Path, map_: str, name: str) -> Path:
+def locate_amount(view: View, path: Path, map_: str, name: str) -> Path:
     """Where the amount is said: in the map itself, or by the short word for both."""
     resources: Any = view.values
-    for key in said:
+    for key in path:
         resources = resources[key]
     if name in resources[map_]:
-        return (*said, map_, name)
+        return (*path, map_, name)
     if name in resources:
-        return (*said, name)
-    return (*said, "gpu", "count")
+        return (*path, name)
+    return (*path, "gpu", "count")
 
 
 RULES: Final = (Rule("limits-below-requests", "error", "A role requests more than its limit allows.", _check),)

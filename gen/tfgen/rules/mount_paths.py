@@ -29,7 +29,7 @@ def _check(view: View) -> Iterator[Finding]:
 
 
 def _twice(view: View, taken: dict[str, str], mounts: Iterator[tuple[Path, str]]) -> Iterator[Finding]:
-    for path, mount in sorted(mounts, key=lambda found: view.place(found[0]).position):
+    for path, mount in sorted(mounts, key=lambda mount_point: view.place(mount_point[0]).position):
         place = cleaned(mount)
         name = path_name(path[:-1])
         if place in taken:

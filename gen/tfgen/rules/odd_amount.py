@@ -20,26 +20,26 @@ _MOST_CPUS: Final = 10_000
 
 
 def _check(view: View) -> Iterator[Finding]:
-    for asked in limits.asked(view):
-        for map_, amounts in (("requests", asked.requests), ("limits", asked.limits)):
+    for container in limits.list_amounts(view):
+        for map_, amounts in (("requests", container.requests), ("limits", container.limits)):
             for name, amount in amounts.items():
                 if meant := _meant(name, str(amount)):
-                    path = limits.path(view, asked.said, map_, name)
-                    yield Finding(path, f"the {name} of {asked.who} is {amount}, which is {meant}")
+                    path = limits.locate_amount(view, container.path, map_, name)
+                    yield Finding(path, f"the {name} of {container.who} is {amount}, which is {meant}")
 
 
 def _meant(name: str, amount: str) -> str:
     """What the amount is, and what it was probably to be; empty where it may well be meant."""
-    found = quantity.parse(amount)
-    if name == "cpu" and found > _MOST_CPUS:
-        return f"{float(found):.3g} CPUs; was it meant for memory? CPUs are written as 2 or 500m"
-    if name in ("memory", "ephemeral-storage") and 0 < found < _LEAST_BYTES:
-        return f"{_bytes(found)}; {_probably(amount)}"
+    parsed = quantity.parse(amount)
+    if name == "cpu" and parsed > _MOST_CPUS:
+        return f"{float(parsed):.3g} CPUs; was it meant for memory? CPUs are written as 2 or 500m"
+    if name in ("memory", "ephemeral-storage") and 0 < parsed < _LEAST_BYTES:
+        return f"{_bytes(parsed)}; {_probably(amount)}"
     return ""
 
 
-def _bytes(found: int | Fraction) -> str:
-    return f"{found} bytes" if found > 1 else f"{float(found):.3g} of a byte" if found < 1 else "one byte"
+def _bytes(amount: int | Fraction) -> str:
+    return f"{amount} bytes" if amount > 1 else f"{float(amount):.3g} of a byte" if amount < 1 else "one byte"
 
 
 def _probably(amount: str) -> str:

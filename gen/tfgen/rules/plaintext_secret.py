@@ -63,9 +63,9 @@ def _variables(view: View) -> Iterator[tuple[Path, str, Any]]:
 
 def _options(view: View) -> Iterator[tuple[Path, str, str]]:
     """What storage tells drivers."""
-    for volume, said in view.values["storage"].items():
+    for volume, source_fields in view.values["storage"].items():
         for source, field in (("flexVolume", "options"), ("csi", "volumeAttributes")):
-            for name, value in said.get(source, {}).get(field, {}).items():
+            for name, value in source_fields.get(source, {}).get(field, {}).items():
                 yield ("storage", volume, source, field, name), name, value
 
 

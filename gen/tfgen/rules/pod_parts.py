@@ -56,24 +56,24 @@ def main_container(view: View, role: RoleName) -> Iterator[Part]:
 
 def child(part: Part, key: str) -> Iterator[Part]:
     """The mapping at a key, if there is one."""
-    found = part.data.get(key)
-    if isinstance(found, Mapping):
-        yield Part((*part.path, key), found)
+    data = part.data.get(key)
+    if isinstance(data, Mapping):
+        yield Part((*part.path, key), data)
 
 
 def items(part: Part, key: str) -> Iterator[Part]:
     """The mappings in the list at a key."""
-    found = part.data.get(key)
-    if isinstance(found, list):
-        for index, item in enumerate(found):
+    data = part.data.get(key)
+    if isinstance(data, list):
+        for index, item in enumerate(data):
             if isinstance(item, Mapping):
                 yield Part((*part.path, key, index), item)
 
 
 def name(part: Part) -> str:
     """The name of a list's item; empty where it has none that is text."""
-    found = part.data.get("name")
-    return found if isinstance(found, str) else ""
+    text = part.data.get("name")
+    return text if isinstance(text, str) else ""
 
 
 def removes(part: Part) -> bool:

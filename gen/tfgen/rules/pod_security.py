@@ -58,7 +58,7 @@ _SYSCTLS: Final = frozenset(
 )
 
 
-class _Said(NamedTuple):
+class _Field(NamedTuple):
     """A field that is said, the weakest profile that lets it pass, and what to do for a stronger one."""
 
     path: Path
@@ -69,16 +69,16 @@ class _Said(NamedTuple):
 
 def _check(view: View) -> Iterator[Finding]:
     has = view.job.structure.profile
-    for said in _fields(view):
-        if PROFILES.index(said.needs) > PROFILES.index(has):
+    for field in _fields(view):
+        if PROFILES.index(field.needs) > PROFILES.index(has):
             message = (
-                f"security.profile {has} refuses {said.what}, which needs at least {said.needs}; "
-                f"{said.instead}, or set security.profile to {said.needs}"
+                f"security.profile {has} refuses {field.what}, which needs at least {field.needs}; "
+                f"{field.instead}, or set security.profile to {field.needs}"
             )
-            yield Finding(said.path, message)
+            yield Finding(field.path, message)
 
 
-def _fields(view: View) -> Iterator[_Said]:
+def _fields(view: View) -> Iterator[_Field]:
     for role in view.roles:
         for spec in pod_parts.specs(view, role.name):
             yield from _of_pod(spec)
@@ -90,85 +90,85 @@ def _fields(view: View) -> Iterator[_Said]:
                     yield from _of_container(container)
 
 
-def _of_pod(spec: Part) -> Iterator[_Said]:
+def _of_pod(spec: Part) -> Iterator[_Field]:
     for key in _HOST:
         if spec.data.get(key) is True:
-            yield _Said((*spec.path, key), "privileged", f"{key}: true")
+            yield _Field((*spec.path, key), "privileged", f"{key}: true")
     yield from _without_context(spec)
     for context in pod_parts.child(spec, "securityContext"):
         yield from _of_context(context)
         for key in ("runAsNonRoot", "seccompProfile"):
             if key in context.data and context.data[key] is None:
-                yield _Said((*context.path, key), "baseline", f"a pod without {key}")
+                yield _Field((*context.path, key), "baseline", f"a pod without {key}")
         for sysctl in pod_parts.items(context, "sysctls"):
             name = pod_parts.name(sysctl)
             if name and name not in _SYSCTLS:
-                yield _Said((*sysctl.path, "name"), "privileged", f"the sysctl {name}")
+                yield _Field((*sysctl.path, "name"), "privileged", f"the sysctl {name}")
 
 
-def _of_container(container: Part) -> Iterator[_Said]:
+def _of_container(container: Part) -> Iterator[_Field]:
     yield from _without_context(container)
     for context in pod_parts.child(container, "securityContext"):
         yield from _of_context(context)
         if context.data.get("privileged") is True:
-            yield _Said((*context.path, "privileged"), "privileged", "privileged: true")
+            yield _Field((*context.path, "privileged"), "privileged", "privileged: true")
         if "allowPrivilegeEscalation" in context.data and context.data["allowPrivilegeEscalation"] is not False:
             path = (*context.path, "allowPrivilegeEscalation")
-            yield _Said(path, "baseline", "allowPrivilegeEscalation other than false")
+            yield _Field(path, "baseline", "allowPrivilegeEscalation other than false")
         if context.data.get("procMount") not in (None, "Default"):
-            yield _Said((*context.path, "procMount"), "privileged", "a procMount other than Default")
+            yield _Field((*context.path, "procMount"), "privileged", "a procMount other than Default")
         yield from _of_capabilities(context)
     for port in pod_parts.items(container, "ports"):
         if port.data.get("hostPort") not in (None, 0):
-            yield _Said((*port.path, "hostPort"), "privileged", "a hostPort")
+            yield _Field((*port.path, "hostPort"), "privileged", "a hostPort")
     yield from _of_probes(container)
 
 
-def _without_context(part: Part) -> Iterator[_Said]:
+def _without_context(part: Part) -> Iterator[_Field]:
     if "securityContext" in part.data and part.data["securityContext"] is None:
-        yield _Said((*part.path, "securityContext"), "baseline", "a securityContext that is taken away")
+        yield _Field((*part.path, "securityContext"), "baseline", "a securityContext that is taken away")
 
 
-def _of_context(context: Part) -> Iterator[_Said]:
+def _of_context(context: Part) -> Iterator[_Field]:
     """What a pod's security context and a container's have in common."""
     if context.data.get("runAsNonRoot") is False:
-        yield _Said((*context.path, "runAsNonRoot"), "baseline", "runAsNonRoot: false")
+        yield _Field((*context.path, "runAsNonRoot"), "baseline", "runAsNonRoot: false")
     user = context.data.get("runAsUser")
     if user == 0 and user is not False:
-        yield _Said((*context.path, "runAsUser"), "baseline", "runAsUser: 0", "name another user")
+        yield _Field((*context.path, "runAsUser"), "baseline", "runAsUser: 0", "name another user")
     for key in ("seccompProfile", "appArmorProfile"):
         for profile in pod_parts.child(context, key):
             if profile.data.get("type") == "Unconfined":
-                yield _Said((*profile.path, "type"), "privileged", f"an Unconfined {key}")
+                yield _Field((*profile.path, "type"), "privileged", f"an Unconfined {key}")
     for windows in pod_parts.child(context, "windowsOptions"):
         if windows.data.get("hostProcess") is True:
-            yield _Said((*windows.path, "hostProcess"), "privileged", "hostProcess: true")
+            yield _Field((*windows.path, "hostProcess"), "privileged", "hostProcess: true")
     for labels in pod_parts.child(context, "seLinuxOptions"):
         if labels.data.get("type") not in _SELINUX_TYPES:
             what = f"the SELinux type {shown(labels.data['type'])}"
-            yield _Said((*labels.path, "type"), "privileged", what)
+            yield _Field((*labels.path, "type"), "privileged", what)
         for key in ("user", "role"):
             if labels.data.get(key):
-                yield _Said((*labels.path, key), "privileged", f"a {key} of SELinux")
+                yield _Field((*labels.path, key), "privileged", f"a {key} of SELinux")
 
 
-def _of_capabilities(context: Part) -> Iterator[_Said]:
-    path, said = (*context.path, "capabilities"), context.data
-    if "capabilities" in said and said["capabilities"] is None:
-        yield _Said(path, "baseline", "capabilities that are not dropped", "write drop: [ALL]")
+def _of_capabilities(context: Part) -> Iterator[_Field]:
+    path, fields = (*context.path, "capabilities"), context.data
+    if "capabilities" in fields and fields["capabilities"] is None:
+        yield _Field(path, "baseline", "capabilities that are not dropped", "write drop: [ALL]")
     for capabilities in pod_parts.child(context, "capabilities"):
         for index, name in enumerate(_list(capabilities.data, "add")):
             here = (*capabilities.path, "add", index)
             if name not in _ADDED:
-                yield _Said(here, "privileged", f"the capability {shown(name)}")
+                yield _Field(here, "privileged", f"the capability {shown(name)}")
             elif name != _LOW_PORTS:
-                yield _Said(here, "baseline", f"the capability {name}")
+                yield _Field(here, "baseline", f"the capability {name}")
         if "drop" in capabilities.data and "ALL" not in _list(capabilities.data, "drop"):
             here = (*capabilities.path, "drop")
-            yield _Said(here, "baseline", "a container that does not drop ALL capabilities", "write drop: [ALL]")
+            yield _Field(here, "baseline", "a container that does not drop ALL capabilities", "write drop: [ALL]")
 
 
-def _of_probes(container: Part) -> Iterator[_Said]:
+def _of_probes(container: Part) -> Iterator[_Field]:
     probes = [probe for key in _PROBES for probe in pod_parts.child(container, key)]
     for lifecycle in pod_parts.child(container, "lifecycle"):
         probes += [hook for key in ("postStart", "preStop") for hook in pod_parts.child(lifecycle, key)]
@@ -176,12 +176,12 @@ def _of_probes(container: Part) -> Iterator[_Said]:
         for key in ("httpGet", "tcpSocket"):
             for action in pod_parts.child(probe, key):
                 if action.data.get("host"):
-                    yield _Said((*action.path, "host"), "privileged", "a host that the node is to ask")
+                    yield _Field((*action.path, "host"), "privileged", "a host that the node is to ask")
 
 
 def _list(data: Mapping[str, Any], key: str) -> list[Any]:
-    found = data.get(key)
-    return found if isinstance(found, list) else []
+    items = data.get(key)
+    return items if isinstance(items, list) else []
 
 
 RULES: Final = (Rule("pod-security", "error", "A container or a pod needs a weaker Pod Security profile.", _check),)

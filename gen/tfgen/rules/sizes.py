@@ -14,7 +14,7 @@ from tfgen.graph.objects import labels, names
 from tfgen.job.training_job import RoleName
 from tfgen.kubernetes.limits import ANNOTATIONS_MAX, PROGRAM_MAX, STRING_COST, STRING_MAX
 from tfgen.rules import pod_parts
-from tfgen.rules.expansion import expanded_size
+from tfgen.rules.expansion import measure_expanded
 from tfgen.rules.pod_parts import Part
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
@@ -76,7 +76,7 @@ def _variables(items: Sequence[tuple[Path, Mapping[str, Any]]], sizes: dict[str,
     for path, item in items:
         name, value = item.get("name"), item.get("value", "")
         if isinstance(name, str):
-            sizes[name] = expanded_size(value, sizes) if isinstance(value, str) else 0
+            sizes[name] = measure_expanded(value, sizes) if isinstance(value, str) else 0
             yield _String(path, f"the variable {name}", len(f"{name}=".encode()) + sizes[name])
 
 
@@ -89,21 +89,23 @@ def _arguments_of(container: Part, sizes: Mapping[str, int]) -> Iterator[_String
 def _arguments(path: Path, texts: Sequence[Any], sizes: Mapping[str, int]) -> Iterator[_String]:
     for index, text in enumerate(texts):
         if isinstance(text, str):
-            yield _String((*path, index), "this argument", expanded_size(text, sizes))
+            yield _String((*path, index), "this argument", measure_expanded(text, sizes))
 
 
 def _check_annotations(view: View) -> Iterator[Finding]:
     for role in view.roles:
         bound: Mapping[str, str] = view.role_scope(role.name).bound[labels.POD_ANNOTATIONS.name]
-        said = {key: (_annotation_path(view, role.name, key), text) for key, text in bound.items()}
+        annotations = {key: (_annotation_path(view, role.name, key), text) for key, text in bound.items()}
         for template in pod_parts.templates(view, role.name):
             for metadata in pod_parts.child(template, "metadata"):
                 for part in pod_parts.child(metadata, "annotations"):
-                    said |= {key: ((*part.path, key), text) for key, text in part.data.items() if isinstance(text, str)}
-        sizes = {key: len(key.encode()) + len(text.encode()) for key, (_, text) in said.items()}
+                    annotations |= {
+                        key: ((*part.path, key), text) for key, text in part.data.items() if isinstance(text, str)
+                    }
+        sizes = {key: len(key.encode()) + len(text.encode()) for key, (_, text) in annotations.items()}
         total = sum(sizes.values())
         if total > ANNOTATIONS_MAX:
-            path, _ = said[max(sizes, key=lambda key: sizes[key])]
+            path, _ = annotations[max(sizes, key=lambda key: sizes[key])]
             message = (
                 f"the annotations of a pod have {total:,} bytes together, more than the {ANNOTATIONS_MAX:,} that "
                 "Kubernetes takes; put long texts into a ConfigMap"

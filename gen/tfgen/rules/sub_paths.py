@@ -11,7 +11,7 @@ from typing import Final
 from tfgen.data_path import Path
 from tfgen.job.training_job import RoleName
 from tfgen.rules import pod_parts
-from tfgen.rules.expansion import references
+from tfgen.rules.expansion import find_references
 from tfgen.rules.rule import Finding, Rule, did_you_mean
 from tfgen.rules.view import View
 from tfgen.words import either
@@ -34,7 +34,7 @@ def _check_variables(view: View) -> Iterator[Finding]:
             continue  # what comes out of envFrom is not known here
         known[role.name] = set(_variables(view, role.name))
         for volume, text in referring.items():
-            for to in references(text):
+            for to in find_references(text):
                 if to not in known[role.name]:
                     lacking.setdefault((volume, to), []).append(role.name)
     for (volume, to), roles in lacking.items():

@@ -52,7 +52,7 @@ class View(Record):
         return spec
 
     @property
-    def said(self) -> Mapping[str, Any]:
+    def own(self) -> Mapping[str, Any]:
         """What this form itself says: the job's spec, or the environment alone."""
         return self.spec if self.environment is None else self.spec["environments"][self.environment]
 
@@ -118,14 +118,14 @@ class View(Record):
         """Whether the environment itself says what the values have at the path, and does not only add to it."""
         if self.environment is None:
             return False
-        found = self.spec["environments"][self.environment]
+        data = self.spec["environments"][self.environment]
         for step in path:
-            if not isinstance(found, Mapping):
+            if not isinstance(data, Mapping):
                 return True  # a list or a scalar takes the place of all that the job has there
-            if step not in found:
+            if step not in data:
                 return False
-            found = found[step]
-        return not isinstance(found, Mapping) or not data_path.has(self.spec, path)
+            data = data[step]
+        return not isinstance(data, Mapping) or not data_path.has(self.spec, path)
 
     def has(self, path: Path) -> bool:
         """Whether the environment or the job says something there; else it is a default."""

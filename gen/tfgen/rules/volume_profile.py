@@ -17,7 +17,7 @@ _ID: Final = "volume-profile"
 
 
 def _check(view: View) -> Iterator[Finding]:
-    yield from guarded.findings(_ID, view)
+    yield from guarded.find_broken_guards(_ID, view)
     profile = view.job.structure.profile
     for role in view.roles:
         for volume in pod_parts.patched(view, role.name, "volumes"):

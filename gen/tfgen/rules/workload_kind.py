@@ -17,23 +17,23 @@ from tfgen.words import either, shown
 def _check(view: View) -> Iterator[Finding]:
     kind = view.job.structure.kind
     for lack in kinds.without(view.spec):
-        for path, found in _found(view.said, lack.path.split(".")):
-            what = "" if isinstance(found, (Mapping, list)) else f" (found {shown(found)})"
+        for path, data in _find_values(view.own, lack.path.split(".")):
+            what = "" if isinstance(data, (Mapping, list)) else f" (found {shown(data)})"
             yield Finding(path, f"the workload kind {kind} has no {'.'.join(map(str, path))}{what}: {lack.way_out}")
     if view.environment is not None:
-        yield from _idle(view, view.said)
+        yield from _idle(view, view.own)
     else:  # what decides the structure, no environment says
         for key in kinds.only(view.spec):
-            found = kinds.value_of(view.spec, key.path)
-            if found is not None and found not in key.values:
+            value = kinds.value_of(view.spec, key.path)
+            if value is not None and value not in key.values:
                 allowed = either([value or '""' for value in key.values], "and")
-                message = f"the workload kind {kind} has no {key.path} {shown(found)}, only {allowed}: {key.why}"
+                message = f"the workload kind {kind} has no {key.path} {shown(value)}, only {allowed}: {key.why}"
                 yield Finding(tuple(key.path.split(".")), message)
 
 
-def _idle(view: View, said: Any, above: Path = ()) -> Iterator[Finding]:
+def _idle(view: View, settings: Any, above: Path = ()) -> Iterator[Finding]:
     """Records of an environment that are empty, and of which the chart of this kind knows nothing."""
-    for key, value in said.items():
+    for key, value in settings.items():
         path = (*above, key)
         node = schema_file.node(schema_file.load(), ("spec", *path))
         if isinstance(value, Mapping) and node and schema_file.is_record(node) and not kinds.lacking(view.spec, path):
@@ -43,14 +43,14 @@ def _idle(view: View, said: Any, above: Path = ()) -> Iterator[Finding]:
                 yield Finding(path, f"the workload kind {kind} lets an environment set nothing in {name}; remove it")
 
 
-def _found(data: Any, steps: Sequence[str], above: Path = ()) -> Iterator[tuple[Path, Any]]:
+def _find_values(data: Any, steps: Sequence[str], above: Path = ()) -> Iterator[tuple[Path, Any]]:
     """What stands at a path with ``*`` for any key."""
     if not steps:
         yield above, data
     elif isinstance(data, Mapping):
         for key in data if steps[0] == "*" else [steps[0]]:
             if key in data:
-                yield from _found(data[key], steps[1:], (*above, key))
+                yield from _find_values(data[key], steps[1:], (*above, key))
 
 
 RULES: Final = (Rule("workload-kind", "error", "The job asks for what its workload kind has no place for.", _check),)
