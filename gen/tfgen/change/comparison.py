@@ -15,10 +15,8 @@ from tfgen.change.new_run import find_new_runs
 from tfgen.check.jobs import Checked, check_all
 from tfgen.git import command
 from tfgen.git import read as git
-from tfgen.job import defaults
 from tfgen.job.facts import name_of, own_data
-from tfgen.job.output_root import output_root
-from tfgen.job.sources import Source
+from tfgen.job.sources import Source, defaults_paths, defaults_under
 from tfgen.problems import Problem, has_errors, in_order
 from tfgen.record import Record
 from tfgen.text.document import Document
@@ -125,15 +123,11 @@ def pair_jobs(checked: Checked, revision: str, gone: Sequence[str] = ()) -> Pair
 def _with_committed(
     sources: Sequence[Source], files: Iterable[str], revision: str
 ) -> Iterator[tuple[Source | None, Source]]:
-    """The files as they are, if they are there, and as they are committed, with the defaults under them."""
+    """The files as they are, if they are there, and as they are committed, each over the defaults of its own time."""
     now = {source.file: source for source in sources}
-    under = {}
-    for file in files:
-        team_source = now[file].defaults if file in now else None
-        # Where it has none, those that it had may be gone.
-        under[file] = team_source.file if team_source else str(output_root(Path(file).parent) / defaults.FILE)
-    contents = git.committed_files([*map(Path, under), *map(Path, dict.fromkeys(under.values()))], revision)
-    for file, team in under.items():
-        content, of_team = contents.get(Path(file)), contents.get(Path(team))
-        if content is not None:
-            yield now.get(file), Source(file, content, None if of_team is None else Source(team, of_team))
+    paths = [Path(file) for file in dict.fromkeys(files)]
+    layers = dict.fromkeys(layer for path in paths for layer in defaults_paths(path))
+    contents = git.committed_files([*paths, *layers], revision)
+    for path in paths:
+        if path in contents:
+            yield now.get(str(path)), Source(str(path), contents[path], defaults_under(path, contents.get))

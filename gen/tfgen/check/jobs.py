@@ -46,7 +46,7 @@ class Checked(Record):
     def whole(self) -> tuple[Document, ...]:
         """The documents of the files without errors, whose defaults have none either: those that are jobs."""
         broken = {problem.file for problem in self.problems if problem.severity == "error"}
-        broken |= {source.file for source in self.sources if source.defaults and source.defaults.file in broken}
+        broken |= {source.file for source in self.sources if any(layer.file in broken for layer in source.layers())}
         return tuple(document for document in self.documents if document.file not in broken)
 
 
@@ -67,10 +67,7 @@ def check_all(sources: Iterable[Source]) -> Checked:
     teams: dict[str, _Team] = {}
     sources = tuple(sources)
     for source in sources:
-        team = _Team()
-        if source.defaults:
-            team = teams.get(source.defaults.file) or _team(source.defaults)
-            teams[source.defaults.file] = team
+        team = _team(source.defaults, teams)
         parsed = _parsed(source)
         problems += parsed.problems
         # What the parser refused reads as something else: what the schema says of that is no news.
@@ -97,8 +94,8 @@ def _size(document: Document) -> int:
     """What the check of a document costs, in values: those of a job are looked at again in each environment."""
     environments = data_path.at(document.data, ("spec", "environments"))
     forms = 1 + (len(environments) if isinstance(environments, dict) else 0)
-    under = _values(document.under.root) if document.under else 0
-    return (_ANY_JOB + _values(document.root) + under) * (forms if forms <= _MOST_ENVIRONMENTS + 1 else 1)
+    size = _ANY_JOB + sum(_values(layer.root) for layer in document.layers())
+    return size * (forms if forms <= _MOST_ENVIRONMENTS + 1 else 1)
 
 
 def _values(tree: SourceTree) -> int:
@@ -114,22 +111,37 @@ def _too_large(document: Document) -> Problem:
 
 
 class _Team(Record):
-    """A team's defaults, or what is wrong with them."""
+    """The defaults of a folder over those above it, or what is wrong with any of them."""
 
     defaults: Document | None = None
     problems: tuple[Problem, ...] = ()
 
 
-def _team(source: Source) -> _Team:
+def _team(source: Source | None, teams: dict[str, _Team]) -> _Team:
+    """The defaults in a file, or none; `teams` has those that are known, by file."""
+    if source is None:
+        return _Team()
+    if source.file not in teams:
+        teams[source.file] = _new_team(source, _team(source.defaults, teams))
+    return teams[source.file]
+
+
+def _new_team(source: Source, above: _Team) -> _Team:
     parsed = _parsed(source)
     problems = list(parsed.problems)
     for document in parsed.documents[1:]:
         message = "the defaults are one document; put what this one says into the first"
         problems.append(Problem(document.file, document.value(()), message, "wrong-kind"))
-    refused = {problem.position for problem in problems}
-    for document in parsed.documents[:1]:
-        problems += (problem for problem in schema.check_defaults(document) if problem.position not in refused)
-    return _Team(problems=tuple(problems)) if problems else _Team(parsed.documents[0])
+    refused = {(problem.file, problem.position) for problem in problems}
+    documents = parsed.documents[:1]
+    if above.problems:
+        schema_problems = [problem for document in documents for problem in schema.check_defaults_alone(document)]
+    else:
+        documents = tuple(defaults.over(document, above.defaults) for document in documents)
+        schema_problems = [problem for document in documents for problem in schema.check_defaults(document)]
+    problems += (problem for problem in schema_problems if (problem.file, problem.position) not in refused)
+    problems += above.problems
+    return _Team(problems=tuple(problems)) if problems else _Team(documents[0])
 
 
 def _parsed(source: Source) -> Parsed:

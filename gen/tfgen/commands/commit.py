@@ -2,8 +2,8 @@
 
     commit_jobs([Path("jobs/mnist.yaml")], checked, out=Path("."))  ->  Outcome("1f0c...", "mnist: workers 4 -> 8", ...)
 
-What is committed of a job is what its ledger has, the ledger, and what the job was read from: its own file and the
-team's defaults. So a commit never has one without the other.
+What is committed of a job is what its ledger has, the ledger, and what the job was read from: its own file and all
+defaults under it. So a commit never has one without the other.
 """
 
 from __future__ import annotations
@@ -230,7 +230,7 @@ def _files_of_job(repository: Repository, out: Path, pair: Pair) -> set[str]:
     paths.add(out / ledger)
     for document in (pair.before, pair.after):
         if document:
-            paths |= {Path(document.file), *([Path(document.under.file)] if document.under else [])}
+            paths |= {Path(layer.file) for layer in document.layers()}
     return set(_from_root(repository, paths).values())
 
 

@@ -1,4 +1,4 @@
-"""A team's defaults: what ``tfgen.yaml`` says, under each job of its repository.
+"""Defaults: what each ``tfgen.yaml`` says, from the repository's root to the job's folder, under the jobs below it.
 
     tfgen.yaml                                        jobs/mnist/job.yaml
       registry: registry.example.com/ml                 spec:
@@ -15,6 +15,9 @@ job says it. Two rules differ from the RFC:
   counts only for a job that says the missing key. In the same way, a default of an environment counts only for a job
   that has what the default changes.
 - A null within an environment stays, since there it removes what the job has.
+
+A nearer ``tfgen.yaml`` is a merge patch of the one above it in the same way: what it does not say stays as it is above,
+and a null removes it. Two halves of a section may stand in two of them.
 """
 
 from __future__ import annotations
@@ -28,10 +31,32 @@ from tfgen.schema.hints import choices
 from tfgen.text.document import Document
 
 FILE: Final = "tfgen.yaml"
-"""The name of the file; it stands where charts/ and overlays/ do."""
+"""The name of the file. One may stand in each folder."""
 
 _IMAGES: Final = ("#/definitions/image", "#/definitions/containerImage")
 _ENVIRONMENTS: Final = "environments"
+_MERGED: Final = ("registry", "spec")
+"""What the defaults of a folder have of those above it."""
+
+
+def over(layer: Document, above: Document | None) -> Document:
+    """The defaults of a folder over those above it; as they are, where they are no defaults at all.
+
+    Args:
+        layer: any document.
+        above: what `schema.check_defaults` accepts, or nothing.
+    """
+    if above is None or not isinstance(layer.data, Mapping):
+        return layer
+    inherited = {key: above.data[key] for key in _MERGED if key in above.data}
+    merged = {**inherited, **layer.data}
+    spec = layer.data.get("spec", {})
+    if isinstance(spec, Mapping):
+        schema = schema_file.load()
+        node = schema["properties"]["spec"]
+        merged["spec"] = _merged(schema, node, above.data.get("spec", {}), spec, has_halves=True)
+    merged = {key: value for key, value in merged.items() if value is not None or key not in inherited}
+    return layer.replaced(data=merged, under=above, own=layer.data)
 
 
 def under(job: Document, defaults: Document) -> Document:
@@ -74,21 +99,26 @@ def names_registry(image: str) -> bool:
     return bool(slash) and ("." in first or ":" in first or first == "localhost")
 
 
-def _merged(schema: Schema, node: Schema, below: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """The defaults with a job's part over them. `node` is that of both."""
+def _merged(
+    schema: Schema, node: Schema, below: Mapping[str, Any], over: Mapping[str, Any], *, has_halves: bool = False
+) -> dict[str, Any]:
+    """The defaults with what is merged over them; `node` is that of both.
+
+    With `has_halves` a default without a key that it needs stays, as it does until a job is merged over it.
+    """
     merged: dict[str, Any] = {}
     taken = _not_chosen(node, over)
     for key, value in below.items():
         if key not in over and key not in taken:
             inner = entry(schema, node, key) or {}
-            value = _merged(schema, inner, value, {}) if isinstance(value, Mapping) else value
-            if _is_whole(inner, value):
+            value = _merged(schema, inner, value, {}, has_halves=has_halves) if isinstance(value, Mapping) else value
+            if has_halves or _is_whole(inner, value):
                 merged[key] = value
     for key, value in over.items():
         default = below.get(key)
         if isinstance(value, Mapping) and isinstance(default, Mapping):
             inner = entry(schema, node, key) or {}
-            merged[key] = _merged(schema, inner, default, value)
+            merged[key] = _merged(schema, inner, default, value, has_halves=has_halves)
         elif value is not None or key not in below:
             merged[key] = value
     return merged

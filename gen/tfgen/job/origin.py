@@ -1,4 +1,4 @@
-"""Where each value of a job comes from: its own file, the team's defaults, or the schema.
+"""Where each value of a job comes from: its own file, a tfgen.yaml of its folder or of one above, or the schema.
 
 spec.image        "registry.example.com/ml/mnist:1.4.0"  jobs/mnist/job.yaml:5:10, registry of tfgen.yaml:3:11
 spec.gang.queue   "research"                             tfgen.yaml:7:17
@@ -48,7 +48,7 @@ def origins(document: Document, environment: str | None = None) -> tuple[Origin,
     """All values of a job, or of one of its environments, in the schema's order.
 
     Args:
-        document: a job without errors, over its team's defaults.
+        document: a job without errors, over its defaults.
         environment: whose values; None for the job's own.
 
     Raises:
@@ -90,12 +90,20 @@ def as_rows(rows: tuple[Origin, ...]) -> list[dict[str, Any]]:
 def _origin(document: Document, environment: str | None, path: Path, value: Any) -> Origin:
     paths = [("spec", "environments", environment, *path)] if environment is not None else []
     for own in (*paths, ("spec", *path)):
-        for layer in (document.alone(), *([document.under] if document.under else [])):
+        for layer in document.layers():
             layer_value = data_path.at(layer.data, own)
             if layer_value is not None:
                 registry = _registry(document) if isinstance(value, (str, list)) and layer_value != value else None
                 return Origin(("spec", *path), value, Place(layer.file, layer.value(own)), registry)
+            if _removes(layer.data, own):
+                break
     return Origin(("spec", *path), value)
+
+
+def _removes(data: Any, path: Path) -> bool:
+    """Whether a null takes away what the layers below say at the path, or around it."""
+    around = (path[:end] for end in range(1, len(path) + 1))
+    return any(data_path.has(data, part) and data_path.at(data, part) is None for part in around)
 
 
 def _registry(document: Document) -> Place | None:

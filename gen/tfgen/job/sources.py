@@ -1,6 +1,8 @@
 """The job files that a command is given, and the defaults under them: from disk or standard input.
 
 read_sources([Path("jobs")])  ->  [Source("jobs/mnist/job.yaml", b"apiVersion: tfgen/...", Source("tfgen.yaml", ...))]
+
+The defaults are layers: each tfgen.yaml from the repository's root to the job's folder is merged over the one above it.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -31,11 +33,21 @@ _STDIN_NAME: Final = "<stdin>"
 
 
 class Source(Record):
-    """A file's name as it is to be reported, its content, and the team's defaults for the jobs in it."""
+    """A file's name as it is to be reported, its content, and what is merged under it.
+
+    Attributes:
+        defaults: the nearest tfgen.yaml, from the folder of a job upwards, or from the one above a tfgen.yaml.
+    """
 
     file: str
     content: bytes | str
     defaults: Source | None = None
+
+    def layers(self) -> Iterator[Source]:
+        """The defaults under it, the nearest first."""
+        if self.defaults is not None:
+            yield self.defaults
+            yield from self.defaults.layers()
 
 
 def read_sources(paths: Iterable[Path], *, may_be_none: bool = False, takes_stdin: bool = False) -> list[Source]:
@@ -50,20 +62,21 @@ def read_sources(paths: Iterable[Path], *, may_be_none: bool = False, takes_stdi
         UsageError: "-" where it stands for nothing, a path that cannot be read, or a folder without any such file.
     """
     sources: dict[str, Source] = {}
+    layers = _Layers()
     for path in paths:
         if path == STDIN:
-            path_sources = [_from_stdin(takes_stdin=takes_stdin)]
+            path_sources = [_from_stdin(layers, takes_stdin=takes_stdin)]
         elif may_be_none and not path.exists():
             continue
         else:
-            path_sources = list(_sources_in(path)) if path.is_dir() else [_source(path)]
+            path_sources = list(_sources_in(path, layers)) if path.is_dir() else [_source(path, layers)]
         if not path_sources and not may_be_none:
             raise no_job_below([path])
         sources |= {source.file: source for source in path_sources}
     return list(sources.values())
 
 
-def _from_stdin(*, takes_stdin: bool) -> Source:
+def _from_stdin(layers: _Layers, *, takes_stdin: bool) -> Source:
     if not takes_stdin:
         raise UsageError(
             "-: standard input is read by tfgen check and by tfgen render --stdout; all else belongs to a file in git"
@@ -74,7 +87,7 @@ def _from_stdin(*, takes_stdin: bool) -> Source:
         content = sys.stdin.buffer.read(MAX_BYTES + 1)
     except OSError as error:
         raise UsageError(f"-: {error.strerror}") from error
-    return Source(_STDIN_NAME, content, _defaults(STDIN))
+    return Source(_STDIN_NAME, content, layers.under(STDIN))
 
 
 def no_job_below(paths: Iterable[Path]) -> UsageError:
@@ -98,16 +111,16 @@ def holds_job(content: bytes) -> bool:
     return _OURS.search(content) is not None
 
 
-def _source(path: Path) -> Source:
-    return Source(str(path), _read(path), _defaults(path))
+def _source(path: Path, layers: _Layers) -> Source:
+    return Source(str(path), _read(path), layers.under(path))
 
 
-def _sources_in(folder: Path) -> Iterator[Source]:
+def _sources_in(folder: Path, layers: _Layers) -> Iterator[Source]:
     for path in sorted(_walk_files(folder)):
         if has_name_of_job(path) and _is_file(path):
             content = _read(path)
             if holds_job(content):
-                yield Source(str(path), content, _defaults(path))
+                yield Source(str(path), content, layers.under(path))
 
 
 def _walk_files(folder: Path) -> Iterator[Path]:
@@ -139,27 +152,49 @@ def _unreadable(error: OSError) -> NoReturn:
     raise UsageError(f"{error.filename}: {error.strerror}") from error
 
 
-def _defaults(job: Path) -> Source | None:
-    """The nearest tfgen.yaml, from the job's folder upwards to the root of its repository."""
-    path = defaults_path(job)
-    return Source(str(path), _read_defaults(path)) if path else None
+class _Layers:
+    """The defaults on disk, each file read once."""
+
+    def __init__(self) -> None:
+        self._contents: dict[Path, bytes | None] = {}
+
+    def under(self, job: Path) -> Source | None:
+        """The defaults of a job's file."""
+        return defaults_under(job, self._content)
+
+    def _content(self, path: Path) -> bytes | None:
+        if path not in self._contents:
+            self._contents[path] = _read_defaults(path) if os.path.lexists(path) else None
+        return self._contents[path]
 
 
-def defaults_path(job: Path) -> Path | None:
-    """Where the defaults of a job's file are, named as the job is: by an absolute path or one from here."""
-    nearest = _nearest(real_path(job).parent)
-    if nearest is None or job.is_absolute():
-        return nearest
-    return Path(os.path.relpath(nearest))
+def defaults_under(job: Path, content: Callable[[Path], bytes | None]) -> Source | None:
+    """The nearest defaults of a job's file, with those above them.
+
+    Args:
+        job: the file, which need not be there.
+        content: what a tfgen.yaml holds; None where there is none. It is asked for some of `defaults_paths`.
+    """
+    under: Source | None = None
+    for path in reversed(defaults_paths(job)):
+        of_folder = content(path)
+        if of_folder is not None:
+            under = Source(str(path), of_folder, under)
+    return under
 
 
-def _nearest(folder: Path) -> Path | None:
+def defaults_paths(job: Path) -> tuple[Path, ...]:
+    """Where defaults of a job's file may be: in its folder, and in each above it up to the root of its repository.
+
+    They are named as the job is: by absolute paths or by some from here.
+    """
+    folder = real_path(job).parent
+    paths = []
     for candidate in (folder, *folder.parents):
-        if os.path.lexists(candidate / FILE):
-            return candidate / FILE
+        paths.append(candidate / FILE)
         if (candidate / ".git").exists():
-            return None
-    return None
+            break
+    return tuple(paths) if job.is_absolute() else tuple(Path(os.path.relpath(path)) for path in paths)
 
 
 def _read_defaults(path: Path) -> bytes:

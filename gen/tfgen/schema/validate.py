@@ -60,9 +60,18 @@ def check_alone(document: Document) -> tuple[Problem, ...]:
 
 
 def check_defaults(document: Document) -> tuple[Problem, ...]:
-    """What is wrong with a team's defaults, in order."""
-    view = CheckedData(document, document.data, load(schema_file.DEFAULTS))
-    return in_order(schema_messages.translate(view, schema_errors(document.data, schema_file.DEFAULTS)))
+    """What is wrong with defaults over those above them, in order."""
+    return _defaults_problems(document, document.data)
+
+
+def check_defaults_alone(document: Document) -> tuple[Problem, ...]:
+    """What is wrong with defaults whatever those above them say, which a null may be there to remove."""
+    return _defaults_problems(document, _without_nulls(document.data))
+
+
+def _defaults_problems(document: Document, data: Any) -> tuple[Problem, ...]:
+    view = CheckedData(document, data, load(schema_file.DEFAULTS))
+    return in_order(schema_messages.translate(view, schema_errors(data, schema_file.DEFAULTS)))
 
 
 def _environment(document: Document, name: str) -> Iterator[Problem]:

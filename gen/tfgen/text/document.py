@@ -97,7 +97,8 @@ class Document(Record):
         file: the name that its problems carry.
         data: what it says, over what the document under it says.
         root: the place of what it says itself.
-        under: a document that says what this one does not, at the same paths: a team's defaults under a job.
+        under: a document that says what this one does not, at the same paths: the defaults under a job, and under
+            those the ones of the folder above.
         own: what it says itself, where something is under it.
     """
 
@@ -110,6 +111,12 @@ class Document(Record):
     def alone(self) -> Document:
         """The document without what is under it."""
         return self if self.under is None else Document(self.file, self.own, self.root)
+
+    def layers(self) -> Iterator[Document]:
+        """The document and all that are under it, the uppermost first, each with what it says itself."""
+        yield self.alone()
+        if self.under is not None:
+            yield from self.under.layers()
 
     def source(self, path: Path) -> str:
         """The file in which the path, or its nearest ancestor, is said."""
@@ -136,10 +143,11 @@ class Document(Record):
         return place.text if depth == len(path) else None
 
     def _layer(self, path: Path) -> Document:
-        """The one that says more of the path: this document or the one under it."""
-        if self.under is None or self._nearest(path)[2] >= self.under._nearest(path)[2]:
+        """The one that says most of the path: of several, the uppermost."""
+        if self.under is None:
             return self
-        return self.under
+        below = self.under._layer(path)
+        return self if self._nearest(path)[2] >= below._nearest(path)[2] else below
 
     def _nearest(self, path: Path) -> tuple[Position, SourceTree, int]:
         """The last key and value on the way that this document says itself, and how many steps of it there are."""
