@@ -31,6 +31,24 @@ def test_a_change_is_the_data_and_no_failure_unless_asked(job: Path, capsys: Pri
     capsys.readouterr()
 
 
+def test_a_change_of_what_applies_a_job_counts(job: Path, capsys: Printed) -> None:
+    gitops = (
+        "  environments: {prod: {namespace: ml}}\n  gitops: {repository: https://git.example.com/a.git, argocd: {}}\n"
+    )
+    job.write_text(JOB + gitops, encoding="utf-8")
+    commit()
+    job.write_text(JOB + gitops.replace("a.git", "b.git"), encoding="utf-8")
+    assert cli.run(["diff", "job.yaml", "--exit-code"]) == 1
+    assert capsys.readouterr() == (
+        "mnist (job.yaml)\n"
+        "  prod: no change\n"
+        "  what applies it:\n"
+        "    ~ Application mnist-prod (overlays/argocd/mnist-prod.yaml)\n"
+        '        ~ spec.source.repoURL: "https://git.example.com/a.git" -> "https://git.example.com/b.git"\n',
+        "1 job of 1 changed since HEAD\n",
+    )
+
+
 def test_json_has_what_was_and_what_is(job: Path, capsys: Printed) -> None:
     job.write_text(CHANGED, encoding="utf-8")
     assert cli.run(["diff", ".", "--format", "json", "--against", "HEAD"]) == 0

@@ -25,10 +25,13 @@ def rows(diff: JobDiff) -> dict[str, Any]:
                 "newRun": {"before": environment.runs[0], "after": environment.runs[1]} if environment.runs else None,
                 "before": _totals_row(environment.before),
                 "after": _totals_row(environment.after),
+                "place": [_field_row(change) for change in environment.place],
+                "kept": list(environment.kept),
                 "objects": [_object_row(item) for item in environment.objects],
             }
             for environment in diff.environments
         ],
+        "delivery": [{**_object_row(item), "file": item.file, "shared": item.is_shared} for item in diff.delivery],
     }
 
 

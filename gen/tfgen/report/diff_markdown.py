@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from tfgen.change.job_diff import EnvironmentDiff, JobDiff
+from tfgen.change.job_diff import EnvironmentDiff, JobDiff, ObjectDiff
 from tfgen.plural import count
 from tfgen.problems import Problem
-from tfgen.report.diff_text import SIGNS, changes_alike, field_lines, groups, state, summary, title
+from tfgen.report.diff_text import (
+    SIGNS,
+    changes_alike,
+    delivery_title,
+    field_lines,
+    groups,
+    place_changes,
+    state,
+    summary,
+    title,
+)
 
 LONGEST: Final = 60_000
 """Characters: GitHub takes 65,536 for a comment."""
@@ -28,7 +38,7 @@ def diff_markdown(diffs: Sequence[JobDiff], longest: int = LONGEST) -> str:
         return "No object changes.\n"
     heads = [_head(diff) for diff in changed]
     text, left_out = _fitting("", heads, int(longest * _SHARE), "job")
-    folded = [_folded(diff, environment) for diff in changed for environment in _unlike(diff)]
+    folded = [text for diff in changed for text in _folded_parts(diff)]
     text, fields_left_out = _fitting(text, folded, longest - len(left_out) - 100, "environment")
     return text + left_out + fields_left_out
 
@@ -45,10 +55,26 @@ def _fitting(text: str, parts: Sequence[str], longest: int, what: str) -> tuple[
 
 def _head(diff: JobDiff) -> str:
     rows = "".join(_row(environment) for environment in diff.environments)
-    needs = "".join(f"- {_problem(problem)}\n" for problem in diff.needs_new_run)
-    return f"### {_escaped(diff.name)}\n\n| Environment | Objects | Asked of the cluster |\n|---|---|---|\n{rows}\n" + (
-        f"**Needs a new run**\n\n{needs}\n" if needs else ""
-    )
+    sections = {
+        "Place": [_escaped(line) for environment in diff.environments for line in _place_lines(environment)],
+        "What applies it": [_escaped(f"{item.action}: {delivery_title(item)}") for item in diff.delivery],
+        "Needs a new run": [_problem(problem) for problem in diff.needs_new_run],
+    }
+    lists = "".join(_list(heading, lines) for heading, lines in sections.items() if lines)
+    head = "| Environment | Objects | Asked of the cluster |\n|---|---|---|\n"
+    return f"### {_escaped(diff.name)}\n\n{head}{rows}\n{lists}"
+
+
+def _list(heading: str, lines: Sequence[str]) -> str:
+    items = "".join(f"- {line}\n" for line in lines)
+    return f"**{heading}**\n\n{items}\n"
+
+
+def _place_lines(environment: EnvironmentDiff) -> Iterator[str]:
+    """Where an environment is, as far as it changes, and what stays behind."""
+    for change in place_changes(environment):
+        yield f"{title(environment)}: {change.path} {change.before or 'none'} {_ARROW} {change.after or 'none'}"
+    yield from (f"{title(environment)}: {line}" for line in environment.kept)
 
 
 def _row(environment: EnvironmentDiff) -> str:
@@ -74,17 +100,25 @@ def _unlike(diff: JobDiff) -> list[EnvironmentDiff]:
     return unlike
 
 
-def _folded(diff: JobDiff, environment: EnvironmentDiff) -> str:
+def _folded_parts(diff: JobDiff) -> Iterator[str]:
+    for environment in _unlike(diff):
+        alike = [
+            title(other) for other in diff.environments if other is environment or changes_alike(environment, other)
+        ]
+        yield _folded(f"{diff.name}: {', '.join(alike)}", environment.objects)
+    if changed := [item for item in diff.delivery if item.fields]:
+        yield _folded(f"{diff.name}: what applies it", changed)
+
+
+def _folded(name: str, objects: Sequence[ObjectDiff]) -> str:
     lines = []
-    for items, fields in groups(environment.objects):
+    for items, fields in groups(objects):
         sign = SIGNS[items[0].action]
         lines.append(f"{'!' if sign == '~' else sign} {', '.join(item.title for item in items)}")
         for change in fields:
             lines += [_diff_line(line) for line in field_lines(change)]
     body = "\n".join(lines)
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", body)), default=0))
-    alike = [title(other) for other in diff.environments if other is environment or changes_alike(environment, other)]
-    name = f"{diff.name}: {', '.join(alike)}"
     return f"<details><summary>{_escaped(name)}</summary>\n\n{fence}diff\n{body}\n{fence}\n\n</details>\n\n"
 
 

@@ -2,8 +2,12 @@
 
 mnist (jobs/mnist.yaml)
   prod: pods 8 -> 12, cpu 22 -> 38, memory 44Gi -> 76Gi
+    ~ namespace: "ml" -> "ml-large"
     ~ StatefulSet mnist-worker
         ~ spec.replicas: 8 -> 12
+  what applies it:
+    ~ Application mnist-prod (overlays/argocd/mnist-prod.yaml)
+        ~ spec.destination.namespace: "ml" -> "ml-large"
 """
 
 from __future__ import annotations
@@ -71,10 +75,37 @@ def state(environment: EnvironmentDiff, arrow: str = "->") -> str:
         return " (new)"
     if environment.after is None:
         return " (gone)"
+    words = [_RETIRED[change.after is NOTHING] for change in environment.place if str(change.path) == "enabled"]
     if environment.runs:
         was, now = (run or "without a name" for run in environment.runs)
-        return f" (new run: {was} {arrow} {now})"
-    return ""
+        words.append(f"new run: {was} {arrow} {now}")
+    return f" ({', '.join(words)})" if words else ""
+
+
+_RETIRED: Final = {False: "retired", True: "no longer retired"}
+
+
+def place_changes(environment: EnvironmentDiff) -> tuple[FieldChange, ...]:
+    """The place of an environment, where it changes: `state` says the rest."""
+    return tuple(change for change in environment.place if str(change.path) != "enabled")
+
+
+def delivery_title(item: ObjectDiff) -> str:
+    """A GitOps tool's object, with its file, and what becomes of what it applied."""
+    whose = ", which other jobs may have too" if item.is_shared else ""
+    gone = ": what it applied goes with it, but for claims" if item.action == "removed" and _deletes(item) else ""
+    return f"{item.title} ({item.file}{whose}){gone}"
+
+
+def _deletes(item: ObjectDiff) -> bool:
+    """Whether what a tool applied by an object goes with it."""
+    match item.item["kind"]:
+        case "Application":
+            return bool(item.item["metadata"].get("finalizers"))
+        case "Kustomization":
+            return bool(item.item["spec"]["prune"])
+        case kind:
+            return not item.is_shared and kind in ("ApplicationSet", "HelmRelease")
 
 
 def changes_alike(one: EnvironmentDiff, other: EnvironmentDiff) -> bool:
@@ -106,6 +137,9 @@ def _job(diff: JobDiff, paint: Paint) -> Iterator[str]:
             continue
         asked = summary(environment.before, environment.after)
         yield f"  {paint('name', title(environment))}{state(environment)}: {asked}"
+        for change in place_changes(environment):
+            yield from (f"    {line}" for line in field_lines(change, paint))
+        yield from (f"    {line}" for line in environment.kept)
         like = next((name for other, name in described if changes_alike(other, environment)), None)
         if like:
             yield f"    the same objects change as in {like}"
@@ -116,6 +150,13 @@ def _job(diff: JobDiff, paint: Paint) -> Iterator[str]:
             yield f"    {paint(sign, f'{sign} ' + ', '.join(item.title for item in items))}"
             for change in fields:
                 yield from (f"        {line}" for line in field_lines(change, paint))
+    if diff.delivery:
+        yield "  what applies it:"
+    for item in diff.delivery:
+        sign = SIGNS[item.action]
+        yield f"    {paint(sign, f'{sign} {delivery_title(item)}')}"
+        for change in item.fields:
+            yield from (f"        {line}" for line in field_lines(change, paint))
     if diff.needs_new_run:
         yield "  needs a new run:"
         yield from (f"    {line}" for line in as_text(diff.needs_new_run).splitlines())
