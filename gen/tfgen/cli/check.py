@@ -36,12 +36,13 @@ def _run(args: Namespace) -> int:
     from tfgen.job.sources import STDIN
     from tfgen.problems import has_errors
 
-    out = args.out or output_root(Path())
+    is_stdin = args.jobs == [STDIN]
     report = full_check(
-        checked(args.jobs, takes_stdin=True),
+        checked(args.jobs, may_be_none=True, takes_stdin=True),
         against=args.against,
-        out=out,
-        is_written=args.jobs == [STDIN],  # what is on disk did not come of it
+        out=args.out or output_root(Path()),
+        paths=() if is_stdin else args.jobs,
+        is_written=is_stdin,  # what is on disk did not come of it
         is_quick=args.changed,
         kubernetes_version=args.kubernetes_version,
     )

@@ -2,6 +2,8 @@
 
     full_check(check_all(sources), against="HEAD", out=Path("."))  ->  Report(problems=..., notes=..., ...)
 
+Last come the jobs that are no more.
+
 After the job itself (`check`) come its objects, its files, and what is committed of it. A job that has errors is not
 looked at any further: its objects and files would only be wrong in their turn.
 """
@@ -20,10 +22,12 @@ from tfgen.check.jobs import Checked
 from tfgen.check.manifests import Manifest, read_manifests
 from tfgen.check.object_schemas import ObjectSchemas
 from tfgen.check.objects import check_objects
+from tfgen.commands.orphans import find_orphans
 from tfgen.commands.workers import map_items
 from tfgen.git import read as git
 from tfgen.graph.built import build
 from tfgen.job.facts import name_of
+from tfgen.job.sources import no_job_below
 from tfgen.problems import Problem, in_order
 from tfgen.record import Record
 from tfgen.targets.render import render_document
@@ -54,6 +58,7 @@ def full_check(
     *,
     against: str,
     out: Path,
+    paths: Sequence[Path] = (),
     is_written: bool = False,
     is_quick: bool = False,
     kubernetes_version: str | None = None,
@@ -64,13 +69,15 @@ def full_check(
         checked: the jobs.
         against: the revision that is compared with.
         out: the output folder.
+        paths: the files and folders that the jobs are in, of which the jobs that are gone are looked for; none where
+            the caller takes away what was rendered of those.
         is_written: whether the files are about to be written anyway, so that those on disk are no matter.
         is_quick: whether a job is passed over, but for the checks above, where its file, its defaults and what was
             rendered of it are as they are committed.
         kubernetes_version: whose schemas the objects are held against; none where it is None.
 
     Raises:
-        UsageError: there is no such revision, or no schemas of that version.
+        UsageError: there is no such revision, or no schemas of that version; or no job in the paths, nor one gone.
         TfgenError: git or the disk fails, or a ledger cannot be read.
     """
     ObjectSchemas(kubernetes_version)  # so that an error is raised before all the work
@@ -78,11 +85,16 @@ def full_check(
     compared = compare(checked, against)
     if is_quick:
         whole = _changed_jobs(whole, compared, out, against)
-    rendered = {path for ledger in read_ledgers(out).values() for path in ledger.files}
+    ledgers = read_ledgers(out)
+    orphans = tuple(find_orphans(checked, paths, out, ledgers))
+    if paths and not (checked.sources or orphans):
+        raise no_job_below(paths)
+    rendered = {path for ledger in ledgers.values() for path in ledger.files}
     manifests = read_manifests(out, rendered) if whole else ()
     results = map_items(partial(_check_job, kubernetes_version, manifests), whole)
     renderings = tuple(result.rendering for result in results)
-    problems = [*checked.problems, *compared.problems, *(problem for result in results for problem in result.problems)]
+    problems = [*checked.problems, *compared.problems, *orphans]
+    problems += (problem for result in results for problem in result.problems)
     notes = [*compared.notes]
     if unknown := sorted({kind for result in results for kind in result.unknown}):
         notes.append(f"no schemas for {', '.join(unknown)}, so such objects are not held against one")

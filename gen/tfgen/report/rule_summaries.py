@@ -8,7 +8,7 @@ from tfgen.change import immutable
 from tfgen.check import files as drift
 from tfgen.check import namespace
 from tfgen.check import objects as object_problems
-from tfgen.commands import import_job, rerun
+from tfgen.commands import import_job, orphans, rerun
 from tfgen.rules import ACROSS, RULES
 from tfgen.schema import messages as schema_messages
 
@@ -19,6 +19,7 @@ def rule_summaries() -> Mapping[str, str]:
         **schema_messages.RULES,
         **immutable.RULES,
         **drift.RULES,
+        **orphans.RULES,
         **rerun.RULES,
         **import_job.RULES,
         **object_problems.RULES,

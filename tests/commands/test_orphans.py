@@ -1,0 +1,114 @@
+"""A job that is gone while what was rendered of it is still applied: every gate says so, with the way out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.support import git_author
+from tests.support.checked_repository import JOB, OTHER, commit, git
+from tests.support.tools import ROOT
+from tfgen import cli
+from tfgen.commands.init import new_repository
+
+Printed = pytest.CaptureFixture[str]
+
+GONE = (
+    ".tfgen/mnist.json:1:1: the job mnist is gone from jobs/mnist.yaml, and what was rendered of it is still applied; "
+    "to end it: tfgen rm mnist; to go on with it, put it back into jobs/mnist.yaml [orphan]\n"
+)
+
+
+@pytest.fixture(autouse=True)
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder: two jobs, rendered and committed."""
+    monkeypatch.chdir(tmp_path)
+    for name, value in git_author.VARIABLES.items():
+        monkeypatch.setenv(name, value)
+    git("init", "--quiet", "--initial-branch=main")
+    Path("jobs").mkdir()
+    Path("jobs/mnist.yaml").write_text(JOB, encoding="utf-8")
+    Path("jobs/other.yaml").write_text(OTHER, encoding="utf-8")
+    assert cli.run(["render", "jobs"]) == 0
+    commit()
+    return tmp_path
+
+
+def checked(capsys: Printed, *arguments: str) -> tuple[int, str]:
+    capsys.readouterr()
+    code = cli.run(["check", *arguments])
+    out, err = capsys.readouterr()
+    return code, out or err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("jobs",),
+        (".",),
+        ("jobs/mnist.yaml",),
+        ("jobs", "--against", "HEAD~1"),
+        ("jobs", "--changed"),
+    ],
+)
+def test_a_job_that_is_gone_is_an_error_of_each_gate(capsys: Printed, arguments: tuple[str, ...]) -> None:
+    git("rm", "--quiet", "jobs/mnist.yaml")
+    commit()
+    assert checked(capsys, *arguments) == (1, GONE)
+
+
+def test_ci_names_it_on_the_ledgers_line(capsys: Printed) -> None:
+    Path("jobs/mnist.yaml").unlink()
+    code, out = checked(capsys, ".", "--format", "github")
+    assert code == 1
+    assert out.startswith("::error file=.tfgen/mnist.json,line=1,col=1,title=orphan::the job mnist is gone from ")
+
+
+def test_a_job_that_has_another_name_leaves_an_orphan(capsys: Printed) -> None:
+    Path("jobs/mnist.yaml").write_text(JOB.replace("mnist}", "digits}"), encoding="utf-8")
+    code, out = checked(capsys, "jobs", "--format", "json")
+    assert code == 1
+    assert [problem["rule"] for problem in json.loads(out)["problems"]] == ["orphan", "not-rendered"]
+
+
+def test_the_last_job_is_missed_too(capsys: Printed) -> None:
+    git("rm", "--quiet", "-r", "jobs")
+    code, out = checked(capsys, "jobs")
+    assert code == 1
+    assert [line.partition(":")[0] for line in out.splitlines()] == [".tfgen/mnist.json", ".tfgen/other.json"]
+
+
+@pytest.mark.parametrize("way", [("rm", "mnist"), ("render", "jobs"), ("commit", "jobs")])
+def test_each_way_out_leads_out(capsys: Printed, way: tuple[str, ...]) -> None:
+    Path("jobs/mnist.yaml").unlink()
+    assert cli.run(way) == 0
+    assert checked(capsys, "jobs") == (0, "0 errors, 0 warnings; 1 job compared with HEAD\n")
+    assert not Path("overlays/mnist").exists()
+
+
+def test_a_job_that_moved_is_none(capsys: Printed) -> None:
+    Path("teams").mkdir()
+    Path("jobs/mnist.yaml").rename("teams/mnist.yaml")
+    assert checked(capsys, "jobs")[0] == 0
+
+
+def test_a_job_that_cannot_be_read_is_none(capsys: Printed) -> None:
+    Path("jobs/mnist.yaml").write_text(JOB.replace("{name: mnist}", "{name: [mnist"), encoding="utf-8")
+    code, out = checked(capsys, "jobs")
+    assert code == 1
+    assert [line.partition(":")[0] for line in out.splitlines()] == ["jobs/mnist.yaml"]
+
+
+def test_a_file_is_no_gate_for_the_others(capsys: Printed) -> None:
+    Path("jobs/mnist.yaml").unlink()
+    assert checked(capsys, "jobs/other.yaml")[0] == 0
+
+
+def test_the_hooks_run_where_a_commit_only_removes_files() -> None:
+    """https://pre-commit.com/#hooks-always_run: without it a hook is passed over that no file is left for."""
+    (published,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+    ((local,),) = (r["hooks"] for r in yaml.safe_load(new_repository("mnist")[".pre-commit-config.yaml"])["repos"])
+    assert [hook["always_run"] for hook in (published, local)] == [True, True]
