@@ -15,7 +15,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -207,7 +207,21 @@ def _remove(cluster: ControlPlane, kind: str, namespace: str, *names: str) -> No
         except ApiError as error:
             if error.status != 404:  # the tool was faster
                 raise
+    if kind == APPLICATION:
+        _end_operations(cluster, namespace, names)
     eventually(lambda: not {*names} & {*_names(cluster, kind, namespace)}, f"the end of {names}")
+
+
+def _end_operations(cluster: ControlPlane, namespace: str, names: Sequence[str]) -> None:
+    """What `argocd app terminate-op` does: an Application that retries without end is deleted after its operation."""
+    for item in cluster.client.list(APPLICATION, namespace):
+        if item["metadata"]["name"] in names and item.get("operation"):
+            ended = {"status": {"operationState": {"phase": "Terminating"}}}
+            try:
+                cluster.client.patch(APPLICATION, item["metadata"]["name"], namespace, ended)
+            except ApiError as error:
+                if error.status != 404:
+                    raise
 
 
 def _argocd_kubeconfig(cluster: ControlPlane) -> Path:
