@@ -7,11 +7,13 @@ matched by `RUN`, which says how it is run, or where.
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import shlex
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -25,7 +27,7 @@ SESSION = re.compile(r"```console\n(.*?)```", re.DOTALL)
 TOOLS = ("bash", "docker", "git", "helm", "kubectl", "kustomize", "make", "pip", "pytest", "python", "python3", "tfgen")
 INDENTED = re.compile(rf"^    (?:\$ )?((?:{'|'.join(TOOLS)}) .*)$", re.MULTILINE)
 
-BLOCK = re.compile(r"^```yaml\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r"^```(?:yaml|sh)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 CI = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
@@ -75,12 +77,9 @@ def test_a_command_of_a_document_is_run(
             assert "kind:" in helm_template(rendered(chart), release, "--skip-tests", *known)
         case ["tfgen", "render", path]:
             assert cli.run(["render", str(ROOT / path), "--out", str(tmp_path)]) == cli.OK
-        case ["tfgen", "import", manifest, "-o", job, *options]:
-            before, after = BLOCK.findall(document.read_text(encoding="utf-8").split(f"`{manifest}`", 1)[1])[:2]
-            (tmp_path / manifest).write_text(before, encoding="utf-8")
+        case _ if "tfgen import" in command:
             monkeypatch.chdir(tmp_path)
-            assert cli.run(["import", manifest, "-o", job, *options]) == cli.OK
-            assert (tmp_path / job).read_text(encoding="utf-8") == after
+            run_import(document.read_text(encoding="utf-8"), command, monkeypatch)
         case ["tfgen", "rerun", "job.yaml", *_]:
             job = tmp_path / "job.yaml"
             job.write_bytes((ROOT / "examples" / "dist-mnist" / "job.yaml").read_bytes())
@@ -129,3 +128,36 @@ def test_a_command_of_a_document_is_run(
 def rendered(path: str) -> Path:
     """What a document names, in this repository; `make demo` renders the same below demo/."""
     return ROOT / path.removeprefix("demo/")
+
+
+def run_import(document: str, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs `tfgen import` in an empty folder: of what a document shows, or of what another command prints."""
+    source, _, importing = command.rpartition(" | ")
+    words = shlex.split(importing)[1:]
+    if source:
+        monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(manifest_of(source).encode())))
+    for name in re.findall(r"[^\s=]+\.(?:yaml|sh)", " ".join(words[:-1])):
+        Path(name).write_text(first_block(document.split(f"`{name}`", 1)[1]), encoding="utf-8")
+    assert cli.run(words) == cli.OK
+    job = Path(words[-1]).read_text(encoding="utf-8")
+    assert "kind: TrainingJob" in job if source else job == first_block(document.split(command, 1)[1])
+
+
+def first_block(text: str) -> str:
+    """The first file that a document shows."""
+    block = BLOCK.search(text)
+    assert block
+    return block[1]
+
+
+def manifest_of(command: str) -> str:
+    """What a command prints of a release, of an overlay, and of a job as an API server has it."""
+    match command:
+        case "helm get manifest mnist":
+            return helm_template(rendered("charts/seed-eks-tfjob"), "mnist", "--skip-tests")
+        case "kustomize build overlays/prod":
+            return kustomize_build(rendered("overlays/seed-eks-tfjob/base"))
+        case "kubectl get tfjob mnist -o yaml":
+            return (ROOT / "tests" / "importers" / "tfjob-live" / "manifest.yaml").read_text(encoding="utf-8")
+        case _:
+            raise AssertionError(f"nothing here prints what {command!r} does")

@@ -1,7 +1,9 @@
 """tfgen import: a case is a folder with a manifest, the job.yaml that comes of it, and all that is said of it.
 
     tests/importers/NAME/manifest.yaml    what is imported
-    tests/importers/NAME/args             further arguments of `tfgen import`, where there are any
+    tests/importers/NAME/args             the arguments of `tfgen import`, where they are others
+    tests/importers/NAME/chart/           a chart whose release stands on standard input
+    tests/importers/NAME/overlays/        overlays that the real kustomize builds
     tests/importers/NAME/job.yaml         what comes of it; none where it is refused
     tests/importers/NAME/report.txt       what `--verify` says besides
 
@@ -10,18 +12,21 @@
 
 from __future__ import annotations
 
+import io
+import os
 import shlex
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from tests.support.tools import helm_template
+from tests.support.tools import helm_template, kustomize_program
 from tfgen import cli
 from tfgen.commands.import_job import Source, import_jobs
 from tfgen.importers.options import Options
 
-CASES = sorted(path.parent for path in Path(__file__).parent.glob("*/manifest.yaml"))
+CASES = sorted(path for path in Path(__file__).parent.iterdir() if path.is_dir() and path.name != "__pycache__")
 by_name = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
 
@@ -34,7 +39,13 @@ def test_a_manifest_becomes_a_job(
 ) -> None:
     monkeypatch.chdir(case)
     args = case / "args"
-    code = cli.run(["import", "manifest.yaml", "--verify", *(shlex.split(args.read_text()) if args.exists() else ())])
+    if (case / "chart").exists():
+        release = helm_template(case / "chart", "mnist", "--skip-tests").encode()
+        monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(release)))
+    if (case / "overlays").exists():
+        monkeypatch.setenv("PATH", f"{kustomize_program().parent}{os.pathsep}{os.environ['PATH']}")
+    words = shlex.split(args.read_text()) if args.exists() else ["manifest.yaml"]
+    code = cli.run(["import", *words, "--verify"])
     out, err = capsys.readouterr()
     job, report = case / "job.yaml", case / "report.txt"
     if pytestconfig.option.golden_update:

@@ -106,6 +106,37 @@ def tf_jobs(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
+@st.composite
+def environments(draw: st.DrawFn) -> dict[str, dict[str, Any]]:
+    """A job, and another of the same roles, in which some templates and numbers are others."""
+    one = draw(tf_jobs())
+    other: dict[str, Any] = json.loads(json.dumps(one))
+    other["metadata"] = {"name": "prod-drawn", "namespace": "ml", "labels": draw(LABELS)}
+    for name, replica in other["spec"]["tfReplicaSpecs"].items():
+        replica["template"] = draw(st.one_of(st.just(replica["template"]), templates()))
+        # What runs beside the program is the same everywhere.
+        replica["template"]["spec"]["containers"][1:] = []
+        one["spec"]["tfReplicaSpecs"][name]["template"]["spec"]["containers"][1:] = []
+        replica["replicas"] = draw(st.integers(2, 5)) if name in ("PS", "Worker") else 1
+    return {"dev": one, "prod": other}
+
+
+@settings(max_examples=25, deadline=None, phases=[Phase.generate], suppress_health_check=[HealthCheck.too_slow])
+@given(environments(), st.sampled_from(["StatefulSet", "TFJob"]))
+def test_a_drawn_job_loses_nothing_in_any_environment(jobs: dict[str, dict[str, Any]], kind: Any) -> None:
+    sources = {name: [Source(f"{name}.yaml", json.dumps(job, indent=1).encode())] for name, job in jobs.items()}
+    options = Options(kind=kind)
+    imported = import_jobs((), options, sources)
+    errors = [str(problem) for problem in imported.problems if problem.severity == "error"]
+    if errors:
+        known = ("mount", "/tmp", "must be the same in every environment")
+        assert all(any(word in error for word in known) for error in errors), errors
+        return
+    verified = list(verify(imported, (), options, sources))
+    assert {one.environment for one in verified} == {"dev", "prod"}
+    assert [difference for one in verified for difference in one.differences if not difference.why] == []
+
+
 @settings(max_examples=25, deadline=None, phases=[Phase.generate], suppress_health_check=[HealthCheck.too_slow])
 @given(tf_jobs(), st.sampled_from(["StatefulSet", "TFJob"]))
 def test_a_drawn_job_loses_nothing(job: dict[str, Any], kind: Any) -> None:

@@ -102,6 +102,14 @@ def helm_program() -> Path:
     return program
 
 
+def kustomize_program() -> Path:
+    """The `kustomize` program itself, for what calls it."""
+    program = _program("kustomize", majors=range(5, 100))
+    if not program:
+        pytest.skip("needs kustomize 5: see `make tools`")
+    return program
+
+
 @functools.cache
 def _kustomize() -> tuple[str | Path, ...]:
     """The words that a folder's name follows."""

@@ -3,21 +3,39 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
 from tfgen.cli.output import path, report, say
 from tfgen.errors import TfgenError, UsageError
 from tfgen.plural import count
 
+if TYPE_CHECKING:
+    from tfgen.commands.import_job import Source
+
 _KINDS: Final = ("StatefulSet", "Job", "TFJob", "VolcanoJob", "JobSet")
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("files", nargs="+", type=path, metavar="FILE", help="manifests of others; - is standard input")
+    parser.add_argument(
+        "files",
+        nargs="*",
+        type=path,
+        metavar="FILE",
+        help="manifests of others, or a folder of kustomize overlays, each an environment; - is standard input",
+    )
+    parser.add_argument(
+        "--env",
+        action="append",
+        default=[],
+        type=_environment,
+        metavar="NAME=FILE",
+        help="the manifests, or the overlay, of the same job in one environment",
+    )
     parser.add_argument("-o", "--out", type=path, metavar="JOB", help="where job.yaml goes (standard output)")
     parser.add_argument("--name", metavar="NAME", help="the job's name, where its own is none for tfgen")
     parser.add_argument(
@@ -44,15 +62,15 @@ def _version(text: str) -> tuple[int, int]:
 
 
 def _run(args: Namespace) -> int:
-    from tfgen.commands.import_job import Source, import_jobs
+    from tfgen.commands.import_job import import_jobs
     from tfgen.commands.verify_import import verify
     from tfgen.importers.options import Options
     from tfgen.problems import has_errors
     from tfgen.report.imports import entry_rows, summary, verified_rows, verified_text
 
     options = Options(kind=args.workload, name=args.name, operator=args.operator_version)
-    sources = [Source(_name(file), _content(file)) for file in args.files]
-    imported = import_jobs(sources, options)
+    sources, environments = _sources(args)
+    imported = import_jobs(sources, options, environments)
     if has_errors(imported.problems):
         report(args, imported.problems, written={"entries": entry_rows(imported.entries)})
         return PROBLEMS
@@ -60,7 +78,7 @@ def _run(args: Namespace) -> int:
         _write(args.out, imported.text)
     elif args.format == "text":
         print(imported.text, end="")
-    verified = list(verify(imported, sources, options)) if args.verify else []
+    verified = list(verify(imported, sources, options, environments)) if args.verify else []
     written = {"entries": entry_rows(imported.entries), "job": imported.text, "verified": verified_rows(verified)}
     report(args, imported.problems, written=written)
     if args.format == "text":
@@ -71,6 +89,45 @@ def _run(args: Namespace) -> int:
             say(f"\nNext:\n\n  tfgen check {args.out}\n  tfgen render {args.out}")
     is_explained = all(difference.why for job in verified for difference in job.differences)
     return OK if is_explained else PROBLEMS
+
+
+def _environment(text: str) -> tuple[str, Path]:
+    name, _, file = text.partition("=")
+    if not re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", name) or not file:
+        raise argparse.ArgumentTypeError("an environment's name and its file, such as prod=prod.yaml")
+    return name, path(file)
+
+
+def _sources(args: Namespace) -> tuple[list[Source], dict[str, list[Source]]]:
+    """The files of the jobs themselves, and those of each environment.
+
+    Raises:
+        UsageError: there are none, or one of them cannot be read.
+    """
+    from tfgen.commands import kustomize
+
+    sources: list[Source] = []
+    environments: dict[str, list[Source]] = {}
+    for file in args.files:
+        if file.is_dir() and not kustomize.is_overlay(file):
+            for name, overlay in kustomize.overlays(file).items():
+                environments.setdefault(name, []).append(_source(overlay))
+        else:
+            sources.append(_source(file))
+    for name, file in args.env:
+        environments.setdefault(name, []).append(_source(file))
+    if not sources and not environments:
+        raise UsageError("nothing to import: name a file, - for standard input, or --env NAME=FILE")
+    return sources, environments
+
+
+def _source(file: Path) -> Source:
+    from tfgen.commands import kustomize
+    from tfgen.commands.import_job import Source
+
+    if file.is_dir():
+        return Source(f"kustomize build {file}", kustomize.build(file))
+    return Source(_name(file), _content(file))
 
 
 def _name(file: Path) -> str:

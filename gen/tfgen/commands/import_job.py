@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from tfgen.check.jobs import check
-from tfgen.data_path import Path
+from tfgen.data_path import Path, has
 from tfgen.errors import UsageError
 from tfgen.importers import FORMS, hand_written
 from tfgen.importers.account import REFUSED, Account, Entry
+from tfgen.importers.environments import Name, Variant, base_name, job_with_environments
 from tfgen.importers.foreign_job import ForeignJob
 from tfgen.importers.job_data import job_data
 from tfgen.importers.job_text import job_text
@@ -18,8 +19,8 @@ from tfgen.importers.options import Options
 from tfgen.importers.part import Part
 from tfgen.job.training_job import PROFILES
 from tfgen.problems import Position, Problem, has_errors, in_order
-from tfgen.record import Record
-from tfgen.text.document import Document, SourceTree, decode, parse
+from tfgen.record import EMPTY, Record
+from tfgen.text.document import Document, Parsed, SourceTree, decode, parse
 from tfgen.words import either
 
 RULES: Final[Mapping[str, str]] = {
@@ -40,18 +41,30 @@ class Source(Record):
     content: bytes
 
 
+class Origin(Record):
+    """What a job, or one of its environments, was imported from.
+
+    Attributes:
+        root: the foreign object.
+        entries: what became of each part of it.
+    """
+
+    root: Part
+    entries: tuple[Entry, ...]
+
+
 class ImportedJob(Record):
     """One job.
 
     Attributes:
         form: what it was.
-        origin: the foreign object.
+        origins: the foreign objects by environment; None stands for the job itself.
         data: the document of job.yaml.
         text: and its text.
     """
 
     form: str
-    origin: Part
+    origins: Mapping[Name, Origin]
     data: Mapping[str, Any]
     text: str
 
@@ -74,31 +87,71 @@ class Imported(Record):
         return "---\n".join(job.text for job in self.jobs)
 
 
-def import_jobs(sources: Iterable[Source], options: Options) -> Imported:
+class _Reading(Record):
+    """The files of one environment, read.
+
+    Attributes:
+        parts: all objects in them.
+        account: what becomes of those that are no job.
+        variants: the jobs, each with its own account.
+    """
+
+    parts: tuple[Part, ...]
+    account: Account
+    variants: tuple[Variant, ...]
+
+
+_Job: TypeAlias = tuple[str, Mapping[Name, Variant]]
+"""A job's name, and its variants."""
+
+
+def import_jobs(
+    sources: Iterable[Source], options: Options, environments: Mapping[str, Sequence[Source]] = EMPTY
+) -> Imported:
     """Read all jobs in some files.
 
+    Args:
+        sources: the files of the jobs themselves; none where there are environments alone.
+        options: how they are read.
+        environments: the files of the same jobs in each environment.
+
     Raises:
-        UsageError: the files hold no job of a form that tfgen knows.
+        UsageError: files hold no job of a form that tfgen knows.
     """
-    documents, problems = _documents(sources)
+    files: dict[Name, Sequence[Source]] = {None: tuple(sources)}
+    files.update(environments)
+    parsed = {env: _documents(own) for env, own in files.items() if own or env is not None}
+    problems = [problem for documents in parsed.values() for problem in documents.problems]
     if has_errors(problems):
         return Imported((), (), in_order(problems))
-    parts = [part for part in objects(documents) if part.value is not None]
+    readings = _read_all(parsed, options)
     account = Account()
-    jobs = [job for job in _jobs(parts, options, account) if job]
+    for reading in readings.values():
+        account.problems += reading.account.problems
+    jobs = [] if has_errors(account.problems) else _grouped(readings, options, account)
     if has_errors(account.problems):
-        return Imported((), tuple(account.entries), in_order(account.problems))
-    for part in parts:
-        _account_for(part, account)
-    imported = [_write(job, account) for job in jobs]
-    problems = [problem for one in imported for problem in _mapped(one, account)]
+        return Imported((), tuple(_entries(readings)), in_order(account.problems))
+    for reading in readings.values():
+        for part in reading.parts:
+            _account_for(part, reading.account)
+    imported = [_write(name, variants) for name, variants in jobs]
+    problems = [problem for reading in readings.values() for problem in reading.account.problems]
+    if not has_errors(problems):
+        problems += [problem for job in imported for problem in _mapped(job)]
     if has_errors(problems):
-        return Imported((), tuple(account.entries), in_order(problems))
-    entries = sorted(account.entries, key=lambda entry: (entry.file, entry.position))
+        return Imported((), tuple(_entries(readings)), in_order(problems))
+    entries = sorted(_entries(readings), key=lambda entry: (entry.file, entry.position))
     return Imported(tuple(imported), tuple(entries), in_order(problems))
 
 
-def _documents(sources: Iterable[Source]) -> tuple[list[Document], list[Problem]]:
+def _entries(readings: Mapping[Name, _Reading]) -> Iterator[Entry]:
+    for reading in readings.values():
+        yield from reading.account.entries
+        for variant in reading.variants:
+            yield from variant.account.entries
+
+
+def _documents(sources: Iterable[Source]) -> Parsed:
     documents: list[Document] = []
     problems: list[Problem] = []
     for source in sources:
@@ -109,11 +162,28 @@ def _documents(sources: Iterable[Source]) -> tuple[list[Document], list[Problem]
         parsed = parse(text, source.file)
         documents += parsed.documents
         problems += parsed.problems
-    return documents, problems
+    return Parsed(tuple(documents), tuple(problems))
 
 
-def _jobs(parts: Sequence[Part], options: Options, account: Account) -> Iterator[ForeignJob | None]:
-    """The jobs of one object each, and what the tasks are that stand beside them."""
+def _read_all(parsed: Mapping[Name, Parsed], options: Options) -> dict[Name, _Reading]:
+    """The jobs of all environments: one task alone is worker 0 of a job that has more workers elsewhere."""
+    readings = {env: _read(documents.documents, options) for env, documents in parsed.items()}
+    strategies = {variant.job.strategy for reading in readings.values() for variant in reading.variants}
+    if len(parsed) > 1 and strategies == {"Single", "MultiWorkerMirrored"}:
+        mirrored = options.replaced(alone="MultiWorkerMirrored")
+        readings = {env: _read(documents.documents, mirrored) for env, documents in parsed.items()}
+    return readings
+
+
+def _read(documents: Iterable[Document], options: Options) -> _Reading:
+    account = Account()
+    parts = tuple(part for part in objects(documents) if part.value is not None)
+    variants = [Variant(job, own) for job, own in _jobs(parts, options, account) if job]
+    return _Reading(parts, account, tuple(variants))
+
+
+def _jobs(parts: Sequence[Part], options: Options, account: Account) -> Iterator[tuple[ForeignJob | None, Account]]:
+    """The jobs of one object each, and what the tasks are that stand beside them; each with its account."""
     forms = [(part, form) for part in parts for form in FORMS if form.matches(part)]
     tasks = [part for part in parts if hand_written.is_task(part)]
     if not forms and not tasks:
@@ -121,11 +191,33 @@ def _jobs(parts: Sequence[Part], options: Options, account: Account) -> Iterator
         known = either([*(form.name for form in FORMS), "tasks that are told of a cluster of TensorFlow's"])
         raise UsageError(f"no job that tfgen can import: found {kinds}; it knows {known}")
     for part, form in forms:
-        yield form.read(part, [other for other in parts if other is not part], options, account)
+        own = Account(account)
+        yield form.read(part, [other for other in parts if other is not part], options, own), own
     if tasks:
-        yield hand_written.read(
-            tasks, [other for other in parts if not any(other is task for task in tasks)], options, account
-        )
+        own = Account(account)
+        others = [other for other in parts if not any(other is task for task in tasks)]
+        yield hand_written.read(tasks, others, options, own), own
+
+
+def _grouped(readings: Mapping[Name, _Reading], options: Options, account: Account) -> list[_Job]:
+    """The variants of each job. Jobs of several environments are one where all but an environment's name is alike."""
+    if len(readings) == 1:
+        ((env, reading),) = readings.items()
+        return [(variant.job.name, {env: variant}) for variant in reading.variants]
+    if all(len(reading.variants) == 1 for reading in readings.values()):
+        variants = {env: reading.variants[0] for env, reading in readings.items()}
+        name = options.name or base_name({env: variant.job.name for env, variant in variants.items()})
+        if name:
+            return [(name, variants)]
+        names = [f"{variant.job.name} ({env or 'the job itself'})" for env, variant in variants.items()]
+        message = f"the job has a name of its own in each environment: {either(names, 'and')}; name it, by --name"
+        account.refuse([*variants.values()][-1].job.root, message)
+        return []
+    jobs: dict[str, dict[Name, Variant]] = {}
+    for env, reading in readings.items():
+        for variant in reading.variants:
+            jobs.setdefault(base_name({env: variant.job.name}) or variant.job.name, {})[env] = variant
+    return [*jobs.items()]
 
 
 def _account_for(part: Part, account: Account) -> None:
@@ -139,10 +231,15 @@ def _account_for(part: Part, account: Account) -> None:
         account.drop(leaf, "job.yaml has no word for it")
 
 
-def _write(job: ForeignJob, account: Account) -> ImportedJob:
+def _write(name: str, variants: Mapping[Name, Variant]) -> ImportedJob:
     """The job by the strictest Pod Security profile that its pods meet."""
-    data = job_data(job, account)
-    comments = dict(job.comments)
+    if [*variants] == [None]:
+        (variant,) = variants.values()
+        base, data = None, job_data(variant.job, variant.account)
+    else:
+        base, data = job_with_environments(name, variants)
+    job = variants[base].job
+    comments = {path: text for path, text in job.comments.items() if has(data, path)}
     for profile in PROFILES:
         if profile != PROFILES[0]:
             security = data["spec"].get("security", {})
@@ -152,23 +249,44 @@ def _write(job: ForeignJob, account: Account) -> ImportedJob:
             }
             data = {**data, "spec": spec}
             comments["spec", "security", "profile"] = "The strictest Pod Security profile that these pods meet."
-        head = [f"From the {job.form} {job.name} in {job.root.file}, by tfgen import."]
+        files = dict.fromkeys(variant.job.root.file for variant in variants.values())
+        head = [f"From the {job.form} {data['metadata']['name']} in {either(files, 'and')}, by tfgen import."]
         text = job_text(data, head, comments)
         if not any(problem.rule in _OF_PROFILE for problem in check(text, _FILE).problems):
             break
-    return ImportedJob(job.form, job.root, data, text)
+    _rename(variants, data["metadata"]["name"])
+    origins = {env: Origin(variant.job.root, tuple(variant.account.entries)) for env, variant in variants.items()}
+    return ImportedJob(job.form, {base: origins[base], **origins}, data, text)
 
 
-def _mapped(job: ImportedJob, account: Account) -> Iterator[Problem]:
+def _rename(variants: Mapping[Name, Variant], name: str) -> None:
+    """Say where a job has another name than the foreign one."""
+    for variant in variants.values():
+        if variant.job.name != name:
+            why = f"the job is named {name} in every environment"
+            variant.account.entries = [
+                entry.replaced(fate="changed", why=why)
+                if entry.target == ("metadata", "name") and entry.fate == "carried"
+                else entry
+                for entry in variant.account.entries
+            ]
+
+
+def _mapped(job: ImportedJob) -> Iterator[Problem]:
     """What is wrong with the job, at the lines of the source that it comes from."""
     checked = check(job.text, _FILE)
     (document,) = parse(job.text, _FILE).documents
     paths = dict(_positions(document.root))
-    sources = account.sources()
+    sources: dict[Path, Entry] = {}
+    for origin in job.origins.values():
+        for entry in origin.entries:
+            if entry.target:
+                sources.setdefault(entry.target, entry)
+    first = next(iter(job.origins.values())).root
     for problem in checked.problems:
         path = paths.get(problem.position, ())
-        entry = next((sources[path[:n]] for n in range(len(path), 0, -1) if path[:n] in sources), None)
-        file, position = (entry.file, entry.position) if entry else (job.origin.file, job.origin.position)
+        source = next((sources[path[:n]] for n in range(len(path), 0, -1) if path[:n] in sources), None)
+        file, position = (source.file, source.position) if source else (first.file, first.position)
         yield problem.replaced(file=file, position=position)
 
 

@@ -14,7 +14,7 @@ from tfgen.change.field_diff import NOTHING, FieldChange, Item, field_changes, i
 from tfgen.commands.import_job import Imported, ImportedJob, Source, import_jobs
 from tfgen.graph.built import plain_objects
 from tfgen.importers import FORMS, hand_written
-from tfgen.importers.account import Entry
+from tfgen.importers.environments import Name
 from tfgen.importers.objects import LAST_APPLIED
 from tfgen.importers.options import Options
 from tfgen.importers.part import Part, bare
@@ -22,7 +22,7 @@ from tfgen.importers.pod_template import CONTAINER
 from tfgen.importers.resources import ALPHA, NVIDIA
 from tfgen.importers.volcano_job import volume_name
 from tfgen.kubernetes import keys, quantity
-from tfgen.record import Record
+from tfgen.record import EMPTY, Record
 
 _Matches: TypeAlias = Callable[[Any, Any], bool]
 
@@ -145,7 +145,9 @@ NORMALISATIONS: Final = (
     Normalisation(r"spec\.tasks\..*\.args", _are_flags, "tfgen tells the tasks"),
     Normalisation(rf"{_POD}spec\.restartPolicy", _is_new, "a program that fails is started again"),
     Normalisation(r"spec\.tasks\..*\.readinessProbe", _is_new, "a task is ready when its port answers"),
-    Normalisation(r"spec\.runPolicy\.(cleanPodPolicy|backoffLimit)", _is_new, "defaults are said"),
+    Normalisation(
+        r"spec\.runPolicy\.(cleanPodPolicy|backoffLimit|schedulingPolicy\.minAvailable)", _is_new, "defaults are said"
+    ),
     Normalisation(rf"{_POD}spec\.schedulerName", _is_any, "the gang's scheduler is named"),
 )
 """What tfgen writes otherwise than others, without another meaning."""
@@ -164,41 +166,53 @@ class Difference(Record):
 
 
 class Verified(Record):
-    """An imported job, and how it differs from what it was."""
+    """An imported job, in one of its environments or by itself, and how it differs from what it was."""
 
     job: ImportedJob
+    environment: Name
     differences: tuple[Difference, ...]
 
 
-def verify(imported: Imported, sources: Sequence[Source], options: Options) -> Iterator[Verified]:
+def verify(
+    imported: Imported,
+    sources: Sequence[Source],
+    options: Options,
+    environments: Mapping[str, Sequence[Source]] = EMPTY,
+) -> Iterator[Verified]:
     """The differences of each imported job from what it was, where it is imported for the kind that it had.
 
     Args:
         imported: the jobs as they are written.
         sources: the files that they come from.
         options: how they were read.
+        environments: the files of each environment.
     """
     for position, job in enumerate(imported.jobs):
         form = next((form for form in FORMS if form.name == job.form), None)
-        again = import_jobs(sources, options.replaced(kind=form.kind if form else "StatefulSet"))
+        kind = form.kind if form else "StatefulSet"
+        again = import_jobs(sources, options.replaced(kind=kind), environments)
         if again.jobs:
-            yield Verified(job, differences(again.jobs[position], again.entries))
+            for environment in again.jobs[position].origins:
+                yield Verified(job, environment, differences(again.jobs[position], environment))
         else:
             failed = tuple(Difference("job.yaml", str(problem), "") for problem in again.problems)
-            yield Verified(job, failed)
+            yield Verified(job, None, failed)
 
 
-def differences(job: ImportedJob, entries: tuple[Entry, ...]) -> tuple[Difference, ...]:
+def differences(job: ImportedJob, environment: Name = None) -> tuple[Difference, ...]:
     """What the object that an imported job renders to has otherwise than the one that it was imported from."""
     form = next((form for form in FORMS if form.name == job.form), None)
+    origin = job.origins[environment]
     rendered: Mapping[str, Any]
     if form:
-        root = form.canonical(job.origin)
-        item = next(item for item in plain_objects(job.data) if item["kind"] == job.origin.data["kind"])
+        root = form.canonical(origin.root)
+        kind = origin.root.data["kind"]
+        item = next(item for item in plain_objects(job.data, environment) if item["kind"] == kind)
         rendered = form.canonical(bare(item)).data
     else:
-        root = job.origin
-        rendered = hand_written.rendered(plain_objects(job.data), job.data["metadata"]["name"])
+        root = origin.root
+        rendered = hand_written.rendered(plain_objects(job.data, environment), job.data["metadata"]["name"])
+    entries = origin.entries
     original, rendered = _comparable(root.data), _comparable(rendered)
     explained = {entry.source: entry.why for entry in entries if entry.fate in ("changed", "dropped") and entry.covers}
     known = explained | {entry.source: "" for entry in entries if entry.fate == "carried"}

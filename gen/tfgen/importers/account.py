@@ -8,7 +8,7 @@ Nothing is dropped in silence: what no reader has named is found by `unread`, an
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final, Literal, TypeAlias
 
 from tfgen.data_path import Path
@@ -52,12 +52,15 @@ class Entry(Record):
 
 
 class Account:
-    """Collects the entries of an import and its problems, in the order in which readers name them."""
+    """Collects the entries of a job and its problems, in the order in which readers name them.
 
-    def __init__(self) -> None:
+    The accounts of all jobs of an import share their problems, and what is named: a part may belong to several jobs.
+    """
+
+    def __init__(self, beside: Account | None = None) -> None:
         self.entries: list[Entry] = []
-        self.problems: list[Problem] = []
-        self._named: set[int] = set()
+        self.problems: list[Problem] = beside.problems if beside else []
+        self._named: set[int] = beside._named if beside else set()
 
     def carry(self, part: Part, *target: str | int, why: str = "") -> None:
         """The job says the same at the target."""
@@ -81,6 +84,14 @@ class Account:
             self.problems.append(part.problem(f"{part.name}: {message}", REFUSED))
         self.name(part)
 
+    def refuse_target(self, target: Path, root: Part, message: str) -> None:
+        """The import fails because of what the job has at a path: at the place that it comes from, or at the root's."""
+        sources = self.sources()
+        entry = next((sources[target[:n]] for n in range(len(target), 0, -1) if target[:n] in sources), None)
+        file, position = (entry.file, entry.position) if entry else (root.file, root.key)
+        if len(self.problems) < MAX_PROBLEMS:
+            self.problems.append(Problem(file, position, message, REFUSED))
+
     def note(self, part: Part, why: str, *, covers: bool = False) -> None:
         """A change that the part causes, without being carried or dropped itself."""
         self.entries.append(Entry(part.file, part.key, "changed", part.name, None, why, covers))
@@ -96,7 +107,13 @@ class Account:
     def move(self, moved: Mapping[Path, Path]) -> None:
         """Put the targets where the job's data has them in the end: what all roles say alike is said once."""
         if moved:
-            self.entries = [entry.replaced(target=_moved(entry.target, moved)) for entry in self.entries]
+            self.retarget(lambda target: _moved(target, moved))
+
+    def retarget(self, new: Callable[[Path], Path]) -> None:
+        """Give each target the path that a function has for it."""
+        self.entries = [
+            entry.replaced(target=new(entry.target)) if entry.target is not None else entry for entry in self.entries
+        ]
 
     def sources(self) -> Mapping[Path, Entry]:
         """The entry to which a path of the job goes back: the first."""
@@ -107,9 +124,7 @@ class Account:
         self.name(part)
 
 
-def _moved(target: Path | None, moved: Mapping[Path, Path]) -> Path | None:
-    if target is None:
-        return None
+def _moved(target: Path, moved: Mapping[Path, Path]) -> Path:
     for length in range(len(target), 0, -1):
         new = moved.get(target[:length])
         if new is not None:

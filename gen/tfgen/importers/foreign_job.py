@@ -68,18 +68,21 @@ class Settled(Record):
     comment: str = ""
 
 
-def settle(roles: Mapping[RoleName, ForeignRole], ends: CompletionBy, account: Account) -> Settled:
+def settle(
+    roles: Mapping[RoleName, ForeignRole], ends: CompletionBy, account: Account, alone: Strategy = "Single"
+) -> Settled:
     """What a job trains by, which no operator asks and which its roles tell.
 
     Args:
         roles: those that have tasks; at least one.
         ends: whose end ends a job without a chief.
         account: what is changed.
+        alone: the strategy of one task.
     """
     if "ps" in roles:
         return Settled("ParameterServer", roles, "Chief" if "chief" in roles else ends)
     tasks = sum(role.replicas for role in roles.values())
-    if tasks == 1:
+    if tasks == 1 and alone == "Single":
         (name, role), *_ = roles.items()
         if name != "chief":
             account.move({(*ROLES, name): (*ROLES, "chief")})

@@ -99,7 +99,7 @@ def read(items: Sequence[Part], others: Sequence[Part], options: Options, accoun
     roles = {role: folded for role in _ROLES.values() if (folded := _fold(role, tasks, omitted, account))}
     if account.problems:
         return None
-    settled = settle(roles, "AllWorkers", account)
+    settled = settle(roles, "AllWorkers", account, options.alone)
     spec: dict[str, Any] = {}
     if settled.ends == "AllWorkers" and settled.strategy == "ParameterServer":
         spec["completion"] = {"by": "AllWorkers"}

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from tfgen import data_path
 from tfgen.data_path import Path
 from tfgen.importers.account import Account
 from tfgen.importers.foreign_job import ROLES, ForeignJob
@@ -42,6 +43,11 @@ _BY_KEY: Final = ("env", "nodeSelector", "labels", "annotations")
 
 def job_data(job: ForeignJob, account: Account) -> dict[str, Any]:
     """The document of a foreign job."""
+    return document(job.name, job.namespace, hoisted(full_spec(job, account), account))
+
+
+def full_spec(job: ForeignJob, account: Account) -> dict[str, Any]:
+    """The spec of a foreign job, in which each role says all of its own."""
     names = [name for name in ROLE_NAMES if name in job.roles]
     roles: dict[str, dict[str, Any]] = {}
     for name in names:
@@ -50,17 +56,20 @@ def job_data(job: ForeignJob, account: Account) -> dict[str, Any]:
         roles[name] = {**replicas, **role.own, **json.loads(json.dumps(role.pod.role))}
     spec: dict[str, Any] = {"strategy": job.strategy, **json.loads(json.dumps(job.spec)), "roles": roles}
     spec["storage"] = {**spec.get("storage", {}), **_storage(job, names, roles, account)}
-    _hoist(spec, roles, account)
     _add_pods(spec, job, account)
-    spec = _without_defaults(spec, ("spec",))
-    spec["strategy"] = job.strategy
-    spec["roles"] = {name: spec.get("roles", {}).get(name, {}) for name in names}
-    metadata = {"name": job.name, **({"namespace": job.namespace} if job.namespace else {})}
+    return spec
+
+
+def document(name: str, namespace: str | None, spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The document of a job: its spec without defaults, in the order of `tfgen init`."""
+    short = _without_defaults(spec, ("spec",))
+    short["strategy"] = spec["strategy"]
+    short["roles"] = {role: short.get("roles", {}).get(role, {}) for role in spec["roles"]}
     return {
         "apiVersion": "tfgen/v1alpha1",
         "kind": "TrainingJob",
-        "metadata": metadata,
-        "spec": {key: spec[key] for key in _in_order(spec)},
+        "metadata": {"name": name, **({"namespace": namespace} if namespace else {})},
+        "spec": {key: short[key] for key in _in_order(short)},
     }
 
 
@@ -109,25 +118,37 @@ def _rename(data: Any, old: str, new: str) -> None:
             _rename(item, old, new)
 
 
-def _hoist(spec: dict[str, Any], roles: Mapping[str, dict[str, Any]], account: Account) -> None:
-    """Say once what all roles say."""
+def hoisted(spec: Mapping[str, Any], account: Account, like: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The spec with what all roles say alike said once.
+
+    Args:
+        spec: one in which each role says all of its own.
+        account: where the targets are that move.
+        like: the spec of the same job elsewhere: what it says once is said once here, and nothing else that it says.
+    """
+    new: dict[str, Any] = json.loads(json.dumps(spec))
+    roles: Mapping[str, dict[str, Any]] = new["roles"]
     schema = schema_file.load()
     keys = [key for role in roles.values() for key in role if key != "replicas"]
     for key in dict.fromkeys(keys):
         if schema_file.node(schema, ("spec", key)) is None:
             continue
         if key in _BY_KEY:
-            _hoist_entries(key, spec, roles, account)
+            _hoist_entries(key, new, like, account)
         else:
-            _hoist_value(key, spec, roles, account)
+            _hoist_value(key, new, like, account)
+    return new
 
 
-def _hoist_value(key: str, spec: dict[str, Any], roles: Mapping[str, dict[str, Any]], account: Account) -> None:
-    if not all(key in role for role in roles.values()):
+def _hoist_value(key: str, spec: dict[str, Any], like: Mapping[str, Any] | None, account: Account) -> None:
+    roles: Mapping[str, dict[str, Any]] = spec["roles"]
+    if not all(key in role for role in roles.values()) or _says_in_roles(like, (key,)):
         return
     values = [role[key] for role in roles.values()]
-    common = max(values, key=values.count)
-    if values.count(common) < len(values) and (key not in _BY_MOST or values.count(common) == 1):
+    is_like = like is not None and key in like and like[key] in values
+    common = like[key] if like and is_like else max(values, key=values.count)
+    are_most = key in _BY_MOST and (is_like or values.count(common) > 1)
+    if values.count(common) < len(values) and not are_most:
         return
     spec[key] = common
     for name, role in roles.items():
@@ -136,18 +157,34 @@ def _hoist_value(key: str, spec: dict[str, Any], roles: Mapping[str, dict[str, A
             account.move({(*ROLES, name, key): ("spec", key)})
 
 
-def _hoist_entries(key: str, spec: dict[str, Any], roles: Mapping[str, dict[str, Any]], account: Account) -> None:
-    first, *others = [role.get(key, {}) for role in roles.values()]
-    for name, value in list(first.items()):
-        is_shared = all(name in other and other[name] == value for other in others)
-        if is_shared and spec.get(key, {}).get(name, value) == value:
-            spec.setdefault(key, {})[name] = value
-            for role, data in roles.items():
+def _hoist_entries(key: str, spec: dict[str, Any], like: Mapping[str, Any] | None, account: Account) -> None:
+    roles: Mapping[str, dict[str, Any]] = spec["roles"]
+    entries = [role.get(key, {}) for role in roles.values()]
+    for name in list(entries[0]):
+        if not all(name in other for other in entries) or _says_in_roles(like, (key, name)):
+            continue
+        values = [other[name] for other in entries]
+        is_like = like is not None and name in like.get(key, {}) and like[key][name] in values
+        common = like[key][name] if like and is_like else values[0]
+        # Of mappings, a role's would be merged with the job's, and not take its place.
+        may_differ = is_like and not any(isinstance(value, Mapping) for value in values)
+        if spec.get(key, {}).get(name, common) != common or (values.count(common) < len(values) and not may_differ):
+            continue
+        spec.setdefault(key, {})[name] = common
+        for role, data in roles.items():
+            if data[key][name] == common:
                 del data[key][name]
                 account.move({(*ROLES, role, key, name): ("spec", key, name)})
     for data in roles.values():
         if key in data and not data[key]:
             del data[key]
+
+
+def _says_in_roles(spec: Mapping[str, Any] | None, path: Path) -> bool:
+    """Whether a role says something for itself that the job does not say."""
+    if spec is None or data_path.has(spec, path):
+        return False
+    return any(data_path.has(role, path) for role in spec["roles"].values())
 
 
 def _add_pods(spec: dict[str, Any], job: ForeignJob, account: Account) -> None:

@@ -68,6 +68,8 @@ def job_text(data: Mapping[str, Any], head: Sequence[str], comments: Mapping[Pat
         return SingleQuotedScalarString(value) if quoted.startswith("'") else value
 
     yaml = YAML()
+    # An empty value looks forgotten.
+    yaml.representer.add_representer(type(None), lambda own, _: own.represent_scalar("tag:yaml.org,2002:null", "null"))
     yaml.width = _LONG
     yaml.indent(mapping=2, sequence=2, offset=0)
     document = styled(data, (), 0)

@@ -82,6 +82,11 @@ _OF_OPERATORS: Final = re.compile(
 )
 """Keys of labels that controllers put on their pods. An affinity that looks for them finds no pod of tfgen's."""
 
+_OF_RUNS: Final = ("TFGEN_RUN", "TFGEN_RUN_FOLDER")
+"""Variables of a job that tfgen rendered."""
+_OF_CHARTS: Final = ("chart", "heritage", "release")
+"""Labels that charts for Helm 2 put on all objects: https://v2.helm.sh/docs/chart_best_practices/#standard-labels."""
+
 
 class Program(Record):
     """What runs in the main container, where a reader has taken something off the command.
@@ -358,6 +363,9 @@ class _Translation:
             name = item.get("name")
             if name is None:
                 continue
+            if name.written in _OF_RUNS:
+                self.account.drop(item, "tfgen sets it itself")
+                continue
             if name.written in self.program.omitted:
                 self.account.drop(item, self.program.omitted[name.written])
                 continue
@@ -472,8 +480,13 @@ def own_keys(part: Part, target: Sequence[str], account: Account) -> dict[str, s
     """The labels or annotations that are the user's; those that tfgen or a controller writes itself are dropped."""
     reserved = schema_file.target(schema_file.load(), "#/definitions/ownLabelKey")["not"]["pattern"]
     own: dict[str, str] = {}
+    of_chart = _OF_CHARTS if part.get("heritage") else ()
     for key, value in part.entries():
-        if re.search(reserved, key):
+        if key in of_chart:
+            account.drop(
+                value, "it tells of the chart that the manifest came from; tfgen's chart has labels of its own"
+            )
+        elif re.search(reserved, key):
             account.drop(value, "tfgen, or the controller of the pods, writes its own")
         else:
             own[key] = value.written

@@ -157,7 +157,7 @@ class _TFJob:
                 self.account.carry(said, *ROLES, _TYPES[said.written.lower()][1])
         labels = self._metadata()
         roles = self._with_policies(roles)
-        settled = settle(roles, self._ends(roles), self.account)
+        settled = settle(roles, self._ends(roles), self.account, self.options.alone)
         self._run_policy(settled)
         self._workload(settled, replicas)
         self._gang(settled)

@@ -154,7 +154,7 @@ class _VolcanoJob:
         drop_server_fields(self.item, self.account)
         self._metadata()
         ends = self._ends(tasks, roles)
-        settled = settle(roles, ends, self.account)
+        settled = settle(roles, ends, self.account, self.options.alone)
         if settled.ends not in (None, "Chief") or "chief" not in settled.roles:
             self.spec["completion"] = {"by": settled.ends}
         self._workload()

@@ -37,6 +37,7 @@ def verified_rows(verified: Iterable[Verified]) -> list[dict[str, Any]]:
         {
             "form": one.job.form,
             "job": one.job.data["metadata"]["name"],
+            "environment": one.environment,
             "differences": [{"field": d.field, "change": d.change, "why": d.why} for d in one.differences],
         }
         for one in verified
@@ -51,7 +52,8 @@ def verified_text(verified: Iterable[Verified]) -> str:
 def _lines(one: Verified) -> Iterator[str]:
     unexplained = [difference for difference in one.differences if not difference.why]
     verdict = "differs:" if unexplained else "equal, but for:" if one.differences else "equal"
-    yield f"{one.job.form} {one.job.data['metadata']['name']}: {verdict}"
+    place = f" in {one.environment}" if one.environment else ""
+    yield f"{one.job.form} {one.job.data['metadata']['name']}{place}: {verdict}"
     yield from (f"  {_unexplained(difference)}" for difference in unexplained)
     reasons = dict.fromkeys(difference.why for difference in one.differences if difference.why)
     yield from (f"  {why}" for why in reasons)

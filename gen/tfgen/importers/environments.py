@@ -1,0 +1,197 @@
+"""Several variants of one foreign job as one job, whose environments say only what differs.
+
+    dev   {image: "x:1", roles: {worker: {replicas: 1}}}
+    prod  {image: "x:1", roles: {worker: {replicas: 4}}}
+      ->  {image: "x:1", roles: {worker: {replicas: 1}},
+           environments: {dev: {}, prod: {roles: {worker: {replicas: 4}}}}}
+
+The job is the variant that the others differ least from: a whole one, which ran somewhere. An environment is what Helm
+must merge over its values to have those of another variant. What is not tunable must be alike in all.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+from tfgen import data_path
+from tfgen.data_path import Path
+from tfgen.importers.account import Account
+from tfgen.importers.foreign_job import ForeignJob
+from tfgen.importers.job_data import document, full_spec, hoisted
+from tfgen.record import Record
+from tfgen.schema import tunables
+from tfgen.words import path_name, shown
+
+Name: TypeAlias = str | None
+"""The name of an environment; None for the job itself."""
+
+ENVIRONMENTS: Final = ("spec", "environments")
+_SWITCHED: Final[Mapping[Path, Sequence[Path]]] = {
+    ("gang",): [("workload", "tfJob", "gang")],
+    ("tensorboard",): [],
+    ("cloud", "eci"): [],
+}
+"""Sections of a spec that an environment can switch off, and what else says how they are done."""
+
+
+class Variant(Record):
+    """A job as one environment has it.
+
+    Attributes:
+        job: the foreign job.
+        account: what became of its lines.
+    """
+
+    job: ForeignJob
+    account: Account
+
+
+def base_name(names: Mapping[Name, str]) -> str | None:
+    """The name of a job that is called by other names in its environments; None where they have none in common.
+
+    >>> base_name({"dev": "dev-mnist", "prod": "mnist-prod", None: "mnist"})
+    'mnist'
+    """
+    bare = {
+        name.removeprefix(f"{environment}-").removesuffix(f"-{environment}") if environment else name
+        for environment, name in names.items()
+    }
+    return bare.pop() if len(bare) == 1 else None
+
+
+def job_with_environments(name: str, variants: Mapping[Name, Variant]) -> tuple[Name, dict[str, Any]]:
+    """Which variant is the job itself, and the document; what cannot differ is refused in the accounts.
+
+    Args:
+        name: the job's name.
+        variants: by environment; where one is the job itself, the others differ from that.
+    """
+    specs = _with_sections({env: full_spec(variant.job, variant.account) for env, variant in variants.items()})
+    base = None if None in specs else min(specs, key=lambda env: _distance(specs, env))
+    spec = hoisted(specs[base], variants[base].account)
+    places = _namespaces(variants)
+    environments: dict[str, Any] = {}
+    for env, variant in variants.items():
+        if env is None:
+            continue
+        own = spec if env == base else hoisted(specs[env], variant.account, like=spec)
+        for path in _fixed_differences(spec, own):
+            variant.account.refuse_target(
+                ("spec", *path), variant.job.root, _cannot_differ(path, (env, own), (base, spec))
+            )
+        environments[env] = {**places.get(env, {}), **difference(_values(spec), _values(own))}
+        variant.account.retarget(functools.partial(_target, env, environments[env]))
+    data = document(name, places.get(None, {}).get("namespace"), spec)
+    return base, {**data, "spec": {**data["spec"], "environments": environments}}
+
+
+def difference(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """What Helm must merge over values to have other ones.
+
+    >>> difference({"a": 1, "b": {"c": 2, "d": 3}}, {"a": 1, "b": {"d": 4}})
+    {'b': {'d': 4, 'c': None}}
+    """
+    patch: dict[str, Any] = {}
+    for key, value in over.items():
+        below = under.get(key)
+        if isinstance(value, Mapping) and isinstance(below, Mapping):
+            inner = difference(below, value)
+            if inner:
+                patch[key] = inner
+        elif key not in under or json.dumps(below) != json.dumps(value):
+            patch[key] = value
+    return patch | {key: None for key in under if key not in over}
+
+
+def _values(spec: Mapping[str, Any]) -> dict[str, Any]:
+    return tunables.values(spec, of_any_kind=True)
+
+
+def _distance(specs: Mapping[Name, Mapping[str, Any]], env: Name) -> int:
+    """How many values of the other variants differ from one."""
+    own = _values(specs[env])
+    return sum(_leaves(difference(own, _values(other))) for other in specs.values())
+
+
+def _leaves(data: Any) -> int:
+    return sum(map(_leaves, data.values())) if isinstance(data, Mapping) and data else 1
+
+
+def _with_sections(specs: Mapping[Name, dict[str, Any]]) -> dict[Name, dict[str, Any]]:
+    """The specs, with what one of them has switched off in those that lack it."""
+    completed = dict(specs)
+    for section, beside in _SWITCHED.items():
+        having = next((spec for spec in specs.values() if data_path.has(spec, section)), None)
+        for env, spec in completed.items():
+            if having is None or data_path.has(spec, section):
+                continue
+            switched = data_path.with_value(spec, section, {**data_path.at(having, section), "enabled": False})
+            for path in beside:
+                if data_path.has(having, path):
+                    switched = data_path.with_value(switched, path, data_path.at(having, path))
+            completed[env] = switched
+    return completed
+
+
+def _fixed_differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[Path]:
+    """The paths at which two specs differ in what no environment can say."""
+    if one["roles"].keys() != other["roles"].keys():
+        yield ("roles",)
+    yield from _differing(*(_fixed(spec) for spec in (one, other)))
+
+
+def _fixed(spec: Mapping[str, Any]) -> Any:
+    data: Any = document("", None, spec)["spec"]
+    for tunable in tunables.tunables(spec, of_any_kind=True):
+        data = data_path.without(data, tunable.path)
+    return data
+
+
+def _differing(one: Any, other: Any, path: Path = ()) -> Iterator[Path]:
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        for key in dict.fromkeys((*one, *other)):
+            # A record of nothing but tunables says as much as none.
+            yield from _differing(one.get(key, {}), other.get(key, {}), (*path, key))
+    elif json.dumps(one) != json.dumps(other):
+        yield path
+
+
+def _cannot_differ(path: Path, one: tuple[Name, Any], other: tuple[Name, Any]) -> str:
+    values = [data_path.at(spec, path) for _, spec in (one, other)]
+    places = [f"in {env}" if env else "in the job itself" for env, _ in (one, other)]
+    if any(isinstance(value, (Mapping, list)) for value in values):
+        differs = f"it is not alike {' and '.join(places)}"
+    else:
+        words = ["not said" if value is None else shown(value) for value in values]
+        differs = f"it is {' and '.join(f'{word} {place}' for word, place in zip(words, places, strict=True))}"
+    return (
+        f"{path_name(('spec', *path))} must be the same in every environment: {differs}; make it the same, or "
+        "import one of them as a job of its own"
+    )
+
+
+def _namespaces(variants: Mapping[Name, Variant]) -> dict[Name, dict[str, str]]:
+    """The namespace of the job, where all variants have it; else that of each environment."""
+    namespaces = {env: variant.job.namespace for env, variant in variants.items()}
+    is_one = len(set(namespaces.values())) == 1
+    own = namespaces.get(None) or (next(iter(namespaces.values())) if is_one else None)
+    places = {env: {"namespace": name} for env, name in namespaces.items() if name and name != own}
+    return places | {None: {"namespace": own}} if own else places
+
+
+def _target(env: str, patch: Mapping[str, Any], target: Path) -> Path:
+    """Where the job says for an environment what it says at a target for all."""
+    place = (*ENVIRONMENTS, env)
+    if target == ("metadata", "namespace"):
+        return (*place, "namespace") if "namespace" in patch else target
+    data: Any = patch
+    for step in target[1:]:
+        if not isinstance(data, Mapping):
+            break
+        if step not in data:
+            return target
+        data = data[step]
+    return (*place, *target[1:]) if target[:1] == ("spec",) and len(target) > 1 else target
