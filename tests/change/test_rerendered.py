@@ -25,11 +25,11 @@ spec:
     dev: {roles: {worker: {replicas: 1}}}
     prod: {run: b}
 """
-PS = "overlays/mnist/base/statefulset-mnist-ps.yaml"
-CHIEF = "overlays/mnist/base/job-mnist-chief.yaml"
-CLAIM = "overlays/mnist/base/persistentvolumeclaim-mnist-model.yaml"
-POLICY = "overlays/mnist/base/networkpolicy-mnist.yaml"
-PROD = "overlays/mnist/prod/statefulset-mnist-b-ps.yaml"
+PS = "overlays/mnist/base/ps.yaml"
+CHIEF = "overlays/mnist/base/chief.yaml"
+CLAIM = "overlays/mnist/base/claim-model.yaml"
+POLICY = "overlays/mnist/base/networkpolicy.yaml"
+PROD = "overlays/mnist/prod/ps.yaml"
 OLDER = "0.0.9"
 SINCE = f"since tfgen {OLDER} rendered it, and this is {__version__}"
 
@@ -219,3 +219,58 @@ def test_a_committed_overlay_that_is_none_is_a_note(capsys: Printed) -> None:
         "note: the overlays of mnist are not compared with those in HEAD: dev/kustomization.yaml: not an overlay "
         in (capsys.readouterr().err)
     )
+
+
+OTHER_NAMES = {
+    "overlays/mnist/base/worker.yaml": "overlays/mnist/base/statefulset-mnist-worker.yaml",
+    "overlays/mnist/dev/configmap.patch.yaml": "overlays/mnist/dev/configmap-mnist.patch.yaml",
+    "charts/mnist/templates/finisher-role.yaml": "charts/mnist/templates/rbac.yaml",
+}
+
+
+def rendered_under_other_names() -> None:
+    """The last commit has the tree of a tfgen that gave some files other names."""
+    path = Path(".tfgen/mnist.json")
+    ledger = json.loads(path.read_text(encoding="utf-8"))
+    for name, other in OTHER_NAMES.items():
+        kustomization = Path(name).with_name("kustomization.yaml")
+        Path(name).rename(other)
+        ledger["files"][other] = ledger["files"].pop(name)
+        if kustomization.exists():
+            text = kustomization.read_text(encoding="utf-8")
+            assert Path(name).name in text
+            kustomization.write_text(text.replace(Path(name).name, Path(other).name), encoding="utf-8")
+            ledger["files"][str(kustomization)] = hashlib.sha256(kustomization.read_bytes()).hexdigest()
+    path.write_text(json.dumps({**ledger, "tool": OLDER}, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    commit()
+
+
+def test_files_of_other_names_go_with_an_upgrade(capsys: Printed) -> None:
+    """Their objects are the same, so no run ends by it, and nothing is left beside the new files."""
+    rendered_under_other_names()
+    assert cli.run(["render", "job.yaml"]) == 0
+    assert [Path(other).exists() for other in OTHER_NAMES.values()] == [True] * len(OTHER_NAMES)
+    assert cli.run(["render", "--upgrade", "job.yaml"]) == 0
+    assert [Path(other).exists() for other in OTHER_NAMES.values()] == [False] * len(OTHER_NAMES)
+    assert [Path(name).exists() for name in OTHER_NAMES] == [True] * len(OTHER_NAMES)
+    assert checked(capsys) == []
+    assert checked(capsys, "commit", "job.yaml") == []
+    renamed = Command(("git", "show", "--find-renames", "--diff-filter=R", "--name-status", "--format=")).run()
+    assert {tuple(line.split("\t")[1:]) for line in renamed.splitlines()} == {
+        (other, name) for name, other in OTHER_NAMES.items()
+    }
+
+
+def test_an_edited_file_of_another_name_stops_the_upgrade(capsys: Printed) -> None:
+    rendered_under_other_names()
+    edited = OTHER_NAMES["overlays/mnist/base/worker.yaml"]
+    Path(edited).write_text("# mine\n", encoding="utf-8")
+    assert cli.run(["render", "--upgrade", "job.yaml"]) == 1
+    assert f"{edited}: edited since tfgen wrote it" in capsys.readouterr().err
+    assert not Path("overlays/mnist/base/worker.yaml").exists()
+
+
+def test_a_job_of_files_of_other_names_is_removed(capsys: Printed) -> None:
+    rendered_under_other_names()
+    assert cli.run(["rm", "job.yaml"]) == 0
+    assert [path for path in (*Path("charts").rglob("*"), *Path("overlays").rglob("*")) if path.is_file()] == []

@@ -17,7 +17,7 @@ from tfgen.targets.render import render
 from tfgen.text.document import Document
 from tfgen.tree.write import apply, plan_write
 
-SERVICE = "overlays/mnist/base/service-mnist.yaml"
+SERVICE = "overlays/mnist/base/service.yaml"
 PROD = "overlays/mnist/prod/kustomization.yaml"
 
 
@@ -182,7 +182,7 @@ def test_a_render_that_came_to_no_end(out: Path) -> None:
 def test_what_no_render_could_write(out: Path) -> None:
     Path(SERVICE).unlink()
     Path(SERVICE).mkdir()
-    assert "cannot be rendered: overlays/mnist/base/service-mnist.yaml: " in as_text(found().problems)
+    assert "cannot be rendered: overlays/mnist/base/service.yaml: " in as_text(found().problems)
 
 
 def test_nothing_is_written(out: Path) -> None:

@@ -295,7 +295,7 @@ def test_a_problem_of_an_environment_of_the_defaults_stands_there() -> None:
     defaults = Source("tfgen.yaml", "apiVersion: tfgen/v1alpha1\nkind: Defaults\nspec:\n  environments:\n    dev: {}\n")
     (document,) = check(JOB, "job.yaml", defaults).documents
     built = build(document.data)
-    rest = tuple(item for item in built.environments["dev"] if item["kind"] != "ServiceAccount")
+    rest = {name: item for name, item in built.environments["dev"].items() if item["kind"] != "ServiceAccount"}
     without_account = built.replaced(environments={**built.environments, "dev": rest})
     assert as_text(check_objects(document, without_account, ObjectSchemas())) == (
         "tfgen.yaml:5:5: Job mnist-finisher: spec.template.spec.serviceAccountName: it refers to the ServiceAccount "

@@ -148,10 +148,10 @@ def test_the_files_are_compared_where_any_was_rendered(job: Path, capsys: Printe
     assert cli.run(["check", "job.yaml"]) == 0
     out, err = capsys.readouterr()
     assert err == "0 errors, 0 warnings; 1 job compared with HEAD\n"
-    Path("overlays/mnist/base/service-mnist.yaml").write_text("# mine\n", encoding="utf-8")
+    Path("overlays/mnist/base/service.yaml").write_text("# mine\n", encoding="utf-8")
     assert cli.run(["check", "job.yaml"]) == 1
     out, err = capsys.readouterr()
-    assert out.startswith('overlays/mnist/base/service-mnist.yaml:1:1: "# mine" where tfgen renders "apiVersion: v1"; ')
+    assert out.startswith('overlays/mnist/base/service.yaml:1:1: "# mine" where tfgen renders "apiVersion: v1"; ')
     assert cli.run(["check", "job.yaml", "--out", "elsewhere"]) == 0
     capsys.readouterr()
 
@@ -160,7 +160,7 @@ def test_only_jobs_that_changed(job: Path, capsys: Printed) -> None:
     """The other one has drifted, and was committed so."""
     Path("other.yaml").write_text(OTHER, encoding="utf-8")
     assert cli.run(["render", "."]) == 0
-    service = Path("overlays/other/base/service-other.yaml")
+    service = Path("overlays/other/base/service.yaml")
     rendered = service.read_text(encoding="utf-8")
     service.write_text("# mine\n", encoding="utf-8")
     commit()
@@ -176,7 +176,7 @@ def test_only_jobs_that_changed(job: Path, capsys: Printed) -> None:
 
     service.write_text("# mine, too\n", encoding="utf-8")
     assert cli.run(["check", ".", "--changed"]) == 1
-    assert capsys.readouterr().out.startswith("overlays/other/base/service-other.yaml:1:1: ")
+    assert capsys.readouterr().out.startswith("overlays/other/base/service.yaml:1:1: ")
     service.write_text(rendered, encoding="utf-8")
     assert cli.run(["check", ".", "--changed"]) == 0
     git("checkout", "--quiet", ".")
@@ -185,7 +185,7 @@ def test_only_jobs_that_changed(job: Path, capsys: Printed) -> None:
     capsys.readouterr()
     assert cli.run(["check", ".", "--changed"]) == 1
     out, err = capsys.readouterr()
-    assert out.startswith("overlays/other/base/service-other.yaml:1:1: ")
+    assert out.startswith("overlays/other/base/service.yaml:1:1: ")
     assert "note: mnist stays as it is committed until it changes: the defaults that are merged under it changed" in err
 
 

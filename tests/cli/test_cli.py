@@ -78,16 +78,16 @@ def test_stdout_prints_the_objects_of_an_environment(job: Path, capsys: pytest.C
 
 def test_an_edited_file_stops_the_render_until_it_is_forced(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cli.run(["render", "job.yaml"])
-    service = Path("overlays/mnist/base/service-mnist.yaml")
+    service = Path("overlays/mnist/base/service.yaml")
     service.write_text("# mine\n", encoding="utf-8")
     capsys.readouterr()
     assert cli.run(["render", "job.yaml"]) == 1
-    assert "overlays/mnist/base/service-mnist.yaml" in capsys.readouterr().err
+    assert "overlays/mnist/base/service.yaml" in capsys.readouterr().err
     assert service.read_text(encoding="utf-8") == "# mine\n"
     assert cli.run(["render", "job.yaml", "--force"]) == 0
     printed = capsys.readouterr()
-    assert printed.out.startswith("changed  overlays/mnist/base/service-mnist.yaml\n")
-    assert "lost: overlays/mnist/base/service-mnist.yaml" in printed.err
+    assert printed.out.startswith("changed  overlays/mnist/base/service.yaml\n")
+    assert "lost: overlays/mnist/base/service.yaml" in printed.err
 
 
 def test_a_folder_gives_the_jobs_below_it_and_no_other_yaml(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -165,7 +165,7 @@ def test_rerun_changes_one_line_and_renders(job: Path, capsys: pytest.CaptureFix
     assert capsys.readouterr().out.startswith("job.yaml: run (none) -> 2 in prod\n")
     assert job.read_text(encoding="utf-8") == JOB.replace("{prod: {roles", '{prod: {run: "2", roles')
     assert cli.run(["render", "job.yaml"]) == 0
-    assert Path("overlays/mnist/prod/statefulset-mnist-2-worker.yaml").exists()
+    assert Path("overlays/mnist/prod/worker.yaml").exists()
 
 
 @pytest.mark.parametrize(

@@ -468,7 +468,7 @@ def test_errors_of_the_job(clone: Path, capsys: Printed) -> None:
 
 
 def test_a_file_that_was_edited_by_hand(clone: Path, capsys: Printed) -> None:
-    name = "overlays/mnist/prod/podgroup-mnist.patch.yaml"
+    name = "overlays/mnist/prod/podgroup.patch.yaml"
     write(name, "# mine\n")
     write("jobs/mnist.yaml", QUEUE)
     assert f"nothing was written:\n{name}: edited since tfgen wrote it" in refused(capsys, "jobs")

@@ -241,7 +241,7 @@ def test_what_is_filled_is_what_helm_makes_of_the_printed_text(node, bound, valu
     document = _document(node, bound)
     printer = Printer("any")
     try:
-        template = printer.template((document,))
+        template = printer.template(document)
     except TypeError:
         assume(False)  # what cannot be printed, it says so
     by_helm = normal.read(_by_helm(printer, template, values))
@@ -257,7 +257,7 @@ def test_every_node_of_the_algebra_is_among_those_that_are_compared():
     def collect(node, bound):
         document = _document(node, bound)
         try:
-            Printer("any").template((document,))
+            Printer("any").template(document)
         except TypeError:
             return
         met.update(map(type, _holes(document)))

@@ -75,7 +75,7 @@ IDLE: Mapping[str, Callable[[Structure], bool]] = {
 def test_every_value_is_read_by_some_template(document):
     """By the graph: each value of values.schema.json stands in a hole of a template, of NOTES.txt or of a guard."""
     structure = TrainingJob.from_document(document).structure
-    templates = [node for template in graph(structure) for node in template.objects]
+    templates = [template.node for template in graph(structure)]
     checks = [node for guard in guards(structure) for node in (guard.test, guard.message)]
     schema = values_schema(document["spec"])
     unread = {".".join(path) for path, _ in _leaves(schema)} - {*_read([*templates, *checks, notes(structure)], {})}

@@ -16,7 +16,8 @@ import yaml
 from tests.support.api_server import ApiServer, ended, timestamp
 from tests.support.finisher import Finisher
 from tfgen.graph import programs
-from tfgen.graph.fill import Scope, fill
+from tfgen.graph.fill import Scope
+from tfgen.graph.graph import objects as graph_objects
 from tfgen.graph.holes import Not, When
 from tfgen.graph.objects import names
 from tfgen.graph.objects.finisher import Kind, Plan, finisher
@@ -50,7 +51,7 @@ def objects(plan: Plan = PLAN, **more: Any) -> list[Any]:
     document = yaml.safe_load(JOB)
     document["spec"] |= more
     job = TrainingJob.from_document(document)
-    return [fill(node, Scope(job.values, "mnist", "mnist")) for node in finisher(job.structure, plan)]
+    return [*graph_objects(finisher(job.structure, plan), Scope(job.values, "mnist", "mnist")).values()]
 
 
 def container(made: list[Any]) -> Any:

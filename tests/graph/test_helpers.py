@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tfgen.graph.fill import Scope, fill
+from tfgen.graph.fill import Scope
 from tfgen.graph.graph import graph
-from tfgen.graph.holes import ABSENT
 from tfgen.job.training_job import TrainingJob
 
 DISTRIBUTED = """\
@@ -36,11 +35,8 @@ def containers(text: str) -> Iterator[dict[str, Any]]:
     """All containers of a job, those of the pod of ``helm test`` too."""
     job = TrainingJob.from_document(yaml.safe_load(text))
     for template in graph(job.structure):
-        for node in template.objects:
-            made = fill(node, Scope(job.values, "mnist", "mnist"))
-            for item in made if isinstance(made, list) else [made]:
-                if made is not ABSENT:
-                    yield from _containers(item)
+        for _, item in template.objects(Scope(job.values, "mnist", "mnist")):
+            yield from _containers(item)
 
 
 def _containers(item: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -23,7 +23,7 @@ RESERVED = re.compile(schema_file.load()["definitions"]["ownLabelKey"]["not"]["p
 @pytest.mark.parametrize("path", JOBS, ids=lambda path: path.parent.name)
 def test_no_key_beside_the_users_map_may_be_in_it(path):
     structure = TrainingJob.from_document(yaml.safe_load(path.read_text(encoding="utf-8"))).structure
-    keys = {key for template in graph(structure) for node in template.objects for key in beside(node)}
+    keys = {key for template in graph(structure) for key in beside(template.node)}
     assert {"tfgen/job", "app.kubernetes.io/name", "argocd.argoproj.io/compare-options"} <= keys
     assert {key for key in keys if not RESERVED.search(key)} == set()
 

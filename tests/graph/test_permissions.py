@@ -79,7 +79,7 @@ def test_what_cannot_be_read_is_not_gone(folder: Path, command: str, closed: str
         (".tfgen", 0o555, ".tfgen/mnist.json"),
         (".tfgen/mnist.json", 0, ".tfgen/mnist.json"),
         (".tfgen", 0, ".tfgen"),
-        ("overlays/mnist/base/service-mnist.yaml", 0, "overlays/mnist/base/service-mnist.yaml"),
+        ("overlays/mnist/base/service.yaml", 0, "overlays/mnist/base/service.yaml"),
     ],
 )
 def test_what_cannot_be_written_leaves_all_as_it_is(folder: Path, closed: str, mode: int, named: str) -> None:

@@ -168,9 +168,9 @@ def test_pre_commit_runs_the_hook(repository: Path, checkout: Path, tmp_path: Pa
             pytest.skip("pip reaches no index")
         raise
 
-    (repository / "overlays" / "mnist" / "base" / "service-mnist.yaml").write_text("# mine\n", encoding="utf-8")
+    (repository / "overlays" / "mnist" / "base" / "service.yaml").write_text("# mine\n", encoding="utf-8")
     git(repository, "add", "--all")
     with pytest.raises(CommandError) as error:
         git_commit.run()
-    assert "overlays/mnist/base/service-mnist.yaml:1:1: " in error.value.stderr
+    assert "overlays/mnist/base/service.yaml:1:1: " in error.value.stderr
     assert git(repository, "rev-list", "--count", "HEAD") == "2\n"

@@ -86,7 +86,7 @@ class Rendered:
     def by_tfgen_as(self, release: str, chart: str | None = None) -> Objects:
         """The same for a release of another name than the job's, and of the chart under an alias."""
         job = TrainingJob.from_document(self.document)
-        return normal.by_identity(objects(graph(job.structure), Scope(job.values, release, chart or job.name)))
+        return normal.by_identity(objects(graph(job.structure), Scope(job.values, release, chart or job.name)).values())
 
     def assert_equal(self, environment: str | None, helm: Helm | None = None) -> None:
         """Holds the forms of one environment (None: of the job itself) against each other."""

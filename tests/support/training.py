@@ -31,7 +31,7 @@ TIMEOUT = 900
 
 def rendered_cluster() -> Cluster:
     """Return the cluster of the example's dev environment."""
-    patch = ROOT / "overlays" / "dist-mnist" / "dev" / "configmap-dist-mnist.patch.yaml"
+    patch = ROOT / "overlays" / "dist-mnist" / "dev" / "configmap.patch.yaml"
     return json.loads(yaml.safe_load(patch.read_text(encoding="utf-8"))["data"]["cluster"])
 
 

@@ -298,17 +298,25 @@ TEMPLATES = {
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_template(name):
     node, expected = TEMPLATES[name]
-    assert Printer("mnist").template((node,)).splitlines() == dedent(expected).splitlines()
+    assert Printer("mnist").template(node).splitlines() == dedent(expected).splitlines()
 
 
 def test_an_object_under_a_condition_is_whole_or_not_there():
-    assert Printer("mnist").template((When(ENABLED, {"kind": "A"}), {"kind": "B"})).splitlines() == [
+    assert Printer("mnist").template(When(ENABLED, {"kind": "A"})).splitlines() == [
         "{{- if .Values.gang.enabled }}",
-        "---",
         "kind: A",
         "{{- end }}",
+    ]
+
+
+def test_the_objects_of_a_map_are_documents():
+    assert Printer("mnist").template(Each(LABELS, When(ITEM, {"kind": NAME}))).splitlines() == [
+        "{{- range $name, $value := .Values.labels }}",
+        "{{- if $value }}",
         "---",
-        "kind: B",
+        "kind: {{ $name | quote }}",
+        "{{- end }}",
+        "{{- end }}",
     ]
 
 
@@ -316,7 +324,7 @@ def test_a_named_part_is_a_documented_helper_that_others_call():
     hosts = Named("hosts", "The hosts.", Repeat(REPLICAS, Text(("h", Bound("i", "integer"), '{"'))))
     labels = Named("labels", "The labels.", {"a": hosts, Splice("l"): LABELS})
     printer = Printer("mnist")
-    assert printer.template(({"metadata": {"labels": labels}, "spec": {"a": hosts}},)).splitlines() == [
+    assert printer.template({"metadata": {"labels": labels}, "spec": {"a": hosts}}).splitlines() == [
         "metadata:",
         "  labels:",
         '    {{- include "mnist.labels" . | nindent 4 }}',
@@ -346,7 +354,7 @@ def test_a_named_part_is_a_documented_helper_that_others_call():
 
 
 def test_items_of_a_list_join_the_others():
-    assert Printer("mnist").template(({"a": [{"name": "x"}, Items(ARGS)]},)).splitlines() == [
+    assert Printer("mnist").template({"a": [{"name": "x"}, Items(ARGS)]}).splitlines() == [
         "a:",
         "- name: x",
         "{{- with .Values.args }}",
@@ -417,7 +425,7 @@ OPTIONS = {"options": Value("labels", "map")}
 )
 def test_an_object_whose_last_text_may_be_of_empty_lines_ends_with_a_comment(node, ends):
     """Helm would take such lines for its own."""
-    assert Printer("mnist").template((node,)).endswith("# end\n") == ends
+    assert Printer("mnist").template(node).endswith("# end\n") == ends
 
 
 def test_a_guard_names_what_it_counts():
@@ -447,4 +455,4 @@ def test_a_guard_names_what_it_counts():
 )
 def test_what_cannot_be_printed_is_refused(node, says):
     with pytest.raises(TypeError, match=says):
-        Printer("mnist").template((node,))
+        Printer("mnist").template(node)

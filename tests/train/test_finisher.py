@@ -26,7 +26,7 @@ RELEASES = [f'patch statefulsets/dist-mnist-{role}/scale {{"spec": {{"replicas":
 
 def rendered_arguments() -> Sequence[str]:
     """The finisher's, as the example's overlays have them."""
-    path = ROOT / "overlays" / "dist-mnist" / "base" / "job-dist-mnist-finisher.yaml"
+    path = ROOT / "overlays" / "dist-mnist" / "base" / "finisher.yaml"
     (container,) = yaml.safe_load(path.read_text(encoding="utf-8"))["spec"]["template"]["spec"]["containers"]
     arguments: Sequence[str] = container["args"]
     return arguments

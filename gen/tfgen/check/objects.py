@@ -62,9 +62,9 @@ def check_objects(
     job = built.job
     forms = [
         # Where there are environments, the job is applied nowhere by itself.
-        (None, job.values, built.base, job.namespace, () if job.environments else manifests),
+        (None, job.values, built.base.values(), job.namespace, () if job.environments else manifests),
         *(
-            (form.name, form.values, built.environments[form.name], form.namespace, manifests)
+            (form.name, form.values, built.environments[form.name].values(), form.namespace, manifests)
             for form in job.environments
         ),
     ]

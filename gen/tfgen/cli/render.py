@@ -93,7 +93,7 @@ def _print_objects(args: Namespace, jobs: Checked) -> int:
     say(as_text(problems), end="")
     if has_errors(problems):
         return PROBLEMS
-    objects = [item for job in built for item in (job.environments[args.env] if args.env else job.base)]
+    objects = [item for job in built for item in (job.environments[args.env] if args.env else job.base).values()]
     if args.format == "json":
         print_json(objects)
     else:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from itertools import chain
 from pathlib import Path
 
 from tfgen.change.comparison import Comparison, compare
@@ -128,5 +127,5 @@ def _check_job(kubernetes_version: str | None, manifests: tuple[Manifest, ...], 
     schemas = ObjectSchemas(kubernetes_version)
     built = build(document.data)
     problems = check_objects(document, built, schemas, manifests)
-    items = chain(built.base, *built.environments.values())
+    items = [item for objects in (built.base, *built.environments.values()) for item in objects.values()]
     return _CheckedJob(problems, schemas.unknown(items), render_document(document, built))

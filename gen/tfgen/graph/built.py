@@ -11,7 +11,8 @@ from tfgen.graph.template import Template
 from tfgen.job.training_job import Environment, TrainingJob
 from tfgen.record import Record
 
-Objects: TypeAlias = Sequence[Mapping[str, Any]]
+Objects: TypeAlias = Mapping[str, Mapping[str, Any]]
+"""Plain objects by their files' names, which say what each is in the job: ``worker``, ``claim-model``."""
 
 
 class Built(Record):
@@ -46,8 +47,8 @@ def plain_objects(data: Mapping[str, Any], environment: str | None = None) -> Se
     job = TrainingJob.from_document(data)
     templates = graph(job.structure)
     if environment is None:
-        return objects(templates, _scope(job, job.values))
-    return _environment_objects(job, templates, {e.name: e for e in job.environments}[environment])
+        return tuple(objects(templates, _scope(job, job.values)).values())
+    return tuple(_environment_objects(job, templates, {e.name: e for e in job.environments}[environment]).values())
 
 
 def _environment_objects(job: TrainingJob, templates: Sequence[Template], environment: Environment) -> Objects:

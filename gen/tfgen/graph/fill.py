@@ -82,7 +82,7 @@ def fill(node: Node, scope: Scope) -> Any:
         case Let(name, expression, body):
             return fill(body, scope.binding({name: evaluate(expression, scope)}))
         case Each():
-            return _fill_each(node, scope)
+            return [item for _, item in fill_entries(node, scope)] or ABSENT
         case Absent():
             return node
         case Splice():
@@ -119,10 +119,13 @@ def _fill_sequence(node: Sequence[Node], scope: Scope) -> Any:
     return filled if filled or not node else ABSENT
 
 
-def _fill_each(node: Each, scope: Scope) -> Any:
+def fill_entries(node: Each, scope: Scope) -> Iterator[tuple[str, Any]]:
+    """What is filled for each entry, with its key; nothing for an entry that is absent."""
     over = evaluate(node.over, scope) or {}
-    items = [fill(node.body, scope.binding({node.key: key, node.item: over[key]})) for key in sorted(over)]
-    return [item for item in items if item is not ABSENT] or ABSENT
+    for key in sorted(over):
+        item = fill(node.body, scope.binding({node.key: key, node.item: over[key]}))
+        if item is not ABSENT:
+            yield key, item
 
 
 def evaluate(node: Node, scope: Scope) -> Any:  # noqa: C901 - a branch a node

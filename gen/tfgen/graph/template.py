@@ -1,22 +1,34 @@
-"""A template of the chart: the objects of one role or concern."""
+"""A template of the chart: one object of a job, or one for each entry of a map."""
 
 from __future__ import annotations
 
-from tfgen.graph.holes import Node
+from collections.abc import Iterator
+from typing import Any
+
+from tfgen.graph.fill import Scope, fill, fill_entries
+from tfgen.graph.holes import ABSENT, Each, Node
 from tfgen.record import Record
 
 
 class Template(Record):
-    """The objects of one role or concern.
+    """One object, named by what it is in the job: another run or release gives the object another name, not the file.
 
     Attributes:
-        name: the template file's name in the chart, without its ending.
-        objects: each an object, a condition on one, or an `Each` of them.
+        name: the name of its file in the chart and in the overlays, without the ending: ``worker``, ``finisher-role``.
+        node: the object, a condition on it, or an `Each` of objects.
         chart_only: whether only the chart has it: a test of ``helm test``.
         outlives: whether it stays where the job is retired.
     """
 
     name: str
-    objects: tuple[Node, ...]
+    node: Node
     chart_only: bool = False
     outlives: bool = False
+
+    def objects(self, scope: Scope) -> Iterator[tuple[str, dict[str, Any]]]:
+        """The plain objects by their files' names: those of an `Each` have the entry's key behind them."""
+        if isinstance(self.node, Each):
+            for key, item in fill_entries(self.node, scope):
+                yield f"{self.name}-{key}", item
+        elif (item := fill(self.node, scope)) is not ABSENT:
+            yield self.name, item

@@ -131,7 +131,7 @@ def _files(document: Document) -> dict[str, Any]:
     from tfgen.targets.gitops.gitops import gitops  # 5 ms, which a job without it need not pay
 
     job = TrainingJob.from_document(document.data)
-    files = gitops(job, {environment.name: () for environment in job.environments})
+    files = gitops(job, {environment.name: {} for environment in job.environments})
     return {**files.own, **files.shared}
 
 

@@ -15,6 +15,7 @@ from typing import Final
 from tfgen.graph.holes import Node, When
 from tfgen.graph.objects import cluster_spec, labels, names
 from tfgen.graph.objects.values import value
+from tfgen.graph.template import Template
 from tfgen.job.training_job import Role, Structure
 
 # A pod that its node or the scheduler takes away is no failure of its program.
@@ -23,14 +24,15 @@ IGNORE_DISRUPTIONS: Final[Node] = {
 }
 
 
-def budgets(structure: Structure, is_scalable: Callable[[Role], bool]) -> tuple[Node, ...]:
+def budgets(structure: Structure, is_scalable: Callable[[Role], bool]) -> tuple[Template, ...]:
     """The budgets of the roles that train: an evaluator loses nothing, and the finisher may always be moved.
 
     Args:
         structure: the job.
         is_scalable: whether the controller of a role's pods can be scaled.
     """
-    return tuple(_budget(role, is_scalable(role)) for role in structure.roles if role.name != "evaluator")
+    roles = [role for role in structure.roles if role.name != "evaluator"]
+    return tuple(Template(f"{role.name}-poddisruptionbudget", _budget(role, is_scalable(role))) for role in roles)
 
 
 def _budget(role: Role, is_scalable: bool) -> Node:

@@ -15,9 +15,10 @@ from typing import Final, Literal, TypeAlias
 
 from tfgen.graph import programs
 from tfgen.graph.holes import ABSENT, Absent, AllOf, Equal, Let, Merged, Named, Node, Not, Splice, Text, When, given
-from tfgen.graph.objects import disruption, environment, labels, names, placement, rbac, resources, security
+from tfgen.graph.objects import disruption, environment, labels, names, network, placement, rbac, resources, security
 from tfgen.graph.objects.pod_template_hash import hashed, labelled
 from tfgen.graph.objects.values import of_role, value
+from tfgen.graph.template import Template
 from tfgen.job.training_job import RoleName, Structure
 from tfgen.kubernetes import keys
 from tfgen.record import Record
@@ -59,9 +60,14 @@ class Plan(Record):
     deployments: tuple[Node, ...] = ()
 
 
-def finisher(structure: Structure, plan: Plan) -> tuple[Node, ...]:
+def finisher(structure: Structure, plan: Plan) -> tuple[Template, ...]:
     """All objects of the finisher, in the order in which they are to be applied."""
-    return (*rbac.objects(names.finisher(), rules(plan)), config_map(), job(structure, plan))
+    return (
+        *rbac.templates(ROLE, names.finisher(), rules(plan)),
+        Template(f"{ROLE}-configmap", config_map()),
+        Template(ROLE, job(structure, plan)),
+        Template(f"{ROLE}-networkpolicy", network.to_api_server(names.finisher(), ROLE)),
+    )
 
 
 def rules(plan: Plan) -> list[Node]:

@@ -11,6 +11,7 @@ from typing import Final
 from tfgen.graph.holes import AllOf, Default, Let, Merged, Node, Not, NotEmpty, Splice, When, given
 from tfgen.graph.objects import environment, labels, names, network, placement, resources, security, storage
 from tfgen.graph.objects.values import value
+from tfgen.graph.template import Template
 from tfgen.job.training_job import Structure
 from tfgen.kubernetes import keys
 
@@ -24,9 +25,13 @@ _ENABLED: Final = value("tensorboard.enabled")
 _START: Final = {"periodSeconds": 5, "failureThreshold": 60}
 
 
-def tensorboard(structure: Structure, port: int) -> tuple[Node, ...]:
+def tensorboard(structure: Structure, port: int) -> tuple[Template, ...]:
     """The objects, where it is enabled."""
-    return (_where_enabled(_service(port)), _policy(port), _deployment(structure, port))
+    return (
+        Template(f"{ROLE}-service", _where_enabled(_service(port))),
+        Template(f"{ROLE}-networkpolicy", _policy(port)),
+        Template(ROLE, _deployment(structure, port)),
+    )
 
 
 def released() -> When:

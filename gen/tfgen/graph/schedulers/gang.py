@@ -8,6 +8,7 @@ from typing import Final, Literal, TypeAlias
 from tfgen.graph.holes import AllOf, Default, Expression, Greater, Node, Sum, Text, When
 from tfgen.graph.objects import cluster_spec, labels, names
 from tfgen.graph.objects.values import value
+from tfgen.graph.template import Template
 from tfgen.job.training_job import Role, RoleName, Structure
 from tfgen.kubernetes import keys
 from tfgen.record import EMPTY, Record
@@ -71,7 +72,7 @@ class Gang(Record):
     outside: Binding = Binding()
     scheduler_name: str = ""
 
-    def pod_group(self, structure: Structure) -> tuple[Node, ...]:
+    def pod_group(self, structure: Structure) -> tuple[Template, ...]:
         """The PodGroup of one run, if the scheduler knows such."""
         if self.spec is None:
             return ()
@@ -81,7 +82,7 @@ class Gang(Record):
             "metadata": labels.metadata(names.RUN, annotations=keys.BEFORE_PODS),
             "spec": self.spec(structure),
         }
-        return (When(ENABLED, group),)
+        return (Template("podgroup", When(ENABLED, group)),)
 
     def object_labels(self) -> Mapping[str, Node]:
         """What the object says that makes all pods of the gang."""

@@ -208,8 +208,9 @@ def _guards(_: Structure) -> list[Guard]:
 def _templates(structure: Structure) -> tuple[Template, ...]:
     account = names.elastic_dl_account()
     return (
-        Template("rbac", (*rbac.objects(account, _rules()), network.to_api_server(account, _MASTER))),
-        Template(_MASTER, (_pod(structure),)),
+        *rbac.templates(_MASTER, account, _rules()),
+        Template(f"{_MASTER}-networkpolicy", network.to_api_server(account, _MASTER)),
+        Template(_MASTER, _pod(structure)),
     )
 
 

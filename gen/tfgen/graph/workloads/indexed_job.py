@@ -86,7 +86,7 @@ def _start_with(structure: Structure) -> When | Absent:
 
 
 WORKLOAD: Final = Workload(
-    templates=lambda structure: tuple(Template(role.name, (indexed_job(structure, role),)) for role in structure.roles),
+    templates=lambda structure: tuple(Template(role.name, indexed_job(structure, role)) for role in structure.roles),
     guards=lambda structure: name_guards.short_hosts(structure, names.pod),
     plan=lambda structure: released(structure, ()),
 )

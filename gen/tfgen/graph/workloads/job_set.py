@@ -81,7 +81,7 @@ def _guards(structure: Structure) -> list[Guard]:
 
 
 WORKLOAD: Final = Workload(
-    templates=lambda structure: (Template("jobset", (job_set(structure),)),),
+    templates=lambda structure: (Template("jobset", job_set(structure)),),
     guards=_guards,
     makes_service=never,
     pod_name=names.job_set_pod,

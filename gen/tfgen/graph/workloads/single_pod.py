@@ -39,6 +39,6 @@ def single_pod(structure: Structure, role: Role) -> Node:
 
 
 WORKLOAD: Final = Workload(
-    templates=lambda structure: tuple(Template(role.name, (single_pod(structure, role),)) for role in structure.roles),
+    templates=lambda structure: tuple(Template(role.name, single_pod(structure, role)) for role in structure.roles),
     guards=lambda _: (),
 )

@@ -49,7 +49,7 @@ def _is_stateful(role: Role) -> bool:
 
 def _templates(structure: Structure) -> tuple[Template, ...]:
     return tuple(
-        Template(role.name, ((stateful_set if _is_stateful(role) else indexed_job)(structure, role),))
+        Template(role.name, (stateful_set if _is_stateful(role) else indexed_job)(structure, role))
         for role in structure.roles
     )
 

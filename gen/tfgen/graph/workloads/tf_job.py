@@ -120,7 +120,7 @@ def _makes_pod_group(structure: Structure) -> bool:
 
 
 WORKLOAD: Final = Workload(
-    templates=lambda structure: (Template("tfjob", (tf_job(structure),)),),
+    templates=lambda structure: (Template("tfjob", tf_job(structure)),),
     guards=_guards,
     makes_service=never,
     tells_cluster=never,

@@ -138,7 +138,7 @@ def _tells_cluster(structure: Structure) -> bool:
 
 
 WORKLOAD: Final = Workload(
-    templates=lambda structure: (Template("volcanojob", (volcano_job(structure),)),),
+    templates=lambda structure: (Template("volcanojob", volcano_job(structure)),),
     guards=_guards,
     makes_service=never,
     tells_cluster=_tells_cluster,

@@ -51,7 +51,7 @@ def chart(
         checks: the job's guards.
     """
     printer = Printer(job.name)
-    files = {f"templates/{template.name}.yaml": printer.template(template.objects) for template in templates}
+    files = {f"templates/{template.name}.yaml": printer.template(template.node) for template in templates}
     files["templates/guards.yaml"] = _GUARDS_HEAD + printer.guards(checks) + upgrade_guards(printer, templates)
     files["templates/NOTES.txt"] = printer.text(notes(job.structure))
     if "pods" in printer.helpers:

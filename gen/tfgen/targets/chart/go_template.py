@@ -93,11 +93,9 @@ class Printer(Record):
 
     # -- whole files -----------------------------------------------------------------------------------------
 
-    def template(self, objects: Sequence[Node]) -> str:
-        """The text of one template file: its objects, parted by ``---`` where there are several."""
-        if len(objects) == 1 and not isinstance(objects[0], Each):
-            return "\n".join(self._document(objects[0], separator=[])) + "\n"
-        return "\n".join(line for node in objects for line in self._document(node, separator=["---"])) + "\n"
+    def template(self, node: Node) -> str:
+        """The text of one template file: an object, or several of an `Each`, each after ``---``."""
+        return "\n".join(self._document(node, separator=[])) + "\n"
 
     def helpers_file(self, head: str, file: str = "helpers") -> str:
         """``_FILE.tpl``: a head that says what is in it, then the helpers in the order of their first use."""

@@ -40,9 +40,7 @@ class _Fixed(Record):
 
 def upgrade_guards(printer: Printer, templates: Sequence[Template]) -> str:
     """The text of the guards; none where the objects make no pods by themselves."""
-    fixed = [
-        each for template in templates if not template.chart_only for node in template.objects for each in _fixed(node)
-    ]
+    fixed = [each for template in templates if not template.chart_only for each in _fixed(template.node)]
     if not fixed:
         return ""
     lines = [line for each in fixed for line in _guard(printer, each)]

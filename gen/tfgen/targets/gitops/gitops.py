@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from tfgen.job.training_job import TrainingJob
 from tfgen.kubernetes.object import Object
@@ -13,16 +13,16 @@ from tfgen.text import yaml_text
 from tfgen.tree.file_tree import FileTree
 
 
-def gitops(job: TrainingJob, environments: Mapping[str, Sequence[Object]]) -> Delivery:
+def gitops(job: TrainingJob, environments: Mapping[str, Mapping[str, Object]]) -> Delivery:
     """The files of a job; none for one without ``gitops``.
 
     Args:
         job: the job.
-        environments: the objects of each environment.
+        environments: the objects of each environment, by their files' names.
     """
     if job.gitops is None:
         return Delivery({}, {})
-    sites = [Site(job, job.gitops, each, tuple(environments[each.name])) for each in job.environments]
+    sites = [Site(job, job.gitops, each, tuple(environments[each.name].values())) for each in job.environments]
     made = [
         *([argocd(sites)] if job.gitops.argocd is not None else []),
         *([flux(sites)] if job.gitops.flux is not None else []),

@@ -10,9 +10,10 @@ kustomize would not follow a name into an annotation, an argument or TF_CONFIG.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
+from tfgen.graph.built import Objects
 from tfgen.kubernetes.object import Object, group, identity
 from tfgen.places import OVERLAYS
 from tfgen.targets.kustomize.images import as_changed, image_changes, with_images
@@ -29,9 +30,7 @@ _HEAD: Final = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustom
 _CORE_GROUPS: Final = ("apps", "batch", "networking.k8s.io", "policy", "rbac.authorization.k8s.io")
 
 
-def kustomize(
-    name: str, base: Sequence[Object], environments: Mapping[str, Sequence[Object]], retired: Collection[str] = ()
-) -> FileTree:
+def kustomize(name: str, base: Objects, environments: Mapping[str, Objects], retired: Collection[str] = ()) -> FileTree:
     """The files of the base and of each overlay.
 
     Args:
@@ -42,21 +41,23 @@ def kustomize(
     """
     files = {f"base/{path}": text for path, text in _base(base).items()}
     for environment, objects in environments.items():
-        made = _base(objects) if environment in retired else overlay(base, objects)
-        files |= {f"{environment}/{path}": text for path, text in made.items()}
+        of_environment = _base(objects) if environment in retired else overlay(base, objects)
+        files |= {f"{environment}/{path}": text for path, text in of_environment.items()}
     return FileTree({f"{OVERLAYS}/{name}/{path}": text for path, text in files.items()})
 
 
-def overlay(base: Sequence[Object], wanted: Sequence[Object]) -> dict[str, str]:
+def overlay(base: Objects, wanted: Objects) -> dict[str, str]:
     """The files of one overlay: what makes the wanted objects of the base's."""
-    before, after = _by_identity(base), _by_identity(wanted)
+    before = {identity(item): item for item in base.values()}
+    after = {identity(item): item for item in wanted.values()}
     kept = {key: item for key, item in before.items() if key in after}
     replicas = _replicas(kept, after)
-    images = image_changes(list(kept.values()), [after[key] for key in kept], wanted)
+    images = image_changes(list(kept.values()), [after[key] for key in kept], list(after.values()))
 
     files: dict[str, str] = {}
     patches: list[dict[str, str]] = []
-    for key, item in before.items():
+    for name, item in base.items():
+        key = identity(item)
         if key not in after:
             patch: Object | None = {**_head(item), "$patch": "delete"}
         else:
@@ -65,10 +66,10 @@ def overlay(base: Sequence[Object], wanted: Sequence[Object]) -> dict[str, str]:
             changed = with_images(sized, as_changed(images)) if images else sized
             patch = _patch(changed, after[key])
         if patch:
-            path = f"{file_stem(item)}.patch.yaml"
+            path = f"{file_stem(name)}.patch.yaml"
             files[path] = yaml_text.dump(dict(patch))
             patches.append({"path": path})
-    new = {f"{file_stem(item)}.yaml": yaml_text.dump(dict(item)) for key, item in after.items() if key not in before}
+    new = _object_files({name: item for name, item in wanted.items() if identity(item) not in before})
     kustomization = {
         **_HEAD,
         "resources": ["../base", *new],
@@ -79,12 +80,13 @@ def overlay(base: Sequence[Object], wanted: Sequence[Object]) -> dict[str, str]:
     return {"kustomization.yaml": yaml_text.dump(kustomization), **new, **files}
 
 
-def file_stem(item: Object) -> str:
+def file_stem(name: str) -> str:
     """The name of an object's file, without its ending: no other's, and none that a file may not have.
 
-    An object's name may be as long as a file's, and have dots in it, `x.patch` too.
+    Behind a ``-`` in it may stand what a user calls a volume or a class: as long as a file's name, and with dots,
+    ``x.patch`` too.
     """
-    stem = f"{item['kind'].lower()}-{item['metadata']['name']}".replace(".", "_")
+    stem = name.replace(".", "_")
     if len(stem) <= _LONGEST_STEM:
         return stem
     digest = hashlib.sha256(stem.encode()).hexdigest()[:8]
@@ -96,13 +98,13 @@ def is_core(item: Object) -> bool:
     return group(item) in ("", *_CORE_GROUPS)
 
 
-def _base(objects: Iterable[Object]) -> dict[str, str]:
-    files = {f"{file_stem(item)}.yaml": yaml_text.dump(dict(item)) for item in objects}
+def _base(objects: Objects) -> dict[str, str]:
+    files = _object_files(objects)
     return {"kustomization.yaml": yaml_text.dump({**_HEAD, "resources": list(files)}), **files}
 
 
-def _by_identity(objects: Iterable[Object]) -> dict[tuple[str, str, str], Object]:
-    return {identity(item): item for item in objects}
+def _object_files(objects: Objects) -> dict[str, str]:
+    return {f"{file_stem(name)}.yaml": yaml_text.dump(dict(item)) for name, item in objects.items()}
 
 
 def _head(item: Object) -> dict[str, Any]:
