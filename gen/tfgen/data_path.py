@@ -5,7 +5,7 @@
     >>> with_value({"image": "tf:1"}, ("roles", "ps", "replicas"), 2)
     {'image': 'tf:1', 'roles': {'ps': {'replicas': 2}}}
 
-A list is one value, but for `follow`: nothing is looked for in it. No function changes the data that it is given.
+To `at` and `has` a list is one value: nothing is looked for in it. No function changes the data that it is given.
 """
 
 from __future__ import annotations
@@ -48,22 +48,46 @@ def follow(data: Any, path: Sequence[str | int]) -> Any:
 
 
 def with_value(data: Any, path: Sequence[str | int], value: Any) -> Any:
-    """The data with a value at the path; a mapping takes the place of what is none on the way there."""
+    """The data with a value at the path; a mapping takes the place of what is none on the way there.
+
+    Raises:
+        LookupError: an index is past the end of its list by more than one, or there is no list.
+    """
     if not path:
         return value
     key, *rest = path
+    if isinstance(key, int):
+        items = _items(data, key)
+        inner = items[key] if key < len(items) else None
+        return [*items[:key], with_value(inner, rest, value), *items[key + 1 :]]
     mapping = data if isinstance(data, Mapping) else {}
     return {**mapping, key: with_value(mapping.get(key), rest, value)}
 
 
 def without(data: Any, path: Sequence[str | int]) -> Any:
-    """The data without what stands there; as it is, where nothing does."""
-    if not path or not has(data, path):
+    """The data without what stands there; as it is, where nothing does.
+
+    Raises:
+        LookupError: an index is past the end of its list by more than one, or there is no list.
+    """
+    if not path:
         return data
     key, *rest = path
+    if isinstance(key, int):
+        items = _items(data, key)
+        inner = [without(item, rest) for item in items[key : key + 1] if rest]
+        return [*items[:key], *inner, *items[key + 1 :]]
+    if not isinstance(data, Mapping) or key not in data:
+        return data
     if rest:
         return {**data, key: without(data[key], rest)}
     return {name: value for name, value in data.items() if name != key}
+
+
+def _items(data: Any, index: int) -> list[Any]:
+    if not isinstance(data, list) or index > len(data):
+        raise LookupError(index)
+    return data
 
 
 def shared(paths: Iterable[Path]) -> Path:

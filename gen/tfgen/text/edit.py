@@ -1,4 +1,4 @@
-"""The text of a job.yaml with values in other places, and every other byte as it was.
+"""The text of a job.yaml with other values in some places, and every other byte as it was.
 
     spec:                        spec:
       run: "2"  # after the fix    run: "3"  # after the fix
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from enum import Enum
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from tfgen import data_path
@@ -19,14 +20,34 @@ from tfgen.errors import TfgenError
 from tfgen.problems import Place, has_errors
 from tfgen.text.document import Document, parse
 from tfgen.text.yaml_node import Entry, YamlNode, nodes
-from tfgen.text.yaml_text import scalar
+from tfgen.text.yaml_text import in_line
 from tfgen.words import path_name, shown
 
-NewValue: TypeAlias = str | bool
-"""A name, or true or false."""
 
-Changes: TypeAlias = Mapping[Path, Mapping[str, NewValue]]
-"""Values by key, by the mapping that they are, or are to be, in."""
+class Removal(Enum):
+    """The value of a key or an item that is to go."""
+
+    REMOVED = "removed"
+
+
+REMOVED: Final = Removal.REMOVED
+
+
+class Assignment(NamedTuple):
+    """A value and its path: keys, and indexes of lists. One past a list's last index adds an item.
+
+    Attributes:
+        value: plain data, or `REMOVED`.
+        behind: the keys that a new key follows, where its mapping has any of them; else it is the first.
+    """
+
+    path: Path
+    value: Any
+    behind: Sequence[str] = ()
+
+
+Changes: TypeAlias = Mapping[Path, Mapping[str, str | bool]]
+"""Names, or true or false, by key, by the mapping that they are, or are to be, in."""
 
 _BYTE_ORDER_MARK: Final = "\ufeff"
 
@@ -42,21 +63,48 @@ def with_values(text: str, document: Document, changes: Changes) -> str:
     Raises:
         TfgenError: the job is so written that something else would change with them.
     """
+    return assign(
+        text,
+        document,
+        [
+            Assignment((*path, key), value)
+            for path, values in changes.items()
+            for key, value in reversed(list(values.items()))
+        ],
+    )
+
+
+def assign(text: str, document: Document, assignments: Sequence[Assignment]) -> str:
+    """The text of a file with other values in one of its documents.
+
+    Args:
+        text: the file's text, as `disk_file.read_text` gives it.
+        document: the one of its documents, which the reader of YAML finds nothing wrong with.
+        assignments: in their order; a later one may go into the value of an earlier one.
+
+    Raises:
+        TfgenError: the text is so written that something else would change with them.
+        LookupError: there is no list where an index is, or it is past the list's end.
+    """
     mark = _BYTE_ORDER_MARK if text.startswith(_BYTE_ORDER_MARK) else ""
     edited = text.removeprefix(mark)
     before = parse(edited, document.file).documents
     number = next(n for n, candidate in enumerate(before) if candidate.root.position == document.root.position)
     wanted = [candidate.data for candidate in before]
-    for place, values in changes.items():
-        for key, value in values.items():
-            wanted[number] = data_path.with_value(wanted[number], (*place, key), value)
-        for key, value in reversed(list(values.items())):
-            path = (*place, key)
-            if _data(edited, document)[number] != data_path.with_value(_data(edited, document)[number], path, value):
-                edited = _edited(edited, document, path, value)
+    for assignment in assignments:
+        wanted[number] = _assigned(wanted[number], assignment)
+        data = _data(edited, document)[number]
+        if data != _assigned(data, assignment):
+            edited = _edited(edited, document, assignment)
     if _data(edited, document) != wanted:
-        raise _by_hand(document, changes)
+        raise _by_hand(document, assignments[0])
     return mark + edited
+
+
+def _assigned(data: Any, assignment: Assignment) -> Any:
+    if assignment.value is REMOVED:
+        return data_path.without(data, assignment.path)
+    return data_path.with_value(data, assignment.path, assignment.value)
 
 
 class _Edit(NamedTuple):
@@ -67,23 +115,161 @@ class _Edit(NamedTuple):
     new: str
 
 
-def _set(text: str, root: YamlNode, path: Sequence[str], value: NewValue) -> _Edit | None:
-    """How a key of a mapping is set; None where that cannot be done in place."""
-    node, quote = root, _quote(text, root.entries)
-    for taken, key in enumerate(path, start=1):
-        entry = node.entry(key)
-        if entry is None:
-            return _insert(text, node, _pair(path[taken - 1 :], value, _quote(text, node.entries) or quote))
-        node, quote, rest = entry.value, _quote(text, [entry]), path[taken:]
-        if node.form == "alias" and rest:
-            return _Edit(node.start, node.end, f"{{{_pair(rest, value, quote)}, <<: {text[node.start : node.end]}}}")
-        if node.form != "mapping" and rest:
+def _edited(text: str, document: Document, assignment: Assignment) -> str:
+    edit = _edit(text, nodes(text)[document.root.position], assignment)
+    if edit is None:
+        raise _by_hand(document, assignment)
+    edited = text[: edit.start] + edit.new + text[edit.end :]
+    if has_errors(parse(edited, document.file).problems):
+        raise _by_hand(document, assignment)
+    return edited
+
+
+def _edit(text: str, root: YamlNode, assignment: Assignment) -> _Edit | None:
+    """How a value is set or removed; None where that cannot be done in place."""
+    path, value = assignment.path, assignment.value
+    owner, holder = root, _Slot(root, None)
+    style = _Style(root.is_flow, _quote(text, root.entries))
+    for taken, step in enumerate(path, start=1):
+        rest = path[taken:]
+        slot = _slot(owner, step)
+        if isinstance(step, str):
+            style = style._replace(
+                quote=_quote(text, [slot.entry] if slot and slot.entry else owner.entries) or style.quote
+            )
+        if slot is None:
+            if value is REMOVED:
+                return None
+            if isinstance(step, int):
+                return _append(text, owner, _written(_nested(rest, value), style)) if owner.form == "list" else None
+            return _insert(text, owner, _pair(step, _nested(rest, value), style), () if rest else assignment.behind)
+        if not rest and value is REMOVED:
+            return _remove(text, owner, slot, holder, style)
+        if not rest or slot.node.form == "scalar":
+            return None if value is REMOVED else _replace(text, slot, _written(_nested(rest, value), style))
+        if slot.node.form == "alias":
+            pair = _pair(str(rest[0]), _nested(rest[1:], value), style)
+            return _Edit(slot.node.start, slot.node.end, f"{{{pair}, <<: {text[slot.node.start : slot.node.end]}}}")
+        owner, holder, style = slot.node, slot, style._replace(is_flow=style.is_flow or slot.node.is_flow)
+    return None
+
+
+class _Slot(NamedTuple):
+    """A value, and the entry that has it; none for an item of a list, and for a document's root."""
+
+    node: YamlNode
+    entry: Entry | None
+
+
+class _Style(NamedTuple):
+    """How new text is written: within braces or brackets, and with which quote around keys."""
+
+    is_flow: bool
+    quote: str
+
+
+def _slot(owner: YamlNode, step: str | int) -> _Slot | None:
+    """What a mapping or a list has at a step, if it says it itself."""
+    if isinstance(step, int):
+        return _Slot(owner.items[step], None) if step < len(owner.items) else None
+    entry = owner.entry(step)
+    return _Slot(entry.value, entry) if entry else None
+
+
+def _replace(text: str, slot: _Slot, written: str) -> _Edit | None:
+    """Another value in place of one; a comment behind its key stays there."""
+    node = slot.node
+    if slot.entry is not None and node.form in ("mapping", "list") and not node.is_flow:
+        colon = text.find(":", slot.entry.end)
+        line_end = text.find("\n", colon)
+        if node.entries[0].token < line_end if node.entries else node.token != node.start:
             return None
-    return _Edit(node.start, node.end, _written(value, quote)) if node.form != "mapping" else None
+        behind_key = text[colon + 1 : line_end].rstrip("\r")
+        return _Edit(colon + 1, node.end, f" {written}{behind_key}")
+    blank = " " if text[node.start - 1 : node.start] == ":" else ""
+    return _Edit(node.start, node.end, f"{blank}{written}")
 
 
-def _insert(text: str, mapping: YamlNode, pair: str) -> _Edit | None:
-    """A new entry: as the first, but before the comment that belongs to the one that is."""
+def _remove(text: str, owner: YamlNode, slot: _Slot, holder: _Slot, style: _Style) -> _Edit | None:
+    """One entry or item less, with the comment behind it; the last one leaves empty braces or brackets."""
+    parts = [(entry.token, entry.value.end) for entry in owner.entries] or [
+        (item.token, item.end) for item in owner.items
+    ]
+    token = slot.entry.token if slot.entry else slot.node.token
+    index = next(number for number, (start, _) in enumerate(parts) if start == token)
+    if len(parts) == 1:
+        return _replace(text, holder, _written({} if owner.form == "mapping" else [], style))
+    start, end = parts[index]
+    if owner.is_flow:
+        return _Edit(start, parts[index + 1][0], "") if index + 1 < len(parts) else _Edit(parts[index - 1][1], end, "")
+    if owner.form == "list":
+        start = text.rindex("-", 0, start)
+    line, line_end = text.rfind("\n", 0, start) + 1, _line_end(text, end)
+    if line_end is None:
+        return None
+    if not text[line:start].strip(" "):
+        return _Edit(line, line_end + 1, "")
+    if index + 1 == len(parts):
+        return None
+    following = parts[index + 1][0]  # the first key of an item, behind its "- "
+    return None if "#" in text[end:following] else _Edit(start, following, "")
+
+
+def _line_end(text: str, offset: int) -> int | None:
+    """The end of the line of an offset; None where more than a comment stands in between."""
+    end = text.find("\n", offset)
+    end = len(text) if end < 0 else end
+    behind = text[offset:end].strip()
+    return end if not behind or behind.startswith("#") else None
+
+
+def _append(text: str, items: YamlNode, written: str) -> _Edit | None:
+    """A new last item of a list."""
+    if items.is_flow:
+        if not items.items:
+            return _Edit(items.start + 1, items.start + 1, written)
+        return _Edit(items.items[-1].end, items.items[-1].end, f", {written}")
+    first = text.rindex("-", 0, items.items[0].token)
+    indent = first - text.rfind("\n", 0, first) - 1
+    return _insert_line(text, items.end, f"{' ' * indent}- {written}")
+
+
+def _insert(text: str, mapping: YamlNode, pair: str, behind: Sequence[str]) -> _Edit | None:
+    """A new entry: behind the last of some keys, or as the first."""
+    before = [entry for entry in mapping.entries if entry.key in behind]
+    if not before:
+        return _insert_first(text, mapping, pair) or _insert_behind(text, mapping, mapping.entries[-1:], pair)
+    return _insert_behind(text, mapping, before, pair)
+
+
+def _insert_behind(text: str, mapping: YamlNode, before: Sequence[Entry], pair: str) -> _Edit | None:
+    if not before:
+        return None
+    last = before[-1]
+    following = next((entry for entry in mapping.entries if entry.token > last.token), None)
+    if not mapping.is_flow:
+        indent = last.token - text.rfind("\n", 0, last.token) - 1
+        return _insert_line(text, last.value.end, f"{' ' * indent}{pair}")
+    if following is None:
+        return _Edit(last.value.end, last.value.end, f", {pair}")
+    line, broken, indent_in_flow = text[last.value.end : following.token].rpartition("\n")
+    ending = "\r\n" if line.endswith("\r") else "\n"
+    between = f"{ending}{indent_in_flow}" if broken else " "
+    return _Edit(following.token, following.token, f"{pair},{between}")
+
+
+def _insert_line(text: str, offset: int, line: str) -> _Edit | None:
+    """A new line below that of an offset."""
+    end = _line_end(text, offset)
+    if end is None:
+        return None
+    ending = "\r\n" if "\r\n" in text else "\n"
+    end -= text[end - 1 : end] == "\r"
+    return _Edit(end, end, f"{ending}{line}")
+
+
+def _insert_first(text: str, mapping: YamlNode, pair: str) -> _Edit | None:
+    """A new entry as the first, but before the comment that belongs to the one that is."""
     if mapping.is_flow:
         return _insert_in_braces(text, mapping, pair)
     first = mapping.entries[0].token
@@ -117,45 +303,33 @@ def _quote(text: str, entries: Sequence[Entry]) -> str:
     return next((text[entry.start] for entry in entries[:1] if text[entry.start] in "\"'"), "")
 
 
-def _pair(path: Sequence[str], value: NewValue, quote: str) -> str:
+def _nested(path: Sequence[str | int], value: Any) -> Any:
+    """The value in the mappings and lists that lead to it."""
+    for step in reversed(path):
+        value = [value] if isinstance(step, int) else {step: value}
+    return value
+
+
+def _pair(key: str, value: Any, style: _Style) -> str:
     """An entry as its neighbours are written: JSON where they are."""
-    *outer, key = path
-    pair = f"{_key(key, quote)}: {_written(value, quote)}"
-    for step in reversed(outer):
-        pair = f"{_key(step, quote)}: {{{pair}}}"
-    return pair
+    written_key = f"{style.quote}{key}{style.quote}" if style.quote else in_line(key, is_flow=style.is_flow)
+    return f"{written_key}: {_written(value, style)}"
 
 
-def _key(key: str, quote: str) -> str:
-    return f"{quote}{key}{quote}" if quote else scalar(key)
-
-
-def _written(value: NewValue, quote: str) -> str:
-    """A value as it is to be read; a name as a reader sees that it is a name: quoted whenever it could be a number."""
-    if isinstance(value, str) and (quote == '"' or not value or value[0].isdigit()):
-        return json.dumps(value)
-    return scalar(value)
-
-
-def _edited(text: str, document: Document, path: Path, value: NewValue) -> str:
-    edit = _set(text, nodes(text)[document.root.position], [str(step) for step in path], value)
-    if edit is None:
-        raise _by_hand(document, {path[:-1]: {str(path[-1]): value}})
-    edited = text[: edit.start] + edit.new + text[edit.end :]
-    if has_errors(parse(edited, document.file).problems):
-        raise _by_hand(document, {path[:-1]: {str(path[-1]): value}})
-    return edited
+def _written(value: Any, style: _Style) -> str:
+    return json.dumps(value, ensure_ascii=False) if style.quote == '"' else in_line(value, is_flow=style.is_flow)
 
 
 def _data(text: str, document: Document) -> list[Any]:
     return [parsed.data for parsed in parse(text, document.file).documents]
 
 
-def _by_hand(document: Document, changes: Changes) -> TfgenError:
-    (path, values), *_ = changes.items()
-    place = Place(document.file, document.alone().value(path))
-    wanted = " and ".join(f"{key} to {shown(value)}" for key, value in values.items())
+def _by_hand(document: Document, assignment: Assignment) -> TfgenError:
+    *above, key = assignment.path
+    place = Place(document.file, document.alone().value(tuple(above)))
+    name = f"item {key}" if isinstance(key, int) else key
+    what = f"remove {name} from" if assignment.value is REMOVED else f"set {name} to {shown(assignment.value)} in"
     return TfgenError(
-        f"{place}: cannot set {wanted} in {path_name(path)} and leave all else as it is "
+        f"{place}: cannot {what} {path_name(tuple(above))} and leave all else as it is "
         "(an alias of it stands elsewhere, perhaps): do it there by hand"
     )

@@ -1,8 +1,8 @@
 """The nodes of a YAML text, and the offsets at which they stand in it: what an edit in place needs.
 
     >>> (node,) = nodes("a: {b: 1}").values()
-    >>> node.entry("a").value.entry("b")
-    Entry(key='b', token=4, start=4, value=YamlNode(form='scalar', start=7, end=8, is_flow=False, entries=()))
+    >>> node.entry("a").value.entry("b").value
+    YamlNode(form='scalar', token=7, start=7, end=8, is_flow=False, entries=(), items=())
 
 The text is one that `document.parse` finds nothing wrong with. Unlike there, an alias is no copy of what it names.
 """
@@ -21,11 +21,12 @@ _ANCHOR: Final = re.compile(r"&[-\w]+(?:\s+(?:#[^\n]*)?)*")
 
 
 class Entry(NamedTuple):
-    """A key of a mapping, and its value. The key begins at `start`, its anchor, if it has one, at `token`."""
+    """A key of a mapping, and its value. The key stands from `start` to `end`; its anchor, if any, is at `token`."""
 
     key: str
     token: int
     start: int
+    end: int
     value: YamlNode
 
 
@@ -33,17 +34,21 @@ class YamlNode(NamedTuple):
     """A value.
 
     Attributes:
+        token: where it begins with its anchor, if it has one.
         start: where it begins, behind its anchor: a mapping in block style at its first key.
-        end: where a scalar or an alias ends.
-        is_flow: whether it is a mapping in braces.
+        end: where it ends: the last line end of a block belongs to it no more.
+        is_flow: whether it is a mapping in braces, or a list in brackets.
         entries: those of a mapping that it says itself, `<<` among them.
+        items: those of a list.
     """
 
     form: Literal["scalar", "alias", "mapping", "list"]
+    token: int
     start: int
     end: int
     is_flow: bool = False
     entries: tuple[Entry, ...] = ()
+    items: tuple[YamlNode, ...] = ()
 
     def entry(self, key: str) -> Entry | None:
         """The entry of that key, if the mapping says it itself."""
@@ -62,28 +67,47 @@ def nodes(text: str) -> dict[Position, YamlNode]:
 
 
 def _node(text: str, events: Iterator[Any], event: Any) -> YamlNode:
-    start, end = event.start_mark.index, event.end_mark.index
+    token, end = event.start_mark.index, event.end_mark.index
+    start = _behind_anchor(text, event)
     if isinstance(event, yaml.AliasEvent):
-        return YamlNode("alias", start, end)
+        return YamlNode("alias", token, token, end)
     if isinstance(event, yaml.ScalarEvent):
-        return YamlNode("scalar", _behind_anchor(text, event), end)
+        return YamlNode("scalar", token, start, _end_of_block(text, start, end) if event.style in ("|", ">") else end)
     if isinstance(event, yaml.SequenceStartEvent):
+        items = []
         for item in _until(events, yaml.SequenceEndEvent):
-            _node(text, events, item)
-        return YamlNode("list", start, end)
+            if isinstance(item, yaml.SequenceEndEvent):
+                end = item.end_mark.index
+            else:
+                items.append(_node(text, events, item))
+        last = end if event.flow_style or not items else items[-1].end
+        return YamlNode("list", token, start, last, bool(event.flow_style), items=tuple(items))
     entries = []
+    first = end - 1 if event.flow_style else end
     for key in _until(events, yaml.MappingEndEvent):
-        _node(text, events, key)
+        if isinstance(key, yaml.MappingEndEvent):
+            end = key.end_mark.index
+            continue
+        name = _node(text, events, key)
         value = _node(text, events, next(events))
-        entries.append(Entry(getattr(key, "value", ""), key.start_mark.index, _behind_anchor(text, key), value))
-    return YamlNode("mapping", end - 1 if event.flow_style else end, end, bool(event.flow_style), tuple(entries))
+        entries.append(Entry(getattr(key, "value", ""), name.token, name.start, name.end, value))
+    last = end if event.flow_style or not entries else entries[-1].value.end
+    return YamlNode("mapping", token, first, last, bool(event.flow_style), entries=tuple(entries))
 
 
 def _until(events: Iterator[Any], end: type[yaml.Event]) -> Iterator[Any]:
+    """The events up to one of a type, which is the last."""
     for event in events:
+        yield event
         if isinstance(event, end):
             return
-        yield event
+
+
+def _end_of_block(text: str, start: int, end: int) -> int:
+    """Where block text ends, before the last line end of it: empty lines below are its own only where it keeps them."""
+    block = text[start:end]
+    header = block.partition("\n")[0]
+    return start + len(block.removesuffix("\n") if "+" in header.partition("#")[0] else block.rstrip())
 
 
 def _behind_anchor(text: str, event: Any) -> int:

@@ -57,6 +57,9 @@ _QUOTED = re.compile(
 )
 """Text that some reader of a plain scalar would not give back; wider than any one reader's rules."""
 
+_ENDS_IN_FLOW = re.compile(r"[,\[\]{}]")
+"""What ends a plain scalar within braces or brackets."""
+
 _BLANK_AT_LINE_END = re.compile(r"[ \t](?:\n|\Z)")
 
 
@@ -100,6 +103,24 @@ def scalar(value: str | float | bool | None) -> str:
             raise ValueError(f"{value} is no number of JSON")
         case _:
             raise TypeError(f"{type(value).__name__} is no scalar of JSON: {value!r}")
+
+
+def in_line(value: Plain, *, is_flow: bool = True) -> str:
+    """A value in one line: a collection in braces or brackets. Raises as `dump` does.
+
+    >>> in_line({"cpu": 2, "args": ["a,b"]}), in_line("a,b", is_flow=False)
+    ('{cpu: 2, args: ["a,b"]}', 'a,b')
+
+    Args:
+        value: what is written.
+        is_flow: whether it stands within braces or brackets, which end a scalar that has one without quotes.
+    """
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{in_line(key)}: {in_line(inner)}' for key, inner in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(in_line, value))}]"
+    text = scalar(value)
+    return json.dumps(value, ensure_ascii=False) if is_flow and _ENDS_IN_FLOW.search(text) and text == value else text
 
 
 def _block(data: Plain, first: str, rest: str) -> Iterator[str]:
