@@ -51,7 +51,7 @@ def with_value(data: Any, path: Sequence[str | int], value: Any) -> Any:
     """The data with a value at the path; a mapping takes the place of what is none on the way there.
 
     Raises:
-        LookupError: an index is past the end of its list by more than one, or there is no list.
+        LookupError: an index is past the end of its list by more than one, or what is there is no list.
     """
     if not path:
         return value
@@ -68,7 +68,7 @@ def without(data: Any, path: Sequence[str | int]) -> Any:
     """The data without what stands there; as it is, where nothing does.
 
     Raises:
-        LookupError: an index is past the end of its list by more than one, or there is no list.
+        LookupError: an index is past the end of its list by more than one, or what is there is no list.
     """
     if not path:
         return data
@@ -85,9 +85,10 @@ def without(data: Any, path: Sequence[str | int]) -> Any:
 
 
 def _items(data: Any, index: int) -> list[Any]:
-    if not isinstance(data, list) or index > len(data):
+    items = [] if data is None else data
+    if not isinstance(items, list) or index > len(items):
         raise LookupError(index)
-    return data
+    return items
 
 
 def shared(paths: Iterable[Path]) -> Path:

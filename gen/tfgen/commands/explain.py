@@ -19,10 +19,10 @@ number, or none, for a list's item (`spec.tolerations.effect`).
 from __future__ import annotations
 
 import json
-import re
 import textwrap
 from typing import TYPE_CHECKING, NamedTuple
 
+from tfgen.commands.job_path import read_path
 from tfgen.errors import UsageError
 from tfgen.schema import file as schema_file
 from tfgen.schema.file import entry, first_sentence, is_record
@@ -54,29 +54,12 @@ def explain(path: str) -> str:
     """
     schema = schema_file.load()
     key = _Found((), schema, tunable=False)
-    for step in _steps(schema, path):
+    for step in read_path(path):
         key = _inside(schema, key, step)
     paragraphs = ["\n".join(_facts(key)), _indented(textwrap.fill(key.node["description"], _WIDTH))]
     paragraphs += _examples(key)
     paragraphs += _table(schema, key)
     return "\n\n".join(paragraphs) + "\n"
-
-
-_STEP = re.compile(r"""\.?(?P<key>[^.\[\]"]+)|\[(?P<written>[0-9]+|"(?:[^"\\]|\\["\\])+")\]""")
-"""A part of a path, as `schema_words.path_name` writes it."""
-
-
-def _steps(schema: Schema, path: str) -> tuple[str | int, ...]:
-    parts: list[str | int] = []
-    end = 0
-    while match := _STEP.match(path, end):
-        end = match.end()
-        parts.append(match["key"] or json.loads(match["written"]))
-    if end != len(path) or path.startswith("."):
-        raise UsageError(f"{shown(path)} is no path; one is written as spec.tolerations[0].key")
-    steps = tuple(parts)
-    spec = schema["properties"]["spec"]["properties"]
-    return ("spec", *steps) if steps and steps[0] in spec else steps
 
 
 def _inside(schema: Schema, key: _Found, step: str | int) -> _Found:

@@ -38,12 +38,13 @@ class Assignment(NamedTuple):
 
     Attributes:
         value: plain data, or `REMOVED`.
-        behind: the keys that a new key follows, where its mapping has any of them; else it is the first.
+        behind: for each step of the path, the keys that it follows if it is new; where its mapping has none of them,
+            it is the first.
     """
 
     path: Path
     value: Any
-    behind: Sequence[str] = ()
+    behind: Sequence[Sequence[str]] = ()
 
 
 Changes: TypeAlias = Mapping[Path, Mapping[str, str | bool]]
@@ -142,7 +143,8 @@ def _edit(text: str, root: YamlNode, assignment: Assignment) -> _Edit | None:
                 return None
             if isinstance(step, int):
                 return _append(text, owner, _written(_nested(rest, value), style)) if owner.form == "list" else None
-            return _insert(text, owner, _pair(step, _nested(rest, value), style), () if rest else assignment.behind)
+            behind = assignment.behind[taken - 1] if assignment.behind else ()
+            return _insert(text, owner, _pair(step, _nested(rest, value), style), behind)
         if not rest and value is REMOVED:
             return _remove(text, owner, slot, holder, style)
         if not rest or slot.node.form == "scalar":

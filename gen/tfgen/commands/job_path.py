@@ -1,0 +1,54 @@
+"""A path into a job as a person writes it.
+
+>>> read_path("roles.worker.replicas"), read_path('spec.labels["example.com/team"]')
+(('spec', 'roles', 'worker', 'replicas'), ('spec', 'labels', 'example.com/team'))
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Final
+
+from tfgen.data_path import Path
+from tfgen.errors import UsageError
+from tfgen.schema import file as schema_file
+from tfgen.words import shown
+
+_STEP: Final = re.compile(r"""\.?(?P<key>[^.\[\]"=]+)|\[(?P<written>[0-9]+|"(?:[^"\\]|\\["\\])+")\]""")
+"""A part of a path, as `words.path_name` writes it."""
+
+
+def read_path(text: str) -> Path:
+    """The path that a text names. `spec.` in front may be left out.
+
+    Raises:
+        UsageError: it is no path.
+    """
+    path, end = _read_steps(text)
+    if end != len(text) or text.startswith("."):
+        raise UsageError(f"{shown(text)} is no path; one is written as spec.tolerations[0].key")
+    return path
+
+
+def read_assignment(text: str) -> tuple[Path, str]:
+    """The path and the value of `PATH=VALUE`.
+
+    Raises:
+        UsageError: it is none.
+    """
+    path, end = _read_steps(text)
+    if not path or text.startswith(".") or text[end : end + 1] != "=":
+        raise UsageError(f"{shown(text)} sets nothing; write PATH=VALUE, such as roles.worker.replicas=4")
+    return path, text[end + 1 :]
+
+
+def _read_steps(text: str) -> tuple[Path, int]:
+    """The steps at the beginning of a text, and where they end."""
+    steps: list[str | int] = []
+    end = 0
+    while match := _STEP.match(text, end):
+        end = match.end()
+        steps.append(match["key"] or json.loads(match["written"]))
+    is_below = steps and isinstance(steps[0], str) and steps[0] not in schema_file.load()["properties"]
+    return ("spec", *steps) if is_below else tuple(steps), end

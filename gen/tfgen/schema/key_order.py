@@ -1,0 +1,58 @@
+"""The order in which a person reads the keys of a job: that of `tfgen init`.
+
+key_order(("spec", "roles", "worker", "resources"))  ->  ("cpu", "memory", "requests", "limits", "gpu")
+key_order(("spec", "env"))                           ->  None
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tfgen.data_path import Path
+from tfgen.schema import file as schema_file
+
+INIT_ORDER: Final = (
+    "strategy",
+    "legacyFlags",
+    "workload",
+    "run",
+    "resumeFrom",
+    "image",
+    "imagePullPolicy",
+    "imagePullSecrets",
+    "command",
+    "args",
+    "workingDir",
+    "port",
+    "roles",
+    "env",
+    "envFrom",
+    "storage",
+    "shm",
+    "gang",
+    "completion",
+)
+"""The keys of ``spec`` as `tfgen init` has them; the others follow, as the schema has them."""
+
+_LAST: Final = ("environments", "gitops")
+_OF_ENVIRONMENT: Final = ("namespace", "cluster", "enabled")
+
+
+def key_order(path: Path, schema: str = schema_file.NAME) -> tuple[str, ...] | None:
+    """The keys that a mapping of a document may have, in their order.
+
+    Args:
+        path: of the mapping.
+        schema: the name of the document's schema: a job's, or a team's defaults.
+
+    Returns:
+        None where the schema names no keys: those of a map by name are in their author's order.
+    """
+    node = schema_file.node(schema_file.load(schema), path)
+    if node is None or not schema_file.is_record(node):
+        return None
+    keys = node["properties"]
+    if path == ("spec",) or (path[:2] == ("spec", "environments") and len(path) == 3):
+        order = dict.fromkeys((*_OF_ENVIRONMENT, *INIT_ORDER, *(key for key in keys if key not in _LAST), *_LAST))
+        return tuple(key for key in order if key in keys)
+    return tuple(keys)
