@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from tfgen import data_path
@@ -13,27 +13,7 @@ from tfgen.importers.foreign_job import ROLES, ForeignJob
 from tfgen.importers.pod_template import PORT
 from tfgen.job.training_job import ROLE_NAMES, RoleName
 from tfgen.schema import file as schema_file
-
-ORDER: Final = (
-    "strategy",
-    "legacyFlags",
-    "workload",
-    "image",
-    "imagePullPolicy",
-    "imagePullSecrets",
-    "command",
-    "args",
-    "workingDir",
-    "port",
-    "roles",
-    "env",
-    "envFrom",
-    "storage",
-    "shm",
-    "gang",
-    "completion",
-)
-"""The keys of ``spec`` as `tfgen init` has them; the others follow, as the schema has them."""
+from tfgen.schema.key_order import key_order
 
 _BY_MOST: Final = ("image", "imagePullPolicy", "command", "args", "workingDir")
 """What the job says for most of its roles, and a role for itself; the rest is said for all or for none."""
@@ -69,13 +49,8 @@ def document(name: str, namespace: str | None, spec: Mapping[str, Any]) -> dict[
         "apiVersion": "tfgen/v1alpha1",
         "kind": "TrainingJob",
         "metadata": {"name": name, **({"namespace": namespace} if namespace else {})},
-        "spec": {key: short[key] for key in _in_order(short)},
+        "spec": {key: short[key] for key in key_order(("spec",)) or () if key in short},
     }
-
-
-def _in_order(spec: Mapping[str, Any]) -> Iterator[str]:
-    schema: Mapping[str, Any] = schema_file.load()["properties"]["spec"]["properties"]
-    yield from (key for key in dict.fromkeys((*ORDER, *schema, *spec)) if key in spec)
 
 
 def _storage(

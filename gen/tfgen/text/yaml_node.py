@@ -75,32 +75,24 @@ def _node(text: str, events: Iterator[Any], event: Any) -> YamlNode:
         return YamlNode("scalar", token, start, _end_of_block(text, start, end) if event.style in ("|", ">") else end)
     if isinstance(event, yaml.SequenceStartEvent):
         items = []
-        for item in _until(events, yaml.SequenceEndEvent):
-            if isinstance(item, yaml.SequenceEndEvent):
-                end = item.end_mark.index
-            else:
-                items.append(_node(text, events, item))
-        last = end if event.flow_style or not items else items[-1].end
+        while not isinstance(following := next(events), yaml.SequenceEndEvent):
+            items.append(_node(text, events, following))
+        last = items[-1].end if items and not event.flow_style else _end(following)
         return YamlNode("list", token, start, last, bool(event.flow_style), items=tuple(items))
     entries = []
-    first = end - 1 if event.flow_style else end
-    for key in _until(events, yaml.MappingEndEvent):
-        if isinstance(key, yaml.MappingEndEvent):
-            end = key.end_mark.index
-            continue
-        name = _node(text, events, key)
+    while not isinstance(following := next(events), yaml.MappingEndEvent):
+        key = _node(text, events, following)
         value = _node(text, events, next(events))
-        entries.append(Entry(getattr(key, "value", ""), name.token, name.start, name.end, value))
-    last = end if event.flow_style or not entries else entries[-1].value.end
-    return YamlNode("mapping", token, first, last, bool(event.flow_style), entries=tuple(entries))
+        entries.append(Entry(getattr(following, "value", ""), key.token, key.start, key.end, value))
+    last = entries[-1].value.end if entries and not event.flow_style else _end(following)
+    return YamlNode(
+        "mapping", token, end - 1 if event.flow_style else end, last, bool(event.flow_style), tuple(entries)
+    )
 
 
-def _until(events: Iterator[Any], end: type[yaml.Event]) -> Iterator[Any]:
-    """The events up to one of a type, which is the last."""
-    for event in events:
-        yield event
-        if isinstance(event, end):
-            return
+def _end(event: Any) -> int:
+    end: int = event.end_mark.index
+    return end
 
 
 def _end_of_block(text: str, start: int, end: int) -> int:
