@@ -27,8 +27,9 @@ from tfgen.graph.holes import Bound, Hole, Let, Value
 from tfgen.graph.schedulers import GANGS
 from tfgen.graph.schedulers.gang import Field
 from tfgen.job.training_job import Structure, TrainingJob
+from tfgen.schema import file as schema_file
 from tfgen.schema.tunables import at as tunable_at
-from tfgen.schema.tunables import merge, values_schema
+from tfgen.schema.tunables import merge, tunables
 from tfgen.schema.workload_kinds import WORKLOAD_KINDS
 from tfgen.targets.chart.notes import notes
 from tfgen.text.document import parse
@@ -73,12 +74,13 @@ IDLE: Mapping[str, Callable[[Structure], bool]] = {
 @drawn(60)
 @given(document=jobs(environments=0))
 def test_every_value_is_read_by_some_template(document):
-    """By the graph: each value of values.schema.json stands in a hole of a template, of NOTES.txt or of a guard."""
+    """By the graph: each value of values.yaml stands in a hole of a template, of NOTES.txt or of a guard."""
     structure = TrainingJob.from_document(document).structure
     templates = [template.node for template in graph(structure)]
     checks = [node for guard in guards(structure) for node in (guard.test, guard.message)]
-    schema = values_schema(document["spec"])
-    unread = {".".join(path) for path, _ in _leaves(schema)} - {*_read([*templates, *checks, notes(structure)], {})}
+    unread = {".".join(tunable.path) for tunable in tunables(document["spec"])} - {
+        *_read([*templates, *checks, notes(structure)], {})
+    }
     assert {path for path in unread if not (path in IDLE and IDLE[path](structure))} == set()
 
 
@@ -98,17 +100,6 @@ def _read(node: Any, bound: Mapping[str, str]) -> Iterator[str]:
         case list() | tuple():
             for child in node:
                 yield from _read(child, bound)
-
-
-def _leaves(
-    schema: Mapping[str, Any], path: tuple[str, ...] = ()
-) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:
-    """The values of a values.schema.json, but for the two that are a parent chart's."""
-    for key, node in schema["properties"].items():
-        if "properties" in node:
-            yield from _leaves(node, (*path, key))
-        elif (*path, key) not in (("global",), ("enabled",)):
-            yield (*path, key), node
 
 
 EVERY_SECTION: Mapping[str, Any] = {
@@ -234,22 +225,22 @@ def test_every_value_changes_what_helm_gives(tmp_path):
 
 def _known_dead(document: Document) -> Iterator[str]:
     structure = TrainingJob.from_document(document).structure
-    for path, _ in _leaves(values_schema(document["spec"])):
-        if any(fnmatchcase(".".join(path), dead) and when(structure) for dead, when, _ in DEAD):
-            yield ".".join(path)
+    for path in (".".join(tunable.path) for tunable in tunables(document["spec"])):
+        if any(fnmatchcase(path, dead) and when(structure) for dead, when, _ in DEAD):
+            yield path
 
 
 def _dead(document: Document, render: Callable[[Mapping[str, Any]], Any]) -> Iterator[str]:
     """The values of which no setting changes what is rendered. `render` gives None where the chart refuses."""
-    schema, values = values_schema(document["spec"]), TrainingJob.from_document(document).values
+    values = TrainingJob.from_document(document).values
     rendered = functools.cache(lambda settings: render(json.loads(settings)))
 
     def renders(*settings: Mapping[str, Any]) -> Any:
         return rendered(json.dumps(functools.reduce(_over, settings, {}), sort_keys=True))
 
     assert renders({}) is not None
-    for path, node in _leaves(schema):
-        others = [_nested(path, other) for other in _others(schema, node, _at(values, path))]
+    for path, node in ((tunable.path, tunable.schema) for tunable in tunables(document["spec"])):
+        others = [_nested(path, other) for other in _others(node, _at(values, path))]
         companies = [{}, *_companies(path, values)]
         if not any(
             renders(company, other) not in (None, renders(company))
@@ -278,9 +269,9 @@ def _companies(path: tuple[str, ...], values: Mapping[str, Any]) -> Iterator[Map
         yield {path[2]: empty}
 
 
-def _others(schema: Mapping[str, Any], node: Mapping[str, Any], old: Any) -> list[Any]:
-    """Other values of a schema node: the schema's own, and some near the old one."""
-    whole = {"allOf": [{**node}], "definitions": schema.get("definitions", {})}
+def _others(node: Mapping[str, Any], old: Any) -> list[Any]:
+    """Other values of a node of the job schema: the schema's own, and some near the old one."""
+    whole = {"allOf": [{**node}], "definitions": schema_file.load()["definitions"]}
     validator = jsonschema_rs.Draft7Validator(whole)
     near: list[Any] = []
     match old:

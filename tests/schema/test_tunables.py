@@ -8,20 +8,15 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-import helm_python
-import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.everything import EVERYTHING
-from tests.support.generated import drawn, jobs
-from tfgen.schema import file as schema_file
+from tests.support.values_chart import chart
 from tfgen.schema import tunables
-from tfgen.text.yaml_text import dump
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    pass
 
 SMALL = {"image": "x:1", "roles": {"worker": {"replicas": 4}}}
 
@@ -183,65 +178,7 @@ def test_missing_sections():
     assert tunables.missing_sections(SMALL, environment) == (("roles", "evaluator"), ("gang",))
 
 
-# The schema of the values.
-
-
-def test_every_value_is_required_and_nothing_else_is_let_in():
-    schema = tunables.values_schema(SMALL)
-    values = tunables.values(SMALL)
-    validator = jsonschema.Draft7Validator(schema)
-    validator.check_schema(schema)
-    assert list(validator.iter_errors(values)) == []
-    assert list(validator.iter_errors({**values, "global": {"x": 1}, "enabled": True})) == []
-    for tunable in tunables.tunables(SMALL):
-        for broken in (without(values, tunable.path), with_value(values, tunable.path, None)):
-            assert not validator.is_valid(broken), tunable.path
-    assert not validator.is_valid({**values, "port": 1})
-    assert not validator.is_valid({**values, "gang": {}})
-
-
-def without(values: dict[str, Any], path: tuple[str, ...]) -> dict[str, Any]:
-    first, *rest = path
-    if rest:
-        return {**values, first: without(values[first], tuple(rest))}
-    return {key: value for key, value in values.items() if key != first}
-
-
-def with_value(values: dict[str, Any], path: tuple[str, ...], value: Any) -> dict[str, Any]:
-    first, *rest = path
-    return {**values, first: with_value(values[first], tuple(rest), value) if rest else value}
-
-
-def test_it_stands_alone():
-    """Helm resolves no reference but local ones, and our own keywords mean nothing to its users."""
-    written = json.dumps(tunables.values_schema(EVERYTHING["spec"]))
-    used = {ref.partition('"')[0] for ref in written.split('"$ref": "#/definitions/')[1:]}
-    assert '"x-' not in written
-    assert '"$id"' not in written
-    assert written.count('"$ref"') == written.count('"$ref": "#/definitions/')
-    assert used == set(tunables.values_schema(EVERYTHING["spec"])["definitions"])
-
-
-def test_it_keeps_what_helps_a_reader():
-    replicas = tunables.values_schema(SMALL)["properties"]["roles"]["properties"]["worker"]["properties"]["replicas"]
-    assert replicas == {
-        "description": "Number of tasks.",
-        "type": "integer",
-        "minimum": 1,
-        "maximum": 10000,
-        "default": 1,
-        "examples": [4],
-    }
-
-
 # The real Helm.
-
-
-def chart(folder: Path, values: Any, schema: Any = True) -> helm_python.Chart:
-    (folder / "Chart.yaml").write_text("{apiVersion: v2, name: tiny, version: 0.1.0}")
-    (folder / "values.yaml").write_text(dump(values), encoding="utf-8")
-    (folder / "values.schema.json").write_text(json.dumps(schema))
-    return helm_python.Chart.load(folder)
 
 
 def trees(*more: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
@@ -257,46 +194,3 @@ def trees(*more: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
 @given(under=trees(), over=trees(st.none()))
 def test_helm_merges_values_the_same(tmp_path_factory, under, over):
     assert chart(tmp_path_factory.mktemp("chart"), under).merge_values(over) == tunables.merge(under, over)
-
-
-def test_helm_takes_the_values_and_refuses_what_is_wrong(tmp_path):
-    spec = EVERYTHING["spec"]
-    helm = chart(tmp_path, tunables.values(spec), tunables.values_schema(spec))
-    for environment in spec["environments"].values():
-        helm.validate_schema(environment)
-    for wrong in (
-        {"image": None},
-        {"retries": "3"},
-        {"port": 1},
-        {"env": {"TF_CONFIG": "x"}},
-        {"annotations": {"a": "\u0085"}},
-        {"roles": {"worker": {"replicas": 0}}},
-        {"storage": {"data": {"emptyDir": {}}}},
-        {"env": {"NEW": None}},
-    ):
-        with pytest.raises(helm_python.HelmValuesError):
-            helm.validate_schema(wrong)
-
-
-@drawn(50)
-@given(data=jobs(environments=1))
-def test_the_values_of_every_job_are_allowed_by_their_schema(tmp_path_factory, data):
-    """By Python's reference, and by Helm: the patterns are read by Go, too, and numbers survive float64."""
-    spec = data["spec"]
-    schema = tunables.values_schema(spec)
-    reference = jsonschema.Draft7Validator(schema)
-    helm = chart(tmp_path_factory.mktemp("chart"), tunables.values(spec), schema)
-    for name, environment in {"none": {}, **spec["environments"]}.items():
-        helm.validate_schema(environment)
-        expected = tunables.environment_values({**spec, "environments": {name: environment}}, name)
-        assert helm.merge_values(environment) == expected
-        assert list(reference.iter_errors(expected)) == []
-
-
-def test_a_map_s_entries_have_no_values_that_the_kind_never_reads() -> None:
-    spec = {"workload": {"kind": "ElasticDL"}, "image": "mnist:1", "roles": {"worker": {}}}
-    volume = tunables.values_schema(spec)["definitions"]["volume"]
-    assert [*volume["properties"]] == ["mountPath", "subPath", "claim", "hostPath"]
-    assert volume["oneOf"] == [{"required": ["claim"]}, {"required": ["hostPath"]}]
-    everywhere = schema_file.load()["definitions"]["volume"]
-    assert {"nfs", "emptyDir"} <= everywhere["properties"].keys()

@@ -19,7 +19,7 @@ from tfgen import data_path
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
 from tfgen.schema import workload_kinds as kinds
-from tfgen.schema.file import Schema, is_record, resolve, target, used_definitions
+from tfgen.schema.file import Schema, is_record, resolve
 
 if TYPE_CHECKING:
     from tfgen.value_type import ValueType
@@ -60,7 +60,7 @@ def tunables(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> tuple[Tun
         spec: the job's.
         of_any_kind: also those that its workload kind never reads.
     """
-    return tuple(leaf.tunable for leaf in _present(spec, of_any_kind=of_any_kind))
+    return tuple(leaf.tunable for leaf in present(spec, of_any_kind=of_any_kind))
 
 
 def at(path: Sequence[str]) -> Tunable:
@@ -69,7 +69,7 @@ def at(path: Sequence[str]) -> Tunable:
     Raises:
         LookupError: there is none, so that a misspelt path never becomes a value that is silently empty.
     """
-    leaf = _all().get(tuple(path))
+    leaf = all_leaves().get(tuple(path))
     if leaf is None:
         raise LookupError(f"no tunable at values path {'.'.join(path)}")
     return leaf.tunable
@@ -136,50 +136,6 @@ def missing_sections(spec: Mapping[str, Any], environment: Mapping[str, Any]) ->
     )
 
 
-def values_schema(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """values.schema.json of a job's chart, in draft-07.
-
-    Every key is required, so that a null (which Helm takes for "remove") is refused instead of printed. Helm adds
-    `global` to a subchart's values, and `enabled` is where a parent's condition stands.
-    """
-    root = _closed("Values of the chart.")
-    root["properties"]["global"] = {"type": "object", "description": "What a parent chart shares with its subcharts."}
-    root["properties"]["enabled"] = {"type": "boolean", "description": "Whether a parent chart installs this one."}
-    for leaf in _present(spec):
-        place = root
-        for depth, key in enumerate(leaf.tunable.path[:-1], start=1):
-            place["required"] += [key] if key not in place["required"] else []
-            place = place["properties"].setdefault(key, _closed(_described(leaf.tunable.path[:depth])))
-        place["properties"][leaf.tunable.path[-1]] = _public(leaf.written)
-        place["required"].append(leaf.tunable.path[-1])
-    schema = {
-        "$schema": "http://json-schema.org/draft-07/schema#",
-        **root,
-        "definitions": _public(used_definitions(root, schema_file.load()["definitions"])),
-    }
-    taken = [_take_out(schema, lacking.path.split(".")) for lacking in kinds.without(spec)]
-    if any(taken):
-        schema["definitions"] = used_definitions(root, schema["definitions"])
-    return schema
-
-
-def _take_out(schema: dict[str, Any], path: Sequence[str]) -> bool:
-    """Takes a key out of the entries of a map, such as ``storage.*.nfs``; says whether the values schema had it."""
-    *above, key = path
-    node: Any = schema
-    for step in above:
-        node = node.get("additionalProperties") if step == "*" else node.get("properties", {}).get(step)
-        if not isinstance(node, dict):
-            return False
-        if "$ref" in node:
-            node = target(schema, node["$ref"])
-    if node.get("properties", {}).pop(key, None) is None:
-        return False
-    if "oneOf" in node:
-        node["oneOf"] = [choice for choice in node["oneOf"] if choice.get("required") != [key]]
-    return True
-
-
 def order_keys(value: Any, node: Schema) -> Any:
     """A copy with the keys of its mappings in the order of the schema node, and sorted where that has none."""
     if not isinstance(value, dict | list):
@@ -209,7 +165,8 @@ def _complete(spec: Mapping[str, Any], given: Mapping[str, Any], *, of_any_kind:
     return complete
 
 
-def _present(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> tuple[Leaf, ...]:
+def present(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> tuple[Leaf, ...]:
+    """The tunables of a job as `tunables` gives them, each with its place in the schema."""
     has = frozenset(section for section in _sections() if data_path.has(spec, section))
     return _with(has, () if of_any_kind else tuple(lack.path for lack in kinds.without(spec)))
 
@@ -220,7 +177,7 @@ def _with(has: frozenset[ValuesPath], lacks: tuple[str, ...]) -> tuple[Leaf, ...
     without = [path.split(".") for path in lacks]
     return tuple(
         leaf
-        for leaf in _all().values()
+        for leaf in all_leaves().values()
         if has.issuperset(leaf.sections) and not any(kinds.covers(steps, leaf.tunable.path) for steps in without)
     )
 
@@ -228,11 +185,11 @@ def _with(has: frozenset[ValuesPath], lacks: tuple[str, ...]) -> tuple[Leaf, ...
 @functools.cache
 def _sections() -> tuple[ValuesPath, ...]:
     """Every section that the schema knows, in its order."""
-    return tuple(dict.fromkeys(section for leaf in _all().values() for section in leaf.sections))
+    return tuple(dict.fromkeys(section for leaf in all_leaves().values() for section in leaf.sections))
 
 
 @functools.cache
-def _all() -> Mapping[ValuesPath, Leaf]:
+def all_leaves() -> Mapping[ValuesPath, Leaf]:
     """Every tunable that the schema knows, in its order."""
     return {leaf.tunable.path: leaf for leaf in leaves(schema_file.load())}
 
@@ -258,25 +215,3 @@ def _walk(
 def type_of(node: Schema) -> ValueType:
     """The type of the values that a resolved leaf allows."""
     return "quantity" if node.get("x-kind") == "quantity" else _TYPES[node["type"]]
-
-
-def _described(path: ValuesPath) -> str:
-    node = schema_file.node(schema_file.load(), ("spec", *path))
-    return node["description"] if node else ""
-
-
-def _closed(description: str) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "description": description,
-        "additionalProperties": False,
-        "required": [],
-        "properties": {},
-    }
-
-
-def _public(value: Any) -> Any:
-    """A copy without our own `x-` keywords, which are nobody else's business."""
-    if isinstance(value, dict):
-        return {key: _public(inner) for key, inner in value.items() if not key.startswith("x-")}
-    return [_public(item) for item in value] if isinstance(value, list) else value

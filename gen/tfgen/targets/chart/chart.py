@@ -13,11 +13,12 @@ from tfgen.job.training_job import TrainingJob
 from tfgen.places import CHARTS
 from tfgen.schema import file as schema_file
 from tfgen.schema import tunables
+from tfgen.schema.values_schema import values_schema_text
 from tfgen.targets.chart.go_template import Printer
 from tfgen.targets.chart.notes import notes, upgrade
 from tfgen.targets.chart.upgrade_guards import upgrade_guards
 from tfgen.targets.chart.values_yaml import values_yaml
-from tfgen.text import json_text, yaml_text
+from tfgen.text import yaml_text
 from tfgen.tree.file_tree import FileTree
 
 # Pods' index labels, Jobs' success policy, back-off limit by index and pod replacement policy are all on by default
@@ -60,7 +61,7 @@ def chart(
     files["values.yaml"] = f"# Values of {job.name}: every one has a default here.\n\n{values_yaml(job.values)}"
     for environment in (each for each in job.environments if each.enabled):
         files[f"values-{environment.name}.yaml"] = _environment_values(environment.name, environment.overrides)
-    files["values.schema.json"] = json_text.dump(tunables.values_schema(spec))
+    files["values.schema.json"] = values_schema_text(spec)
     files["README.md"] = _readme(job, spec)
     files["Chart.yaml"] = _chart_yaml(job, files)
     return FileTree({f"{CHARTS}/{job.name}/{path}": text for path, text in files.items()})

@@ -1,0 +1,192 @@
+"""values.schema.json: what a chart's user may set, in draft-07 and in few words.
+
+    {"worker": {"allOf": [{"$ref": "#/definitions/role"}], "required": ["replicas"]}}
+
+It accepts of the values what the job schema accepts of a job. What several places have alike stands once, as a
+definition: a role, which characters a text may have, and whatever else is said twice. What a value is for, values.yaml
+says. Both libraries that Helm has had read it (gojsonschema until 3.17,
+santhosh-tekuri/jsonschema since): in draft-07 nothing counts that stands beside a `$ref`, so what does not stand alone
+stands in `allOf`.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from tfgen.schema import file as schema_file
+from tfgen.schema import workload_kinds as kinds
+from tfgen.schema.file import Schema, target, used_definitions
+from tfgen.schema.tunables import ValuesPath, all_leaves, present
+from tfgen.text import json_text
+
+_DRAFT: Final = "http://json-schema.org/draft-07/schema#"
+_ROLE: Final = "role"
+_CHARACTERS: Final = "characters"
+_LONG: Final = 80
+"""Characters of a node that is worth a definition."""
+_NAMED: Final = ("properties", "definitions")
+"""Keywords whose keys are names, and no keywords."""
+
+
+def values_schema(spec: Mapping[str, Any]) -> Schema:
+    """The schema of the values of a job's chart. It is shared: nobody changes it.
+
+    Every key is required, so that a null (which Helm takes for "remove") is refused instead of printed. Helm adds
+    `global` to a subchart's values, and `enabled` is where a parent's condition stands.
+    """
+    return _schema(*_decided_by(spec))
+
+
+def values_schema_text(spec: Mapping[str, Any]) -> str:
+    """The same as the chart's file has it."""
+    return _text(*_decided_by(spec))
+
+
+def _decided_by(spec: Mapping[str, Any]) -> tuple[tuple[ValuesPath, ...], tuple[str, ...]]:
+    """What decides the schema: which values there are, and what entries lack; most jobs of a team have it alike."""
+    return tuple(leaf.tunable.path for leaf in present(spec)), tuple(lack.path for lack in kinds.without(spec))
+
+
+@functools.cache
+def _text(paths: tuple[ValuesPath, ...], lacks: tuple[str, ...]) -> str:
+    return json_text.dump(_schema(paths, lacks))
+
+
+@functools.cache
+def _schema(paths: tuple[ValuesPath, ...], lacks: tuple[str, ...]) -> Schema:
+    root = _closed()
+    root["properties"] = {"global": {"type": "object"}, "enabled": {"type": "boolean"}}
+    for path in paths:
+        *records, key = path
+        place = root
+        for record in records:
+            place["required"] += [record] if record not in place["required"] else []
+            place = place["properties"].setdefault(record, _closed())
+        place["properties"][key] = _short(all_leaves()[path].written)
+        place["required"].append(key)
+    definitions = {name: _short(node) for name, node in schema_file.load()["definitions"].items()}
+    schema = {"$schema": _DRAFT, **root, "definitions": {**definitions, _CHARACTERS: _characters()}}
+    for lacking in lacks:
+        _take_out(schema, lacking.split("."))
+    roles = root["properties"]["roles"]["properties"]
+    if len(roles) > 1:
+        schema["definitions"][_ROLE] = _shared(roles)
+        roles.update({name: _of_shared(role, schema["definitions"][_ROLE]) for name, role in roles.items()})
+    schema["definitions"] = used_definitions(root, schema["definitions"])
+    _share(schema)
+    return {**schema, "definitions": dict(sorted(schema["definitions"].items()))}
+
+
+def _closed() -> dict[str, Any]:
+    return {"type": "object", "additionalProperties": False, "required": [], "properties": {}}
+
+
+# -- what several places have alike --------------------------------------------------------------------------------
+
+
+def _shared(roles: Mapping[str, Schema]) -> dict[str, Any]:
+    """What all roles are: they have the same keys, but some lack one."""
+    properties = {key: node for role in roles.values() for key, node in role["properties"].items()}
+    return {
+        **_closed(),
+        "required": [key for key in properties if all(key in role["required"] for role in roles.values())],
+        "properties": properties,
+    }
+
+
+def _of_shared(role: Schema, shared: Schema) -> dict[str, Any]:
+    """A role, by what it has beyond the required keys of all, and by what it lacks of the others."""
+    more = [key for key in role["required"] if key not in shared["required"]]
+    lacks = {key: False for key in shared["properties"] if key not in role["properties"]}
+    return {
+        "allOf": [{"$ref": f"#/definitions/{_ROLE}"}],
+        **({"required": more} if more else {}),
+        **({"properties": lacks} if lacks else {}),
+    }
+
+
+def _share(schema: dict[str, Any]) -> None:
+    """Makes a definition of each long node that stands in several places, by the name of the first that has one."""
+    places: dict[str, list[tuple[dict[str, Any], str, bool]]] = {}
+    for place in _nodes(schema):
+        places.setdefault(json.dumps(place[0][place[1]]), []).append(place)
+    gone: set[int] = set()
+    for text, alike in sorted(places.items(), key=lambda item: -len(item[0])):  # the whole before its parts
+        there = [place for place in alike if id(place[0]) not in gone]
+        names = [name for _, name, is_property in there if is_property and name not in schema["definitions"]]
+        if len(text) < _LONG or len(there) < 2 or not names:
+            continue
+        first, *copies = [parent[key] for parent, key, _ in there]
+        gone.update(id(parent) for copy in copies for parent, _, _ in _nodes(copy))
+        schema["definitions"][names[0]] = first
+        for parent, key, _ in there:
+            parent[key] = {"$ref": f"#/definitions/{names[0]}"}
+
+
+def _nodes(node: Any) -> Iterator[tuple[dict[str, Any], str, bool]]:
+    """Each node below another: what has it, its key there, and whether the key is a property's name."""
+    for keyword in ("properties", "definitions"):
+        for name, inner in node.get(keyword, {}).items():
+            if isinstance(inner, dict):
+                if keyword == "properties":
+                    yield node[keyword], name, True
+                yield from _nodes(inner)
+    for keyword in ("items", "additionalProperties", "propertyNames"):
+        if isinstance(node.get(keyword), dict):
+            yield node, keyword, False
+            yield from _nodes(node[keyword])
+
+
+@functools.cache
+def _uncarried() -> str:
+    """The characters that no text may have, as they stand in a class of a regular expression."""
+    pattern: str = schema_file.load()["definitions"]["text"]["pattern"]
+    return pattern.removeprefix("^[^").removesuffix("]*$")
+
+
+def _characters() -> dict[str, Any]:
+    """The characters that a text may have; it says nothing of other values."""
+    text = schema_file.load()["definitions"]["text"]
+    return {"pattern": text["pattern"], "not": text["not"]}
+
+
+def _short(node: Any) -> Any:
+    """A copy of a node without what a validator passes over, and with the characters of texts by reference."""
+    if not isinstance(node, dict):
+        return [_short(item) for item in node] if isinstance(node, list) else node
+    copy: dict[str, Any] = {
+        keyword: {name: _short(inner) for name, inner in value.items()} if keyword in _NAMED else _short(value)
+        for keyword, value in node.items()
+        if keyword not in ("description", "default", "examples", "$comment") and not keyword.startswith("x-")
+    }
+    pattern: str = copy.get("pattern", "")
+    uncarried = _uncarried()
+    if uncarried not in pattern:
+        return copy
+    # Nothing else in such a pattern takes one of these characters, so that they may be refused apart from it.
+    del copy["pattern"]
+    if copy.get("not") == _characters()["not"]:
+        del copy["not"]
+    rest = pattern.replace(f"[^{uncarried}]", r"[\s\S]").replace(uncarried, "")
+    more = {} if rest == r"^[\s\S]*$" else {"pattern": rest}
+    return {**copy, **more, "allOf": [{"$ref": f"#/definitions/{_CHARACTERS}"}]}
+
+
+# -- what a workload kind does without -----------------------------------------------------------------------------
+
+
+def _take_out(schema: dict[str, Any], path: Sequence[str]) -> None:
+    """Takes a key out of the entries of a map, such as ``storage.*.nfs``, where the values schema has it."""
+    *above, key = path
+    node: Any = schema
+    for step in above:
+        node = node.get("additionalProperties") if step == "*" else node.get("properties", {}).get(step)
+        if not isinstance(node, dict):
+            return
+        if "$ref" in node:
+            node = target(schema, node["$ref"])
+    if node.get("properties", {}).pop(key, None) is not None and "oneOf" in node:
+        node["oneOf"] = [choice for choice in node["oneOf"] if choice.get("required") != [key]]

@@ -1,0 +1,229 @@
+"""The schema of a chart's values: it is short, and means what the job schema means of the same values."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import json
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import helm_python
+import jsonschema
+import jsonschema_rs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.everything import EVERYTHING
+from tests.support.generated import HOSTILE, drawn, jobs
+from tests.support.values_chart import chart
+from tfgen import data_path
+from tfgen.commands.init import new_job
+from tfgen.schema import file as schema_file
+from tfgen.schema import tunables
+from tfgen.schema import workload_kinds as kinds
+from tfgen.schema.values_schema import values_schema, values_schema_text
+from tfgen.text.document import parse
+
+if TYPE_CHECKING:
+    pass
+
+SMALL = {"image": "x:1", "roles": {"worker": {"replicas": 4}}}
+
+# The schema of the values.
+
+
+def test_every_value_is_required_and_nothing_else_is_let_in():
+    schema = values_schema(SMALL)
+    values = tunables.values(SMALL)
+    validator = jsonschema.Draft7Validator(schema)
+    validator.check_schema(schema)
+    assert list(validator.iter_errors(values)) == []
+    assert list(validator.iter_errors({**values, "global": {"x": 1}, "enabled": True})) == []
+    for tunable in tunables.tunables(SMALL):
+        for broken in (without(values, tunable.path), with_value(values, tunable.path, None)):
+            assert not validator.is_valid(broken), tunable.path
+    assert not validator.is_valid({**values, "port": 1})
+    assert not validator.is_valid({**values, "gang": {}})
+
+
+def without(values: dict[str, Any], path: tuple[str, ...]) -> dict[str, Any]:
+    first, *rest = path
+    if rest:
+        return {**values, first: without(values[first], tuple(rest))}
+    return {key: value for key, value in values.items() if key != first}
+
+
+def with_value(values: dict[str, Any], path: tuple[str, ...], value: Any) -> dict[str, Any]:
+    first, *rest = path
+    return {**values, first: with_value(values[first], tuple(rest), value) if rest else value}
+
+
+def test_it_stands_alone():
+    """Helm resolves no reference but local ones, and our own keywords mean nothing to its users."""
+    written = json.dumps(values_schema(EVERYTHING["spec"]))
+    used = {ref.partition('"')[0] for ref in written.split('"$ref": "#/definitions/')[1:]}
+    assert '"x-' not in written
+    assert '"$id"' not in written
+    assert written.count('"$ref"') == written.count('"$ref": "#/definitions/')
+    assert used == set(values_schema(EVERYTHING["spec"])["definitions"])
+
+
+def test_the_first_job_of_a_user_has_a_short_one():
+    spec = parse(new_job("mnist")["job.yaml"], "job.yaml").documents[0].data["spec"]
+    text = values_schema_text(spec)
+    assert len(text.splitlines()) <= 700
+    assert len(text.encode()) <= 30_000
+
+
+def test_what_all_roles_have_stands_once():
+    schema = values_schema({"image": "x:1", "roles": {"chief": {}, "ps": {}, "worker": {}}})
+    assert schema["properties"]["roles"]["properties"] == {
+        "chief": {"allOf": [{"$ref": "#/definitions/role"}], "properties": {"replicas": False}},
+        "ps": {"allOf": [{"$ref": "#/definitions/role"}], "required": ["replicas"]},
+        "worker": {"allOf": [{"$ref": "#/definitions/role"}], "required": ["replicas"]},
+    }
+
+
+# -- it means the same as the job schema ---------------------------------------------------------------------------
+
+
+ODD = (
+    *HOSTILE,
+    "\u0085",
+    "\ufffe",
+    "<no value>",
+    "/",
+    "/a:b",
+    "..",
+    None,
+    True,
+    -1,
+    0,
+    1.5,
+    10**17,
+    [],
+    {},
+    [""],
+    {"a": "b"},
+)
+
+
+@drawn(40)
+@given(data=st.data())
+def test_it_accepts_what_the_job_schema_accepts_value_by_value(data):
+    """By another judge: each value by its own node of the job schema, with all that the node refers to."""
+    spec = data.draw(jobs(environments=0))["spec"]
+    values = tunables.values(spec)
+    validator = jsonschema_rs.Draft7Validator(values_schema(spec))
+    assert validator.is_valid(values)
+    places = [*_places(values)]
+    for _ in range(10):
+        mutant = copy.deepcopy(values)
+        data.draw(st.sampled_from(places))(mutant, data.draw(st.sampled_from(ODD)), data.draw(st.sampled_from(CHANGES)))
+        assert validator.is_valid(mutant) == _is_allowed(spec, mutant), mutant
+
+
+CHANGES = ("replace", "remove", "add")
+
+
+def _places(node: Any, path: tuple[Any, ...] = ()) -> Iterator[Callable[[Any, Any, str], None]]:
+    """What changes values at one of their places."""
+    if path:
+        yield functools.partial(_change, path)
+    for key, inner in node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ():
+        yield from _places(inner, (*path, key))
+
+
+def _change(path: tuple[Any, ...], values: Any, odd: Any, change: str) -> None:
+    *above, key = path
+    for step in above:
+        values = values[step]
+    if change == "remove":
+        del values[key]
+    elif change == "add" and isinstance(values, dict):
+        values[odd if isinstance(odd, str) else "odd"] = values[key]
+    else:
+        values[key] = odd
+
+
+def _is_allowed(spec: Any, values: Any) -> bool:
+    paths = {tunable.path for tunable in tunables.tunables(spec)}
+    if not _has_records({path[:depth] for path in paths for depth in range(len(path))}, paths, values):
+        return False
+    if not all(_validator(path).is_valid(data_path.at(values, path)) for path in paths):
+        return False
+    return not any(_has_entry(values, lack.path.split(".")) for lack in kinds.without(spec))
+
+
+@functools.cache
+def _validator(path: tuple[str, ...]) -> jsonschema_rs.Draft7Validator:
+    whole = {"allOf": [tunables.at(path).schema], "definitions": schema_file.load()["definitions"]}
+    return jsonschema_rs.Draft7Validator(whole)
+
+
+def _has_records(records: set[tuple[str, ...]], leaves: set[tuple[str, ...]], values: Any) -> bool:
+    """Whether the records have their values, and nothing else."""
+    for record in records:
+        node = data_path.at(values, record) if record else values
+        known = {
+            path[len(record)] for path in {*records, *leaves} if len(path) == len(record) + 1 and path[:-1] == record
+        }
+        if not isinstance(node, dict) or node.keys() - (set() if record else {"global", "enabled"}) != known:
+            return False
+    return True
+
+
+def _has_entry(node: Any, steps: list[str]) -> bool:
+    if not steps:
+        return True
+    if not isinstance(node, dict):
+        return False
+    return any(_has_entry(node[key], steps[1:]) for key in (node if steps[0] == "*" else [steps[0]]) if key in node)
+
+
+# -- Helm ----------------------------------------------------------------------------------------------------------
+
+
+def test_helm_takes_the_values_and_refuses_what_is_wrong(tmp_path):
+    spec = EVERYTHING["spec"]
+    helm = chart(tmp_path, tunables.values(spec), values_schema(spec))
+    for environment in spec["environments"].values():
+        helm.validate_schema(environment)
+    for wrong in (
+        {"image": None},
+        {"retries": "3"},
+        {"port": 1},
+        {"env": {"TF_CONFIG": "x"}},
+        {"annotations": {"a": "\u0085"}},
+        {"roles": {"worker": {"replicas": 0}}},
+        {"storage": {"data": {"emptyDir": {}}}},
+        {"env": {"NEW": None}},
+    ):
+        with pytest.raises(helm_python.HelmValuesError):
+            helm.validate_schema(wrong)
+
+
+@drawn(50)
+@given(data=jobs(environments=1))
+def test_the_values_of_every_job_are_allowed_by_their_schema(tmp_path_factory, data):
+    """By Python's reference, and by Helm: the patterns are read by Go, too, and numbers survive float64."""
+    spec = data["spec"]
+    schema = values_schema(spec)
+    reference = jsonschema.Draft7Validator(schema)
+    helm = chart(tmp_path_factory.mktemp("chart"), tunables.values(spec), schema)
+    for name, environment in {"none": {}, **spec["environments"]}.items():
+        helm.validate_schema(environment)
+        expected = tunables.environment_values({**spec, "environments": {name: environment}}, name)
+        assert helm.merge_values(environment) == expected
+        assert list(reference.iter_errors(expected)) == []
+
+
+def test_a_map_s_entries_have_no_values_that_the_kind_never_reads() -> None:
+    spec = {"workload": {"kind": "ElasticDL"}, "image": "mnist:1", "roles": {"worker": {}}}
+    volume = values_schema(spec)["definitions"]["volume"]
+    assert [*volume["properties"]] == ["mountPath", "subPath", "claim", "hostPath"]
+    assert volume["oneOf"] == [{"required": ["claim"]}, {"required": ["hostPath"]}]
+    everywhere = schema_file.load()["definitions"]["volume"]
+    assert {"nfs", "emptyDir"} <= everywhere["properties"].keys()
