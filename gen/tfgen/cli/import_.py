@@ -66,7 +66,7 @@ def _run(args: Namespace) -> int:
     from tfgen.commands.verify_import import verify
     from tfgen.importers.options import Options
     from tfgen.problems import has_errors
-    from tfgen.report.imports import entry_rows, summary, verified_rows, verified_text
+    from tfgen.report.imports import advice, entry_rows, summary, verified_rows, verified_text
 
     options = Options(kind=args.workload, name=args.name, operator=args.operator_version)
     sources, environments = _sources(args)
@@ -87,6 +87,7 @@ def _run(args: Namespace) -> int:
         say(verified_text(verified), end="")
         if args.out:
             say(f"\nNext:\n\n  tfgen check {args.out}\n  tfgen render {args.out}")
+        say(advice(imported.jobs), end="")
     is_explained = all(difference.why for job in verified for difference in job.differences)
     return OK if is_explained else PROBLEMS
 

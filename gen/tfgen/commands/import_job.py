@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from tfgen.check.jobs import check
-from tfgen.data_path import Path, has
+from tfgen.data_path import Path, at, has
 from tfgen.errors import UsageError
-from tfgen.importers import FORMS, hand_written
+from tfgen.importers import FORMS, hand_written, rights
 from tfgen.importers.account import REFUSED, Account, Entry
 from tfgen.importers.environments import Name, Variant, base_name, job_with_environments
 from tfgen.importers.foreign_job import ForeignJob
@@ -239,9 +239,10 @@ def _write(name: str, variants: Mapping[Name, Variant]) -> ImportedJob:
     else:
         base, data = job_with_environments(name, variants)
     job = variants[base].job
-    comments = {path: text for path, text in job.comments.items() if has(data, path)}
-    for profile in PROFILES:
-        if profile != PROFILES[0]:
+    comments = {path: text for path, text in {**job.comments, **rights.comments(data)}.items() if has(data, path)}
+    least = at(data, ("spec", "security", "profile")) or PROFILES[0]
+    for profile in PROFILES[PROFILES.index(least) :]:
+        if profile != least:
             security = data["spec"].get("security", {})
             spec = {
                 **data["spec"],

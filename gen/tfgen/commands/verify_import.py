@@ -100,11 +100,24 @@ NORMALISATIONS: Final = (
         rf"{_POD}metadata\.\w+\[\"{re.escape(keys.GROUP_NAME)}\"\]", _is_any, "the PodGroup has the name of the run"
     ),
     Normalisation(rf"{_POD}metadata\.(labels|annotations).+", _is_new, "pods have tfgen's labels and annotations"),
-    Normalisation(rf"{_POD}spec\.(\w+\[[^]]+\]\.)?securityContext\b.*", _is_new, "pods meet a Pod Security Standard"),
+    Normalisation(
+        rf"{_POD}spec\.(\w+\[[^]]+\]\.)?securityContext"
+        r"\.(allowPrivilegeEscalation|capabilities|fsGroupChangePolicy|runAsNonRoot|seccompProfile)\b.*",
+        _is_new,
+        "pods meet a Pod Security Standard",
+    ),
+    Normalisation(
+        rf"{_POD}spec\.\w+\[[^]]+\]\.securityContext\.readOnlyRootFilesystem", _is_default(False), "defaults are said"
+    ),
     Normalisation(
         rf"{_POD}spec\.(automountServiceAccountToken|enableServiceLinks)", _is_new, "pods know the cluster no further"
     ),
     Normalisation(rf"{_POD}spec\.terminationGracePeriodSeconds", _is_new, "it is said how long a task may stop"),
+    Normalisation(
+        r"spec\.tasks\.\w+-\d+\.template\.spec\.(volumes|containers\[tensorflow\]\.volumeMounts)\[[^]]+\]",
+        _is_new,
+        "all tasks of a role mount the volumes of each",
+    ),
     Normalisation(rf"{_POD}spec\.volumes\[(at /)?tmp\]", _is_new, "pods have a /tmp that can be written"),
     Normalisation(rf"{_POD}spec\.volumes\[[^]]+\]\.\w+\.readOnly", _is_any, "a claim is read-only where it is mounted"),
     Normalisation(rf"{_MAIN}volumeMounts\[/tmp\]", _is_new, "pods have a /tmp that can be written"),
@@ -211,7 +224,7 @@ def differences(job: ImportedJob, environment: Name = None) -> tuple[Difference,
         rendered = form.canonical(bare(item)).data
     else:
         root = origin.root
-        rendered = hand_written.rendered(plain_objects(job.data, environment), job.data["metadata"]["name"])
+        rendered = hand_written.rendered(plain_objects(job.data, environment), root)
     entries = origin.entries
     original, rendered = _comparable(root.data), _comparable(rendered)
     explained = {entry.source: entry.why for entry in entries if entry.fate in ("changed", "dropped") and entry.covers}
@@ -326,7 +339,7 @@ def _completed(data: Any) -> Any:
 
 
 def _template(template: Any) -> dict[str, Any]:
-    spec = {"volumes": [], **template["spec"]}
+    spec = {"volumes": [], "securityContext": {}, **template["spec"]}
     containers = spec["containers"]
     main = next((c for c in containers if c.get("name") == CONTAINER), containers[0])
     beside = [{**c, "restartPolicy": "Always"} for c in containers if c is not main]

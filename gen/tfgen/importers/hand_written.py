@@ -125,23 +125,37 @@ def read(items: Sequence[Part], others: Sequence[Part], options: Options, accoun
 
 
 def _root(tasks: Sequence[_Task], job: str) -> Part:
-    """The tasks as one object, with the template of each role's first."""
+    """The tasks as one object: how many there are of each role, and the template of each object."""
     first = tasks[0].item
-    templates = {task.role: task.item.replaced(value={"template": task.template}) for task in reversed(tasks)}
-    by_role = first.replaced(value=templates)
+    by_name: dict[str, Part] = {}
+    replicas: dict[str, Part] = {}
+    for task in tasks:
+        before = replicas[task.role].value if task.role in replicas else 0
+        replicas[task.role] = task.item.replaced(value=before + task.replicas)
+        # What tells one object of a role from another is the number of those before it.
+        number = sum(name.startswith(f"{task.role}-") for name in by_name)
+        by_name[f"{task.role}-{number}"] = task.item.replaced(value={"template": task.template})
     spec = first.get("spec") or first
     metadata = first.replaced(value={"name": first.replaced(value=job)})
-    return first.replaced(value={"metadata": metadata, "spec": spec.replaced(value={"tasks": by_role})})
+    fields = {"replicas": first.replaced(value=replicas), "tasks": first.replaced(value=by_name)}
+    return first.replaced(value={"metadata": metadata, "spec": spec.replaced(value=fields)})
 
 
-def rendered(objects: Sequence[Mapping[str, Any]], job: str) -> dict[str, Any]:
-    """The objects of a rendered job as one, in the same shape."""
-    roles = {
-        item["spec"]["template"]["metadata"]["labels"].get(keys.ROLE): {"template": item["spec"]["template"]}
+def rendered(objects: Sequence[Mapping[str, Any]], root: Part) -> dict[str, Any]:
+    """The objects of a rendered job as one, in the same shape: each task has its role's template."""
+    specs: dict[str, Mapping[str, Any]] = {
+        item["spec"]["template"]["metadata"]["labels"].get(keys.ROLE): item["spec"]
         for item in objects
         if item["kind"] in ("StatefulSet", "Job")
     }
-    return {"metadata": {"name": job}, "spec": {"tasks": {r: task for r, task in roles.items() if r in _ROLES}}}
+    names = [name for name, _ in root.entries("spec", "tasks")]
+    roles = {name: name.rpartition("-")[0] for name in names}
+    tasks = {name: {"template": specs[role]["template"]} for name, role in roles.items() if role in specs}
+    replicas = {
+        role: specs[role].get("replicas", specs[role].get("completions", 1)) for role in specs if role in _ROLES
+    }
+    name = root.get("metadata", "name")
+    return {"metadata": {"name": name.value if name else ""}, "spec": {"replicas": replicas, "tasks": tasks}}
 
 
 def _template(item: Part) -> Part | None:

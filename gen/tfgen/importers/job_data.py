@@ -11,6 +11,7 @@ from tfgen.data_path import Path
 from tfgen.importers.account import Account
 from tfgen.importers.foreign_job import ROLES, ForeignJob
 from tfgen.importers.pod_template import PORT
+from tfgen.importers.rights import add_rights
 from tfgen.job.training_job import ROLE_NAMES, RoleName
 from tfgen.schema import file as schema_file
 from tfgen.schema.key_order import key_order
@@ -19,6 +20,7 @@ _BY_MOST: Final = ("image", "imagePullPolicy", "command", "args", "workingDir")
 """What the job says for most of its roles, and a role for itself; the rest is said for all or for none."""
 _BY_KEY: Final = ("env", "nodeSelector", "labels", "annotations")
 """Maps of which the job says those entries that all roles have alike."""
+_POD_TEMPLATE: Final = "podTemplate"
 
 
 def job_data(job: ForeignJob, account: Account) -> dict[str, Any]:
@@ -108,7 +110,9 @@ def hoisted(spec: Mapping[str, Any], account: Account, like: Mapping[str, Any] |
     for key in dict.fromkeys(keys):
         if schema_file.node(schema, ("spec", key)) is None:
             continue
-        if key in _BY_KEY:
+        if key == _POD_TEMPLATE:
+            _hoist_pod_template(new, like, account)
+        elif key in _BY_KEY:
             _hoist_entries(key, new, like, account)
         else:
             _hoist_value(key, new, like, account)
@@ -155,6 +159,29 @@ def _hoist_entries(key: str, spec: dict[str, Any], like: Mapping[str, Any] | Non
             del data[key]
 
 
+def _hoist_pod_template(spec: dict[str, Any], like: Mapping[str, Any] | None, account: Account) -> None:
+    """Fields of all pods: a role's are merged over the job's."""
+    roles: Mapping[str, dict[str, Any]] = spec["roles"]
+    fields = [data_path.at(role, (_POD_TEMPLATE, "spec")) or {} for role in roles.values()]
+    for name in list(fields[0]):
+        path = (_POD_TEMPLATE, "spec", name)
+        is_shared = all(name in other and other[name] == fields[0][name] for other in fields)
+        if not is_shared or data_path.has(spec, path) or _says_in_roles(like, path):
+            continue
+        spec.setdefault(_POD_TEMPLATE, {}).setdefault("spec", {})[name] = fields[0][name]
+        for role_name in roles:
+            account.move({(*ROLES, role_name, *path): ("spec", *path)})
+    for role, own in zip(roles.values(), fields, strict=True):
+        left = {
+            name: value
+            for name, value in own.items()
+            if data_path.at(spec, (_POD_TEMPLATE, "spec", name)) != value or name not in fields[0]
+        }
+        rest = {key: value for key, value in role.pop(_POD_TEMPLATE, {}).items() if key != "spec"}
+        if left or rest:
+            role[_POD_TEMPLATE] = {**rest, **({"spec": left} if left else {})}
+
+
 def _says_in_roles(spec: Mapping[str, Any] | None, path: Path) -> bool:
     """Whether a role says something for itself that the job does not say."""
     if spec is None or data_path.has(spec, path):
@@ -173,15 +200,30 @@ def _add_pods(spec: dict[str, Any], job: ForeignJob, account: Account) -> None:
         for number, part in ports.items():
             if number != spec["port"]:
                 account.note(part, f"all tasks listen on one port, {spec['port']}, of which TF_CONFIG tells them")
-    if not any("runAsUser" in role.pod.security for role in job.roles.values()):
-        user = schema_file.node(schema_file.load(), ("spec", "security", "runAsUser")) or {}
-        why = f"its programs run as user {user['default']}, and cannot write to the image's files; see spec.security"
-        account.note(job.root.value["spec"], why)
-    for name, role in job.roles.items():
-        for key, value in role.pod.security.items():
-            said = spec.setdefault("security", {}).setdefault(key, value)
-            if said != value:
-                account.refuse(role.part, f"{key} is {value} for {name} and {said} for another role; a job has one")
+    add_rights(spec, job, account)
+    _add_instances(spec, job, account)
+
+
+def _add_instances(spec: dict[str, Any], job: ForeignJob, account: Account) -> None:
+    """The cloud's instances: said once where all pods want the same, else of each role in Kubernetes' words."""
+    instances = {name: role.pod.instance for name, role in job.roles.items()}
+    first, *others = (dict(instance.data) for instance in instances.values())
+    is_one = bool(first) and all(other == first for other in others)
+    if is_one:
+        spec["cloud"] = {"eci": json.loads(json.dumps(first))}
+    for name, instance in instances.items():
+        if not is_one:
+            spec["roles"][name] = _joined(spec["roles"][name], json.loads(json.dumps(dict(instance.raw))))
+        for _, path, place in instance.parts:
+            target = ("spec", "cloud", "eci", *path) if is_one else (*ROLES, name, *place)
+            account.move({(*ROLES, name, "cloud", *path): target})
+
+
+def _joined(one: Any, other: Any) -> Any:
+    """Both of two pieces of data: mappings by key, lists one behind the other."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return {**one, **{key: _joined(one[key], value) if key in one else value for key, value in other.items()}}
+    return [*one, *other]
 
 
 def _without_defaults(data: Any, path: Path) -> Any:

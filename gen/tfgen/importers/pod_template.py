@@ -10,8 +10,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from tfgen.importers import resources, volumes
+from tfgen.importers import eci, resources, volumes
 from tfgen.importers.account import Account
+from tfgen.importers.eci import Instance
 from tfgen.importers.part import Part
 from tfgen.record import EMPTY, Record
 from tfgen.schema import file as schema_file
@@ -60,9 +61,8 @@ _DEFAULTS: Final[Mapping[str, Any]] = {
 """What the API server itself fills in: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/."""
 _AS_TFGEN: Final[Mapping[str, Any]] = {"automountServiceAccountToken": False, "enableServiceLinks": False}
 _PROFILE: Final = ("seccompProfile", {"type": "RuntimeDefault"})
-_SECURE_PODS: Final = (("runAsNonRoot", True), ("fsGroupChangePolicy", "OnRootMismatch"), _PROFILE)
+_SECURE_PODS: Final = (("fsGroupChangePolicy", "OnRootMismatch"), _PROFILE)
 _SECURE_CONTAINERS: Final = (
-    ("runAsNonRoot", True),
     ("allowPrivilegeEscalation", False),
     ("privileged", False),
     ("capabilities", {"drop": ["ALL"]}),
@@ -112,7 +112,7 @@ class PodData(Record):
         security: the keys of ``security`` that the template asks for.
         port: where TensorFlow's port is said.
         scheduler: where another scheduler than Kubernetes' own is named.
-        annotations: the annotations of the pods, which bind them to a gang or are the role's.
+        instance: what it says of the cloud's instances that the pods run on.
     """
 
     role: Mapping[str, Any]
@@ -121,6 +121,7 @@ class PodData(Record):
     security: Mapping[str, Any]
     port: Part | None
     scheduler: Part | None
+    instance: Instance = Instance()
 
 
 def main_container(template: Part) -> Part | None:
@@ -151,11 +152,15 @@ def translate(
     """
     if not _has_shape(template, account):
         return None
+    template, instance = eci.take(template)
     main = main_container(template)
     if main is None:
         account.refuse(template, "the pod template has no container")
         return None
-    return _Translation(template, main, role, account, (*port_names, port), program or Program()).pod_data()
+    pod = _Translation(template, main, role, account, (*port_names, port), program or Program()).pod_data()
+    for part, path, _ in instance.parts:
+        account.carry(part, "spec", "roles", role, "cloud", *path)
+    return pod.replaced(instance=instance)
 
 
 def _has_shape(template: Part, account: Account) -> bool:
@@ -416,7 +421,7 @@ class _Translation:
     def _container_security(self, context: Part) -> None:
         rest: dict[str, Any] = {}
         for key, part in context.entries():
-            if key in ("runAsUser", "runAsGroup", "readOnlyRootFilesystem"):
+            if key == "readOnlyRootFilesystem" or (key in ("runAsUser", "runAsGroup") and self._is_alone()):
                 self._secure(key, part)
             elif (key, part.data) in _SECURE_CONTAINERS:
                 self.account.carry(part, why="tfgen's default")
@@ -426,9 +431,15 @@ class _Translation:
         if rest:
             self.more_of_main["securityContext"] = rest
 
+    def _is_alone(self) -> bool:
+        """Whether the pod has no other container, whose user the pod's would be, too."""
+        return len(list(self.template.items("spec", "containers"))) == 1 and not any(
+            True for _ in self.template.items("spec", "initContainers")
+        )
+
     def _secure(self, key: str, part: Part) -> None:
         self.security[key] = part.value
-        self.account.carry(part, "spec", "security", key)
+        self.account.carry(part, *self.at, "security", key)
 
     def _beside(self, names: Mapping[str, str]) -> None:
         """The other containers: those that come first, and those that run beside the program."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, get_args
 
+from tfgen.commands.import_job import ImportedJob
 from tfgen.commands.verify_import import Difference, Verified
 from tfgen.importers.account import Entry, Fate
-from tfgen.words import path_name, printable
+from tfgen.words import either, path_name, printable
 
 
 def entry_rows(entries: Iterable[Entry]) -> list[dict[str, Any]]:
@@ -29,6 +30,31 @@ def entry_rows(entries: Iterable[Entry]) -> list[dict[str, Any]]:
 def summary(entries: Sequence[Entry]) -> str:
     """How many entries there are of each fate."""
     return ", ".join(f"{sum(entry.fate == fate for entry in entries)} {fate}" for fate in get_args(Fate))
+
+
+def advice(jobs: Iterable[ImportedJob]) -> str:
+    """How to go over to imported jobs without losing what their claims hold; nothing for jobs without claims."""
+    claims = sorted({claim for job in jobs for claim in _claims(job.data)})
+    if not claims:
+        return ""
+    are_many = len(claims) > 1
+    nouns = ("claims", "their old names", "them") if are_many else ("claim", "its old name", "it")
+    return (
+        f"\nThe job uses the {nouns[0]} {either(claims, 'and')} by {nouns[1]}, and makes none. To keep the model:\n\n"
+        f"  1. See that nothing deletes {nouns[2]} together with the old job: Helm keeps what has the annotation\n"
+        "     helm.sh/resource-policy: keep, and a GitOps tool prunes what leaves its path.\n"
+        "  2. Let the old job end, or delete it: both jobs would write to one place.\n"
+        "  3. Apply the new one.\n"
+    )
+
+
+def _claims(data: Mapping[str, Any]) -> Iterator[str]:
+    spec = data["spec"]
+    for values in (spec, *spec.get("environments", {}).values()):
+        for volume in values.get("storage", {}).values():
+            claim = (volume or {}).get("claim") or {}
+            if "name" in claim:
+                yield claim["name"]
 
 
 def verified_rows(verified: Iterable[Verified]) -> list[dict[str, Any]]:

@@ -2,10 +2,8 @@
 
     cloud: {eci: {gpuType: P4, imageCache: {make: {size: 40}}}}
 
-A pod says it by annotations, which are read when it is made and never again. Annotations:
-https://www.alibabacloud.com/help/en/eci/user-guide/pod-annotations; ways to ECI:
-https://www.alibabacloud.com/help/en/ack/ack-managed-and-ack-dedicated/user-guide/comparison-and-introduction-of-virtual-node-scheduling-scheme-ack;
-the cache: https://www.alibabacloud.com/help/en/eci/user-guide/use-imagecache-to-accelerate-the-creation-of-pods.
+A pod says it by annotations (`kubernetes/eci.py`), which are read when it is made and never again. The cache:
+https://www.alibabacloud.com/help/en/eci/user-guide/use-imagecache-to-accelerate-the-creation-of-pods.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from tfgen.graph.holes import AllOf, Equal, Expression, Join, Node, When, given
 from tfgen.graph.objects import labels, names
 from tfgen.graph.objects.values import value
 from tfgen.job.training_job import GitCode, Structure
-from tfgen.kubernetes import keys
+from tfgen.kubernetes import eci, keys
 
 _WAY: Final = "cloud.eci.way"
 
@@ -30,23 +28,10 @@ def pod_annotations(structure: Structure) -> Mapping[str, Node]:
     """What the pods of the tasks say of the instance that they want."""
     if not structure.eci:
         return {}
-    texts = {
-        "gpu-type": "gpuType",
-        "gpu-driver-version": "gpuDriverVersion",
-        "instance-family": "instanceFamily",
-        "spot-strategy": "spot.strategy",
-        "spot-price-limit": "spot.priceLimit",
-        "schedule-strategy": "vSwitchStrategy",
-        "security-group": "securityGroup",
-        "ram-role-name": "ramRole",
-        "extra-ephemeral-storage": "ephemeralStorage",
-        "image-snapshot-id": "imageCache.id",
-    }
-    lists = {"use-specs": "specs", "vswitch": "vSwitches"}
     said: dict[str, Node] = {
-        **{keys.ECI_PREFIX + key: given(value(f"cloud.eci.{path}")) for key, path in texts.items()},
-        **{keys.ECI_PREFIX + key: _joined(f"cloud.eci.{path}") for key, path in lists.items()},
-        f"{keys.ECI_PREFIX}image-cache": When(value("cloud.eci.imageCache.match"), "true"),
+        **{keys.ECI_PREFIX + key: given(value(f"cloud.eci.{path}")) for key, path in eci.TEXTS.items()},
+        **{keys.ECI_PREFIX + key: _joined(f"cloud.eci.{path}") for key, path in eci.LISTS.items()},
+        keys.ECI_PREFIX + eci.IMAGE_CACHE: When(value("cloud.eci.imageCache.match"), "true"),
     }
     return {key: When(_enabled(), said[key]) for key in sorted(said)}
 
@@ -64,21 +49,16 @@ def node_selector(structure: Structure) -> Mapping[str | Expression, Node]:
     """What makes a scheduler send it there: the label of the virtual nodes."""
     if not structure.eci:
         return {}
-    return {
-        "type": When(_goes("VirtualNode"), "virtual-kubelet"),
-        "k8s.aliyun.com/vnode": When(_goes("VNode"), "true"),
-    }
+    return {label: When(_goes(way), text) for way, (label, text) in eci.NODE_LABELS.items()}
 
 
 def tolerations(structure: Structure) -> tuple[Node, ...]:
     """And their taint."""
     if not structure.eci:
         return ()
-    virtual = {"key": "virtual-kubelet.io/provider", "operator": "Equal", "value": "alibabacloud"}
-    vnode = {"key": "k8s.aliyun.com/vnode", "operator": "Equal", "value": "true"}
-    return (
-        When(_goes("VirtualNode"), {**virtual, "effect": "NoSchedule"}),
-        When(_goes("VNode"), {**vnode, "effect": "NoSchedule"}),
+    return tuple(
+        When(_goes(way), {"key": key, "operator": "Equal", "value": text, "effect": "NoSchedule"})
+        for way, (key, text) in eci.TAINTS.items()
     )
 
 
