@@ -17,6 +17,7 @@ from tests.support.helm import HelmLibrary
 from tests.support.normal import Objects
 from tests.support.rendered import Rendered
 from tfgen.check.jobs import check
+from tfgen.graph import programs
 from tfgen.text.yaml_text import dump
 
 ENVIRONMENT_STRING_MAX = 131_071
@@ -248,6 +249,22 @@ def test_helm_refuses_a_volume_where_the_code_is(tmp_path):
 def test_helm_refuses(case, rendered):
     refusal = _refusal(rendered, *case.args, release=case.release)
     assert [part for part in case.says if part not in refusal] == [], refusal
+
+
+@pytest.mark.parametrize("file", ["finisher.py", "run_lock.py"])
+@pytest.mark.parametrize("text", [None, ""], ids=["missing", "empty"])
+def test_helm_refuses_a_chart_without_a_program(file, text, tmp_path):
+    """As a packer may leave it that takes no more than templates."""
+    rendered = Rendered.write(saying(JOB, {"storage": {"data": {"runs": "Shared"}}}), tmp_path)
+    program = rendered.chart / "files" / file
+    program.unlink()
+    if text is not None:
+        program.write_text(text, encoding="utf-8")
+    assert f"the chart has no files/{file}, or it is empty" in _refusal(rendered)
+
+
+def test_no_program_says_what_helm_deletes():
+    assert [name for name in ("finisher", "run_lock") if "<no value>" in programs.file(name).text] == []
 
 
 def test_helm_deletes_what_the_schema_refuses(tmp_path):

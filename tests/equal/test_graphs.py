@@ -30,6 +30,7 @@ from tfgen.graph.holes import (
     Each,
     Entries,
     Equal,
+    File,
     Filtered,
     Greater,
     Guard,
@@ -124,6 +125,8 @@ DOCUMENT = Named(
 )
 OVERLAID = Overlaid(DOCUMENT, {"a": {"b": {"d": Digest(DOCUMENT), "é": "é"}, "z": OTHER}, "count": COUNT})
 
+FILES = (*HOSTILE, "import os\n\n\tprint('{{ .Values }}')\n", "a\n  b", "a\n\n", " a\nb\n")
+
 strings = st.recursive(
     st.sampled_from(
         [
@@ -131,6 +134,7 @@ strings = st.recursive(
             *(Join(LIST), Join(Default(LIST, Value("list", "list"))), Clean(Value("path", "string"))),
             *NAMED,
             Digest(DOCUMENT),
+            *(File(f"files/{number}.txt", text) for number, text in enumerate(FILES)),
         ]
     ),
     lambda inner: st.one_of(
@@ -336,6 +340,7 @@ def _by_helm(printer: Printer, template: str, values: Any) -> str:
         "values.yaml": json.dumps(values, ensure_ascii=False),
         "templates/any.yaml": template,
         "templates/_helpers.tpl": printer.helpers_file("Helpers."),
+        **printer.files,
     }
     with tempfile.TemporaryDirectory() as folder:
         for path, text in files.items():

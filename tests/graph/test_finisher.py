@@ -629,7 +629,7 @@ def test_wrong_arguments_are_told():
 
 
 def test_it_is_python_3_6_and_standard_library_alone():
-    tree = ast.parse(programs.text("finisher"), feature_version=(3, 6))
+    tree = ast.parse(programs.file("finisher").text, feature_version=(3, 6))
     imported = {
         alias.name.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names
     }
@@ -638,6 +638,6 @@ def test_it_is_python_3_6_and_standard_library_alone():
 
 
 def test_it_is_the_file_and_a_literal_block_in_yaml():
-    text = programs.text("finisher")
+    text = programs.file("finisher").text
     assert text == PROGRAM.read_text(encoding="utf-8")
     assert yaml_text.dump({"finisher.py": text}).startswith("finisher.py: |\n  r")

@@ -24,7 +24,7 @@ from tfgen.graph.objects.finisher import Kind, Plan, finisher
 from tfgen.graph.objects.values import value
 from tfgen.job.training_job import RoleName, TrainingJob
 
-PROGRAM = programs.text("finisher")
+PROGRAM = programs.file("finisher").text
 DIGEST = hashlib.sha256(PROGRAM.encode()).hexdigest()[:8]
 
 JOB = """\

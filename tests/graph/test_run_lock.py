@@ -27,7 +27,14 @@ def start(tmp_path: Path) -> Iterator[Start]:
     started: list[subprocess.Popen[str]] = []
 
     def one(run: str, index: int = 0) -> subprocess.Popen[str]:
-        command = [sys.executable, "-I", "-c", programs.text("run_lock"), str(tmp_path), str(tmp_path / f"held-{run}")]
+        command = [
+            sys.executable,
+            "-I",
+            "-c",
+            programs.file("run_lock").text,
+            str(tmp_path),
+            str(tmp_path / f"held-{run}"),
+        ]
         environment = {**os.environ, "TFGEN_RUN": run, "TASK_INDEX": str(index)}
         started.append(subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True))
         return started[-1]
@@ -72,7 +79,7 @@ def test_a_task_that_saves_nothing_waits_for_nobody(start: Start, tmp_path: Path
 
 
 def test_a_volume_without_locks_ends_with_the_way_out(tmp_path: Path) -> None:
-    program = programs.text("run_lock").replace(
+    program = programs.file("run_lock").text.replace(
         "import fcntl", "import fcntl\n\ndef no(*_):\n    raise OSError(95, 'Not supported')\nfcntl.flock = no\n", 1
     )
     done = subprocess.run(

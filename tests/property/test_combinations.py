@@ -141,7 +141,8 @@ def _ends_well(text: str, charts: set[str]) -> str:
     built = build(document.data)
     check_objects(document, built, ObjectSchemas(None))
     retired = [environment.name for environment in built.job.environments if not environment.enabled]
-    kustomize(built.job.name, built.base, built.environments, retired)
+    sources = {template.name: template.files for template in built.templates if template.files}
+    kustomize(built.job.name, built.base, built.environments, sources, retired)
     if built.job.gitops:
         gitops(built.job, built.environments)
     structure = repr(built.job.structure)

@@ -21,6 +21,7 @@ from tfgen.graph.holes import (
     Each,
     Entries,
     Equal,
+    File,
     Filtered,
     Greater,
     Guard,
@@ -284,6 +285,24 @@ TEMPLATES = {
         a: '{{ include "mnist.hosts" . }}'
         b: '{{ include "mnist.json" . }}'
         c: {{ printf "%v" (include "mnist.its" .) | quote }}
+        """,
+    ),
+    "a file of several lines": (
+        {"data": {"a.py": File("files/a.py", "import os\n\nprint()\n"), "b": [File("files/b", "x\ny")]}},
+        """\
+        data:
+          a.py: |
+            {{- .Files.Get "files/a.py" | required "the chart has no files/a.py, or it is empty" | nindent 4 }}
+          b:
+          - |-
+            {{- .Files.Get "files/b" | required "the chart has no files/b, or it is empty" | nindent 4 }}
+        """,
+    ),
+    "a file that no literal block can have": (
+        {"a": File("files/a", " x\n y\n"), "b": File("files/b", "")},
+        """\
+        a: {{ .Files.Get "files/a" | required "the chart has no files/a, or it is empty" | quote }}
+        b: {{ .Files.Get "files/b" | quote }}
         """,
     ),
     "what a chart alone says": (

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
 from tests.support.tools import ROOT
+from tfgen.graph import programs
 from tfgen.graph.built import plain_objects
 from tfgen.targets.render import render
 
@@ -35,10 +37,47 @@ def test_neither_a_new_run_nor_the_jobs_name_renames_a_file(name: str) -> None:
 
 
 def test_an_object_has_a_file_of_its_own() -> None:
-    documents = {path: yaml.safe_load(text) for path, text in files(everything(), "base").items()}
-    resources = documents.pop("base/kustomization.yaml")["resources"]
-    assert {f"base/{path}" for path in resources} == {*documents}
-    assert [documents[f"base/{path}"] for path in resources] == [*plain_objects(everything())]
+    """But one that is made of files, which the kustomization names."""
+    base = dict(files(everything(), "base"))
+    kustomization = yaml.safe_load(base.pop("base/kustomization.yaml"))
+    made_of = [f"base/{path}" for entry in kustomization["configMapGenerator"] for path in entry["files"]]
+    objects = [yaml.safe_load(base[f"base/{path}"]) for path in kustomization["resources"]]
+    assert {*base} == {*made_of, *(f"base/{path}" for path in kustomization["resources"])}
+    named = {entry["name"] for entry in kustomization["configMapGenerator"]}
+    assert objects == [item for item in plain_objects(everything()) if item["metadata"]["name"] not in named]
+
+
+PROGRAM = Path(programs.__file__).with_name("finisher.py")
+
+
+def test_a_program_is_the_same_file_in_the_chart_and_in_the_base() -> None:
+    tree = render(everything()).tree.files
+    copies = {path: text for path, text in tree.items() if path.endswith("/finisher.py")}
+    assert copies == dict.fromkeys(
+        ("charts/all/files/finisher.py", "overlays/all/base/files/finisher.py"), PROGRAM.read_text(encoding="utf-8")
+    )
+
+
+def test_a_new_program_of_an_environment_is_its_own_file() -> None:
+    """What kustomize makes of files of the base is patched there; what the base does not have is not read from it."""
+    single = {"strategy": "MultiWorkerMirrored", "roles": {"worker": {}}, "image": "mnist:1"}
+    document = {"metadata": {"name": "mnist"}, "spec": {**single, "environments": {"prod": {"startDeadline": 60}}}}
+    written = files(document)
+    assert "base/files/finisher.py" not in written
+    assert written["prod/files/finisher.py"] == PROGRAM.read_text(encoding="utf-8")
+    (entry,) = yaml.safe_load(written["prod/kustomization.yaml"])["configMapGenerator"]
+    (item,) = [i for i in plain_objects(document, "prod") if i["kind"] == "ConfigMap" and "finisher.py" in i["data"]]
+    metadata = item["metadata"]
+    assert entry == {
+        "name": metadata["name"],
+        "files": ["files/finisher.py"],
+        "options": {
+            "disableNameSuffixHash": True,
+            "immutable": True,
+            "labels": metadata["labels"],
+            "annotations": metadata["annotations"],
+        },
+    }
 
 
 def test_what_users_call_things_meets_no_name_of_ours() -> None:

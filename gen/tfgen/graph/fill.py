@@ -21,6 +21,7 @@ from tfgen.graph.holes import (
     Each,
     Entries,
     Equal,
+    File,
     Filtered,
     Greater,
     Guard,
@@ -190,6 +191,8 @@ def evaluate(node: Node, scope: Scope) -> Any:  # noqa: C901 - a branch a node
             return _joined(node, scope)
         case ChartOnly(_, filled):
             return filled
+        case File(_, text):
+            return text
         case Digest(tree):
             return canonical_json.digest(fill(tree, scope))
         case Overlaid(under, over):

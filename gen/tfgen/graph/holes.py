@@ -100,6 +100,18 @@ class ChartOnly(Hole):
     filled: str | Absent = ABSENT
 
 
+class File(Hole):
+    """The text of a file, such as a program's: a file of its own beside the objects, and read from there.
+
+    Attributes:
+        path: in the chart and in a kustomize base: ``files/finisher.py``.
+        text: what is in it.
+    """
+
+    path: str
+    text: str
+
+
 # -- expressions -------------------------------------------------------------------------------------------------
 
 
@@ -365,6 +377,7 @@ Expression: TypeAlias = (
     | Bound
     | Release
     | ChartOnly
+    | File
     | Text
     | Sum
     | Join
@@ -433,7 +446,7 @@ def type_of(node: Node) -> ValueType:
             return "boolean"
         case int():
             return "integer"
-        case str() | Text() | Release() | ChartOnly() | Repeat() | Join() | JoinEach() | Clean() | Digest():
+        case str() | Text() | Release() | ChartOnly() | File() | Repeat() | Join() | JoinEach() | Clean() | Digest():
             return "string"
         case list() | tuple():
             return "list"

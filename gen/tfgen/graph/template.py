@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tfgen.graph.fill import Scope, fill, fill_entries
-from tfgen.graph.holes import ABSENT, Each, Node
+from tfgen.graph.holes import ABSENT, Each, File, Let, Node, When
 from tfgen.record import Record
 
 
@@ -24,6 +24,15 @@ class Template(Record):
     node: Node
     chart_only: bool = False
     outlives: bool = False
+
+    @property
+    def files(self) -> Mapping[str, File]:
+        """The files that the data of a ConfigMap are, by their keys, which are their names; none of another object."""
+        node = self.node
+        while isinstance(node, (When, Let)):
+            node = node.then if isinstance(node, When) else node.body
+        data = node.get("data", {}) if isinstance(node, dict) else {}
+        return {key: part for key, part in data.items() if isinstance(part, File)}
 
     def objects(self, scope: Scope) -> Iterator[tuple[str, dict[str, Any]]]:
         """The plain objects by their files' names: those of an `Each` have the entry's key behind them."""

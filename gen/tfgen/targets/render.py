@@ -34,10 +34,11 @@ def render(data: Mapping[str, Any], own: Mapping[str, Any] | None = None, built:
     built = built or build(data)
     job, environments = built.job, built.environments
     retired = [e.name for e in job.environments if not e.enabled]
+    sources = {template.name: template.files for template in built.templates if template.files}
     delivery = _delivery(job, environments)
     parts = {
         "the chart": chart(job, data["spec"], built.templates, guards(job.structure)),
-        "the overlays": kustomize(job.name, built.base, environments, retired),
+        "the overlays": kustomize(job.name, built.base, environments, sources, retired),
         **{f"the objects of {name}": tree for name, tree in delivery.items()},
     }
     return Rendering(

@@ -123,6 +123,15 @@ def in_line(value: Plain, *, is_flow: bool = True) -> str:
     return json.dumps(value, ensure_ascii=False) if is_flow and _ENDS_IN_FLOW.search(text) and text == value else text
 
 
+def is_literal(text: str) -> bool:
+    """Whether text of several lines can stand as a literal block that survives its readers, and people.
+
+    Not with a blank first, which takes an indentation indicator; not with a blank at a line's end, which editors and
+    commit hooks strip unseen; not with empty lines at the end, which Helm strips from the end of a file.
+    """
+    return "\n" in text and not text[0].isspace() and not text.endswith("\n\n") and not _BLANK_AT_LINE_END.search(text)
+
+
 def _block(data: Plain, first: str, rest: str) -> Iterator[str]:
     """The lines of a value: `first` is what stands before its first line, `rest` the blanks before the others."""
     if data and isinstance(data, dict):
@@ -148,7 +157,7 @@ def _block(data: Plain, first: str, rest: str) -> Iterator[str]:
 
 def _leaf(value: Plain, indent: str) -> str:
     """A scalar or an empty collection, without the last newline; `indent` is that of the line it begins on."""
-    if isinstance(value, str) and _is_literal(value):
+    if isinstance(value, str) and is_literal(value):
         lines = _carried(value).removesuffix("\n").split("\n")
         header = "|" if value.endswith("\n") else "|-"
         return "\n".join((header, *(f"{indent}  {line}" if line else "" for line in lines)))
@@ -157,15 +166,6 @@ def _leaf(value: Plain, indent: str) -> str:
     if isinstance(value, list) and not value:
         return "[]"
     return scalar(value)
-
-
-def _is_literal(text: str) -> bool:
-    """Whether text of several lines can stand as a literal block that survives its readers, and people.
-
-    Not with a blank first, which takes an indentation indicator; not with a blank at a line's end, which editors and
-    commit hooks strip unseen; not with empty lines at the end, which Helm strips from the end of a file.
-    """
-    return "\n" in text and not text[0].isspace() and not text.endswith("\n\n") and not _BLANK_AT_LINE_END.search(text)
 
 
 def _key(key: str) -> str:

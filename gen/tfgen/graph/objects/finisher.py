@@ -30,8 +30,8 @@ FILE: Final = "finisher.py"
 # Tries without a success in between. A new one comes after ten minutes at most, so that these last for months.
 BACKOFF_LIMIT: Final = 10_000
 
-_PROGRAM: Final = programs.text("finisher")
-_DIGEST: Final = hashlib.sha256(_PROGRAM.encode()).hexdigest()[:8]
+_PROGRAM: Final = programs.file("finisher")
+_DIGEST: Final = hashlib.sha256(_PROGRAM.text.encode()).hexdigest()[:8]
 _START_DEADLINE: Final = value("startDeadline")
 _IMAGE: Final = value("completion.image")
 

@@ -19,7 +19,7 @@ LOCKED: Final = Bound("locked", "map")
 _NAME: Final = Bound("name")
 _PREFIX: Final = "lock-"
 _FOLDER: Final = "/volume"
-_PROGRAM: Final = programs.text("run_lock")
+_PROGRAM: Final = programs.file("run_lock")
 _DAYS: Final = 1_000_000  # tries, one a second: an earlier run may take as long as it likes
 
 

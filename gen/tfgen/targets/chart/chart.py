@@ -63,6 +63,7 @@ def chart(
         files[f"values-{environment.name}.yaml"] = _environment_values(environment.name, environment.overrides)
     files["values.schema.json"] = values_schema_text(spec)
     files["README.md"] = _readme(job, spec)
+    files |= printer.files
     files["Chart.yaml"] = _chart_yaml(job, files)
     return FileTree({f"{CHARTS}/{job.name}/{path}": text for path, text in files.items()})
 

@@ -30,6 +30,7 @@ from tfgen.graph.holes import (
     Each,
     Equal,
     Expression,
+    File,
     Filtered,
     Greater,
     Guard,
@@ -76,15 +77,23 @@ class Printer(Record):
     Attributes:
         chart: the chart's name, the prefix of its helpers' names.
         helpers: the text of each ``define`` met so far, by its file and its full name.
+        files: the text of each file of the chart's that a template met so far reads, by its path.
         root: how the root context is written here: ``.``, or ``$`` where a ``range`` has moved the dot.
     """
 
     chart: str
     helpers: dict[str, dict[str, str]]
+    files: dict[str, str]
     root: str
 
-    def __init__(self, chart: str, helpers: dict[str, dict[str, str]] | None = None, root: str = ".") -> None:
-        super().__init__(chart, {} if helpers is None else helpers, root)
+    def __init__(
+        self,
+        chart: str,
+        helpers: dict[str, dict[str, str]] | None = None,
+        files: dict[str, str] | None = None,
+        root: str = ".",
+    ) -> None:
+        super().__init__(chart, {} if helpers is None else helpers, {} if files is None else files, root)
 
     @property
     def _inside(self) -> Printer:
@@ -159,6 +168,8 @@ class Printer(Record):
                 return _field(f"${name}", path)
             case Release(fact):
                 return f"{self.root.rstrip('.')}.{fact}"
+            case File():
+                return self._file(node)
             case Named(name):
                 self._define(node)
                 return f"include {_go_literal(self._full(name))} {self.root}"
@@ -207,6 +218,13 @@ class Printer(Record):
             case None | Absent() | Mapping() | Sequence():
                 raise TypeError(f"not an expression: {node!r}")
         assert_never(node)
+
+    def _file(self, node: File) -> str:
+        """The text of a file of the chart's. To Helm one that is missing is empty, which a program never is."""
+        self.files[node.path] = node.text
+        read = f"{self.root.rstrip('.')}.Files.Get {_go_literal(node.path)}"
+        message = f"the chart has no {node.path}, or it is empty"
+        return f"{read} | required {_go_literal(message)}" if node.text else read
 
     def _of_data(self, node: Digest | Overlaid) -> str:
         if isinstance(node, Digest):
@@ -385,6 +403,8 @@ class Printer(Record):
         if not isinstance(key, Hole) and not _has_holes(node):
             return _indented(_escape(yaml_text.dump({key: node})), indent)
         head = f"{indent}{self._key(key)}:"
+        if isinstance(node, File) and yaml_text.is_literal(node.text):
+            return self._block(node, head, indent + "  ")
         if isinstance(node, Named) and _is_tree(node.node):
             return [head, *self._body(node, indent + "  ")]
         if isinstance(node, NotEmpty):
@@ -396,6 +416,11 @@ class Printer(Record):
         if isinstance(node, list | tuple):
             return self._guarded(node, indent, [head, *self._body(node, indent)])
         return [f"{head} {self._scalar(node)}"]
+
+    def _block(self, node: File, head: str, indent: str) -> Lines:
+        """A text of several lines as a literal block."""
+        header = "|" if node.text.endswith("\n") else "|-"
+        return [f"{head} {header}", f"{indent}{{{{- {self.expression(node)} | nindent {len(indent)} }}}}"]
 
     def _item(self, node: Node, indent: str) -> Lines:
         """The lines of one item of a sequence."""
@@ -413,6 +438,8 @@ class Printer(Record):
                 return [f"{indent}- {lines[0].lstrip()}", *lines[1:]]
         if not _has_holes(node):
             return _indented(_escape(yaml_text.dump([node])), indent)
+        if isinstance(node, File) and yaml_text.is_literal(node.text):
+            return self._block(node, f"{indent}-", indent + "  ")
         return [f"{indent}- {self._scalar(node)}"]
 
     def _when(self, node: When, indent: str, lines: Callable[[Node], Lines]) -> Lines:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from tfgen.graph.holes import Hole, Let, Node, When, type_of
+from tfgen.graph.holes import File, Let, Node, When, is_hole, type_of
 from tfgen.graph.objects.pod_template_hash import HASH
 from tfgen.graph.template import Template
 from tfgen.kubernetes import keys
@@ -69,7 +69,9 @@ def _fields(item: Mapping[str, Any], pod_hash: Node) -> Iterator[tuple[_Path, No
 
 
 def _holes(item: Mapping[str, Any], part: str, keys: Iterable[str]) -> Iterator[tuple[_Path, Node]]:
-    return (((part, key), item[part][key]) for key in keys if isinstance(item[part].get(key), Hole))
+    """Where the holes of a part stand; but the text of a file, by whose digest its ConfigMap is named."""
+    holes = ((key, item[part].get(key)) for key in keys)
+    return (((part, key), hole) for key, hole in holes if is_hole(hole) and not isinstance(hole, File))
 
 
 def _guard(printer: Printer, fixed: _Fixed) -> Lines:

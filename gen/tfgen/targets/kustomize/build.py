@@ -50,6 +50,9 @@ def _objects(files: Mapping[str, str], folder: str) -> Iterator[Object]:
     for resource in kustomization["resources"]:
         items = _objects(files, BASE) if resource == f"../{BASE}" else (_read(files, f"{folder}/{resource}"),)
         found |= {identity(item): item for item in items}
+    for entry in kustomization.get("configMapGenerator", ()):
+        item = _generated(files, folder, entry)
+        found[identity(item)] = item
     for entry in kustomization.get("patches", ()):
         patch = _read(files, f"{folder}/{entry['path']}")
         key = identity(patch)
@@ -64,6 +67,18 @@ def _objects(files: Mapping[str, str], folder: str) -> Iterator[Object]:
         count = counts.get(item["metadata"]["name"]) if item["kind"] == "StatefulSet" else None
         sized = item if count is None else {**item, "spec": {**item["spec"], "replicas": count}}
         yield with_images(sized, lambda image: _changed(images, image))
+
+
+def _generated(files: Mapping[str, str], folder: str, entry: Mapping[str, Any]) -> Object:
+    """The ConfigMap that an entry of ``configMapGenerator`` makes, with each file under its own name."""
+    options = entry["options"]
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": entry["name"], "labels": options["labels"], "annotations": options["annotations"]},
+        "immutable": options["immutable"],
+        "data": {path.rpartition("/")[2]: files[f"{folder}/{path}"] for path in entry["files"]},
+    }
 
 
 def _changed(images: Mapping[str, Mapping[str, str]], image: Image) -> Image | None:

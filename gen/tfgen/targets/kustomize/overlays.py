@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from tfgen.graph.built import Objects
+from tfgen.graph.holes import File
 from tfgen.kubernetes.object import Object, group, identity
 from tfgen.places import OVERLAYS
+from tfgen.record import EMPTY, Record
 from tfgen.targets.kustomize.images import as_changed, image_changes, with_images
 from tfgen.targets.kustomize.patch import merge_patch, strategic_merge_patch
 from tfgen.text import yaml_text
@@ -30,23 +32,34 @@ _HEAD: Final = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustom
 _CORE_GROUPS: Final = ("apps", "batch", "networking.k8s.io", "policy", "rbac.authorization.k8s.io")
 
 
-def kustomize(name: str, base: Objects, environments: Mapping[str, Objects], retired: Collection[str] = ()) -> FileTree:
+Sources: TypeAlias = Mapping[str, Mapping[str, File]]
+"""What the data of ConfigMaps are files of, by the names of the objects and the keys of their data."""
+
+
+def kustomize(
+    name: str,
+    base: Objects,
+    environments: Mapping[str, Objects],
+    sources: Sources = EMPTY,
+    retired: Collection[str] = (),
+) -> FileTree:
     """The files of the base and of each overlay.
 
     Args:
         name: the job's.
         base: the job's own objects.
         environments: the objects of each environment.
+        sources: the files that ConfigMaps are made of.
         retired: the environments in which nothing of it runs.
     """
-    files = {f"base/{path}": text for path, text in _base(base).items()}
+    files = {f"base/{path}": text for path, text in _base(base, sources).items()}
     for environment, objects in environments.items():
-        of_environment = _base(objects) if environment in retired else overlay(base, objects)
+        of_environment = _base(objects, sources) if environment in retired else overlay(base, objects, sources)
         files |= {f"{environment}/{path}": text for path, text in of_environment.items()}
     return FileTree({f"{OVERLAYS}/{name}/{path}": text for path, text in files.items()})
 
 
-def overlay(base: Objects, wanted: Objects) -> dict[str, str]:
+def overlay(base: Objects, wanted: Objects, sources: Sources = EMPTY) -> dict[str, str]:
     """The files of one overlay: what makes the wanted objects of the base's."""
     before = {identity(item): item for item in base.values()}
     after = {identity(item): item for item in wanted.values()}
@@ -69,15 +82,16 @@ def overlay(base: Objects, wanted: Objects) -> dict[str, str]:
             path = f"{file_stem(name)}.patch.yaml"
             files[path] = yaml_text.dump(dict(patch))
             patches.append({"path": path})
-    new = _object_files({name: item for name, item in wanted.items() if identity(item) not in before})
+    new = _resources({name: item for name, item in wanted.items() if identity(item) not in before}, sources)
     kustomization = {
         **_HEAD,
-        "resources": ["../base", *new],
+        "resources": ["../base", *new.resources],
+        **new.generators,
         **({"images": [change.to_kustomize() for change in images]} if images else {}),
         **({"replicas": [{"name": key[2], "count": n} for key, n in replicas.items()]} if replicas else {}),
         **({"patches": patches} if patches else {}),
     }
-    return {"kustomization.yaml": yaml_text.dump(kustomization), **new, **files}
+    return {"kustomization.yaml": yaml_text.dump(kustomization), **new.files, **files}
 
 
 def file_stem(name: str) -> str:
@@ -98,13 +112,54 @@ def is_core(item: Object) -> bool:
     return group(item) in ("", *_CORE_GROUPS)
 
 
-def _base(objects: Objects) -> dict[str, str]:
-    files = _object_files(objects)
-    return {"kustomization.yaml": yaml_text.dump({**_HEAD, "resources": list(files)}), **files}
+def _base(objects: Objects, sources: Sources) -> dict[str, str]:
+    own = _resources(objects, sources)
+    kustomization = {**_HEAD, "resources": list(own.resources), **own.generators}
+    return {"kustomization.yaml": yaml_text.dump(kustomization), **own.files}
 
 
-def _object_files(objects: Objects) -> dict[str, str]:
-    return {f"{file_stem(name)}.yaml": yaml_text.dump(dict(item)) for name, item in objects.items()}
+class _Resources(Record):
+    """Objects as kustomize is given them.
+
+    Attributes:
+        resources: the paths of those that are files.
+        generators: the part of the kustomization that makes the others, of files that are no objects.
+        files: the text of each of all these files, by its path.
+    """
+
+    resources: tuple[str, ...]
+    generators: Mapping[str, Any]
+    files: Mapping[str, str]
+
+
+def _resources(objects: Objects, sources: Sources) -> _Resources:
+    written = {f"{file_stem(name)}.yaml": dict(item) for name, item in objects.items() if name not in sources}
+    generated = [(item, sources[name]) for name, item in objects.items() if name in sources]
+    texts = {file.path: file.text for _, files in generated for file in files.values()}
+    entries = [_generator(item, files) for item, files in generated]
+    return _Resources(
+        tuple(written),
+        {"configMapGenerator": entries} if entries else {},
+        {**{path: yaml_text.dump(item) for path, item in written.items()}, **texts},
+    )
+
+
+def _generator(item: Object, files: Mapping[str, File]) -> dict[str, Any]:
+    """The entry that makes a ConfigMap of files, each under its own name. The graph's name says the digest already.
+
+    https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/configmapgenerator/
+    """
+    metadata = item["metadata"]
+    return {
+        "name": metadata["name"],
+        "files": [file.path for file in files.values()],
+        "options": {
+            "disableNameSuffixHash": True,
+            "immutable": item["immutable"],
+            "labels": metadata["labels"],
+            "annotations": metadata["annotations"],
+        },
+    }
 
 
 def _head(item: Object) -> dict[str, Any]:
