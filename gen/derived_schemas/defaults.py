@@ -34,6 +34,15 @@ _REGISTRY: Final = {
     "maxLength": 255,
     "examples": ["registry.example.com/ml"],
 }
+_ROOT: Final = {
+    "description": (
+        "Whether this folder is a root, as that of a git repository is: charts/ and overlays/ of the jobs below it are "
+        "in it, and no tfgen.yaml above it counts for them."
+    ),
+    "type": "boolean",
+    "default": False,
+    "examples": [True],
+}
 _EXAMPLE: Final = {
     "apiVersion": "tfgen/v1alpha1",
     "kind": "Defaults",
@@ -58,6 +67,7 @@ def defaults_schema(schema: Schema) -> dict[str, Any]:
         "properties": {
             "apiVersion": schema["properties"]["apiVersion"],
             "kind": {"description": "Kind of this document.", "const": "Defaults", "examples": ["Defaults"]},
+            "root": _ROOT,
             "registry": _REGISTRY,
             "spec": spec,
         },

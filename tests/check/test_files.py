@@ -66,9 +66,20 @@ def test_what_was_rendered_has_no_drift(out: Path) -> None:
     assert found() == FileComparison((), ())
 
 
-def test_a_folder_without_a_ledger_is_compared_with_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_that_was_never_rendered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert found() == FileComparison((), ("nothing below . was rendered by tfgen, so no files are compared",))
+    assert counted(as_text(found().problems)) == (
+        "job.yaml:3:18: mnist was never rendered: N files would change, the first at charts/mnist/Chart.yaml:1; "
+        "tfgen render job.yaml [not-rendered]\n"
+    )
+
+
+def test_a_ledger_that_is_gone(out: Path) -> None:
+    """Each file is as it is rendered, but the next render would not know its own."""
+    Path(".tfgen/mnist.json").unlink()
+    assert as_text(found().problems) == (
+        "job.yaml:3:18: .tfgen/mnist.json is gone, which has the files of mnist; tfgen render job.yaml [not-rendered]\n"
+    )
 
 
 def test_a_job_without_a_ledger_beside_one_that_has_it(out: Path) -> None:

@@ -17,7 +17,6 @@ CHANGE = (
     'image was "mnist:1" and is "mnist:2": Kubernetes refuses another template for the Job mnist-chief; '
     "for a new run: tfgen rerun job.yaml"
 )
-NO_FILES = "note: nothing below . was rendered by tfgen, so no files are compared\n"
 
 
 @pytest.mark.parametrize(
@@ -44,52 +43,52 @@ def test_a_job_under_broken_defaults_is_no_further_looked_at(
 
 
 def test_a_job_as_it_is_committed_is_fine(job: Path, capsys: Printed) -> None:
-    assert cli.run(["check", "job.yaml"]) == 0
-    assert capsys.readouterr() == ("", f"{NO_FILES}0 errors, 0 warnings; 1 job compared with HEAD\n")
+    assert cli.run(["check", "--no-files", "job.yaml"]) == 0
+    assert capsys.readouterr() == ("", "0 errors, 0 warnings; 1 job compared with HEAD\n")
 
 
 def test_problems_are_the_data(job: Path, capsys: Printed) -> None:
     job.write_text(CHANGED + "  env: {HUB_TOKEN: abc}\n", encoding="utf-8")
-    assert cli.run(["check", "job.yaml"]) == 1
+    assert cli.run(["check", "--no-files", "job.yaml"]) == 1
     out, err = capsys.readouterr()
     first, second, third = out.splitlines()
     assert first == f"job.yaml:5:10: {CHANGE} [new-run]"
     assert second.startswith("job.yaml:7:20: env.HUB_TOKEN is new: ")
     assert third.startswith("job.yaml:7:20: warning: ")
-    assert err == f"{NO_FILES}2 errors, 1 warning; 1 job compared with HEAD\n"
+    assert err == "2 errors, 1 warning; 1 job compared with HEAD\n"
 
 
 def test_a_warning_is_no_failure(job: Path, capsys: Printed) -> None:
     job.write_text(JOB.replace("mnist:1", "mnist"), encoding="utf-8")
     commit()
-    assert cli.run(["check", "job.yaml"]) == 0
+    assert cli.run(["check", "--no-files", "job.yaml"]) == 0
     out, err = capsys.readouterr()
     assert out.startswith("job.yaml:5:10: warning: ")
-    assert err == f"{NO_FILES}0 errors, 1 warning; 1 job compared with HEAD\n"
+    assert err == "0 errors, 1 warning; 1 job compared with HEAD\n"
 
 
 def test_json(job: Path, capsys: Printed) -> None:
     job.write_text(CHANGED, encoding="utf-8")
-    assert cli.run(["check", "job.yaml", "--format", "json"]) == 1
+    assert cli.run(["check", "--no-files", "job.yaml", "--format", "json"]) == 1
     out, err = capsys.readouterr()
     row = {"file": "job.yaml", "line": 5, "column": 10, "message": CHANGE, "rule": "new-run", "severity": "error"}
-    assert json.loads(out) == {"problems": [row], "notes": [NO_FILES.removeprefix("note: ").rstrip()]}
+    assert json.loads(out) == {"problems": [row], "notes": []}
     assert err == ""
 
 
 def test_github(job: Path, capsys: Printed) -> None:
     job.write_text(CHANGED, encoding="utf-8")
-    assert cli.run(["check", "job.yaml", "--format", "github"]) == 1
+    assert cli.run(["check", "--no-files", "job.yaml", "--format", "github"]) == 1
     assert capsys.readouterr().out == f"::error file=job.yaml,line=5,col=10,title=new-run::{CHANGE}\n"
 
 
 def test_another_revision(job: Path, capsys: Printed) -> None:
     job.write_text(CHANGED, encoding="utf-8")
     commit()
-    assert cli.run(["check", "job.yaml"]) == 0
-    assert cli.run(["check", "job.yaml", "--against", "HEAD~1"]) == 1
+    assert cli.run(["check", "--no-files", "job.yaml"]) == 0
+    assert cli.run(["check", "--no-files", "job.yaml", "--against", "HEAD~1"]) == 1
     assert capsys.readouterr().err.endswith("1 error, 0 warnings; 1 job compared with HEAD~1\n")
-    assert cli.run(["check", "job.yaml", "--against", "nowhere"]) == 2
+    assert cli.run(["check", "--no-files", "job.yaml", "--against", "nowhere"]) == 2
     assert capsys.readouterr() == ("", "tfgen: error: job.yaml: git has no revision 'nowhere' where it is\n")
 
 
@@ -98,10 +97,10 @@ def test_jobs_are_compared_by_their_names(job: Path, capsys: Printed) -> None:
     job.write_text(f"{OTHER}---\n{CHANGED}", encoding="utf-8")
     Path("more").mkdir()
     Path("more/job.yaml").write_text(JOB.replace("mnist}", "new}"), encoding="utf-8")
-    assert cli.run(["check", "."]) == 1
+    assert cli.run(["check", "--no-files", "."]) == 1
     assert capsys.readouterr() == (
         f"job.yaml:12:10: {CHANGE} [new-run]\n",
-        f"{NO_FILES}1 error, 0 warnings; 1 job compared with HEAD\n",
+        "1 error, 0 warnings; 1 job compared with HEAD\n",
     )
 
 
@@ -117,33 +116,33 @@ def test_what_was_wrong_then_is_a_note(job: Path, capsys: Printed) -> None:
     job.write_text(WRONG, encoding="utf-8")
     commit()
     job.write_text(JOB, encoding="utf-8")
-    assert cli.run(["check", "job.yaml"]) == 0
+    assert cli.run(["check", "--no-files", "job.yaml"]) == 0
     assert capsys.readouterr() == (
         "",
         "note: job.yaml has errors in HEAD, so it is not compared with that\n"
-        f"{NO_FILES}0 errors, 0 warnings; 0 jobs compared with HEAD\n",
+        "0 errors, 0 warnings; 0 jobs compared with HEAD\n",
     )
 
 
 def test_without_git_the_rest_is_checked(job: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     job.write_text(CHANGED, encoding="utf-8")
-    assert cli.run(["check", "job.yaml"]) == 0
+    assert cli.run(["check", "--no-files", "job.yaml"]) == 0
     assert capsys.readouterr() == (
         "",
         "note: there is no git on the PATH, so nothing is compared with what is committed\n"
-        f"{NO_FILES}0 errors, 0 warnings; 0 jobs compared with HEAD\n",
+        "0 errors, 0 warnings; 0 jobs compared with HEAD\n",
     )
 
 
 def test_a_new_run_is_the_way_out(job: Path, capsys: Printed) -> None:
     job.write_text(CHANGED, encoding="utf-8")
     assert cli.run(["rerun", "job.yaml"]) == 0
-    assert cli.run(["check", "job.yaml"]) == 0
+    assert cli.run(["check", "--no-files", "job.yaml"]) == 0
     capsys.readouterr()
 
 
-def test_the_files_are_compared_where_any_was_rendered(job: Path, capsys: Printed) -> None:
+def test_the_files_are_compared_where_they_are_kept(job: Path, capsys: Printed) -> None:
     assert cli.run(["render", "job.yaml"]) == 0
     assert cli.run(["check", "job.yaml"]) == 0
     out, err = capsys.readouterr()
@@ -152,8 +151,10 @@ def test_the_files_are_compared_where_any_was_rendered(job: Path, capsys: Printe
     assert cli.run(["check", "job.yaml"]) == 1
     out, err = capsys.readouterr()
     assert out.startswith('overlays/mnist/base/service.yaml:1:1: "# mine" where tfgen renders "apiVersion: v1"; ')
-    assert cli.run(["check", "job.yaml", "--out", "elsewhere"]) == 0
+    assert cli.run(["check", "job.yaml", "--no-files"]) == 0
     capsys.readouterr()
+    assert cli.run(["check", "job.yaml", "--out", "elsewhere"]) == 1
+    assert capsys.readouterr().out.startswith("job.yaml:3:18: mnist was never rendered: ")
 
 
 def test_only_jobs_that_changed(job: Path, capsys: Printed) -> None:
@@ -201,14 +202,14 @@ def test_schemas_of_kubernetes_on_demand(job: Path, capsys: Printed) -> None:
     wrong = "  podTemplate: {spec: {novelField: 1}}\n"  # a warning, since a newer Kubernetes may have it
     job.write_text(JOB + wrong, encoding="utf-8")
     commit()
-    assert cli.run(["check", "job.yaml"]) == 0
+    assert cli.run(["check", "--no-files", "job.yaml"]) == 0
     capsys.readouterr()
-    assert cli.run(["check", "job.yaml", "--kubernetes-version", "1.33"]) == 1
+    assert cli.run(["check", "--no-files", "job.yaml", "--kubernetes-version", "1.33"]) == 1
     out, _ = capsys.readouterr()
     (error,) = (line for line in out.splitlines() if line.endswith("[object-schema]"))  # for all that come of the line
     assert ": Job mnist-chief, StatefulSet mnist-ps and StatefulSet mnist-worker: spec.template.spec: " in error
     assert "('novelField' was unexpected)" in error
-    assert cli.run(["check", "job.yaml", "--kubernetes-version", "1.2"]) == 2
+    assert cli.run(["check", "--no-files", "job.yaml", "--kubernetes-version", "1.2"]) == 2
     assert "no schemas of Kubernetes '1.2': there are those of 1." in capsys.readouterr().err
 
 
@@ -222,8 +223,12 @@ def test_sarif(job: Path, capsys: Printed) -> None:
     """Against a closed schema of what tfgen writes, made from the specification, and a reader that knows all of it."""
     Path("a b").mkdir()
     Path("a b/ä.yaml").write_text(OTHER.replace("replicas: 2", "replica: 2"), encoding="utf-8")
+    third = JOB.replace("mnist}", "third}")
+    Path("third.yaml").write_text(third.replace("replicas", "replica"), encoding="utf-8")
+    commit()
+    Path("third.yaml").write_text(third, encoding="utf-8")
     job.write_text(CHANGED + "  env: {HUB_TOKEN: abc}\n", encoding="utf-8")
-    assert cli.run(["check", ".", "--format", "sarif"]) == 1
+    assert cli.run(["check", "--no-files", ".", "--format", "sarif"]) == 1
     out, err = capsys.readouterr()
     assert err == ""
     log = json.loads(out)
@@ -246,13 +251,13 @@ def test_sarif(job: Path, capsys: Printed) -> None:
     assert places[1]["region"] == {"startLine": 5, "startColumn": 10}
     assert run["results"][1]["message"]["text"] == CHANGE
     (note,) = run["invocations"][0]["toolExecutionNotifications"]
-    assert note["message"]["text"].startswith("nothing below . was rendered")
+    assert note["message"]["text"].startswith("third.yaml has errors in HEAD")
 
 
 def test_sarif_of_an_absolute_path_and_of_nothing(job: Path, capsys: Printed) -> None:
-    assert cli.run(["check", "job.yaml", "--format", "sarif"]) == 0
+    assert cli.run(["check", "--no-files", "job.yaml", "--format", "sarif"]) == 0
     assert json.loads(capsys.readouterr().out)["runs"][0]["results"] == []
     job.write_text(WRONG, encoding="utf-8")
-    assert cli.run(["check", str(job), "--format", "sarif"]) == 1
+    assert cli.run(["check", "--no-files", str(job), "--format", "sarif"]) == 1
     (result,) = json.loads(capsys.readouterr().out)["runs"][0]["results"]
     assert result["locations"][0]["physicalLocation"]["artifactLocation"] == {"uri": job.as_uri()}

@@ -240,7 +240,7 @@ def test_no_commit_is_in_two_repositories(
         git("commit", "--quiet", "--allow-empty", "--message=x")
         git("init", "--quiet", folder)
     before = git("status", "--porcelain", "--untracked-files=all")
-    assert refused(capsys, "jobs") == (
+    assert refused(capsys, "jobs", "--out", ".") == (
         "tfgen: error: nothing was written or committed:\n"
         f"{folder} is another repository, and no commit is in two: take it out of {tmp_path / 'outer'}, or name "
         "another folder by --out\n"

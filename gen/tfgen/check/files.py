@@ -19,6 +19,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Final
 
+from tfgen.places import CHARTS, OVERLAYS
 from tfgen.plural import count
 from tfgen.problems import Position, Problem, in_order
 from tfgen.record import Record
@@ -58,10 +59,6 @@ def compare_files(documents: Sequence[Document], plan: WritePlan) -> FileCompari
     Raises:
         TfgenError: the disk cannot be read.
     """
-    if not plan.ledgers:
-        return FileComparison(
-            (), (f"nothing below {_shown(plan.out, '')} was rendered by tfgen, so no files are compared",)
-        )
     problems: list[Problem] = []
     notes: list[str] = []
     with OutputFolder(plan.out) as folder:
@@ -72,14 +69,12 @@ def compare_files(documents: Sequence[Document], plan: WritePlan) -> FileCompari
                 change for change in job.changes if change.action is not FileAction.KEEP and change not in edited
             ]
             reason = _reason(job)
-            if not pending or (reason is None and edited):
+            if job.before and (not pending or (reason is None and edited)):
                 continue
             if reason is None:
                 notes.append(_note(folder, plan, job, pending))
             else:
-                first = _first_place(folder, plan, pending)
-                files = count(len(pending), "file")
-                message = f"{reason}: {files} would change, the first at {first}; tfgen render {document.file}"
+                message = f"{reason}{_would_change(folder, plan, pending)}; tfgen render {document.file}"
                 problems.append(Problem(document.file, document.value(("metadata", "name")), message, NOT_RENDERED))
         problems += _blocked_files(documents, plan)
     return FileComparison(in_order(problems), tuple(notes))
@@ -89,12 +84,22 @@ def _reason(job: JobPlan) -> str | None:
     """Why the files are out of date; None where the job itself is as it was rendered."""
     name = job.rendering.job
     if job.before is None:
-        return f"{name} was never rendered"
+        own = (f"{CHARTS}/{name}/", f"{OVERLAYS}/{name}/")
+        has_files = any(change.digest is not None and change.path.startswith(own) for change in job.changes)
+        return (
+            f"{ledger_path(name)} is gone, which has the files of {name}" if has_files else f"{name} was never rendered"
+        )
     if job.before.unfinished is not None:
         return f"the last render of {name} came to no end"
     if job.before.is_of_same_job(job.target):
         return None
     return f"{name} was changed since it was rendered"
+
+
+def _would_change(folder: OutputFolder, plan: WritePlan, pending: Sequence[FileChange]) -> str:
+    if not pending:
+        return ""
+    return f": {count(len(pending), 'file')} would change, the first at {_first_place(folder, plan, pending)}"
 
 
 def _edits_by_hand(job: JobPlan) -> Iterator[FileChange]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.output import checked, jobs_argument, path, print_json, say
+from tfgen.cli.output import checked, jobs_argument, out_of, path, print_json, say
 from tfgen.plural import count
 
 if TYPE_CHECKING:
@@ -24,6 +23,9 @@ def _arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--out", type=path, metavar="DIR", help="where charts/ and overlays/ are (the repo's root)")
     parser.add_argument(
+        "--no-files", action="store_true", help="compare no files: charts/ and overlays/ are not kept in this branch"
+    )
+    parser.add_argument(
         "--kubernetes-version",
         metavar="VERSION",
         help="hold the objects against the schemas of this Kubernetes, such as 1.33 (needs tfgen[kubernetes])",
@@ -32,17 +34,17 @@ def _arguments(parser: ArgumentParser) -> None:
 
 def _run(args: Namespace) -> int:
     from tfgen.commands.check import full_check
-    from tfgen.job.output_root import output_root
     from tfgen.job.sources import STDIN
     from tfgen.problems import has_errors
 
     is_stdin = args.jobs == [STDIN]
+    jobs = checked(args.jobs, may_be_none=True, takes_stdin=True)
     report = full_check(
-        checked(args.jobs, may_be_none=True, takes_stdin=True),
+        jobs,
         against=args.against,
-        out=args.out or output_root(Path()),
+        out=out_of(args, jobs),
         paths=() if is_stdin else args.jobs,
-        is_written=is_stdin,  # what is on disk did not come of it
+        is_written=is_stdin or args.no_files,  # what is on disk did not come of it
         is_quick=args.changed,
         kubernetes_version=args.kubernetes_version,
     )

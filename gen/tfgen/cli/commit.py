@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
 from typing import Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.output import checked, jobs_argument, path, print_json, report, say
+from tfgen.cli.output import checked, jobs_argument, out_of, path, print_json, report, say
 from tfgen.plural import count
 
 
@@ -21,14 +20,14 @@ def _arguments(parser: ArgumentParser) -> None:
 
 def _run(args: Namespace) -> int:
     from tfgen.commands.commit import ProblemsError, commit_jobs
-    from tfgen.job.output_root import output_root
     from tfgen.report.problems import as_text, rows
 
+    jobs = checked(args.jobs, may_be_none=True)
     try:
         done = commit_jobs(
             args.jobs,
-            checked(args.jobs, may_be_none=True),
-            out=args.out or output_root(Path()),
+            jobs,
+            out=out_of(args, jobs),
             message=args.message,
             branch=args.branch,
             pushes=args.push,

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.output import checked, jobs_argument, path, print_json, report, say, with_progress
+from tfgen.cli.output import checked, jobs_argument, out_of, path, print_json, report, say, with_progress
 from tfgen.errors import UsageError
 from tfgen.plural import count
 
@@ -37,7 +36,6 @@ def _run(args: Namespace) -> int:
 
 def _write_files(args: Namespace, jobs: Checked) -> int:
     from tfgen.commands.render import render_jobs, write_jobs
-    from tfgen.job.output_root import output_root
     from tfgen.problems import has_errors
 
     if has_errors(jobs.problems):
@@ -47,8 +45,7 @@ def _write_files(args: Namespace, jobs: Checked) -> int:
     if has_errors(problems):
         report(args, (*jobs.problems, *problems))
         return PROBLEMS
-    out = args.out or output_root(Path())
-    plan = write_jobs(args.jobs, renderings, out, force=args.force, upgrade=args.upgrade)
+    plan = write_jobs(args.jobs, renderings, out_of(args, jobs), force=args.force, upgrade=args.upgrade)
     for conflict in plan.lost:
         say(f"lost: {conflict}")
     for job in plan.kept:

@@ -80,7 +80,8 @@ def _remove(args: Namespace) -> int:
     from tfgen.job.output_root import output_root
     from tfgen.tree.write import apply, plan_write, read_ledgers
 
-    out, file = args.out or output_root(Path()), args.job
+    file = args.job
+    out = args.out or output_root(file.parent if file.is_file() else Path())
     name = job_in(file, force=args.force) if file.is_file() else str(file)
     ledgers = read_ledgers(out)
     if name not in ledgers and not file.is_file():

@@ -9,7 +9,7 @@ from tfgen import data_path
 from tfgen.commands.init import SCHEMA_FILE
 from tfgen.errors import UsageError
 from tfgen.git import read as git
-from tfgen.job.output_root import output_root
+from tfgen.job.output_root import root_above
 from tfgen.job.sources import read_sources
 from tfgen.problems import Problem
 from tfgen.real_path import real_path
@@ -71,7 +71,7 @@ def remove_file(path: Path) -> list[Path]:
 
 def _up_to_root(folder: Path) -> Iterator[Path]:
     """A folder and those above it, below the root and the working directory."""
-    root, here = output_root(folder), Path.cwd()
+    root, here = root_above(folder), Path.cwd()
     for candidate in (folder, *folder.parents):
         if candidate == root or here.is_relative_to(candidate):
             return

@@ -25,10 +25,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from tfgen import data_path
+from tfgen.problems import Problem
 from tfgen.schema import file as schema_file
 from tfgen.schema.file import Schema, entry, is_record, resolve
 from tfgen.schema.hints import choices
-from tfgen.text.document import Document
+from tfgen.text.document import Document, decode, parse
 
 FILE: Final = "tfgen.yaml"
 """The name of the file. One may stand in each folder."""
@@ -37,6 +39,19 @@ _IMAGES: Final = ("#/definitions/image", "#/definitions/containerImage")
 _ENVIRONMENTS: Final = "environments"
 _MERGED: Final = ("registry", "spec")
 """What the defaults of a folder have of those above it."""
+
+
+def says_root(content: bytes) -> bool:
+    """Whether defaults say that their folder is a root, which has charts/ and overlays/ and nothing from above.
+
+    Args:
+        content: the file's, be it no defaults at all.
+    """
+    if b"root" not in content:
+        return False
+    text = decode(content, FILE)
+    documents = () if isinstance(text, Problem) else parse(text, FILE).documents
+    return bool(documents) and data_path.at(documents[0].data, ("root",)) is True
 
 
 def over(layer: Document, above: Document | None) -> Document:

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from tfgen.errors import TfgenError, UsageError
-from tfgen.job.defaults import FILE
-from tfgen.job.output_root import output_root
+from tfgen.job.defaults import FILE, says_root
+from tfgen.job.output_root import root_above
 from tfgen.real_path import real_path
 from tfgen.record import Record
 from tfgen.text.document import MAX_BYTES
@@ -98,7 +98,8 @@ def no_job_below(paths: Iterable[Path]) -> UsageError:
 def source_name(path: Path) -> str:
     """A job's file, or a folder of such, from the root of its repository: the same from wherever a command is given."""
     whole = real_path(path)
-    return whole.relative_to(output_root(whole if whole.is_dir() else whole.parent)).as_posix()
+    folder = whole if whole.is_dir() else whole.parent
+    return whole.relative_to(root_above(folder) or folder).as_posix()
 
 
 def has_name_of_job(path: Path) -> bool:
@@ -179,7 +180,7 @@ def defaults_under(job: Path, content: Callable[[Path], bytes | None]) -> Source
     for path in reversed(defaults_paths(job)):
         of_folder = content(path)
         if of_folder is not None:
-            under = Source(str(path), of_folder, under)
+            under = Source(str(path), of_folder, None if says_root(of_folder) else under)
     return under
 
 
