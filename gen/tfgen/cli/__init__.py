@@ -28,7 +28,20 @@ from tfgen.errors import TfgenError
 
 __all__ = ["COMMANDS", "FAILED", "OK", "PROBLEMS", "USAGE", "main", "run"]
 
-COMMANDS: Final = ("init", "import", "set", "render", "check", "diff", "commit", "rerun", "rm", "explain", "schema")
+COMMANDS: Final = (
+    "init",
+    "import",
+    "set",
+    "fmt",
+    "render",
+    "check",
+    "diff",
+    "commit",
+    "rerun",
+    "rm",
+    "explain",
+    "schema",
+)
 """In the order of ``tfgen --help``: that in which a job's author meets them."""
 
 

@@ -157,15 +157,25 @@ def _block(data: Plain, first: str, rest: str) -> Iterator[str]:
 
 def _leaf(value: Plain, indent: str) -> str:
     """A scalar or an empty collection, without the last newline; `indent` is that of the line it begins on."""
-    if isinstance(value, str) and is_literal(value):
-        lines = _carried(value).removesuffix("\n").split("\n")
-        header = "|" if value.endswith("\n") else "|-"
-        return "\n".join((header, *(f"{indent}  {line}" if line else "" for line in lines)))
+    lines = block_lines(value) if isinstance(value, str) else None
+    if lines:
+        return "\n".join((lines[0], *(f"{indent}  {line}" if line else "" for line in lines[1:])))
     if isinstance(value, dict) and not value:
         return "{}"
     if isinstance(value, list) and not value:
         return "[]"
     return scalar(value)
+
+
+def block_lines(text: str) -> list[str] | None:
+    """Text of several lines as a literal block, without indentation: its header, then its lines; None where it is none.
+
+    Raises:
+        ValueError: it has a character of `UNCARRIED`.
+    """
+    if not is_literal(text):
+        return None
+    return ["|" if text.endswith("\n") else "|-", *_carried(text).removesuffix("\n").split("\n")]
 
 
 def _key(key: str) -> str:

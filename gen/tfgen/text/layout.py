@@ -1,0 +1,412 @@
+"""A YAML text in one layout: indentation, quotes and the order of keys; every value and every comment stays.
+
+    spec:                                   spec:
+        roles: {worker: {replicas: 4}}        # The image.
+        # The image.                     ->   image: a:1  # kept
+        image: "a:1"  # kept                  roles: {worker: {replicas: 4}}
+
+A comment goes with the key or the item below it, or, behind something, with what its line has. One at a block's end
+goes with the innermost block that it is indented as deep as. The text that comes of it is read again: it must say what
+it said, with the same comments.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from tfgen.data_path import Path
+from tfgen.errors import TfgenError
+from tfgen.problems import Place, Position
+from tfgen.text.document import Document, parse
+from tfgen.text.yaml_node import Entry, YamlNode, nodes
+from tfgen.text.yaml_text import block_lines, in_line
+
+KeyOrder: TypeAlias = Callable[[Path], Sequence[str] | None]
+"""The keys of the mapping at a path, in their order; None where it has no order of its own."""
+
+_WIDTH: Final = 100
+"""Columns up to which braces or brackets of several lines are put into one."""
+
+_COMMENT: Final = re.compile(r"(?<![^\s])#[^\n]*")
+_NOTE: Final = re.compile(r"(?P<note>[ \t]+#.*)?[ \t]*")
+_HEADER: Final = re.compile(r"(?P<header>[|>][-+0-9]*)(?P<note>[ \t]+#.*)?[ \t]*")
+_ANCHOR: Final = re.compile(r"&\S+")
+_BYTE_ORDER_MARK: Final = "\ufeff"
+
+
+def lay_out(text: str, file: str, order: Callable[[Document], KeyOrder | None]) -> str:
+    """The text of a file in the layout of `tfgen init`.
+
+    Args:
+        text: as `disk_file.read_text` gives it; the reader of YAML finds nothing wrong with it.
+        file: its name, for errors.
+        order: the order of the keys of a document; None for one that stays as it is.
+
+    Raises:
+        TfgenError: it is so written that a value or a comment would be lost.
+    """
+    mark = _BYTE_ORDER_MARK if text.startswith(_BYTE_ORDER_MARK) else ""
+    ending = "\r\n" if "\r\n" in text else "\n"
+    before = text.removeprefix(mark).replace("\r\n", "\n")
+    documents = parse(before, file).documents
+    roots = nodes(before)
+    after, done = "", 0
+    for document in documents:
+        root, key_order = roots[document.root.position], order(document)
+        if key_order is None or root.form != "mapping" or root.is_flow:
+            continue
+        layout = _Layout(before, file, key_order, moves=not _has_anchors(root))
+        start, end, lines = layout.of_document(root, document.data)
+        after += before[done:start] + "".join(f"{line}\n" for line in lines)
+        done = end
+    after = f"{after}{before[done:]}".rstrip("\n") + "\n"
+    if [*_content(after, file)] != [*_content(before, file)]:
+        raise TfgenError(f"{file}: cannot be laid out without the loss of a value or of a comment: do it by hand")
+    return mark + after.replace("\n", ending)
+
+
+def _content(text: str, file: str) -> Iterator[Any]:
+    """All that must stay: what is said, and the comments, in whatever order."""
+    parsed = parse(text, file)
+    if parsed.problems:
+        return
+    yield from (document.data for document in parsed.documents)
+    leaves = sorted(leaf for root in nodes(text).values() for leaf in _leaves(root))
+    comments, behind = [], 0
+    for start, end in leaves:
+        comments += _COMMENT.findall(text, behind, start)
+        header = _HEADER.match(text, start, end)
+        comments += [header["note"]] if header and header["note"] else []
+        behind = end
+    comments += _COMMENT.findall(text, behind)
+    yield sorted(comment.strip() for comment in comments)
+
+
+def _leaves(node: YamlNode) -> Iterator[tuple[int, int]]:
+    """Where keys, scalars and aliases stand: a # in them begins no comment."""
+    if node.form in ("scalar", "alias"):
+        yield node.start, node.end
+    for entry in node.entries:
+        yield entry.start, entry.end
+        yield from _leaves(entry.value)
+    for item in node.items:
+        yield from _leaves(item)
+
+
+def _has_anchors(node: YamlNode) -> bool:
+    """Whether a part of the value is an alias. A key must not come before one that its alias needs."""
+    return node.form == "alias" or any(_has_anchors(inner) for inner in _values(node))
+
+
+def _values(node: YamlNode) -> Iterator[YamlNode]:
+    yield from (entry.value for entry in node.entries)
+    yield from node.items
+
+
+class _Line(NamedTuple):
+    """A line of comment by its column; of an empty line the text is empty."""
+
+    column: int
+    text: str
+
+
+class _Part(NamedTuple):
+    """An entry of a mapping or an item of a list.
+
+    Attributes:
+        token: where it begins: at its key, or its dash.
+        head: the lines above it.
+        note: the comment behind it, with the blanks before; behind its key where its value is a block.
+        foot: the lines below it that belong to the block that is its value.
+    """
+
+    entry: Entry | None
+    node: YamlNode
+    token: int
+    head: list[_Line]
+    note: str
+    foot: list[_Line]
+
+
+class _Layout:
+    """The lines of one document of a text."""
+
+    def __init__(self, text: str, file: str, order: KeyOrder, *, moves: bool) -> None:
+        self._text, self._file, self._order, self._moves = text, file, order, moves
+        self._lines = text.split("\n")
+        self._starts = [0, *accumulate(len(line) + 1 for line in self._lines)]
+
+    def of_document(self, root: YamlNode, data: Any) -> tuple[int, int, list[str]]:
+        """Where the lines of the document's root begin and end in the text, and what stands there then."""
+        first, last = self._line(root.start), self._line(root.end)
+        below: list[_Line] = []
+        for number in range(last + 1, len(self._lines)):
+            if self._lines[number].startswith(("---", "...", "%")):
+                break
+            below += self._between(number, number + 1)
+        column = root.start - self._starts[first]
+        foot, _ = _split(below, column)
+        lines = self._block(root, data, (), 0, first - 1, foot)
+        return self._starts[first], min(self._starts[last + 1 + len(foot)], len(self._text)), lines
+
+    def _line(self, offset: int) -> int:
+        return bisect_right(self._starts, offset) - 1
+
+    def _column(self, offset: int) -> int:
+        return offset - self._starts[self._line(offset)]
+
+    def _between(self, first: int, end: int) -> list[_Line]:
+        """The lines of comment from one line up to another."""
+        between = []
+        for number in range(first, end):
+            line = self._lines[number].rstrip()
+            text = line.lstrip()
+            if text and not text.startswith("#"):
+                raise self._error(number)
+            between.append(_Line(len(line) - len(text), text))
+        return between
+
+    def _error(self, line: int) -> TfgenError:
+        place = Place(self._file, Position(line + 1, 1))
+        return TfgenError(f"{place}: this is written as `tfgen fmt` does not know it: lay it out by hand")
+
+    def _block(
+        self, node: YamlNode, data: Any, path: Path, indent: int, owner: int, foot: Sequence[_Line]
+    ) -> list[str]:
+        """The lines of a mapping or a list in block style.
+
+        Args:
+            node: the mapping or the list.
+            data: what it says.
+            path: where it is in the document.
+            indent: the blanks before its lines.
+            owner: the line of what it is the value of.
+            foot: the lines of comment below it that are indented deep enough for it.
+        """
+        parts, rest = self._parts_in_braces(node) if node.is_flow else self._parts(node, owner, foot)
+        if node.entries and self._moves and (order := self._order(path)):
+            place = {key: number for number, key in enumerate(order)}
+            parts.sort(key=lambda part: place.get(part.entry.key if part.entry else "", len(place)))
+        if not isinstance(data, dict | list):  # the value of a merge
+            raise self._error(self._line(node.start))
+        lines: list[str] = []
+        for number, part in enumerate(parts):
+            lines += _comment_lines(part.head, indent, is_first=number == 0)
+            step = part.entry.key if part.entry else number
+            inner = data.get(step) if isinstance(data, dict) else data[number]
+            lines += self._part(part, inner, (*path, step), indent)
+        return [*lines, *_comment_lines(rest, indent, is_first=not lines)]
+
+    def _parts(self, node: YamlNode, owner: int, foot: Sequence[_Line]) -> tuple[list[_Part], list[_Line]]:
+        """The parts of a block, and the lines behind the last one."""
+        parts: list[_Part] = []
+        behind = owner
+        column = 0
+        for entry, value in _pairs(node):
+            token = entry.token if entry else self._dash(node, value)
+            first, column = self._line(token), self._column(token)
+            head = self._between(behind + 1, first)
+            if parts:
+                head = _give(parts[-1], head, column)
+            if not _is_block(value):
+                behind = self._text.index(":", entry.end) if entry else token
+                head += (_Line(0, comment) for comment in _COMMENT.findall(self._text, behind, value.token))
+            parts.append(_Part(entry, value, token, head, self._note(entry, value, token), []))
+            behind = self._line(value.end)
+        return parts, _give(parts[-1], list(foot), column)
+
+    def _dash(self, items: YamlNode, item: YamlNode) -> int:
+        """Where the dash of an item is: all dashes of a list stand in one column."""
+        column, number = self._column(items.start), self._line(item.token)
+        while self._lines[number][column : column + 1] != "-" or "#" in self._lines[number][:column]:
+            number -= 1
+        return self._starts[number] + column
+
+    def _note(self, entry: Entry | None, value: YamlNode, token: int) -> str:
+        """The comment behind a part, or, where its value is a block, behind its key or its dash."""
+        if _is_block(value):
+            start = self._text.index(":", entry.end) + 1 if entry else token + 1
+            first = value.entries[0].token if value.entries else value.start
+            line = _ANCHOR.sub("", self._text[start:first].partition("\n")[0], count=1)
+        else:
+            line = self._text[value.end : self._starts[self._line(value.end) + 1] - 1]
+        note = _NOTE.fullmatch(line)
+        if note is None:
+            raise self._error(self._line(value.start))
+        return (note["note"] or "").rstrip()
+
+    def _parts_in_braces(self, node: YamlNode) -> tuple[list[_Part], list[_Line]]:
+        """The parts of a mapping in braces or of a list in brackets that is to become a block."""
+        parts: list[_Part] = []
+        behind = node.start + 1
+        for entry, value in _pairs(node):
+            token = entry.token if entry else value.token
+            head = self._in_braces(behind, token, parts)
+            parts.append(_Part(entry, value, token, head, "", []))
+            behind = value.end
+        return parts, self._in_braces(behind, node.end - 1, parts)
+
+    def _in_braces(self, start: int, end: int, parts: list[_Part]) -> list[_Line]:
+        """The comments between two parts; one on the line of the part before becomes its note."""
+        first, *others = self._text[start:end].split("\n")
+        head = [_Line(0, line.strip()) for line in others if line.strip().startswith("#")]
+        if parts and "#" in first:
+            parts[-1] = parts[-1]._replace(note=f"  {first[first.index('#') :].rstrip()}")
+        return head
+
+    def _brace_note(self, node: YamlNode) -> str:
+        """The comment behind an opening brace or bracket."""
+        line = self._text[node.start + 1 : node.end].partition("\n")[0]
+        note = _NOTE.fullmatch(line) if node.is_flow else None
+        return (note["note"] or "").rstrip() if note else ""
+
+    def _part(self, part: _Part, data: Any, path: Path, indent: int) -> list[str]:
+        """The lines of a part: its key or its dash, and its value."""
+        blanks, node = " " * indent, part.node
+        start = f"{blanks}{self._name(part.entry)} {self._anchor(node)}".rstrip()
+        if not _is_block(node) and self._fits(node, data, len(start)):
+            first, *others = self._in_line(node, data, indent)
+            return [f"{start} {first}{part.note or self._header_note(node)}", *others]
+        inner = indent + 2 if part.entry is None or node.form == "mapping" else indent
+        owner = self._line(self._text.index(":", part.entry.end) if part.entry else part.token)
+        lines = self._block(node, data, path, inner, owner, part.foot)
+        note = part.note or self._brace_note(node)
+        if not start.endswith("-"):
+            return [f"{start}{note}", *lines]
+        above = [note.strip()] if note else []
+        while lines[0].lstrip().startswith("#"):  # nothing stands between a dash and the first key
+            above.append(lines.pop(0).strip())
+        return [*(f"{blanks}{line}" for line in above), f"{start} {lines[0].lstrip()}", *lines[1:]]
+
+    def _name(self, entry: Entry | None) -> str:
+        """What stands before a value: a key with its anchor, or a dash."""
+        if entry is None:
+            return "-"
+        anchor = self._text[entry.token : entry.start]
+        return f"{anchor}{_key(entry.key, is_flow=False)}:"
+
+    def _in_line(self, node: YamlNode, data: Any, indent: int) -> list[str]:
+        if node.form == "list" or node.is_flow:
+            return [self._flow_without_anchor(node, data)]
+        return self._scalar(node, data, indent)
+
+    def _anchor(self, node: YamlNode) -> str:
+        match = _ANCHOR.match(self._text, node.token) if node.form != "alias" else None
+        return match[0] if match else ""
+
+    def _header_note(self, node: YamlNode) -> str:
+        header = _HEADER.match(self._text, node.start, node.end) if node.form == "scalar" else None
+        return (header["note"] or "").rstrip() if header else ""
+
+    def _fits(self, node: YamlNode, data: Any, column: int) -> bool:
+        """Whether a value stays, or is put, into the line of its key."""
+        if node.form in ("scalar", "alias") or not (node.entries or node.items):
+            return True
+        written = self._text[node.start : node.end]
+        if "\n" not in written:
+            return True
+        if any("\n" in self._text[start:end] for start, end in _leaves(node)) or self._has_comments(node):
+            return False
+        return column + 1 + len(self._flow_without_anchor(node, data)) <= _WIDTH
+
+    def _has_comments(self, node: YamlNode) -> bool:
+        behind = node.start
+        for start, end in sorted(_leaves(node)):
+            if _COMMENT.search(self._text, behind, start):
+                return True
+            behind = end
+        return _COMMENT.search(self._text, behind, node.end) is not None
+
+    def _flow(self, node: YamlNode, data: Any) -> str:
+        """A value within braces or brackets, in one line."""
+        anchor, text = self._anchor(node), self._flow_without_anchor(node, data)
+        return f"{anchor} {text}" if anchor else text
+
+    def _flow_without_anchor(self, node: YamlNode, data: Any) -> str:
+        if node.form == "mapping":
+            pairs = (
+                f"{self._text[entry.token : entry.start]}{_key(entry.key)}: "
+                f"{self._flow(entry.value, data.get(entry.key) if isinstance(data, dict) else None)}"
+                for entry in node.entries
+            )
+            return f"{{{', '.join(pairs)}}}"
+        if node.form == "list":
+            items = data if isinstance(data, list) else [None] * len(node.items)
+            return f"[{', '.join(self._flow(item, inner) for item, inner in zip(node.items, items, strict=True))}]"
+        return self._scalar(node, data, 0, is_flow=True)[0]
+
+    def _scalar(self, node: YamlNode, data: Any, indent: int, *, is_flow: bool = False) -> list[str]:
+        """The lines of a scalar or an alias; the first one goes behind its key."""
+        written = self._text[node.start : node.end]
+        if node.form == "alias" or (isinstance(data, int | float) and not isinstance(data, bool)):
+            return [written]
+        if not isinstance(data, str):
+            return [in_line(data)]
+        blanks = " " * (indent + 2)
+        header = _HEADER.match(written)
+        if header:
+            lines = block_lines(data) if written.startswith("|") else None
+            lines = lines or _dedented(header["header"], written)
+            if lines:
+                return [lines[0], *(f"{blanks}{line}" if line else "" for line in lines[1:])]
+        elif "\n" in written:
+            first, *others = written.split("\n")
+            lines = [line.strip(" \t") for line in others]  # no other blank is one to YAML
+            return [first.rstrip(" \t"), *(f"{blanks}{line}" if line else "" for line in lines)]
+        return [in_line(data, is_flow=is_flow)]
+
+
+def _key(key: str, *, is_flow: bool = True) -> str:
+    return key if key == "<<" else in_line(key, is_flow=is_flow)
+
+
+def _pairs(node: YamlNode) -> Iterator[tuple[Entry | None, YamlNode]]:
+    yield from ((entry, entry.value) for entry in node.entries)
+    yield from ((None, item) for item in node.items)
+
+
+def _is_block(node: YamlNode) -> bool:
+    return node.form in ("mapping", "list") and not node.is_flow and bool(node.entries or node.items)
+
+
+def _give(part: _Part, lines: list[_Line], column: int) -> list[_Line]:
+    """Gives a part whose value is a block the lines that are indented deeper than it; the rest is left."""
+    if not _is_block(part.node):
+        return lines
+    foot, rest = _split(lines, column)
+    part.foot.extend(foot)
+    return rest
+
+
+def _split(lines: list[_Line], column: int) -> tuple[list[_Line], list[_Line]]:
+    """The first lines that are indented deeper than a column, and the others."""
+    end = 0
+    for number, line in enumerate(lines, start=1):
+        if line.text and line.column <= column:
+            break
+        if line.text:
+            end = number
+    return lines[:end], lines[end:]
+
+
+def _comment_lines(lines: Sequence[_Line], indent: int, *, is_first: bool) -> Iterator[str]:
+    """The lines with another indentation: no empty one before the first part, and no two in a row."""
+    was_empty = is_first
+    for line in lines:
+        if line.text or not was_empty:
+            yield f"{' ' * indent}{line.text}" if line.text else ""
+        was_empty = not line.text
+
+
+def _dedented(header: str, written: str) -> list[str] | None:
+    """Block text without its indentation; None where its header counts that."""
+    lines = written.split("\n")[1:]
+    first = next((line for line in lines if line.strip(" ")), "")
+    if re.search("[0-9]", header) or not first:
+        return None
+    indent = len(first) - len(first.lstrip(" "))
+    return [header, *(line[indent:] for line in lines)]

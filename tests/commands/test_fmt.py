@@ -1,0 +1,152 @@
+"""Job files in one layout, with every value and every comment kept.
+
+A case is a folder of tests/commands/fmt: before.yaml, and after.yaml as a person would lay it out.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.generated import drawn, jobs
+from tfgen.cli import FAILED, OK, PROBLEMS, USAGE, run
+from tfgen.commands.fmt import format_file
+from tfgen.job.sources import Source
+from tfgen.text.document import parse
+
+CASES = sorted(path for path in (Path(__file__).parent / "fmt").iterdir() if path.is_dir())
+
+
+def formatted(text: str) -> str:
+    result = format_file(Source("job.yaml", text), text)
+    assert result.problems == ()
+    return result.text
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_file_is_laid_out(case: Path) -> None:
+    before, after = ((case / name).read_text(encoding="utf-8") for name in ("before.yaml", "after.yaml"))
+    assert before != after
+    assert formatted(before) == after
+    assert formatted(after) == after
+
+
+@drawn(25)
+@given(
+    data=jobs(),
+    flow=st.sampled_from([None, True, False]),
+    style=st.sampled_from([None, "'", '"', "|", ">"]),
+    indent=st.integers(2, 6),
+    width=st.integers(20, 200),
+)
+def test_whatever_a_job_says_it_says_afterwards(
+    data: dict[str, object], flow: bool | None, style: str | None, indent: int, width: int
+) -> None:
+    """PyYAML writes the job in each of its styles; a scalar in a style of its own keeps its value."""
+    text = yaml.dump(
+        data,
+        default_flow_style=flow,
+        default_style=style,
+        indent=indent,
+        width=width,
+        allow_unicode=True,
+        sort_keys=False,
+        Dumper=Untagged,
+    )
+    before = parse(text, "job.yaml")
+    assert before.problems == ()
+    after = formatted(text)
+    assert [document.data for document in parse(after, "job.yaml").documents] == [d.data for d in before.documents]
+    assert formatted(after) == after
+
+
+class Untagged(yaml.SafeDumper):
+    """In a style with quotes, PyYAML would tag each number; and it names what it writes twice."""
+
+    def ignore_aliases(self, _data: object) -> bool:
+        return True
+
+    def represent_scalar(self, tag: str, value: str, style: str | None = None) -> yaml.ScalarNode:
+        if tag != "tag:yaml.org,2002:str":
+            return yaml.ScalarNode(tag, value, style="")
+        return super().represent_scalar(tag, value, style)
+
+
+def test_line_ends_and_a_byte_order_mark_stay() -> None:
+    case = CASES[0]
+    before, after = ((case / name).read_text(encoding="utf-8") for name in ("before.yaml", "after.yaml"))
+    assert formatted_raw("\ufeff" + before.replace("\n", "\r\n")) == "\ufeff" + after.replace("\n", "\r\n")
+
+
+def formatted_raw(text: str) -> str:
+    return format_file(Source("job.yaml", text.encode()), text).text
+
+
+BEFORE = """\
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {name: 'm'}
+spec: {image: a:1}
+"""
+
+
+@pytest.fixture
+def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("job.yaml").write_text(BEFORE)
+    return Path("job.yaml")
+
+
+def test_a_check_writes_nothing(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["fmt", "--check", "job.yaml"]) == PROBLEMS
+    assert capsys.readouterr() == ("would change  job.yaml\n", "1 file, 1 to be changed\n")
+    assert job.read_text() == BEFORE
+
+
+def test_a_folder_is_laid_out_once(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("other.yaml").write_text("kind:   ConfigMap\n")
+    assert run(["fmt", ".", "--format", "json"]) == OK
+    assert json.loads(capsys.readouterr().out) == {"problems": [], "changed": ["job.yaml"]}
+    assert job.read_text() == BEFORE.replace("'m'", "m")
+    assert Path("other.yaml").read_text() == "kind:   ConfigMap\n"
+    assert run(["fmt", "--check", "."]) == OK
+
+
+REFUSED = {
+    "no YAML, and no other file is written": (
+        "spec: [\n",
+        PROBLEMS,
+        "wrong.yaml:2:1: a value is missing here, or a [ or { above is not closed [yaml-syntax]\n",
+    ),
+    "a document of another's": (
+        "kind: ConfigMap\n",
+        USAGE,
+        "tfgen: error: wrong.yaml: holds no document with apiVersion tfgen/...\n",
+    ),
+    "keys that are written as few write them": (
+        "apiVersion: tfgen/v1alpha1\n? spec\n: ? image\n  : a\n",
+        FAILED,
+        "tfgen: error: wrong.yaml:3:1: this is written as `tfgen fmt` does not know it: lay it out by hand\n",
+    ),
+    "a comment without a place": (
+        "apiVersion: tfgen/v1alpha1\nspec: { # nothing yet\n}\n",
+        FAILED,
+        "tfgen: error: wrong.yaml: cannot be laid out without the loss of a value or of a comment: do it by hand\n",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "code", "message"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_laid_out_stays(
+    text: str, code: int, message: str, job: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("wrong.yaml").write_text(text)
+    assert run(["fmt", "job.yaml", "wrong.yaml"]) == code
+    assert capsys.readouterr().err == message
+    assert Path("wrong.yaml").read_text() == text
+    assert job.read_text() == BEFORE
