@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+from tfgen import data_path
 from tfgen.data_path import Path
 from tfgen.graph.workloads import WORKLOADS
-from tfgen.job.facts import environments_of
-from tfgen.job.training_job import TrainingJob
+from tfgen.job.facts import environments_of, name_of
+from tfgen.job.training_job import Profile, TrainingJob
 from tfgen.rules.rule import AcrossRule, Clash
 from tfgen.text.document import Document
 from tfgen.words import shown
 
 _GITOPS: Final[Path] = ("spec", "gitops")
 _ENVIRONMENTS: Final[Path] = ("spec", "environments")
+_PROFILE: Final[Path] = ("spec", "security", "profile")
 _LONGEST: Final = 63
 """Characters of a label's value, which Flux makes of its objects' names."""
 
@@ -54,8 +56,7 @@ def _same_place(documents: Sequence[Document]) -> Iterator[Clash]:
                 continue
             other = first.setdefault(place, name)
             if other != name:
-                cluster, namespace = place
-                where = f"the namespace {namespace}{f' of the cluster {cluster}' if cluster else ''}"
+                where = _in_words(place)
                 message = f"the environments {other} and {name} are both in {where}, and have objects of one name"
                 yield Clash(document, (*_ENVIRONMENTS, name), message)
 
@@ -83,6 +84,32 @@ def _mixed_folders(documents: Sequence[Document]) -> Iterator[Clash]:
             f"and so that of the cluster {cluster} too; name a cluster there as well"
         )
         yield Clash(document, (*_ENVIRONMENTS, name, "cluster"), message)
+
+
+def _namespace_profiles(documents: Sequence[Document]) -> Iterator[Clash]:
+    """Jobs that make one namespace for pods of two profiles: it has one label, whatever the tool that writes it."""
+    first: dict[_Place, tuple[Document, Profile]] = {}
+    for document in documents:
+        job = TrainingJob.from_document(document.data)
+        if job.gitops is None or not job.gitops.create_namespace:
+            continue
+        profile = job.structure.profile
+        for environment in job.environments:
+            place = environment.cluster or "", environment.namespace or ""
+            other, profile_of_other = first.setdefault(place, (document, profile))
+            if profile_of_other != profile:
+                job_of_other = shown(name_of(other))
+                message = (
+                    f"security.profile is {profile}, and {profile_of_other} in the job {job_of_other}; both make "
+                    f"{_in_words(place)}, which has one label: give both one profile, or namespaces of their own"
+                )
+                is_said = data_path.has(document.data, _PROFILE)
+                yield Clash(document, _PROFILE if is_said else (*_ENVIRONMENTS, environment.name), message)
+
+
+def _in_words(place: _Place) -> str:
+    cluster, namespace = place
+    return f"the namespace {namespace}{f' of the cluster {cluster}' if cluster else ''}"
 
 
 def _disagreement(documents: Sequence[Document]) -> Iterator[Clash]:
@@ -122,17 +149,22 @@ def _is_in_sets(document: Document) -> bool:
 
 
 def _conflicts(documents: Sequence[Document]) -> Iterator[Clash]:
+    yield from _namespace_profiles(documents)
     yield from _disagreement(documents)
     yield from _taken_along(documents)
 
 
 def _files(document: Document) -> dict[str, Any]:
-    """What the tools get for a job, by path; of each environment only its place counts here, not its objects."""
+    """What the tools get for a job, by path; of each environment only its place counts here, not its objects.
+
+    Namespaces are left out, of which `_namespace_profiles` speaks.
+    """
     from tfgen.targets.gitops.gitops import gitops  # 5 ms, which a job without it need not pay
 
     job = TrainingJob.from_document(document.data)
     files = gitops(job, {environment.name: {} for environment in job.environments})
-    return {**files.own, **files.shared}
+    every = {**files.own, **files.shared}
+    return {path: items for path, items in every.items() if all(item["kind"] != "Namespace" for item in items)}
 
 
 def _chart_with_flux(documents: Sequence[Document]) -> Iterator[Clash]:
