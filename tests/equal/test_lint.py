@@ -6,7 +6,7 @@ import functools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Any, get_args
+from typing import Any
 
 import jsonschema_rs
 import pytest
@@ -25,8 +25,7 @@ from tfgen.graph.graph import graph, objects
 from tfgen.graph.guards import guards
 from tfgen.graph.holes import Bound, Hole, Let, Value
 from tfgen.graph.schedulers import GANGS
-from tfgen.graph.schedulers.gang import Field
-from tfgen.job.training_job import Structure, TrainingJob
+from tfgen.job.training_job import TrainingJob
 from tfgen.schema import file as schema_file
 from tfgen.schema.tunables import at as tunable_at
 from tfgen.schema.tunables import merge, tunables
@@ -61,15 +60,6 @@ def test_a_kustomization_has_no_field_that_reaches_too_far(rendered, environment
 
 # -- no value does nothing ------------------------------------------------------------------------------------------
 
-IDLE: Mapping[str, Callable[[Structure], bool]] = {
-    "completion.evaluatorGrace": lambda structure: not structure.releases or structure.role("evaluator") is None,
-    # A Job's pods are not replaced on purpose: none of them may be evicted, whatever this says.
-    "podDisruptionBudget.maxUnavailable": lambda structure: (
-        structure.kind == "StatefulSet" and not any(role.serves for role in structure.roles)
-    ),
-}
-"""Values that a job has whose part of it is missing."""
-
 
 @drawn(60)
 @given(document=jobs(environments=0))
@@ -81,7 +71,7 @@ def test_every_value_is_read_by_some_template(document):
     unread = {".".join(tunable.path) for tunable in tunables(document["spec"])} - {
         *_read([*templates, *checks, notes(structure)], {})
     }
-    assert {path for path in unread if not (path in IDLE and IDLE[path](structure))} == set()
+    assert unread == set()
 
 
 def _read(node: Any, bound: Mapping[str, str]) -> Iterator[str]:
@@ -125,8 +115,6 @@ EVERY_SECTION: Mapping[str, Any] = {
 
 CASES = [*sorted(ROOT.glob("examples/*/job.yaml")), *sorted(ROOT.glob("tests/golden/*/job.yaml"))]
 
-FIELDS: Sequence[Field] = get_args(Field)
-
 COMPANIONS: Sequence[tuple[str, Mapping[str, Any]]] = (
     ("resumeFrom", {"run": "9", "storage.model": {"mountPath": "/m", "runs": "Separate", "claim": {"size": "1Gi"}}}),
     (
@@ -136,6 +124,7 @@ COMPANIONS: Sequence[tuple[str, Mapping[str, Any]]] = (
     ("helpers.*", {"storage.model": {"mountPath": "/m", "runs": "Separate", "claim": {"size": "1Gi"}}}),
     ("shm", {"roles.worker.shm": ""}),
     ("startDeadline", {"gang.enabled": False}),
+    ("completion.*", {"startDeadline": 60}),
     ("workload.volcanoJob.networkTopology.highestTierAllowed", {"workload.volcanoJob.networkTopology.mode": "hard"}),
     ("cloud.eci.spot.*", {"cloud.eci.spot.strategy": "SpotWithPriceLimit"}),
     ("gang.*Topology", {"gang.preferredTopology": "", "gang.requiredTopology": ""}),
@@ -149,40 +138,6 @@ COMPANIONS: Sequence[tuple[str, Mapping[str, Any]]] = (
 """Values that show only where others are set, and these; `*` is the role's name."""
 
 
-def _lacks(field: Field) -> Callable[[Structure], bool]:
-    return lambda structure: structure.gang is not None and field not in GANGS[structure.gang].fields
-
-
-def _has_no_finisher(structure: Structure) -> bool:
-    """Where one Job runs all tasks, its own controller ends it."""
-    return structure.kind == "StatefulSet" and (
-        structure.strategy == "Single"
-        or (structure.strategy == "MultiWorkerMirrored" and not _has_evaluator(structure))
-    )
-
-
-def _has_evaluator(structure: Structure) -> bool:
-    return structure.role("evaluator") is not None
-
-
-DEAD: Sequence[tuple[str, Callable[[Structure], bool], str]] = (
-    *((f"gang.{field}", _lacks(field), "the scheduler has no such field: any setting is refused") for field in FIELDS),
-    (
-        "gang.minAvailable",
-        lambda structure: structure.strategy == "MultiWorkerMirrored",
-        "workers that are all equal start together: less than all is refused, and all is the default",
-    ),
-    (
-        "completion.evaluatorGrace",
-        lambda structure: structure.kind == "StatefulSet" and not _has_evaluator(structure),
-        "no evaluator has a grace",
-    ),
-    ("completion.image", _has_no_finisher, "no finisher runs"),
-    ("completion.onFailure", _has_no_finisher, "nothing is left for a finisher to release"),
-)
-"""Values that do nothing in some jobs: which, in which, and why. None of them belongs in that job's values.yaml."""
-
-
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.parent.name)
 def test_every_value_changes_the_objects(case):
     """By tfgen, whose objects are Helm's: some setting of each value gives others, and is not refused."""
@@ -194,7 +149,7 @@ def test_every_value_changes_the_objects(case):
         scope = Scope(merge(job.values, values), name, name)
         return None if any(True for check in checks for _ in broken(check, scope)) else objects(templates, scope)
 
-    assert set(_dead(document, fill)) == set(_known_dead(document))
+    assert set(_dead(document, fill)) == set()
 
 
 def test_the_cases_have_every_workload_kind_and_gang():
@@ -220,14 +175,7 @@ def test_every_value_changes_what_helm_gives(tmp_path):
                 return None
             raise
 
-    assert set(_dead(EVERY_SECTION, by_helm)) == set(_known_dead(EVERY_SECTION))
-
-
-def _known_dead(document: Document) -> Iterator[str]:
-    structure = TrainingJob.from_document(document).structure
-    for path in (".".join(tunable.path) for tunable in tunables(document["spec"])):
-        if any(fnmatchcase(path, dead) and when(structure) for dead, when, _ in DEAD):
-            yield path
+    assert set(_dead(EVERY_SECTION, by_helm)) == set()
 
 
 def _dead(document: Document, render: Callable[[Mapping[str, Any]], Any]) -> Iterator[str]:

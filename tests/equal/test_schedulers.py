@@ -10,6 +10,7 @@ from tests.support.chart_job import JOB
 from tests.support.helm import HelmLibrary
 from tests.support.rendered import Rendered
 from tfgen.graph.schedulers import GANGS
+from tfgen.schema.gang_fields import FIELDS
 
 VALUES: dict[str, Any] = {
     "apiVersion": "v1alpha2",
@@ -33,7 +34,7 @@ ENVIRONMENTS = {
 
 @pytest.mark.parametrize("scheduler", GANGS)
 def test_helm_kustomize_and_tfgen_agree(scheduler, tmp_path):
-    fields, environments = GANGS[scheduler].fields, dict(ENVIRONMENTS)
+    fields, environments = FIELDS[scheduler], dict(ENVIRONMENTS)
     if fields.issuperset(ONE_OF):
         fields -= {ONE_OF[0]}
         environments["near"] = {"gang": {ONE_OF[0]: VALUES[ONE_OF[0]], ONE_OF[1]: ""}}

@@ -59,7 +59,7 @@ def test_values_are_complete_and_in_the_schemas_order():
                 "z": {"mountPath": "/z", "emptyDir": {}},
             },
             "retries": 20,
-            "completion": {"onFailure": "Release", "evaluatorGrace": 300, "image": ""},
+            "completion": {"onFailure": "Release", "image": ""},
             "helpers": {
                 "resources": {
                     "requests": {"cpu": "100m", "memory": "128Mi"},
@@ -118,19 +118,36 @@ def test_a_section_brings_its_tunables():
     gang = {t.path for t in tunables.tunables({**SMALL, "gang": {"scheduler": "volcano"}})} - {
         t.path for t in tunables.tunables(SMALL)
     }
-    keys = (
-        "enabled",
-        "apiVersion",
-        "schedulerName",
-        "queue",
-        "priorityClassName",
-        "minAvailable",
-        "minResources",
-        "scheduleTimeoutSeconds",
-        "requiredTopology",
-        "preferredTopology",
-    )
+    keys = ("enabled", "schedulerName", "queue", "priorityClassName", "minAvailable", "minResources")
     assert gang == {("gang", key) for key in keys}
+
+
+@pytest.mark.parametrize(
+    ("section", "paths"),
+    [
+        ({"gang": {"scheduler": "kube-batch"}}, ["gang.minResources", "gang.requiredTopology", "gang.apiVersion"]),
+        ({"gang": {"scheduler": "volcano"}, "strategy": "MultiWorkerMirrored"}, ["gang.minAvailable"]),
+        ({"strategy": "Single", "roles": {"chief": {}}}, ["completion.onFailure", "completion.evaluatorGrace"]),
+        ({"completion": {"release": "Keep"}}, ["completion.onFailure"]),
+        (
+            {"podDisruptionBudget": {}, "strategy": "Single", "roles": {"chief": {}}},
+            ["podDisruptionBudget.maxUnavailable"],
+        ),
+    ],
+)
+def test_what_a_job_has_no_part_for_is_no_value_of_its_chart(section, paths):
+    spec = {**SMALL, **section}
+    here = {".".join(tunable.path) for tunable in tunables.tunables(spec)}
+    everywhere = {".".join(tunable.path) for tunable in tunables.tunables(spec, of_any_kind=True)}
+    assert here.isdisjoint(paths)
+    assert everywhere.issuperset(paths)
+
+
+def test_what_an_environment_says_of_no_value_does_not_reach_its_chart():
+    """Helm would refuse it: the same defaults may say it for a job that has an evaluator, and for one that has none."""
+    environment = {"namespace": "x", "completion": {"evaluatorGrace": 60, "image": "y:1"}, "env": {"A": None}}
+    spec = {**SMALL, "environments": {"dev": environment}}
+    assert tunables.chart_overrides(spec, "dev") == {"completion": {"image": "y:1"}, "env": {"A": None}}
 
 
 @pytest.mark.parametrize(

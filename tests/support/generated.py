@@ -25,10 +25,9 @@ from hypothesis import strategies as st
 
 from tests.support.tools import ROOT
 from tfgen.check.jobs import check
-from tfgen.graph.schedulers import GANGS
-from tfgen.graph.schedulers.gang import Field
 from tfgen.problems import has_errors
 from tfgen.schema import workload_kinds as kinds
+from tfgen.schema.gang_fields import FIELDS, Field
 from tfgen.text.document import Document as Parsed
 from tfgen.text.document import parse
 from tfgen.text.yaml_text import dump
@@ -472,7 +471,7 @@ def overrides(draw: st.DrawFn, spec: Mapping[str, Any]) -> dict[str, Any]:
 
 def _of_scheduler(gang: Mapping[str, Any], spec: Mapping[str, Any]) -> dict[str, Any]:
     """What a job says of its gang, less what its scheduler has no word for."""
-    foreign = {*get_args(Field)} - GANGS[spec["gang"]["scheduler"]].fields
+    foreign = {*get_args(Field)} - FIELDS[spec["gang"]["scheduler"]]
     if gang.get("requiredTopology") and spec["gang"]["scheduler"] == "kueue":
         foreign |= {"preferredTopology"}  # Kueue takes one of the two
     return {key: value for key, value in gang.items() if key not in foreign}

@@ -495,9 +495,6 @@ spec:
     {{- if .Values.startDeadline }}
     - {{ printf "--starts=jobs/%v-worker" (include "mirrored-cifar.run" .) | quote }}
     {{- end }}
-    {{- if and .Values.startDeadline (and .Values.gang.enabled (and .Values.gang.minAvailable (gt (int64 (add .Values.roles.worker.replicas)) (int64 .Values.gang.minAvailable)))) }}
-    - --start-with={{ .Values.gang.minAvailable | int64 }}
-    {{- end }}
     {{- if .Values.startDeadline }}
     - --start-deadline={{ .Values.startDeadline | int64 }}
     {{- end }}

@@ -469,7 +469,6 @@ spec:
     - /finisher/finisher.py
     args:
     - {{ printf "--ends=%v-chief" (include "single-gpu.run" .) | quote }}
-    - {{ printf "--on-failure=%v" .Values.completion.onFailure | quote }}
     {{- if .Values.startDeadline }}
     - {{ printf "--starts=jobs/%v-chief" (include "single-gpu.run" .) | quote }}
     {{- end }}

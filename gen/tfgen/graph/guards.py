@@ -12,12 +12,12 @@ from tfgen.graph.holes import AllOf, Default, Equal, Expression, Greater, Guard,
 from tfgen.graph.objects import cluster_spec, names
 from tfgen.graph.objects.name_guards import short_finisher
 from tfgen.graph.objects.values import of_role, value
-from tfgen.graph.schedulers import GANGS
-from tfgen.graph.schedulers.gang import Field, is_partial, members
+from tfgen.graph.schedulers.gang import is_partial, may_be_partial, members
 from tfgen.graph.value_guards import of_values
 from tfgen.graph.workloads import WORKLOADS
 from tfgen.job.training_job import RoleName, Scheduler, Structure
 from tfgen.kubernetes.limits import STRING_MAX
+from tfgen.schema.gang_fields import FIELDS, Field
 from tfgen.words import either
 
 
@@ -36,6 +36,19 @@ def guards(structure: Structure) -> tuple[Guard, ...]:
         *([_priced_spot()] if structure.eci else []),
         *(_of_tensorboard() if structure.tensorboard_port else []),
         *([_not_root()] if structure.profile == "restricted" else []),
+    )
+
+
+def file_guards(structure: Structure) -> tuple[Guard, ...]:
+    """The same of values that job.yaml may say, and the job's chart does not have."""
+    scheduler = structure.gang
+    if scheduler is None:
+        return ()
+    unknown = sorted({*get_args(Field)} - FIELDS[scheduler])
+    return (
+        *([] if may_be_partial(structure) else [_possible_gang(structure)]),
+        *([_whole_gang(structure)] if structure.strategy == "MultiWorkerMirrored" else []),
+        *(_no_field(scheduler, field) for field in unknown),
     )
 
 
@@ -83,13 +96,9 @@ def _short_tf_config(structure: Structure, pod: cluster_spec.PodName) -> Guard:
 
 def _of_gang(structure: Structure, scheduler: Scheduler) -> list[Guard]:
     scheduled = [role.name for role in structure.roles if role.name != "evaluator"]
-    whole = [_whole_gang(structure)] if structure.strategy == "MultiWorkerMirrored" else []
-    unknown = sorted({*get_args(Field)} - GANGS[scheduler].fields)
     return [
         *(_of_kueue(structure) if scheduler == "kueue" else []),
-        _possible_gang(structure),
-        *whole,
-        *(_no_field(scheduler, field) for field in unknown),
+        *([_possible_gang(structure)] if may_be_partial(structure) else []),
         *map(_scheduled, scheduled),
     ]
 
@@ -147,7 +156,7 @@ def _short_label(path: str) -> Guard:
 
 
 def _no_field(scheduler: Scheduler, field: Field) -> Guard:
-    others = [name for name, gang in GANGS.items() if field in gang.fields]
+    others = [name for name, fields in FIELDS.items() if field in fields]
     return Guard(
         rule="gang-field",
         path=f"gang.{field}",

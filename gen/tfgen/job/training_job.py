@@ -18,6 +18,7 @@ from tfgen.record import Record
 from tfgen.schema import file as schema_file
 from tfgen.schema import tunables
 from tfgen.schema import workload_kinds as kinds
+from tfgen.schema.completion import ended_by, releases, serves
 from tfgen.schema.workload_kinds.facts import CompletionBy, WorkloadKind
 
 RoleName: TypeAlias = Literal["chief", "ps", "worker", "evaluator"]
@@ -191,7 +192,7 @@ class Environment(Record):
         namespace: its own or the job's, or none.
         cluster: the name of its cluster; none for that of the GitOps tool.
         enabled: whether the job runs there.
-        overrides: what job.yaml says, as it stands: the content of ``values-NAME.yaml``.
+        overrides: what job.yaml says of the chart's values, as it stands: the content of ``values-NAME.yaml``.
         values: the complete values, as Helm would merge them.
     """
 
@@ -235,7 +236,7 @@ class TrainingJob(Record):
                     namespace=environment.get("namespace", metadata.get("namespace")),
                     cluster=environment.get("cluster"),
                     enabled=environment.get("enabled", True),
-                    overrides=tunables.overrides(environment),
+                    overrides=tunables.chart_overrides(spec, name),
                     values=by_environment[name],
                 )
                 for name, environment in environments.items()
@@ -246,16 +247,15 @@ class TrainingJob(Record):
 
 def _structure(name: str, spec: Mapping[str, Any]) -> Structure:
     init_containers, sidecars = spec.get("initContainers", ()), spec.get("sidecars", ())
-    roles, completion, strategy = spec["roles"], spec.get("completion", {}), spec.get("strategy", "ParameterServer")
-    by: CompletionBy = completion.get("by") or _ends_by(strategy, kinds.of_spec(spec))
+    roles = spec["roles"]
     return Structure(
         name=name,
-        strategy=strategy,
+        strategy=spec.get("strategy", "ParameterServer"),
         port=spec.get("port", 2222),
         roles=tuple(
             Role(
                 name=role,
-                serves=role == "ps" or (role == "worker" and _workers_serve(by, roles[role])),
+                serves=serves(spec, role),
                 ports=tuple(roles[role].get("ports", ())),
                 init_containers=(*init_containers, *roles[role].get("initContainers", ())),
                 sidecars=(*sidecars, *roles[role].get("sidecars", ())),
@@ -264,8 +264,8 @@ def _structure(name: str, spec: Mapping[str, Any]) -> Structure:
             for role in ROLE_NAMES
             if role in roles
         ),
-        completion=by,
-        releases=completion.get("release", "ScaleToZero") == "ScaleToZero",
+        completion=ended_by(spec),
+        releases=releases(spec),
         kind=kinds.of_spec(spec),
         tf_job=TFJobShape(
             api_version=kinds.value_of(spec, "workload.tfJob.apiVersion"),
@@ -309,21 +309,8 @@ def _eci(cloud: Mapping[str, Any]) -> Eci | None:
     return Eci(makes_cache="make" in cloud["eci"].get("imageCache", {})) if "eci" in cloud else None
 
 
-def _ends_by(strategy: Strategy, kind: WorkloadKind) -> CompletionBy:
-    """Whose end ends a job that does not say it."""
-    by = kinds.FACTS[kind].default_end
-    if by:
-        return by
-    return "Worker0" if strategy == "MultiWorkerMirrored" else "Chief"
-
-
 def _code(code: Mapping[str, Any]) -> Code:
     git = code.get("git")
     if git is None:
         return FileCode(code["configMap"]["files"])
     return GitCode(git["repository"], git.get("folder", ""), git.get("secretName", ""))
-
-
-def _workers_serve(by: CompletionBy, worker: Mapping[str, Any]) -> bool:
-    """A worker whose end is waited for must end; else it serves unless it says otherwise."""
-    return by == "Chief" and worker.get("runs", "Serving") == "Serving"

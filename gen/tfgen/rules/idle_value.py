@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from tfgen.data_path import Path
 from tfgen.graph.objects import resources
-from tfgen.graph.workloads import WORKLOADS
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
 from tfgen.schema import workload_kinds as kinds
+from tfgen.schema.idle_values import idle_values
 from tfgen.words import path_name
 
 
@@ -24,13 +24,9 @@ def _check(view: View) -> Iterator[Finding]:
 
 def _idle(view: View) -> Iterator[tuple[Path, str]]:
     structure = view.job.structure
-    if structure.role("evaluator") is None:
-        yield ("completion", "evaluatorGrace"), "the job has no evaluator"
-    elif not structure.releases:
-        yield ("completion", "evaluatorGrace"), "completion.release is Keep, so that nothing ends the evaluator"
-    is_scalable = WORKLOADS[structure.kind].is_scalable
-    if structure.kind == "StatefulSet" and not any(map(is_scalable, structure.roles)):  # others have no such value
-        yield ("podDisruptionBudget", "maxUnavailable"), "every role runs as a Job, of which no task may be evicted"
+    for idle in idle_values(view.spec):
+        if not idle.path.startswith("gang."):  # the guards of which are errors
+            yield tuple(idle.path.split(".")), idle.why
     wait: Path = ("lockWait",)
     if not any(values.get("deadline") for values in _forms(view, wait)):
         yield wait, "deadline is 0, so that the task may wait as long as it likes"

@@ -15,7 +15,7 @@ from typing import Any
 from tfgen import data_path
 from tfgen.data_path import Path
 from tfgen.graph.fill import Scope, evaluate, fill
-from tfgen.graph.guards import guards
+from tfgen.graph.guards import file_guards, guards
 from tfgen.graph.holes import Guard
 from tfgen.graph.objects import environment
 from tfgen.graph.workloads import WORKLOADS, pod
@@ -33,7 +33,7 @@ class View(Record):
         document: what the schema accepts.
         job: what it says.
         environment: the environment's name; None for the job itself.
-        values: the complete values; what the job's workload kind never reads has its default.
+        values: the complete values; what nothing of the job reads has its default.
         guards: what must not be, whatever the values.
         all_values: the complete values of every form: the job's, then those of each environment.
     """
@@ -151,7 +151,7 @@ class View(Record):
 def views(document: Document) -> Iterator[View]:
     """The job of a document that the schema accepts, then each of its environments."""
     job = TrainingJob.from_document(document.data)
-    shared = guards(job.structure)
+    shared = (*guards(job.structure), *file_guards(job.structure))
     own, by_environment = tunables.all_values(document.data["spec"], of_any_kind=True)
     every = (own, *(by_environment[form.name] for form in job.environments))
     yield View(document, job, None, own, shared, every)

@@ -5,14 +5,15 @@
 
 A property with `x-tunable: true` is tunable; on a record it holds for all that the record has, but for what says
 `x-tunable: false`. A values path is the spec's path without `spec`. A record without a default is a *section* (each
-role, the gang): it has tunables only in a job that has the section. A workload kind has no tunable for what it never
-reads (`workload_kinds`). values.yaml, values.schema.json and what an environment may say all come from here.
+role, the gang): it has tunables only in a job that has the section. A job has no tunable for what its workload kind
+never reads (`workload_kinds`), nor for what it has no part for (`idle_values`). values.yaml, values.schema.json and
+what an environment may say all come from here.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 from tfgen import data_path
@@ -20,6 +21,7 @@ from tfgen.record import Record
 from tfgen.schema import file as schema_file
 from tfgen.schema import workload_kinds as kinds
 from tfgen.schema.file import Schema, is_record, resolve
+from tfgen.schema.idle_values import idle_values
 
 if TYPE_CHECKING:
     from tfgen.value_type import ValueType
@@ -58,7 +60,7 @@ def tunables(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> tuple[Tun
 
     Args:
         spec: the job's.
-        of_any_kind: also those that its workload kind never reads.
+        of_any_kind: also those that nothing of the job reads.
     """
     return tuple(leaf.tunable for leaf in present(spec, of_any_kind=of_any_kind))
 
@@ -82,7 +84,7 @@ def values(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> dict[str, A
 
     Args:
         spec: the job's.
-        of_any_kind: also those that its workload kind never reads.
+        of_any_kind: also those that nothing of the job reads.
     """
     return _complete(spec, spec, of_any_kind=of_any_kind)
 
@@ -112,6 +114,26 @@ def overrides(environment: Mapping[str, Any]) -> dict[str, Any]:
     """What an environment changes of the chart's values: all but its place."""
     place = schema_file.load()["definitions"]["place"]["properties"]
     return {key: value for key, value in environment.items() if key not in place}
+
+
+def chart_overrides(spec: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The same of an environment by its name, without what the job's chart has no value for."""
+    paths = {leaf.tunable.path for leaf in present(spec)}
+    records = {path[:depth] for path in paths for depth in range(len(path))}
+    return _known(overrides(spec["environments"][name]), (), paths, records)
+
+
+def _known(
+    data: Mapping[str, Any], above: ValuesPath, paths: Set[ValuesPath], records: Set[ValuesPath]
+) -> dict[str, Any]:
+    known: dict[str, Any] = {}
+    for key, value in data.items():
+        path = (*above, key)
+        if path in paths:
+            known[key] = value
+        elif path in records:
+            known[key] = _known(value, path, paths, records)
+    return known
 
 
 def merge(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -168,12 +190,18 @@ def _complete(spec: Mapping[str, Any], given: Mapping[str, Any], *, of_any_kind:
 def present(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> tuple[Leaf, ...]:
     """The tunables of a job as `tunables` gives them, each with its place in the schema."""
     has = frozenset(section for section in _sections() if data_path.has(spec, section))
-    return _with(has, () if of_any_kind else tuple(lack.path for lack in kinds.without(spec)))
+    return _with(has, () if of_any_kind else tuple(_unread(spec)))
+
+
+def _unread(spec: Mapping[str, Any]) -> Iterator[str]:
+    """The paths of what nothing of the job reads."""
+    yield from (lack.path for lack in kinds.without(spec))
+    yield from (idle.path for idle in idle_values(spec))
 
 
 @functools.cache
 def _with(has: frozenset[ValuesPath], lacks: tuple[str, ...]) -> tuple[Leaf, ...]:
-    """The tunables of a job that has these sections and lacks what its kind does without."""
+    """The tunables of a job that has these sections, less those that nothing of it reads."""
     without = [path.split(".") for path in lacks]
     return tuple(
         leaf

@@ -59,6 +59,11 @@ class Plan(Record):
     suspend: tuple[RoleName, ...] = ()
     deployments: tuple[Node, ...] = ()
 
+    @property
+    def releases(self) -> bool:
+        """Whether the end leaves something to release."""
+        return bool(self.scale or self.suspend or self.deployments)
+
 
 def finisher(structure: Structure, plan: Plan) -> tuple[Template, ...]:
     """All objects of the finisher, in the order in which they are to be applied."""
@@ -223,7 +228,7 @@ def _arguments(plan: Plan) -> list[Node]:
         *(_where(name, lambda name: Text(("--scale=deployments/", name))) for name in plan.deployments),
         *(Text(("--suspend=", names.workload(name))) for name in plan.suspend),
         *([grace] if "evaluator" in plan.suspend else []),
-        Text(("--on-failure=", value("completion.onFailure"))),
+        *([Text(("--on-failure=", value("completion.onFailure")))] if plan.releases else []),
         *(When(_START_DEADLINE, Text((f"--starts={kind}/", names.workload(name)))) for kind, name in plan.starts),
         *([_start_with(plan.start_with)] if isinstance(plan.start_with, When) else []),
         When(_START_DEADLINE, Text(("--start-deadline=", _START_DEADLINE))),

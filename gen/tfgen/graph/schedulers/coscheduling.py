@@ -35,7 +35,6 @@ GANG: Final = Gang(
     group="scheduling.x-k8s.io",
     version="v1alpha1",
     spec=_spec,
-    fields=frozenset(("minAvailable", "minResources", "scheduleTimeoutSeconds")),
     task=_task,
     scheduler_name="scheduler-plugins-scheduler",
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 from tfgen.graph.holes import AllOf, Default, Expression, Greater, Node, Sum, Text, When
 from tfgen.graph.objects import cluster_spec, labels, names
@@ -12,18 +12,7 @@ from tfgen.graph.template import Template
 from tfgen.job.training_job import Role, RoleName, Structure
 from tfgen.kubernetes import keys
 from tfgen.record import EMPTY, Record
-
-Field: TypeAlias = Literal[
-    "apiVersion",
-    "minAvailable",
-    "minResources",
-    "preferredTopology",
-    "priorityClassName",
-    "queue",
-    "requiredTopology",
-    "scheduleTimeoutSeconds",
-]
-"""A key of ``gang`` that not every scheduler has a use for."""
+from tfgen.schema.gang_fields import FIELDS
 
 ENABLED: Final = value("gang.enabled")
 QUEUE: Final = value("gang.queue")
@@ -52,7 +41,6 @@ class Gang(Record):
     """What one gang scheduler wants to see.
 
     Attributes:
-        fields: the keys of ``gang`` that it has a use for.
         task: what makes a task of a role one of the gang.
         group: the API group of its PodGroup, where it has one.
         version: and the version.
@@ -63,7 +51,6 @@ class Gang(Record):
             it is the cluster's default scheduler.
     """
 
-    fields: frozenset[Field]
     task: Callable[[RoleName], Binding]
     group: str = ""
     version: Node = ""
@@ -120,11 +107,20 @@ def members(structure: Structure) -> Node:
     return Sum(tuple(cluster_spec.replicas(role.name) for role in roles(structure)))
 
 
+def may_be_partial(structure: Structure) -> bool:
+    """Whether the gang may start before all of its tasks can: not where all of them are equal."""
+    return (
+        structure.gang is not None
+        and structure.strategy == "ParameterServer"
+        and "minAvailable" in FIELDS[structure.gang]
+    )
+
+
 def least(structure: Structure) -> Node:
     """How many of them must find a place before any is started."""
-    return Default(MIN_AVAILABLE, members(structure))
+    return Default(MIN_AVAILABLE, members(structure)) if may_be_partial(structure) else members(structure)
 
 
 def is_partial(structure: Structure) -> Expression:
-    """Whether the gang starts before all of its tasks can."""
+    """Whether the gang starts before all of its tasks can; of a gang that may be partial."""
     return AllOf((MIN_AVAILABLE, Greater(members(structure), MIN_AVAILABLE)))

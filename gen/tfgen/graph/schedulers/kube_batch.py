@@ -27,7 +27,6 @@ GANG: Final = Gang(
     group="scheduling.incubator.k8s.io",
     version="v1alpha1",
     spec=_spec,
-    fields=frozenset(("minAvailable", "priorityClassName", "queue")),
     task=_task,
     scheduler_name="kube-batch",
 )

@@ -36,6 +36,5 @@ GANG: Final = Gang(
     group="scheduling.k8s.io",
     version=Default(value("gang.apiVersion"), _VERSION),
     spec=_spec,
-    fields=frozenset(("apiVersion", "minAvailable", "priorityClassName", "requiredTopology")),
     task=_task,
 )

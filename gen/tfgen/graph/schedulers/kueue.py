@@ -30,7 +30,6 @@ def _task(_role: RoleName) -> Binding:
 
 
 GANG: Final = Gang(
-    fields=frozenset(("preferredTopology", "priorityClassName", "queue", "requiredTopology")),
     task=_task,
     whole={keys.QUEUE: given(QUEUE), keys.QUEUE_PRIORITY: given(PRIORITY)},
 )

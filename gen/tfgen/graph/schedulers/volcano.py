@@ -11,7 +11,7 @@ from typing import Final
 
 from tfgen.graph.holes import Node, When, given
 from tfgen.graph.objects import cluster_spec, names
-from tfgen.graph.schedulers.gang import MIN_RESOURCES, PRIORITY, QUEUE, Binding, Gang, is_partial, least
+from tfgen.graph.schedulers.gang import MIN_RESOURCES, PRIORITY, QUEUE, Binding, Gang, is_partial, least, may_be_partial
 from tfgen.job.training_job import RoleName, Structure
 from tfgen.kubernetes import keys
 
@@ -25,7 +25,7 @@ def _spec(structure: Structure) -> Mapping[str, Node]:
     whole = {role: cluster_spec.replicas(role) for role in _WHOLE if structure.role(role)}
     return {
         "minMember": least(structure),
-        **({"minTaskMember": When(is_partial(structure), whole)} if whole else {}),
+        **({"minTaskMember": When(is_partial(structure), whole)} if whole and may_be_partial(structure) else {}),
         "queue": given(QUEUE),
         "priorityClassName": given(PRIORITY),
         "minResources": MIN_RESOURCES,
@@ -40,7 +40,6 @@ GANG: Final = Gang(
     group="scheduling.volcano.sh",
     version="v1beta1",
     spec=_spec,
-    fields=frozenset(("minAvailable", "minResources", "priorityClassName", "queue")),
     task=_task,
     outside=Binding(annotations={keys.VOLCANO_QUEUE: given(QUEUE)}),
     scheduler_name="volcano",

@@ -80,7 +80,7 @@ def released(structure: Structure, stateful: Collection[RoleName]) -> Plan:
 
 def _start_with(structure: Structure) -> When | Absent:
     """How many tasks are a start where the gang may begin before all of them can."""
-    if not structure.gang:
+    if not gang.may_be_partial(structure):
         return ABSENT
     return When(AllOf((gang.ENABLED, gang.is_partial(structure))), gang.MIN_AVAILABLE)
 

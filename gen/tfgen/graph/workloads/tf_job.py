@@ -81,7 +81,7 @@ def _run_policy(structure: Structure) -> Node:
 def _scheduling(structure: Structure) -> Node:
     """What the operator makes the PodGroup of; it would count the evaluator, which nobody waits for."""
     policy: Node = {
-        "minAvailable": Default(gang.MIN_AVAILABLE, gang.members(structure)),
+        "minAvailable": gang.least(structure),
         "queue": given(gang.QUEUE),
         "priorityClass": given(value("gang.priorityClassName")),
         "minResources": gang.MIN_RESOURCES,

@@ -115,7 +115,7 @@ def _least(structure: Structure, role: Role) -> Node:
     if role.name == "evaluator":
         return 0
     replicas = cluster_spec.replicas(role.name)
-    if role.name == "worker" and structure.gang and structure.strategy == "ParameterServer":
+    if role.name == "worker" and gang.may_be_partial(structure):
         return When(gang.is_partial(structure), 0, replicas)
     return replicas
 

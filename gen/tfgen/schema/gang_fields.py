@@ -1,0 +1,27 @@
+"""Which keys of ``gang`` each scheduler has a use for; all of them have one for those that are not here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Literal, TypeAlias
+
+Field: TypeAlias = Literal[
+    "apiVersion",
+    "minAvailable",
+    "minResources",
+    "preferredTopology",
+    "priorityClassName",
+    "queue",
+    "requiredTopology",
+    "scheduleTimeoutSeconds",
+]
+"""A key of ``gang`` that not every scheduler has a use for."""
+
+FIELDS: Final[Mapping[str, frozenset[Field]]] = {
+    "volcano": frozenset(("minAvailable", "minResources", "priorityClassName", "queue")),
+    "kube-batch": frozenset(("minAvailable", "priorityClassName", "queue")),
+    "coscheduling": frozenset(("minAvailable", "minResources", "scheduleTimeoutSeconds")),
+    "kubernetes": frozenset(("apiVersion", "minAvailable", "priorityClassName", "requiredTopology")),
+    "kueue": frozenset(("preferredTopology", "priorityClassName", "queue", "requiredTopology")),
+}
+"""By scheduler."""

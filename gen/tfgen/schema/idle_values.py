@@ -1,0 +1,54 @@
+"""Values that nothing reads, because the part of the job that would is not there: its chart does not have them.
+
+    >>> [idle.path for idle in idle_values({"roles": {"worker": {}}, "completion": {"release": "Keep"}})]
+    ['completion.evaluatorGrace', 'completion.onFailure']
+
+A job may say them all the same: a team's defaults are the same for all of its jobs. So a rule warns of them
+(`rules.idle_value`), but for what no gang scheduler of that name knows, which is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, get_args
+
+from tfgen.record import Record
+from tfgen.schema import workload_kinds as kinds
+from tfgen.schema.completion import ended_by, releases, serves
+from tfgen.schema.gang_fields import FIELDS, Field
+
+
+class IdleValue(Record):
+    """A values path, and why nothing reads it."""
+
+    path: str
+    why: str
+
+
+def idle_values(spec: Mapping[str, Any]) -> Iterator[IdleValue]:
+    """The values that nothing of the job reads; of those that its workload kind has a place for at all."""
+    roles, kind = spec["roles"], kinds.of_spec(spec)
+    if "evaluator" not in roles:
+        yield IdleValue("completion.evaluatorGrace", "the job has no evaluator")
+    elif not releases(spec):
+        why = "completion.release is Keep, so that nothing ends the evaluator"
+        yield IdleValue("completion.evaluatorGrace", why)
+    ends = "chief" if ended_by(spec) == "Chief" else "worker"
+    if not releases(spec):
+        yield IdleValue("completion.onFailure", "completion.release is Keep, so that nothing is released")
+    elif not roles.keys() - {ends} and "tensorboard" not in spec:
+        yield IdleValue("completion.onFailure", "one Job runs all tasks, so that its end leaves nothing to release")
+    if kind == "StatefulSet" and not any(serves(spec, role) for role in roles):  # others have no such value
+        why = "every role runs as a Job, of which no task may be evicted"
+        yield IdleValue("podDisruptionBudget.maxUnavailable", why)
+    if "gang" in spec:
+        yield from _idle_in_gang(spec)
+
+
+def _idle_in_gang(spec: Mapping[str, Any]) -> Iterator[IdleValue]:
+    scheduler = spec["gang"]["scheduler"]
+    for field in get_args(Field):
+        if field not in FIELDS[scheduler]:
+            yield IdleValue(f"gang.{field}", f"{scheduler} has no {field}")
+    if spec.get("strategy", "ParameterServer") != "ParameterServer":
+        yield IdleValue("gang.minAvailable", "workers that are all equal start together")
