@@ -6,6 +6,8 @@
 The ledger tells the reasons apart:
 
 - A file whose digest is not the ledger's was edited by hand. That is an error.
+- Files that have the ledger's digest with LF for CRLF were written by git, which converts line ends where told to.
+  That is one error for all of them.
 - A job whose digest is not the ledger's `input` was changed, and not rendered since. That is an error.
 - A job that is as it was rendered stays as it is, though another tfgen or other defaults rendered it. A note says what
   the job's next change would change with it.
@@ -24,19 +26,25 @@ from tfgen.plural import count
 from tfgen.problems import Position, Problem, in_order
 from tfgen.record import Record
 from tfgen.text.document import Document
+from tfgen.tree.file_tree import digest_of
 from tfgen.tree.ledger import ledger_path
 from tfgen.tree.output_folder import OutputFolder
 from tfgen.tree.plan import FileAction, FileChange, JobPlan, WritePlan
 from tfgen.words import shown
 
 HAND_EDITED: Final = "hand-edited"
+LINE_ENDS: Final = "line-ends"
 NOT_RENDERED: Final = "not-rendered"
 
 RULES: Final[Mapping[str, str]] = {
     HAND_EDITED: "A file that tfgen wrote is not as it was written.",
+    LINE_ENDS: "Files that tfgen wrote have other line ends than it writes.",
     NOT_RENDERED: "The files of a job are not what the job renders to.",
 }
 """What each rule says; it begins the rule's section of docs/rules.md."""
+
+_MOST: Final = 10
+"""Files of a job that were edited by hand and are named; more are counted."""
 
 _READ: Final = 1 << 20
 """Characters of a file that are read to find the first line that differs."""
@@ -61,12 +69,16 @@ def compare_files(documents: Sequence[Document], plan: WritePlan) -> FileCompari
     """
     problems: list[Problem] = []
     notes: list[str] = []
+    converted: list[str] = []
     with OutputFolder(plan.out) as folder:
         for document, job in zip(documents, plan.jobs, strict=True):
             edited = tuple(_edits_by_hand(job))
-            problems += (_hand_edited_problem(folder, document, plan, change) for change in edited)
+            converted += (change.path for change in job.changes if _is_converted(job, change))
+            problems += _hand_edited_problems(folder, document, plan, edited)
             pending = [
-                change for change in job.changes if change.action is not FileAction.KEEP and change not in edited
+                change
+                for change in job.changes
+                if change.action is not FileAction.KEEP and change not in edited and not _has_text(change)
             ]
             reason = _reason(job)
             if job.before and (not pending or (reason is None and edited)):
@@ -77,6 +89,8 @@ def compare_files(documents: Sequence[Document], plan: WritePlan) -> FileCompari
                 message = f"{reason}{_would_change(folder, plan, pending)}; tfgen render {document.file}"
                 problems.append(Problem(document.file, document.value(("metadata", "name")), message, NOT_RENDERED))
         problems += _blocked_files(documents, plan)
+    if converted:
+        problems.append(_line_ends_problem(plan, sorted(set(converted))))
     return FileComparison(in_order(problems), tuple(notes))
 
 
@@ -109,13 +123,48 @@ def _edits_by_hand(job: JobPlan) -> Iterator[FileChange]:
     for change in job.changes:
         match change.action:
             case FileAction.CHANGE | FileAction.REMOVE:
-                is_edited = change.digest is None or not job.before.wrote(change.path, change.digest)
+                is_edited = not (_is_written(job, change.path, change.digest) or _is_converted(job, change))
             case FileAction.CREATE:
                 is_edited = change.path in job.before.files and job.before.unfinished is None
             case _:
                 is_edited = False
         if is_edited:
             yield change
+
+
+def _is_written(job: JobPlan, path: str, digest: str | None) -> bool:
+    """Whether tfgen wrote a file of this digest there."""
+    return job.before is not None and digest is not None and job.before.wrote(path, digest)
+
+
+def _is_converted(job: JobPlan, change: FileChange) -> bool:
+    """Whether a file is as tfgen wrote it, or would write it, but for its line ends."""
+    return _is_written(job, change.path, change.unix_digest) or _has_text(change)
+
+
+def _has_text(change: FileChange) -> bool:
+    """Whether a file has all of its text already, and other line ends."""
+    return change.text is not None and change.unix_digest == digest_of(change.text)
+
+
+def _line_ends_problem(plan: WritePlan, paths: Sequence[str]) -> Problem:
+    message = (
+        f"{count(len(paths), 'rendered file')} with the line ends CRLF, and tfgen writes LF; where git converts them "
+        "(core.autocrlf), write charts/** -text, overlays/** -text and .tfgen/** -text into .gitattributes; "
+        "then render the jobs"
+    )
+    return Problem(_shown(plan.out, paths[0]), Position(1, 1), message, LINE_ENDS)
+
+
+def _hand_edited_problems(
+    folder: OutputFolder, document: Document, plan: WritePlan, changes: Sequence[FileChange]
+) -> Iterator[Problem]:
+    """A problem for each of the first files, and one for all others."""
+    yield from (_hand_edited_problem(folder, document, plan, change) for change in changes[:_MOST])
+    if more := changes[_MOST:]:
+        are = "file is" if len(more) == 1 else "files are"
+        message = f"{len(more)} more {are} not as tfgen wrote them; to have them again: tfgen render --force"
+        yield Problem(_shown(plan.out, more[0].path), Position(1, 1), f"{message} {document.file}", HAND_EDITED)
 
 
 def _hand_edited_problem(folder: OutputFolder, document: Document, plan: WritePlan, change: FileChange) -> Problem:

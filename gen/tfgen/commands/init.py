@@ -104,6 +104,13 @@ spec:
   # storage: {{data: {{readOnly: true, claim: {{name: datasets}}}}}}
 """
 
+_GITATTRIBUTES: Final = """\
+# What tfgen writes is compared by its bytes, so git converts no line end of it. In reviews it is folded.
+/charts/**   -text linguist-generated
+/overlays/** -text linguist-generated
+/.tfgen/**   -text linguist-generated
+"""
+
 _GITIGNORE: Final = """\
 # charts/, overlays/ and .tfgen/ are not here: they are what the cluster is made of, and reviewed like code.
 .venv/
@@ -173,6 +180,7 @@ def new_repository(name: str) -> dict[str, str]:
         defaults.FILE: _DEFAULTS.format(name=name),
         f"schemas/{SCHEMA_FILE}": schema_file.text(),
         "schemas/tfgen.schema.json": schema_file.text(schema_file.DEFAULTS),
+        ".gitattributes": _GITATTRIBUTES,
         ".gitignore": _GITIGNORE,
         ".pre-commit-config.yaml": _PRE_COMMIT,
         ".github/workflows/tfgen.yaml": _WORKFLOW.format(version=__version__),

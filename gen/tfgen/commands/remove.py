@@ -28,7 +28,7 @@ def job_in(path: Path, *, force: bool) -> str:
     names = _names(content, str(path))
     if len(names) != 1 or not names[0]:
         raise UsageError(f"{path}: holds {len(names)} documents, not one job; take the job out, then tfgen rm NAME")
-    if not force and git.committed(path) != content:
+    if not force and not _is_same_text(git.committed(path), content):
         raise UsageError(f"{path}: git does not have it as it is; commit it first, or lose it by --force")
     return names[0]
 
@@ -76,6 +76,11 @@ def _up_to_root(folder: Path) -> Iterator[Path]:
         if candidate == root or here.is_relative_to(candidate):
             return
         yield candidate
+
+
+def _is_same_text(committed: bytes | None, content: bytes) -> bool:
+    """Whether git has a file, be it with other line ends, which git converts where it is told to."""
+    return committed is not None and committed.replace(b"\r\n", b"\n") == content.replace(b"\r\n", b"\n")
 
 
 def _names(content: bytes, file: str) -> list[str]:

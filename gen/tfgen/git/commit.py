@@ -131,7 +131,19 @@ def changed(repository: Repository, paths: Iterable[str]) -> list[str]:
         known |= _list_names(repository, ("ls-tree", "-r", "-z", "--name-only", "--full-tree", "HEAD", "--"), kept)
     status = ("status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--ignored=no", "--")
     entries = repository.git(*status).output_of([path for path in kept if path in known])
-    return sorted(os.fsdecode(entry[3:]) for entry in entries.split(b"\0") if entry)
+    states = {os.fsdecode(entry[3:]): entry[:2] for entry in entries.split(b"\0") if entry}
+    modified = [path for path, state in states.items() if state.strip() == b"M"]
+    return sorted(states.keys() - (set(modified) - _really_modified(repository, modified)))
+
+
+def _really_modified(repository: Repository, paths: Sequence[str]) -> set[str]:
+    """Those of some files that git has otherwise: to `git status` it is enough that a file has another size.
+
+    A file may have another size and be the same to git, which converts its line ends.
+    """
+    if not (paths and repository.head):
+        return set(paths)
+    return _list_names(repository, ("diff", "--name-only", "--no-renames", "-z", "HEAD", "--"), paths)
 
 
 def would_change(repository: Repository, contents: Mapping[str, str | None]) -> bool:

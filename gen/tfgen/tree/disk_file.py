@@ -100,6 +100,23 @@ def digest_on_disk(folder: int, name: str, path: Path | str) -> str | None:
         os.close(descriptor)
 
 
+def unix_digest_on_disk(folder: int, name: str, path: Path | str) -> str | None:
+    """SHA-256 of a file as it were with LF for each CRLF; None where it has no CRLF. Raises as `open_file` does."""
+    descriptor = open_file(folder, name, path)
+    try:
+        digest, rest, has_any = hashlib.sha256(), b"", False
+        while chunk := os.read(descriptor, _CHUNK):
+            chunk = rest + chunk
+            rest = b"\r" if chunk.endswith(b"\r") else b""  # its LF may be the next chunk's first byte
+            unix = chunk.removesuffix(rest).replace(b"\r\n", b"\n")
+            has_any = has_any or len(unix) + len(rest) < len(chunk)
+            digest.update(unix)
+        digest.update(rest)
+        return digest.hexdigest() if has_any else None
+    finally:
+        os.close(descriptor)
+
+
 def expect(folder: int, name: str, path: Path | str, digest: str | None) -> None:
     """See that a file still has its digest (None: that there is none). Raises TfgenError."""
     with errors_at(path):

@@ -36,6 +36,7 @@ from tfgen.tree.disk_file import (
     open_file,
     open_folder,
     temporary_name,
+    unix_digest_on_disk,
     write_temporary,
 )
 from tfgen.tree.file_tree import ancestors
@@ -52,10 +53,14 @@ not pay for what other programs have still to write, so it syncs its own files a
 
 
 class DiskEntry(Record):
-    """What is on disk at a path: a file's SHA-256, or why no file can be there, or (both None) nothing."""
+    """What is on disk at a path: a file's SHA-256, or why no file can be there, or (both None) nothing.
+
+    `unix_digest` is the file's SHA-256 with LF for each CRLF, where it has any: git may have written it so.
+    """
 
     digest: str | None = None
     obstacle: str | None = None
+    unix_digest: str | None = None
 
 
 class OutputFolder:
@@ -324,7 +329,8 @@ def _by_folder(paths: Iterable[str]) -> Iterator[tuple[str, list[tuple[str, str]
 def _entry(folder: int, name: str, path: str) -> DiskEntry:
     with errors_at(path):
         try:
-            return DiskEntry(digest=digest_on_disk(folder, name, path))
+            digest = digest_on_disk(folder, name, path)
+            return DiskEntry(digest, None, unix_digest_on_disk(folder, name, path) if digest else None)
         except BlockedPathError as error:
             return DiskEntry(obstacle=str(error))
 

@@ -34,12 +34,19 @@ class FileAction(StrEnum):
 
 
 class FileChange(Record):
-    """One path's fate. `digest` is that of the file on disk that the decision rests on, None for no file."""
+    """One path's fate.
+
+    Attributes:
+        digest: that of the file on disk that the decision rests on, None for no file.
+        text: what is to be there.
+        unix_digest: that of the file on disk with LF for each CRLF, where it has any.
+    """
 
     path: str
     action: FileAction
     digest: str | None = None
     text: str | None = None
+    unix_digest: str | None = None
 
 
 class Conflict(Record):
@@ -185,9 +192,10 @@ class Surroundings(Record):
         return self.final.get(path.casefold(), 0) > (path.casefold() in rendering.folded_paths)
 
     def wrote(self, path: str, job: str) -> bool:
-        """Whether the file on disk is as the job's ledger has it."""
-        ledger, digest = self.ledgers.get(job), self.on_disk[path].digest
-        return ledger is not None and digest is not None and ledger.wrote(path, digest)
+        """Whether the file on disk is as the job's ledger has it, but for line ends."""
+        ledger, here = self.ledgers.get(job), self.on_disk[path]
+        digests = (digest for digest in (here.digest, here.unix_digest) if digest is not None)
+        return ledger is not None and any(ledger.wrote(path, digest) for digest in digests)
 
     def any_wrote(self, path: str) -> bool:
         """Whether the file on disk is as some job's ledger has it."""
@@ -228,7 +236,9 @@ def _wanted(path: str, rendering: Rendering, around: Surroundings) -> _Decision:
         return FileChange(path, FileAction.CREATE, None, text), None
     if here.digest == digest_of(text):
         return FileChange(path, FileAction.KEEP, here.digest, text), None
-    change = FileChange(path, FileAction.CHANGE, here.digest, text)
+    change = FileChange(path, FileAction.CHANGE, here.digest, text, here.unix_digest)
+    if here.unix_digest == digest_of(text):
+        return change, None
     if around.any_wrote(path) if is_shared else around.wrote(path, rendering.job):
         return change, None
     before = around.ledgers.get(rendering.job)
@@ -242,7 +252,7 @@ def _stale(path: str, rendering: Rendering, around: Surroundings) -> _Decision:
     here = around.on_disk[path]
     if here.digest is None or around.is_kept(path, rendering):
         return FileChange(path, FileAction.FORGET), None
-    change = FileChange(path, FileAction.REMOVE, here.digest)
+    change = FileChange(path, FileAction.REMOVE, here.digest, None, here.unix_digest)
     if around.any_wrote(path):
         return change, None
     what = "edited since tfgen wrote it, and no longer rendered"

@@ -1,0 +1,90 @@
+"""Rendered files of which git converted the line ends: said once, with the cure, and no edit of anybody's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support import git_author
+from tests.support.checked_repository import JOB, commit, git
+from tfgen import cli
+from tfgen.commands.init import new_repository
+
+Printed = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder: a job, rendered and committed."""
+    monkeypatch.chdir(tmp_path)
+    for name, value in git_author.VARIABLES.items():
+        monkeypatch.setenv(name, value)
+    git("init", "--quiet", "--initial-branch=main")
+    Path("jobs").mkdir()
+    Path("jobs/mnist.yaml").write_text(JOB, encoding="utf-8")
+    assert cli.run(["render", "jobs"]) == 0
+    commit()
+    return tmp_path
+
+
+def check_out_anew() -> None:
+    """As a clone by somebody whose git converts line ends."""
+    git("config", "core.autocrlf", "true")
+    git("rm", "--quiet", "--cached", "-r", ".")
+    git("reset", "--quiet", "--hard")
+
+
+def checked(capsys: Printed) -> list[str]:
+    capsys.readouterr()
+    cli.run(["check", "jobs"])
+    return capsys.readouterr().out.splitlines()
+
+
+def test_all_of_them_are_one_problem_and_a_render_mends_it(capsys: Printed) -> None:
+    check_out_anew()
+    assert b"\r\n" in Path("charts/mnist/Chart.yaml").read_bytes()
+    files = sum(path.is_file() for folder in ("charts", "overlays") for path in Path(folder).rglob("*"))
+    assert checked(capsys) == [
+        f"charts/mnist/Chart.yaml:1:1: {files} rendered files with the line ends CRLF, and tfgen writes LF; where git "
+        "converts them (core.autocrlf), write charts/** -text, overlays/** -text and .tfgen/** -text into "
+        ".gitattributes; then render the jobs [line-ends]"
+    ]
+    assert cli.run(["render", "jobs"]) == 0
+    assert checked(capsys) == []
+    assert cli.run(["commit", "jobs"]) == 0
+    assert capsys.readouterr().out.startswith("nothing to commit")
+
+
+def test_the_attributes_of_a_new_repository_keep_git_from_it(capsys: Printed) -> None:
+    Path(".gitattributes").write_text(new_repository("mnist")[".gitattributes"], encoding="utf-8")
+    commit()
+    check_out_anew()
+    assert b"\r\n" in Path("jobs/mnist.yaml").read_bytes()
+    assert checked(capsys) == []
+
+
+def test_an_edit_is_still_one(capsys: Printed) -> None:
+    check_out_anew()
+    with Path("charts/mnist/Chart.yaml").open("ab") as file:
+        file.write(b"# mine\r\n")
+    rules = sorted(line.rpartition(" ")[2] for line in checked(capsys))
+    assert rules == ["[hand-edited]", "[line-ends]"]
+    assert cli.run(["render", "jobs"]) == 1
+    assert "edited since tfgen wrote it" in capsys.readouterr().err
+
+
+def test_a_jobs_file_with_other_line_ends_is_as_git_has_it(capsys: Printed) -> None:
+    check_out_anew()
+    assert cli.run(["rm", "jobs/mnist.yaml"]) == 0
+    assert not Path("charts").exists()
+
+
+def test_many_edits_are_counted(capsys: Printed) -> None:
+    for path in [path for path in Path("overlays").rglob("*") if path.is_file()]:
+        path.write_text("# mine\n", encoding="utf-8")
+    said = checked(capsys)
+    more = " more files are not as tfgen wrote them; to have them again: tfgen render --force "
+    assert len(said) == 11
+    assert {line.rpartition(" ")[2] for line in said} == {"[hand-edited]"}
+    assert sum(more in line for line in said) == 1
