@@ -153,7 +153,8 @@ def test_an_input_is_no_script(repository: Path) -> None:
 @pytest.mark.may_skip("pre-commit installs the hook with pip, which needs its index")
 def test_pre_commit_runs_the_hook(repository: Path, checkout: Path, tmp_path: Path) -> None:
     revision = git(checkout, "rev-parse", "HEAD").strip()
-    config: dict[str, Any] = {"repos": [{"repo": str(checkout), "rev": revision, "hooks": [{"id": "tfgen-check"}]}]}
+    hooks = [{"id": "tfgen-fmt"}, {"id": "tfgen-check"}]
+    config: dict[str, Any] = {"repos": [{"repo": str(checkout), "rev": revision, "hooks": hooks}]}
     (repository / ".pre-commit-config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
     git(repository, "add", "--all")
     own = {"PRE_COMMIT_HOME": str(tmp_path / "cache"), "PRE_COMMIT_COLOR": "never"}
@@ -167,6 +168,13 @@ def test_pre_commit_runs_the_hook(repository: Path, checkout: Path, tmp_path: Pa
         if "No matching distribution found" in error.stderr:
             pytest.skip("pip reaches no index")
         raise
+
+    (repository / "jobs" / "mnist.yaml").write_text(JOB.replace("{name: mnist}", "{ 'name': mnist }"), encoding="utf-8")
+    git(repository, "add", "--all")
+    with pytest.raises(CommandError) as error:
+        git_commit.run()
+    assert "files were modified by this hook" in error.value.stderr
+    assert (repository / "jobs" / "mnist.yaml").read_text(encoding="utf-8") == JOB
 
     (repository / "overlays" / "mnist" / "base" / "service.yaml").write_text("# mine\n", encoding="utf-8")
     git(repository, "add", "--all")
