@@ -68,10 +68,7 @@ def _write_files(args: Namespace, jobs: Checked) -> int:
 
 
 def _print_objects(args: Namespace, jobs: Checked) -> int:
-    from tfgen.check.object_schemas import ObjectSchemas
-    from tfgen.check.objects import check_objects
-    from tfgen.graph.built import build
-    from tfgen.job.facts import check_environment
+    from tfgen.commands.render import render_objects
     from tfgen.problems import has_errors
     from tfgen.report.problems import as_text
     from tfgen.text.yaml_text import documents
@@ -79,18 +76,10 @@ def _print_objects(args: Namespace, jobs: Checked) -> int:
     say(as_text(jobs.problems), end="")  # standard output is the objects', in JSON too
     if has_errors(jobs.problems):
         return PROBLEMS
-    for document in jobs.documents if args.env is not None else ():
-        check_environment(document, args.env)
-    built = [build(document.data) for document in jobs.documents]
-    problems = [
-        problem
-        for document, job in zip(jobs.documents, built, strict=True)
-        for problem in check_objects(document, job, ObjectSchemas())
-    ]
+    objects, problems = render_objects(jobs.documents, args.env)
     say(as_text(problems), end="")
     if has_errors(problems):
         return PROBLEMS
-    objects = [item for job in built for item in (job.environments[args.env] if args.env else job.base).values()]
     if args.format == "json":
         print_json(objects)
     else:

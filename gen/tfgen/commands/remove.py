@@ -1,4 +1,4 @@
-"""A job's own file: where it is, and what goes with it when it is removed."""
+"""``tfgen rm``: a job taken out of git with all that was rendered of it, or retired in one environment."""
 
 from __future__ import annotations
 
@@ -7,18 +7,92 @@ from pathlib import Path
 
 from tfgen import data_path
 from tfgen.commands.init import SCHEMA_FILE
+from tfgen.commands.removed_jobs import removal
 from tfgen.errors import UsageError
 from tfgen.git import read as git
-from tfgen.job.output_root import root_above
+from tfgen.job.facts import check_environment, environments_of
+from tfgen.job.output_root import output_root, root_above
 from tfgen.job.sources import read_sources
 from tfgen.problems import Problem
 from tfgen.real_path import real_path
+from tfgen.record import Record
 from tfgen.schema import file as schema_file
 from tfgen.text.document import Document, decode, parse
+from tfgen.text.edit import with_values
 from tfgen.tree.ledger import LEDGER_FOLDER
+from tfgen.tree.write import apply, plan_write, read_ledgers
 
 
-def job_in(path: Path, *, force: bool) -> str:
+class Removed(Record):
+    """The files that are gone, and those among them that were edited by hand."""
+
+    files: tuple[str, ...]
+    lost: tuple[str, ...]
+
+
+def remove_job(job: Path, out: Path | None, *, force: bool) -> Removed:
+    """Remove a job's file, and all that was rendered of it.
+
+    Args:
+        job: its file, or its name where the file is gone.
+        out: the output folder; None for that of the job.
+        force: whether what git does not have as it is goes too, and what was rendered of a job whose file stays.
+
+    Raises:
+        UsageError: there is no such job, its file has others too, or git could not give it back.
+        ConflictsError: a rendered file was edited by hand, and it is not `force`.
+        TfgenError: the disk fails.
+    """
+    is_file = job.is_file()
+    out = out or output_root(job.parent if is_file else Path())
+    name = _job_in(job, force=force) if is_file else str(job)
+    ledgers = read_ledgers(out)
+    if name not in ledgers and not is_file:
+        known = ", ".join(sorted(ledgers)) or "none"
+        what = "a folder, not a job's file" if job.is_dir() else "no such file"
+        raise UsageError(f"{job}: {what}, and no job of that name was rendered; there are: {known}")
+    if not (is_file or force) and (files := files_of(name, out)):
+        raise UsageError(
+            f"{name}: {', '.join(files)} still has it, and would be rendered anew; remove both by "
+            f"tfgen rm {files[0]}, or only what was rendered by --force"
+        )
+    plan = apply(plan_write(out, [removal(name)] if name in ledgers else [], force=force))
+    own = _remove_file(job) if is_file else []
+    return Removed((*plan.removed, *map(str, own)), tuple(map(str, plan.lost)))
+
+
+def retire(text: str, document: Document, environment: str) -> str:
+    """The file of a job with one of its environments switched off; the same where that is so already.
+
+    Args:
+        text: the file's text, as `disk_file.read_text` gives it.
+        document: the job in it, which has no errors.
+        environment: the environment's name.
+
+    Raises:
+        UsageError: the job has no such environment.
+        TfgenError: the job is so written that something else would change too.
+    """
+    check_environment(document, environment)
+    if not environments_of(document)[environment].get("enabled", True):
+        return text
+    return with_values(text, document, {("spec", "environments", environment): {"enabled": False}})
+
+
+def check_is_file(job: Path, out: Path | None) -> None:
+    """See that a job that is to be retired is named by its file.
+
+    Raises:
+        UsageError: there is no such file; the message has those that have a job of that name.
+    """
+    if job.exists():
+        return
+    files = files_of(str(job), out or output_root(Path()))
+    there = f"; {job} is in {', '.join(files)}" if files else ""
+    raise UsageError(f"{job}: no such file, and --env is written into a job's file{there}")
+
+
+def _job_in(path: Path, *, force: bool) -> str:
     """The name of the one job in a file that may be removed.
 
     Raises:
@@ -33,23 +107,24 @@ def job_in(path: Path, *, force: bool) -> str:
     return names[0]
 
 
-def files_of(job: str, out: Path) -> list[Path]:
-    """The files, in the repository around an output folder, that have a job of this name."""
-    out = real_path(out)
+def files_of(job: str, out: Path) -> list[str]:
+    """The files in the repository around an output folder that have a job of this name, by their names from here."""
+    out, here = real_path(out), Path.cwd()
     around = [folder for folder in (out, *out.parents) if (folder / ".git").exists()]
     if (out / LEDGER_FOLDER).is_dir():
         around.append(out)
     if not around:  # no repository: it may be anybody's home
         return []
-    return [
+    files = [
         Path(source.file)
         for source in read_sources(around[:1], may_be_none=True)
         if isinstance(source.content, bytes) and job.encode() in source.content
         if job in _names(source.content, source.file)
     ]
+    return [str(file.relative_to(here) if file.is_relative_to(here) else file) for file in files]
 
 
-def remove_file(path: Path) -> list[Path]:
+def _remove_file(path: Path) -> list[Path]:
     """Remove a job's file, the schema that `tfgen init` put beside it, and the folders that are then empty.
 
     The schema stays where there is anything else beside it, or where it is not as tfgen or git has it.
