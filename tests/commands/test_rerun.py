@@ -8,8 +8,9 @@ from textwrap import dedent
 import pytest
 
 from tfgen.check.jobs import check
-from tfgen.commands.rerun import next_run, not_fresh, rerun
+from tfgen.commands.rerun import not_fresh, rerun
 from tfgen.errors import TfgenError, UsageError
+from tfgen.job.run_names import next_run
 from tfgen.report.problems import as_text
 from tfgen.text.document import Document, parse
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 
 import tfgen
-from tfgen.change import immutable, new_run
+from tfgen.change import immutable, new_run, run_back
 from tfgen.check import files as drift
 from tfgen.check import namespace
 from tfgen.check import objects as object_problems
@@ -29,6 +29,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "rules.md").read_text(encoding="utf
 # What no example on a page can show: bytes that are no text, what is too large, a release's name, other files.
 TOO_LARGE = {"annotations-size", "code-size", "object-size", "program-size", "yaml-size"}
 NOT_OF_THE_JOB = {*drift.RULES, *import_job.RULES, *namespace.RULES, *orphans.RULES}
+OF_A_CHANGE = {*immutable.RULES, *run_back.RULES}
 WITHOUT_EXAMPLE = {"yaml-encoding", "service-name", *TOO_LARGE, *NOT_OF_THE_JOB}
 
 # A name that leaves no room for a host's role and index leaves none for a StatefulSet either.
@@ -120,7 +121,7 @@ def test_the_example_has_the_problem_and_the_mended_one_none(section: Section) -
         assert section.examples == []
         return
     *committed, wrong, mended = section.examples
-    assert not committed or section.id in immutable.RULES
+    assert not committed or section.id in OF_A_CHANGE
     expected = {section.id, *COMES_WITH.get(section.id, ())}
     before = committed[0] if committed else BASE
     assert {problem.rule for problem in problems(section, before, wrong)} == expected
@@ -136,7 +137,7 @@ def problems(section: Section, before: str, example: str) -> list[Problem]:
     if section.id in rerun.RULES:
         (job,) = checked.documents
         return [*checked.problems, *rerun.not_fresh(job, None)]
-    if section.id not in immutable.RULES:
+    if section.id not in OF_A_CHANGE:
         return list(checked.problems)
     ((was,), (now,)) = check(laid_over(before), "job.yaml").documents, checked.documents
-    return [*checked.problems, *new_run.find_new_runs(was, now)]
+    return [*checked.problems, *new_run.find_new_runs(was, now), *run_back.find_runs_back(was, now)]

@@ -12,10 +12,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from tfgen.change.new_run import find_new_runs
+from tfgen.change.run_back import Runs, earlier_runs, find_runs_back
 from tfgen.check.jobs import Checked, check_all
 from tfgen.git import command
 from tfgen.git import read as git
-from tfgen.job.facts import name_of, own_data
+from tfgen.job.facts import environments_of, name_of, own_data, run_of
 from tfgen.job.sources import Source, defaults_paths, defaults_under
 from tfgen.problems import Problem, has_errors, in_order
 from tfgen.record import Record
@@ -23,10 +24,15 @@ from tfgen.text.document import Document
 
 
 class Pair(Record):
-    """A job as it was and as it is; None where it is new, or gone."""
+    """A job as it was and as it is; None where it is new, or gone.
+
+    Attributes:
+        earlier_runs: those that it had once, where its run is another one now.
+    """
 
     before: Document | None
     after: Document | None
+    earlier_runs: Runs = ()
 
     @property
     def name(self) -> str:
@@ -37,7 +43,9 @@ class Pair(Record):
     @property
     def new_runs(self) -> Iterator[Problem]:
         """The changes that need a new run; none for a job that stays as it is committed."""
-        return find_new_runs(self.before, self.after) if self.before and self.after and not self.stays else iter(())
+        if self.before and self.after and not self.stays:
+            yield from find_new_runs(self.before, self.after)
+            yield from find_runs_back(self.before, self.after, self.earlier_runs)
 
     @property
     def stays(self) -> bool:
@@ -115,9 +123,19 @@ def pair_jobs(checked: Checked, revision: str, gone: Sequence[str] = ()) -> Pair
         if key not in before:
             key = next((other for other in before if other[1] == key[1] and other not in taken), key)
         taken.add(key)
-        matched.append(Pair(before.get(key), document))
+        matched.append(_with_history(Pair(before.get(key), document), revision))
     matched += [Pair(document, None) for key, document in before.items() if key not in taken]
     return Pairs(tuple(matched), tuple(notes))
+
+
+def _with_history(pair: Pair, revision: str) -> Pair:
+    """The pair with the job's earlier runs, which count only where its run changes."""
+    if pair.before is None or pair.after is None or pair.stays:
+        return pair
+    names = (None, *(name for name in environments_of(pair.after) if name in environments_of(pair.before)))
+    if all(run_of(pair.before.data, name) == run_of(pair.after.data, name) for name in names):
+        return pair
+    return pair.replaced(earlier_runs=earlier_runs(pair.before, revision))
 
 
 def _with_committed(

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from tfgen.data_path import Path
-from tfgen.errors import TfgenError, UsageError
+from tfgen.errors import UsageError
 from tfgen.graph.objects.storage import WRITABLE
 from tfgen.job.facts import check_environment, environments_of
+from tfgen.job.run_names import next_run
 from tfgen.problems import Problem
 from tfgen.record import Record
-from tfgen.schema import file as schema_file
 from tfgen.schema import tunables
 from tfgen.text.document import Document
 from tfgen.text.edit import with_values
@@ -22,10 +21,6 @@ RULES: Final[Mapping[str, str]] = {
 }
 """What `tfgen rerun` warns of."""
 
-FIRST: Final = "2"
-"""The run after the one without a name."""
-
-_NUMBERED: Final = re.compile(r"(.*?)([0-9]+)")
 _JOB: Final[Path] = ("spec",)
 
 
@@ -42,26 +37,6 @@ class Rerun(Record):
 
     text: str
     raised: tuple[Raised, ...]
-
-
-def next_run(run: str) -> str:
-    """The name after a run's: its last number raised by one, or one put behind it.
-
-    >>> next_run(""), next_run("2"), next_run("lr-9"), next_run("warm")
-    ('2', '3', 'lr-10', 'warm-2')
-
-    Raises:
-        TfgenError: the name would be too long.
-    """
-    numbered = _NUMBERED.fullmatch(run)
-    if numbered:
-        after = numbered[1] + str(int(numbered[2]) + 1).zfill(len(numbered[2]))
-    else:
-        after = f"{run}-{FIRST}" if run else FIRST
-    longest = (schema_file.node(schema_file.load(), ("spec", "run")) or {})["maxLength"]
-    if len(after) > longest:
-        raise TfgenError(f"the run after {run!r} would be {after!r}, more than {longest} characters: name it yourself")
-    return after
 
 
 def rerun(text: str, document: Document, environment: str | None, *, resume: bool) -> Rerun:

@@ -51,6 +51,28 @@ def committed_below(folder: Path, revision: str = HEAD) -> dict[str, bytes]:
     return {os.path.relpath(name, names[folder]): content for name, content in contents.items()}
 
 
+def earlier_contents(path: Path, revision: str = HEAD, most: int = 200) -> list[bytes]:
+    """What a file held in the commits up to a revision, those of a shallow clone's past left out.
+
+    Args:
+        path: the file, which may be gone.
+        revision: the last of the commits.
+        most: how many commits that changed the file are looked at, the newest first.
+
+    Raises:
+        UsageError: there is no such revision.
+        TfgenError: git fails.
+    """
+    ((root, names),) = _by_repository([path]).items()
+    commit = _commit_or_none(root, revision, path)
+    if commit is None:
+        return []
+    options = ("--format=", "--raw", "--no-abbrev", "--no-renames", f"--max-count={most}")
+    lines = Git(root, ("log", *options, commit, "--", names[path])).output().splitlines()
+    ids = (line.split()[3] for line in lines if line.startswith(b":"))  # :MODE MODE ID ID STATUS NAME
+    return [*_blobs(root, (blob_id for blob_id in dict.fromkeys(ids) if blob_id.strip(b"0"))).values()]
+
+
 def changed(folder: Path, revision: str = HEAD, *, is_removed: bool = False) -> set[str]:
     """The files below a folder, as paths from it, that a commit has otherwise than the disk; new ones are not known.
 

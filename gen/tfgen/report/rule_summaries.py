@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tfgen.change import immutable
+from tfgen.change import immutable, run_back
 from tfgen.check import files as drift
 from tfgen.check import namespace
 from tfgen.check import objects as object_problems
@@ -18,6 +18,7 @@ def rule_summaries() -> Mapping[str, str]:
     return {
         **schema_messages.RULES,
         **immutable.RULES,
+        **run_back.RULES,
         **drift.RULES,
         **orphans.RULES,
         **rerun.RULES,

@@ -1,0 +1,138 @@
+"""A run that has the name of an earlier one: known by its number, and by the history of the job's file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support import git_author
+from tests.support.checked_repository import commit, git
+from tfgen import cli
+from tfgen.change.run_back import find_runs_back
+from tfgen.check.jobs import check
+from tfgen.job.run_names import precedes
+from tfgen.report.problems import as_text
+from tfgen.text.document import Document
+
+Printed = pytest.CaptureFixture[str]
+
+JOB = """\
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {name: mnist}
+spec:
+  image: mnist:1
+  roles: {chief: {}, ps: {}, worker: {}}
+"""
+ENVIRONMENTS = "  environments: {dev: {}, prod: {run: PROD}}\n"
+
+
+def document(text: str) -> Document:
+    checked = check(text, "job.yaml")
+    assert as_text(checked.problems) == ""
+    return checked.documents[0]
+
+
+def said(before: str, after: str) -> str:
+    return as_text(find_runs_back(document(before), document(after)))
+
+
+@pytest.mark.parametrize(
+    ("run", "later"), [("", "2"), ("2", "3"), ("9", "10"), ("lr", "lr-2"), ("lr-2", "lr-3"), ("v09", "v10")]
+)
+def test_numbers_go_up(run: str, later: str) -> None:
+    assert precedes(run, later)
+    assert not precedes(later, run)
+
+
+@pytest.mark.parametrize(("run", "other"), [("", "lr"), ("", "lr-2"), ("2", "lr-3"), ("a", "b"), ("2", "2")])
+def test_names_without_an_order(run: str, other: str) -> None:
+    assert not precedes(run, other)
+
+
+def test_a_lower_number_is_an_earlier_run() -> None:
+    assert said(f'{JOB}  run: "3"\n', f'{JOB}  run: "2"\n') == (
+        'job.yaml:7:8: run was "3" and is "2", as it once was: its objects would be made again, and train anew where '
+        "that run ended; for a new run: tfgen set job.yaml run=4 [run-goes-back]\n"
+    )
+    assert said(f'{JOB}  run: "2"\n', JOB) == (
+        'job.yaml:4:1: run was "2" and is without a name, as it once was: its objects would be made again, and train '
+        "anew where that run ended; for a new run: tfgen set job.yaml run=3 [run-goes-back]\n"
+    )
+
+
+def test_an_environment_that_names_its_run_stands_for_itself() -> None:
+    before, after = (JOB + ENVIRONMENTS.replace("PROD", f'"{run}"') for run in (3, 2))
+    assert said(before, after) == (
+        'job.yaml:7:39: run was "3" and is "2", as it once was: its objects would be made again, and train anew where '
+        "that run ended; for a new run: tfgen set job.yaml --env prod run=4 [run-goes-back]\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param('  run: "2"\n', '  run: "3"\n', id="the next run"),
+        pytest.param("  run: a\n", "  run: b\n", id="another name"),
+        pytest.param('  run: "3"\n', '  run: "3"\n  retries: 1\n', id="the same run"),
+        pytest.param(
+            '  environments: {prod: {run: "3"}}\n',
+            '  environments: {prod: {run: "2", enabled: false}}\n',
+            id="where the job is retired",
+        ),
+    ],
+)
+def test_no_run_goes_back(before: str, after: str) -> None:
+    assert said(JOB + before, JOB + after) == ""
+
+
+# -- in git --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder: a job that ran as a, and runs as b with another image; both are committed."""
+    monkeypatch.chdir(tmp_path)
+    for name, value in git_author.VARIABLES.items():
+        monkeypatch.setenv(name, value)
+    git("init", "--quiet", "--initial-branch=main")
+    for run, image in (("a", 1), ("b", 2)):
+        Path("job.yaml").write_text(f"{JOB.replace('mnist:1', f'mnist:{image}')}  run: {run}\n", encoding="utf-8")
+        assert cli.run(["render", "job.yaml"]) == 0
+        commit()
+    return tmp_path
+
+
+def test_a_revert_is_said_with_the_way_out(repository: Path, capsys: Printed) -> None:
+    git("revert", "--no-edit", "HEAD")
+    capsys.readouterr()
+    assert cli.run(["check", "job.yaml", "--against", "HEAD~1"]) == 1
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line == (
+        'job.yaml:7:8: run was "b" and is "a", as it once was: its objects would be made again, and train anew where '
+        "that run ended; for a new run: tfgen set job.yaml run=b-2 [run-goes-back]"
+    )
+    assert cli.run(["set", "job.yaml", "run=b-2"]) == 0
+    assert cli.run(["render", "job.yaml"]) == 0
+    assert cli.run(["check", "job.yaml", "--against", "HEAD~1"]) == 0
+    assert "image: mnist:1" in Path("job.yaml").read_text(encoding="utf-8")
+
+
+def test_nothing_is_committed_that_goes_back(repository: Path, capsys: Printed) -> None:
+    text = Path("job.yaml").read_text(encoding="utf-8")
+    Path("job.yaml").write_text(text.replace("run: b", "run: a"), encoding="utf-8")
+    assert cli.run(["commit", "job.yaml"]) == 1
+    assert "[run-goes-back]" in capsys.readouterr().err
+
+
+def test_a_name_that_the_cure_gives_was_never_a_runs(repository: Path, capsys: Printed) -> None:
+    for run in ("b-2", "b"):
+        text = Path("job.yaml").read_text(encoding="utf-8")
+        Path("job.yaml").write_text(f"{text.rpartition('  run:')[0]}  run: {run}\n", encoding="utf-8")
+        assert cli.run(["render", "job.yaml"]) == 0
+        commit()
+    Path("job.yaml").write_text(f"{text.rpartition('  run:')[0]}  run: a\n", encoding="utf-8")
+    capsys.readouterr()
+    assert cli.run(["check", "job.yaml", "--no-files"]) == 1
+    assert "tfgen set job.yaml run=b-3 [run-goes-back]" in capsys.readouterr().out
