@@ -113,22 +113,22 @@ def read(
     """
     names = {job, *(part.written for part in bindings)}
     group = next((o for o in others if kind(o) == "PodGroup" and api_group(o) in _BY_GROUP and name(o) in names), None)
-    said = schedulers[0] if schedulers else None
-    usual = _USUAL.get(said.written) if said else None
+    named = schedulers[0] if schedulers else None
+    usual = _USUAL.get(named.written) if named else None
     if group is None and policy is None and usual is None:
         for part in bindings:
             account.drop(part, "the pods' scheduler is no gang scheduler, and no PodGroup stands here; see spec.gang")
         for part in schedulers:
             account.carry(part, "spec", "podTemplate", "spec", "schedulerName")
-        return Gang(None, said.written if said else None)
+        return Gang(None, named.written if named else None)
     scheduler: Scheduler = _BY_GROUP[api_group(group)] if group else usual or "volcano"
     data: dict[str, Any] = {"scheduler": scheduler}
     for part in bindings:
         account.carry(part, "spec", "gang", why="tfgen binds the pods to their group")
     for part in schedulers:
         account.carry(part, "spec", "gang", "scheduler")
-    if said and usual is None:
-        data["schedulerName"] = said.written
+    if named and usual is None:
+        data["schedulerName"] = named.written
     if group:
         account.carry(group.value["metadata"], "spec", "gang", why="the PodGroup has the run's name")
         for key in ("apiVersion", "kind"):

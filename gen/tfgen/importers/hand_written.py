@@ -176,14 +176,14 @@ def _task(item: Part, account: Account) -> _Task | None:
         return None
     if command.refused:
         account.refuse(main, command.refused)
-    said = item.get("spec", "replicas")
-    replicas = said.value if said and isinstance(said.value, int) else 1
+    replicas_field = item.get("spec", "replicas")
+    replicas = replicas_field.value if replicas_field and isinstance(replicas_field.value, int) else 1
     for field in ("completions", "parallelism"):
         number = item.get("spec", field)
         if number and kind(item) == "Job" and isinstance(number.value, int) and number.value > replicas:
             replicas = number.value
-    if said:
-        account.carry(said, *ROLES, role, "replicas")
+    if replicas_field:
+        account.carry(replicas_field, *ROLES, role, "replicas")
     index = int(command.index) if command.index and command.index.isdecimal() and len(command.index) < 6 else None
     return _Task(item, template, command, role, index if replicas == 1 else None, replicas)
 
@@ -199,10 +199,10 @@ def _name(names: Sequence[str]) -> str:
 
 def _drop_services(tasks: Sequence[_Task], others: Sequence[Part], account: Account) -> None:
     labels = [task.template.get("metadata", "labels") for task in tasks]
-    said = [{key: part.written for key, part in label.entries()} for label in labels if label]
+    pod_labels = [{key: part.written for key, part in label.entries()} for label in labels if label]
     for other in others:
         selector = {key: part.written for key, part in other.entries("spec", "selector")}
-        if kind(other) == "Service" and selector and any(selector.items() <= label.items() for label in said):
+        if kind(other) == "Service" and selector and any(selector.items() <= label.items() for label in pod_labels):
             account.drop(other, "tfgen gives each task a name of its own, in one Service")
 
 
@@ -221,8 +221,8 @@ def _omitted(tasks: Sequence[_Task], others: Sequence[Part], account: Account) -
                 data = source.data
                 sources.setdefault(str(data.get("name")), set()).add(str(data.get("key")))
     for other in others:
-        said = {key for key, _ in other.entries("data")}
-        if kind(other) == "ConfigMap" and said and said <= sources.get(name(other), set()):
+        keys = {key for key, _ in other.entries("data")}
+        if kind(other) == "ConfigMap" and keys and keys <= sources.get(name(other), set()):
             account.drop(other, _TOLD)
     return dict.fromkeys(used, _TOLD)
 

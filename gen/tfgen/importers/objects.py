@@ -60,14 +60,14 @@ def api_version(item: Part) -> str:
 
 def kind(item: Part) -> str:
     """The kind of an object."""
-    found = item.get("kind")
-    return found.written if found else ""
+    part = item.get("kind")
+    return part.written if part else ""
 
 
 def name(item: Part) -> str:
     """The name of an object."""
-    found = item.get("metadata", "name")
-    return found.written if found else ""
+    part = item.get("metadata", "name")
+    return part.written if part else ""
 
 
 def drop_server_fields(item: Part, account: Account) -> None:
@@ -79,9 +79,8 @@ def drop_server_fields(item: Part, account: Account) -> None:
     if last:
         account.name(last.replaced(value={k: v for k, v in last.value.items() if k == LAST_APPLIED}))
     for key in ("apiVersion", "kind", "status"):
-        said = item.get(key)
-        if said:
-            account.name(said)
+        if field := item.get(key):
+            account.name(field)
 
 
 def keep(item: Part, account: Account) -> None:

@@ -70,13 +70,13 @@ def read_command(container: Part) -> TaskCommand:
     if variable is None:
         return read
     omitted = {TF_CONFIG: _WHY_TF_CONFIG}
-    said = _tf_config(variable)
+    config = _tf_config(variable)
     return read.replaced(
         program=read.program.replaced(omitted=omitted),
         tells=True,
-        role=read.role or said.get("role"),
-        index=read.index or said.get("index"),
-        hosts=read.hosts or said.get("hosts", {}),
+        role=read.role or config.get("role"),
+        index=read.index or config.get("index"),
+        hosts=read.hosts or config.get("hosts", {}),
     )
 
 
@@ -104,27 +104,27 @@ def _tf_config(text: str) -> dict[str, Any]:
 
 
 def _flags(command: list[str], args: list[str]) -> TaskCommand:
-    said: dict[str, str] = {}
-    kept_command, kept_args = (list(_without_flags(words, said)) for words in (command, args))
-    if not said:
+    flags: dict[str, str] = {}
+    kept_command, kept_args = (list(_without_flags(words, flags)) for words in (command, args))
+    if not flags:
         return TaskCommand()
-    return _told_by_flags(said, Program(kept_command, kept_args))
+    return _told_by_flags(flags, Program(kept_command, kept_args))
 
 
-def _without_flags(words: list[str], said: dict[str, str]) -> Iterator[str]:
+def _without_flags(words: list[str], flags: dict[str, str]) -> Iterator[str]:
     waiting = iter(words)
     for word in waiting:
         match = _FLAG.fullmatch(word)
         if match is None:
             yield word
         else:
-            said[match[1]] = match[2] if match[2] is not None else next(waiting, "")
+            flags[match[1]] = match[2] if match[2] is not None else next(waiting, "")
 
 
-def _told_by_flags(said: Mapping[str, str], program: Program) -> TaskCommand:
-    hosts = {role: said[f"{role}_hosts"] for role in ("ps", "worker") if f"{role}_hosts" in said}
+def _told_by_flags(flags: Mapping[str, str], program: Program) -> TaskCommand:
+    hosts = {role: flags[f"{role}_hosts"] for role in ("ps", "worker") if f"{role}_hosts" in flags}
     port = next((int(match[1]) for listed in hosts.values() if (match := _PORT.search(listed))), None)
-    return TaskCommand(program, said.get("job_name"), said.get("task_index"), hosts, port, tells=True, legacy=True)
+    return TaskCommand(program, flags.get("job_name"), flags.get("task_index"), hosts, port, tells=True, legacy=True)
 
 
 # -- a script ----------------------------------------------------------------------------------------------------
@@ -148,16 +148,16 @@ def _script(command: list[str], args: list[str]) -> TaskCommand:
             continue
         else:
             kept.append(statement)
-    said: dict[str, str] = {}
-    kept = [part._replace(text=_without_flags_in_script(part.text, said)) for part in kept]
-    if not (hosts or config or said):
+    flags: dict[str, str] = {}
+    kept = [part._replace(text=_without_flags_in_script(part.text, flags)) for part in kept]
+    if not (hosts or config or flags):
         return TaskCommand(tells=TF_CONFIG in script)
     left = shell.joined(kept)
     refused = _refused(left, hosts)
     left = _INDEX.sub("${TASK_INDEX}", left)
-    program = _program(head, left, rest, is_told=bool(said))
-    if said:
-        read = _told_by_flags(said, program)
+    program = _program(head, left, rest, is_told=bool(flags))
+    if flags:
+        read = _told_by_flags(flags, program)
     else:
         match = _TYPE.search(config or "")
         read = TaskCommand(program, match[1] if match else None, tells=config is not None)
@@ -166,10 +166,10 @@ def _script(command: list[str], args: list[str]) -> TaskCommand:
     )
 
 
-def _without_flags_in_script(text: str, said: dict[str, str]) -> str:
+def _without_flags_in_script(text: str, flags: dict[str, str]) -> str:
     def take(match: re.Match[str]) -> str:
-        is_first = not said
-        said[match[1]] = match[2].strip("\"'")
+        is_first = not flags
+        flags[match[1]] = match[2].strip("\"'")
         return ' "$@"' if is_first else ""
 
     return _FLAG_IN_SCRIPT.sub(take, text)

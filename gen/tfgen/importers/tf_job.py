@@ -82,8 +82,8 @@ def canonical(item: Part) -> Part:
     policy = spec.get("runPolicy")
     moved = {new: fields.pop(old) for old, new in _MOVED.items() if old in fields}
     if policy is None or isinstance(policy.value, Mapping):
-        said = dict(policy.value) if policy else {}
-        fields["runPolicy"] = (policy or spec).replaced(value={**moved, **said})
+        own = dict(policy.value) if policy else {}
+        fields["runPolicy"] = (policy or spec).replaced(value={**moved, **own})
     fields.pop("replicaSpecs", None)
     return item.replaced(value={**item.value, "spec": spec.replaced(value=fields)})
 
@@ -97,13 +97,13 @@ def _replica_specs(spec: Part) -> Part:
         return specs.replaced(value={_type(key): part for key, part in specs.value.items()})
     replicas: dict[str, Part] = {}
     for replica in old.items():
-        said = replica.get("tfReplicaType")
+        written_type = replica.get("tfReplicaType")
         policy = replica.get("template", "spec", "restartPolicy")
         if isinstance(replica.value, Mapping):
             fields = {key: part for key, part in replica.value.items() if key != "tfReplicaType"}
             if policy:
                 fields |= {"restartPolicy": policy, "template": _without_policy(fields["template"])}
-            replicas[_type(said.written if said else "MASTER")] = replica.replaced(value=fields)
+            replicas[_type(written_type.written if written_type else "MASTER")] = replica.replaced(value=fields)
     return old.replaced(value=replicas)
 
 
@@ -112,8 +112,8 @@ def _without_policy(template: Part) -> Part:
     return template.replaced(value={**template.value, "spec": spec})
 
 
-def _type(said: str) -> str:
-    return _TYPES[said.lower()][0] if said.lower() in _TYPES else said
+def _type(text: str) -> str:
+    return _TYPES[text.lower()][0] if text.lower() in _TYPES else text
 
 
 def read(item: Part, others: Sequence[Part], options: Options, account: Account) -> ForeignJob | None:
@@ -153,8 +153,8 @@ class _TFJob:
             return None
         drop_server_fields(self.item, self.account)
         for replica in self.item.items("spec", "replicaSpecs"):
-            if said := replica.get("tfReplicaType"):
-                self.account.carry(said, *ROLES, _TYPES[said.written.lower()][1])
+            if task_type := replica.get("tfReplicaType"):
+                self.account.carry(task_type, *ROLES, _TYPES[task_type.written.lower()][1])
         labels = self._metadata()
         roles = self._with_policies(roles)
         settled = settle(roles, self._ends(roles), self.account, self.options.alone)
@@ -230,8 +230,8 @@ class _TFJob:
             self.account.refuse(part, "the replica has no template")
             return None
         policy = part.get("restartPolicy")
-        if said := template.get("spec", "restartPolicy"):
-            self.account.drop(said, "the replica's restartPolicy wins")
+        if pod_policy := template.get("spec", "restartPolicy"):
+            self.account.drop(pod_policy, "the replica's restartPolicy wins")
             template = _without_policy(template)
         binding = gang.unbind(template)
         self.bindings += binding.parts
@@ -247,20 +247,20 @@ class _TFJob:
 
     def _replicas(self, role: RoleName, part: Part) -> int | None:
         """How many tasks a replica has; none for no task, or for what is no number of them."""
-        said = part.get("replicas")
-        number = said.value if said else 1
-        if said is None:
+        replicas = part.get("replicas")
+        number = replicas.value if replicas else 1
+        if replicas is None:
             return 1
         if not isinstance(number, int) or isinstance(number, bool) or number < 0:
-            self.account.refuse(said, f"found {said.written}, expected a number of tasks")
+            self.account.refuse(replicas, f"found {replicas.written}, expected a number of tasks")
             return None
         if number == 0:
             self.account.drop(part, "it has no tasks")
             return None
         if number > 1 and role in ("chief", "evaluator"):
-            self.account.refuse(said, f"a job has one {role}, not {number}")
+            self.account.refuse(replicas, f"a job has one {role}, not {number}")
             return None
-        self.account.carry(said, *ROLES, role, *(["replicas"] if role in ("ps", "worker") else []))
+        self.account.carry(replicas, *ROLES, role, *(["replicas"] if role in ("ps", "worker") else []))
         return number
 
     def _borrowed_template(self, part: Part, known: Mapping[RoleName, Part]) -> Part | None:
@@ -317,10 +317,10 @@ class _TFJob:
 
     def _with_policies(self, roles: Mapping[RoleName, ForeignRole]) -> dict[RoleName, ForeignRole]:
         """The roles with their restart policies, as a TFJob has them; what Kubernetes' kinds do otherwise is said."""
-        said: dict[RoleName, str] = {
+        by_role: dict[RoleName, str] = {
             role: policy.written if (policy := self.policies[role]) else _NEVER for role in roles
         }
-        values = list(said.values())
+        values = list(by_role.values())
         common = max(values, key=values.count)
         if self._is_tf_job:
             self._tf_job("restartPolicy", common)
@@ -328,14 +328,14 @@ class _TFJob:
             if role not in roles or part is None:
                 continue
             if self._is_tf_job:
-                path = ("spec", "workload", "tfJob") if said[role] == common else (*ROLES, role)
+                path = ("spec", "workload", "tfJob") if by_role[role] == common else (*ROLES, role)
                 self.account.carry(part, *path, "restartPolicy")
             else:
                 self.account.change(part, "spec", "retries", why=self._restarts(role, part.written))
         if not self._is_tf_job:
             return dict(roles)
         return {
-            name: role if said[name] == common else role.replaced(own={"restartPolicy": said[name]})
+            name: role if by_role[name] == common else role.replaced(own={"restartPolicy": by_role[name]})
             for name, role in roles.items()
         }
 
@@ -476,14 +476,16 @@ class _TFJob:
         tasks = sum(role.replicas for name, role in roles.items() if name != "evaluator")
         every = sum(role.replicas for role in roles.values())
         policy = self.job.get("spec", "runPolicy", "schedulingPolicy")
-        found = gang.read(self._name(), self.bindings, schedulers, policy, self.others, (tasks, every), self.account)
-        if found.scheduler_name:
-            self.spec["podTemplate"] = {"spec": {"schedulerName": found.scheduler_name}}
-        if found.data is None or settled.strategy == "Single":
+        foreign_gang = gang.read(
+            self._name(), self.bindings, schedulers, policy, self.others, (tasks, every), self.account
+        )
+        if foreign_gang.scheduler_name:
+            self.spec["podTemplate"] = {"spec": {"schedulerName": foreign_gang.scheduler_name}}
+        if foreign_gang.data is None or settled.strategy == "Single":
             return
-        self.spec["gang"] = dict(found.data)
-        by_operator = self._is_tf_job and self.version == "v1" and not found.has_group
-        if by_operator and found.data["scheduler"] == "volcano":
+        self.spec["gang"] = dict(foreign_gang.data)
+        by_operator = self._is_tf_job and self.version == "v1" and not foreign_gang.has_group
+        if by_operator and foreign_gang.data["scheduler"] == "volcano":
             self._tf_job("gang", "Operator")
             for key in ("schedulerName", "scheduleTimeoutSeconds"):
                 if self.spec["gang"].pop(key, None) is not None:
@@ -510,12 +512,12 @@ class _TFJob:
         container = board.replaced(value={k: part for k, part in board.value.items() if k == "volumeMounts"})
         own = {k: part for k, part in board.value.items() if k == "volumes"}
         spec = board.replaced(value={**own, "containers": board.replaced(value=[container])})
-        found = volumes.translate(
+        translated = volumes.translate(
             board.replaced(value={"spec": spec}), container, (*ROLES, "tensorboard"), self.account
         )
-        if found.volumes or found.mounts:
+        if translated.volumes or translated.mounts:
             self.account.refuse(board, "its volumes are none that spec.storage has a word for")
-        return found.storage
+        return translated.storage
 
     # -- what is left ----------------------------------------------------------------------------------------------
 

@@ -82,8 +82,8 @@ def canonical(item: Part) -> Part:
 
 def name_of(task: Part) -> str:
     """The name of a task."""
-    said = task.get("name")
-    return said.written if said else ""
+    task_name = task.get("name")
+    return task_name.written if task_name else ""
 
 
 def _plugin_roles(item: Part) -> dict[str, RoleName]:
@@ -91,12 +91,12 @@ def _plugin_roles(item: Part) -> dict[str, RoleName]:
     roles: dict[str, RoleName] = {}
     if item.get("spec", "plugins", "tensorflow") is None:
         return roles
-    said = {role: role for role in ("ps", "worker", "chief", "evaluator")}
+    tasks = {role: role for role in ("ps", "worker", "chief", "evaluator")}
     for argument in item.items("spec", "plugins", "tensorflow"):
         match = re.fullmatch(r"--?(ps|worker|chief|evaluator)=(.+)", argument.written)
         if match:
-            said[match[1]] = match[2]
-    for role, task in said.items():
+            tasks[match[1]] = match[2]
+    for role, task in tasks.items():
         roles[task] = _ROLES[role]
     return roles
 
@@ -106,9 +106,9 @@ def _role(task: Part, plugin: Mapping[str, RoleName]) -> RoleName | None:
     if name_of(task) in plugin:
         return plugin[name_of(task)]
     main = pod_template.main_container(task.get("template") or task)
-    said = read_command(main).role if main else None
-    if said and said.lower() in _ROLES:
-        return _ROLES[said.lower()]
+    role = read_command(main).role if main else None
+    if role and role.lower() in _ROLES:
+        return _ROLES[role.lower()]
     words = name_of(task).lower()
     return _ROLES.get(words) or _ROLES.get(re.split(r"[-_]", words)[-1])
 
@@ -217,11 +217,11 @@ class _VolcanoJob:
         if template is None or not isinstance(template.value, Mapping):
             self.account.refuse(task, "the task has no template")
             return None
-        said = task.get("name")
-        if said and said.written != role:
-            self.account.change(said, *ROLES, role, why="a role has TensorFlow's name")
-        elif said:
-            self.account.carry(said, *ROLES, role)
+        task_name = task.get("name")
+        if task_name and task_name.written != role:
+            self.account.change(task_name, *ROLES, role, why="a role has TensorFlow's name")
+        elif task_name:
+            self.account.carry(task_name, *ROLES, role)
         replicas = self._replicas(role, task)
         if not replicas:
             return None
@@ -244,31 +244,33 @@ class _VolcanoJob:
         return ForeignRole(task, replicas, pod)
 
     def _replicas(self, role: RoleName, task: Part) -> int | None:
-        said = task.get("replicas")
-        if said is None:
+        replicas = task.get("replicas")
+        if replicas is None:
             return 1
-        if not isinstance(said.value, int) or isinstance(said.value, bool) or said.value < 0:
-            self.account.refuse(said, f"found {said.written}, expected a number of tasks")
+        if not isinstance(replicas.value, int) or isinstance(replicas.value, bool) or replicas.value < 0:
+            self.account.refuse(replicas, f"found {replicas.written}, expected a number of tasks")
             return None
-        if said.value == 0:
+        if replicas.value == 0:
             self.account.drop(task, "it has no tasks")
             return None
-        if said.value > 1 and role in ("chief", "evaluator"):
-            self.account.refuse(said, f"a job has one {role}, not {said.value}")
+        if replicas.value > 1 and role in ("chief", "evaluator"):
+            self.account.refuse(replicas, f"a job has one {role}, not {replicas.value}")
             return None
-        self.account.carry(said, *ROLES, role, *(["replicas"] if role in ("ps", "worker") else []))
-        return said.value
+        self.account.carry(replicas, *ROLES, role, *(["replicas"] if role in ("ps", "worker") else []))
+        return replicas.value
 
     def _policy(self, template: Part) -> None:
-        said = template.get("spec", "restartPolicy")
-        if said is None:
+        policy = template.get("spec", "restartPolicy")
+        if policy is None:
             return
-        if self._is_volcano_job and said.value == "OnFailure":
-            self.account.carry(said, why="tfgen's default")
+        if self._is_volcano_job and policy.value == "OnFailure":
+            self.account.carry(policy, why="tfgen's default")
         elif self._is_volcano_job:
-            self.account.change(said, "spec", "retries", why="a program that fails is started again in its pod")
+            self.account.change(policy, "spec", "retries", why="a program that fails is started again in its pod")
         else:
-            self.account.change(said, "spec", "retries", why="a task that fails is started again, up to retries times")
+            self.account.change(
+                policy, "spec", "retries", why="a task that fails is started again, up to retries times"
+            )
 
     def _command(self, role: RoleName, main: Part, command: TaskCommand) -> None:
         if command.refused:
@@ -410,8 +412,8 @@ class _VolcanoJob:
                 continue
             key = volume_name(path.written)
             target: Path = ("spec", "storage", key)
-            made = volume.get("volumeClaim")
-            source: dict[str, Any] | None = {"name": claim.written} if claim else _claim(made)
+            own_claim = volume.get("volumeClaim")
+            source: dict[str, Any] | None = {"name": claim.written} if claim else _claim(own_claim)
             if source is None:
                 self.account.drop(volume, "it has neither a claim nor a size; Volcano gives the tasks an empty folder")
                 storage[key] = {"mountPath": path.written, "emptyDir": {}}
