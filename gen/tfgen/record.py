@@ -59,8 +59,9 @@ class Record:
         return type(self)(**{**{name: self.__dict__[name] for name in self.__match_args__}, **changes})
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and all(
-            self.__dict__[name] == other.__dict__[name] for name in self.__match_args__
+        return self is other or (
+            type(other) is type(self)
+            and all(self.__dict__[name] == other.__dict__[name] for name in self.__match_args__)
         )
 
     def __hash__(self) -> int:

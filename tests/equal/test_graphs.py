@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ from tfgen.graph.holes import (
     Node,
     Not,
     NotEmpty,
-    Overlaid,
+    Parameter,
     Release,
     Repeat,
     Splice,
@@ -57,6 +58,9 @@ from tfgen.graph.holes import (
     Text,
     Value,
     When,
+    call,
+    chart_files,
+    named_parts,
 )
 from tfgen.targets.chart.go_template import Printer
 
@@ -123,7 +127,17 @@ DOCUMENT = Named(
     "A mapping.",
     {"a": {"b": {"c<&>": TEXT_VALUE, "é": COUNT}, "more": MORE}, "data": Value("data", "list")},
 )
-OVERLAID = Overlaid(DOCUMENT, {"a": {"b": {"d": Digest(DOCUMENT), "é": "é"}, "z": OTHER}, "count": COUNT})
+
+P, M = Parameter("p"), Parameter("m", "map")
+HASHED = Named(
+    "hashed",
+    "A mapping that may have the hash of what it is without.",
+    {"text": TEXT_VALUE, "p": P, "hash": When(Parameter("hash"), Parameter("hash"))},
+    parameters=("p", "hash"),
+)
+HASH = Named("hash", "The hash of it.", Digest(call(HASHED, p=P, hash=None)), parameters=("p",))
+JOINED_TEXT = Text((P, "={{", TEXT_VALUE, JoinEach(M, ";", PAIR)))
+JOINED = Named("joined", "Text of arguments.", JOINED_TEXT, parameters=("p", "m"))
 
 FILES = (*HOSTILE, "import os\n\n\tprint('{{ .Values }}')\n", "a\n  b", "a\n\n", " a\nb\n")
 
@@ -133,11 +147,12 @@ strings = st.recursive(
             *(TEXT_VALUE, OTHER, Release("Release.Name"), Default(OTHER, TEXT_VALUE), Default(OTHER, "else")),
             *(Join(LIST), Join(Default(LIST, Value("list", "list"))), Clean(Value("path", "string"))),
             *NAMED,
-            Digest(DOCUMENT),
+            *(Digest(DOCUMENT), call(HASH, p=OTHER)),
             *(File(f"files/{number}.txt", text) for number, text in enumerate(FILES)),
         ]
     ),
     lambda inner: st.one_of(
+        st.builds(lambda p, m: call(JOINED, p=p, m=m), inner, st.sampled_from([MAP, MORE_OR_MAP])),
         st.lists(st.one_of(st.sampled_from(HOSTILE), inner, st.just(COUNT)), min_size=1, max_size=3).map(
             lambda parts: Text(tuple(parts))
         ),
@@ -195,13 +210,41 @@ def _mappings(nodes: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
     return st.builds(lambda mapping, more: {**mapping, **more}, plain, spliced)
 
 
+def _part(node: Node, more: Node) -> Named:
+    """A part of its own name with what is drawn in it, which knows its arguments and the root alone."""
+    name = hashlib.sha256(repr((node, more)).encode()).hexdigest()[:8]
+    return Named(name, "A part.", {"p": When(P, P), "any": node, Splice("m"): M, "more": more}, parameters=("p", "m"))
+
+
+of_parts = st.recursive(
+    st.one_of(
+        st.sampled_from(HOSTILE), strings, integers,
+        st.sampled_from([P, M, When(M, NotEmpty(M)), MAP, LIST, MORE_OR_MAP]),
+        st.builds(lambda p: {"hash": call(HASHED, p=p, hash=call(HASH, p=p))}, strings),
+        st.sampled_from([[Each(M, ENTRY)], [Items(LIST), When(P, Each(MAP, ENTRY))], {"x": When(P, "x")}]),
+    ),
+    lambda inner: st.one_of(
+        st.builds(When, st.one_of(st.just(P), st.just(M), tests), inner, st.one_of(st.just(ABSENT), inner)),
+        st.dictionaries(keys, inner, min_size=1, max_size=3),
+        st.builds(lambda node, more: call(_part(node, more), p=P, m=M), inner, inner),
+    ),
+    max_leaves=6,
+)  # fmt: skip
+calls = st.builds(
+    lambda node, more, p, m: call(_part(node, more), p=p, m=m),
+    of_parts, of_parts, strings, st.sampled_from([MAP, MORE, MORE_OR_MAP, MERGED, FILTERED]),
+)  # fmt: skip
+
+
 nodes = st.recursive(
     st.one_of(
         scalars,
-        st.sampled_from([MAP, LIST, MORE_OR_MAP, MERGED, LAID, FILTERED, {}, [], NotEmpty(OVERLAID)]),
+        st.sampled_from([MAP, LIST, MORE_OR_MAP, MERGED, LAID, FILTERED, {}, []]),
         st.sampled_from([MAP, LIST, MORE_OR_MAP, MERGED, LAID, FILTERED]).map(lambda tree: When(tree, NotEmpty(tree))),
     ),
     lambda inner: st.one_of(
+        calls,
+        st.builds(lambda test, part: {"a": When(test, 1), Splice("called"): part}, tests, calls),
         st.builds(When, tests, inner, st.one_of(st.just(ABSENT), inner)),
         _mappings(inner),
         st.lists(items, min_size=1, max_size=3),
@@ -248,7 +291,7 @@ def test_what_is_filled_is_what_helm_makes_of_the_printed_text(node, bound, valu
         template = printer.template(document)
     except TypeError:
         assume(False)  # what cannot be printed, it says so
-    by_helm = normal.read(_by_helm(printer, template, values))
+    by_helm = normal.read(_by_helm(printer, template, values, [document]))
     by_tfgen = normal.by_identity([fill(document, Scope(values, "release", "any"))])
     normal.assert_equal({"helm": by_helm, "tfgen": by_tfgen})
 
@@ -325,22 +368,22 @@ def test_helm_fails_on_what_a_guard_finds_and_says_the_same(several, values):
     template = printer.guards(several)
     found = [str(evaluate(guard.message, each)) for guard in several for each in broken(guard, scope)]
     if not found:
-        assert _by_helm(printer, template, values) == ""
+        assert _by_helm(printer, template, values, several) == ""
         return
     with pytest.raises(CommandError) as refusal:
-        _by_helm(printer, template, values)
+        _by_helm(printer, template, values, several)
     # Neighbours that look at the same entries are asked entry by entry, so that another of them may be the first.
     known = found[:1] if len(several) == 1 else found
     assert refusal.value.stderr.endswith(tuple(known)), (refusal.value.stderr, known)
 
 
-def _by_helm(printer: Printer, template: str, values: Any) -> str:
+def _by_helm(printer: Printer, template: str, values: Any, nodes: Sequence[Any]) -> str:
     files = {
         "Chart.yaml": "{apiVersion: v2, name: any, version: 0.1.0}",
         "values.yaml": json.dumps(values, ensure_ascii=False),
         "templates/any.yaml": template,
-        "templates/_helpers.tpl": printer.helpers_file("Helpers."),
-        **printer.files,
+        "templates/_helpers.tpl": printer.helpers_file("Helpers.", [*named_parts(nodes).values()]),
+        **chart_files(nodes),
     }
     with tempfile.TemporaryDirectory() as folder:
         for path, text in files.items():

@@ -23,7 +23,7 @@ from tests.support.tools import ROOT
 from tfgen.graph.fill import Scope, broken
 from tfgen.graph.graph import graph, objects
 from tfgen.graph.guards import guards
-from tfgen.graph.holes import Bound, Hole, Let, Value
+from tfgen.graph.holes import Bound, Call, Hole, Let, Parameter, Value
 from tfgen.graph.schedulers import GANGS
 from tfgen.job.training_job import TrainingJob
 from tfgen.schema import file as schema_file
@@ -75,8 +75,14 @@ def test_every_value_is_read_by_some_template(document):
 
 
 def _read(node: Any, bound: Mapping[str, str]) -> Iterator[str]:
-    """The values paths in a graph; `bound` says which of them a name stands for."""
+    """The values paths in a graph; `bound` says which of them a name, or a part's parameter, stands for."""
     match node:
+        case Call(part, arguments):
+            yield from _read(arguments, bound)
+            given = {name: _path(argument, bound) for name, argument in arguments}
+            yield from _read(part.node, {name: path for name, path in given.items() if path})
+        case Parameter(name, _, path) if name in bound:
+            yield f"{bound[name]}.{path}"
         case Value(path):
             yield path
         case Bound(name, _, path) if name in bound:
@@ -90,6 +96,16 @@ def _read(node: Any, bound: Mapping[str, str]) -> Iterator[str]:
         case list() | tuple():
             for child in node:
                 yield from _read(child, bound)
+
+
+def _path(node: Any, bound: Mapping[str, str]) -> str | None:
+    """The values path that an argument stands for; null for any other."""
+    match node:
+        case Value(path):
+            return path
+        case Bound(name, _, "") | Parameter(name, _, ""):
+            return bound.get(name)
+    return None
 
 
 EVERY_SECTION: Mapping[str, Any] = {

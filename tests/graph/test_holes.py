@@ -12,6 +12,7 @@ from tfgen.graph.holes import (
     Bound,
     ChartOnly,
     Clean,
+    Comment,
     Contains,
     Default,
     Each,
@@ -32,6 +33,7 @@ from tfgen.graph.holes import (
     Named,
     Not,
     NotEmpty,
+    Parameter,
     Release,
     Repeat,
     Splice,
@@ -39,6 +41,7 @@ from tfgen.graph.holes import (
     Text,
     Value,
     When,
+    call,
     given,
 )
 
@@ -70,6 +73,7 @@ def v(path: str) -> Value:
 
 
 NAME, ITEM = Bound("name"), Bound("value")
+INNER = Named("inner", "", {"a": Parameter("q")}, parameters=("q",))
 
 FILLED = {
     "a value": (v("word"), "Größe"),
@@ -106,6 +110,24 @@ FILLED = {
     "default for zero": (Default(v("zero"), v("four")), 4),
     "merged": (Merged(({"b": "under", "c": v("empty"), "d": "d"}, v("map"))), {"b": "2", "a": "1", "d": "d"}),
     "named is transparent": (Named("n", "A name.", {"a": v("four")}), {"a": 4}),
+    "a call binds its arguments": (
+        call(Named("n", "", {"a": Parameter("p", "integer"), "b": v("word")}, parameters=("p",)), p=v("four")),
+        {"a": 4, "b": "Größe"},
+    ),
+    "an argument's field": (
+        call(Named("n", "", Text((Parameter("p", "string", "image"), "!")), parameters=("p",)), p=Value("role", "map")),
+        "a:1!",
+    ),
+    "a call passes an argument on": (
+        call(Named("n", "", call(INNER, q=Parameter("p")), parameters=("p",)), p="x"),
+        {"a": "x"},
+    ),
+    "a part sees no name around its call": (Let("q", v("word"), {"b": call(INNER, q="mine")}), {"b": {"a": "mine"}}),
+    "a comment is nothing": ({Comment("Because."): None, "a": 1}, {"a": 1}),
+    "items under a condition": (
+        ["z", When(v("on"), Each(v("map"), NAME)), When(v("off"), Items(v("list")))],
+        ["z", "a", "b"],
+    ),
     "when": (When(v("on"), "then", "else"), "then"),
     "when not": (When(v("off"), "then", "else"), "else"),
     "given": ({"a": given(v("word")), "b": given(v("empty"))}, {"a": "Größe"}),

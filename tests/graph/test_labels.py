@@ -11,7 +11,7 @@ import yaml
 
 from tests.support.tools import ROOT
 from tfgen.graph.graph import graph
-from tfgen.graph.holes import Bound, Hole, Merged, Named, Splice, Value
+from tfgen.graph.holes import Bound, Call, Hole, Let, Merged, Named, Splice, Value
 from tfgen.job.training_job import TrainingJob
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
@@ -45,8 +45,12 @@ def beside(node: Any) -> Iterator[str]:
 
 def literal(node: Any) -> Iterator[str]:
     """The keys of a map, and of those that are spliced into it."""
-    if isinstance(node, Named):
+    if isinstance(node, Call):
+        yield from literal(node.part)
+    elif isinstance(node, Named):
         yield from literal(node.node)
+    elif isinstance(node, Let):
+        yield from literal(node.body)
     elif isinstance(node, Mapping):
         for key, inner in node.items():
             yield from literal(inner) if isinstance(key, Splice) else [key]
@@ -59,7 +63,7 @@ def is_users(node: Any) -> bool:
             return path in ("labels", "annotations")
         case Bound(name=name):
             return name in ("labels", "annotations")
-        case Named(node=inner):
+        case Named(node=inner) | Call(part=inner) | Let(body=inner):
             return is_users(inner)
         case Merged(layers=layers):
             return any(map(is_users, layers))

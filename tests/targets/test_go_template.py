@@ -16,6 +16,7 @@ from tfgen.graph.holes import (
     Bound,
     ChartOnly,
     Clean,
+    Comment,
     Contains,
     Default,
     Each,
@@ -36,6 +37,7 @@ from tfgen.graph.holes import (
     Named,
     Not,
     NotEmpty,
+    Parameter,
     Release,
     Repeat,
     Splice,
@@ -43,7 +45,9 @@ from tfgen.graph.holes import (
     Text,
     Value,
     When,
+    call,
     given,
+    named_parts,
 )
 from tfgen.targets.chart.go_template import Printer
 
@@ -67,6 +71,8 @@ EXPRESSIONS = {
     "len .Values.image": Length(IMAGE),
     "clean .Values.image": Clean(IMAGE),
     "not .Values.image": Not(IMAGE),
+    'ne .Values.image "a"': Not(Equal(IMAGE, "a")),
+    'eq .Values.image "a" "b"': AnyOf((Equal(IMAGE, "a"), Equal(IMAGE, "b"))),
     'and .Values.gang.enabled (eq .Values.image "a")': AllOf((ENABLED, Equal(IMAGE, "a"))),
     "or .Values.gang.enabled (not .Values.image)": AnyOf((ENABLED, Not(IMAGE))),
     "gt (int64 .Values.roles.worker.replicas) (int64 3)": Greater(REPLICAS, 3),
@@ -75,7 +81,7 @@ EXPRESSIONS = {
     'hasKey .Values.labels "a"': HasKey(LABELS, "a"),
     'contains "$(" .Values.image': Contains(IMAGE, "$("),
     'kindIs "map" $value': IsMap(ITEM),
-    'regexMatch "^a\\\\.b$" .Values.image': Matches(IMAGE, r"^a\.b$"),
+    r"regexMatch `^a\.b$` .Values.image": Matches(IMAGE, r"^a\.b$"),
     'ternary "a" "b" .Values.gang.enabled': When(ENABLED, "a", "b"),
     'ternary "a" "b" (not (empty .Values.image))': When(IMAGE, "a", "b"),
 }
@@ -342,15 +348,16 @@ def test_the_objects_of_a_map_are_documents():
 def test_a_named_part_is_a_documented_helper_that_others_call():
     hosts = Named("hosts", "The hosts.", Repeat(REPLICAS, Text(("h", Bound("i", "integer"), '{"'))))
     labels = Named("labels", "The labels.", {"a": hosts, Splice("l"): LABELS})
-    printer = Printer("mnist")
-    assert printer.template({"metadata": {"labels": labels}, "spec": {"a": hosts}}).splitlines() == [
+    document = {"metadata": {"labels": labels}, "spec": {"a": hosts}}
+    assert Printer("mnist").template(document).splitlines() == [
         "metadata:",
         "  labels:",
         '    {{- include "mnist.labels" . | nindent 4 }}',
         "spec:",
         '  a: {{ include "mnist.hosts" . | quote }}',
     ]
-    assert printer.helpers_file("What is in here.").splitlines() == [
+    parts = [*named_parts([document]).values()]
+    assert Printer("mnist").helpers_file("What is in here.", parts).splitlines() == [
         "{{/*",
         "What is in here.",
         "",
@@ -372,6 +379,101 @@ def test_a_named_part_is_a_documented_helper_that_others_call():
     ]
 
 
+ROLE, VALUES = Parameter("role"), Parameter("values", "map")
+WORKER = {"role": "worker", "values": Value("roles.worker", "map")}
+
+
+def test_a_part_with_parameters_is_called_with_a_dict():
+    inner = {"role": ROLE, "image": Default(Parameter("values", "string", "image"), IMAGE)}
+    labels = Named("labels", "The labels.", inner, parameters=("role", "values"))
+    outer = {"labels": call(labels, role=ROLE, values=VALUES), "hash": given(Parameter("hash"))}
+    pod = Named("pod", "The pod.", outer, parameters=("role", "values", "hash"))
+    document = {"a": 1, "spec": call(pod, **WORKER, hash=Bound("hash")), "plain": call(pod, **WORKER, hash=None)}
+    dict_ = '(dict "root" $ "role" "worker" "values" .Values.roles.worker'
+    assert Printer("mnist").template(document).splitlines() == [
+        "a: 1",
+        "spec:",
+        f'  {{{{- include "mnist.pod" {dict_} "hash" $hash) | nindent 2 }}}}',
+        "plain:",
+        f'  {{{{- include "mnist.pod" {dict_}) | nindent 2 }}}}',
+    ]
+    assert Printer("mnist").define(pod).splitlines() == [
+        "{{/* The pod. Takes root, role, values, hash. */}}",
+        '{{- define "mnist.pod" -}}',
+        "labels:",
+        '  {{- include "mnist.labels" . | nindent 2 }}',
+        "{{- if .hash }}",
+        "hash: {{ .hash | quote }}",
+        "{{- end }}",
+        "{{- end }}",
+    ]
+    assert Printer("mnist").define(labels).splitlines() == [
+        "{{/* The labels. Takes root, role, values. */}}",
+        '{{- define "mnist.labels" -}}',
+        "role: {{ .role | quote }}",
+        "image: {{ .values.image | default .root.Values.image | quote }}",
+        "{{- end }}",
+    ]
+
+
+def test_a_part_that_looks_at_its_arguments_alone_is_not_given_the_root():
+    tolerations = [{"key": "spot"}, Items(Parameter("more", "list"))]
+    part = Named("tolerations", "Tolerations.", tolerations, parameters=("more",))
+    assert Printer("mnist").template({"a": 1, "tolerations": call(part, more=ARGS)}).splitlines() == [
+        "a: 1",
+        "tolerations:",
+        '{{- include "mnist.tolerations" (dict "more" .Values.args) | nindent 0 }}',
+        "# end",
+    ]
+
+
+def test_in_a_range_a_part_finds_its_arguments_at_the_dollar():
+    body = {"name": NAME, "image": IMAGE, "role": ROLE}
+    part = Named("mounts", "Mounts.", [{"name": "tmp"}, Each(LABELS, body)], parameters=("role",))
+    assert Printer("mnist").define(part).splitlines()[2:-1] == [
+        "- name: tmp",
+        "{{- range $name, $value := .root.Values.labels }}",
+        "- name: {{ $name | quote }}",
+        "  image: {{ $.root.Values.image | quote }}",
+        "  role: {{ $.role | quote }}",
+        "{{- end }}",
+    ]
+
+
+def test_a_part_of_which_nothing_may_be_left_takes_its_key_with_it():
+    part = Named("scheduling", "Scheduling.", {"labels": LABELS})
+    assert Printer("mnist").template({"a": {"b": 1, Splice("s"): part}, "c": {"d": part}}).splitlines() == [
+        "a:",
+        "  b: 1",
+        '  {{- with include "mnist.scheduling" . | trimPrefix "\\n" }}',
+        "  {{- . | nindent 2 }}",
+        "  {{- end }}",
+        '{{- if include "mnist.scheduling" . }}',
+        "c:",
+        '  {{- with include "mnist.scheduling" . | trimPrefix "\\n" }}',
+        "  d:",
+        "    {{- . | nindent 4 }}",
+        "  {{- end }}",
+        "{{- end }}",
+        "# end",
+    ]
+
+
+def test_two_parts_of_one_name_are_refused():
+    with pytest.raises(ValueError, match="two parts are named a"):
+        named_parts([Named("a", "A.", "1"), Named("a", "A.", "2")])
+
+
+def test_a_comment_says_why_and_is_nothing_of_the_object():
+    node = {"a": 1, Comment("All at once: an ordered start under a gang is a deadlock."): None, "b": {"c": IMAGE}}
+    assert Printer("mnist").template(node).splitlines() == [
+        "a: 1",
+        "{{- /* All at once: an ordered start under a gang is a deadlock. */}}",
+        "b:",
+        "  c: {{ .Values.image | quote }}",
+    ]
+
+
 def test_items_of_a_list_join_the_others():
     assert Printer("mnist").template({"a": [{"name": "x"}, Items(ARGS)]}).splitlines() == [
         "a:",
@@ -384,9 +486,8 @@ def test_items_of_a_list_join_the_others():
 
 
 def test_white_space_beside_what_trims_stays():
-    printer = Printer("mnist")
-    printer.expression(Named("hosts", "Hosts.", Text((" to ", Repeat(REPLICAS, "h"), " \n"))))
-    assert printer.helpers["helpers"]["mnist.hosts"].splitlines()[2] == (
+    part = Named("hosts", "Hosts.", Text((" to ", Repeat(REPLICAS, "h"), " \n")))
+    assert Printer("mnist").define(part).splitlines()[2] == (
         '{{ " " }}to {{ range $i := until (int .Values.roles.worker.replicas) }}'
         '{{ if $i }},{{ end }}h{{ end }}{{ " \\n" }}'
     )
@@ -396,7 +497,7 @@ def test_a_guard_fails_with_its_message():
     guard = Guard(Greater(REPLICAS, 3), "roles", Text(("there are ", REPLICAS, ' "workers"')), "too-many")
     assert Printer("mnist").guards([guard]) == (
         "{{- if gt (int64 .Values.roles.worker.replicas) (int64 3) }}\n"
-        '{{- fail (printf "there are %d \\"workers\\"" (int64 .Values.roles.worker.replicas)) }}\n'
+        '{{- fail (printf `there are %d "workers"` (int64 .Values.roles.worker.replicas)) }}\n'
         "{{- end }}\n"
     )
 

@@ -1,15 +1,17 @@
 {{/*
 Names, labels and the cluster, each once.
 
-A helper is called as  include "CHART.NAME" .  with the root context; it prints text, without a line break at its end.
+A helper is called as  include "CHART.NAME" .  with the root context, or with a dict of what it takes; it prints text,
+without a line break at its end.
 
   dist-mnist.run
   dist-mnist.fullname
   dist-mnist.labels
   dist-mnist.selector
   dist-mnist.cluster
-  dist-mnist.ps.hosts
-  dist-mnist.worker.hosts
+  dist-mnist.hosts
+  dist-mnist.podSecurityContext
+  dist-mnist.containerSecurityContext
 */}}
 {{/* The name of one run: the job's, and the run's behind it where there is one. */}}
 {{- define "dist-mnist.run" -}}
@@ -40,15 +42,30 @@ tfgen/run: {{ .Values.run | quote }}
 
 {{/* The cluster part of TF_CONFIG. */}}
 {{- define "dist-mnist.cluster" -}}
-{"chief":["{{ include "dist-mnist.run" . }}-chief-0.{{ include "dist-mnist.run" . }}:2222"],"ps":[{{ include "dist-mnist.ps.hosts" . }}],"worker":[{{ include "dist-mnist.worker.hosts" . }}]}
+{"chief":["{{ include "dist-mnist.run" . }}-chief-0.{{ include "dist-mnist.run" . }}:2222"],"ps":[{{ include "dist-mnist.hosts" (dict "root" $ "role" "ps" "replicas" .Values.roles.ps.replicas) }}],"worker":[{{ include "dist-mnist.hosts" (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}]}
 {{- end }}
 
-{{/* The hosts of the ps tasks, by index. */}}
-{{- define "dist-mnist.ps.hosts" -}}
-{{- range $i := until (int .Values.roles.ps.replicas) }}{{ if $i }},{{ end }}"{{ include "dist-mnist.run" $ }}-ps-{{ $i | int64 }}.{{ include "dist-mnist.run" $ }}:2222"{{ end }}
+{{/* The hosts of a role's tasks, by index. Takes root, role, replicas. */}}
+{{- define "dist-mnist.hosts" -}}
+{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}"{{ include "dist-mnist.run" $.root }}-{{ $.role }}-{{ $i | int64 }}.{{ include "dist-mnist.run" $.root }}:2222"{{ end }}
 {{- end }}
 
-{{/* The hosts of the worker tasks, by index. */}}
-{{- define "dist-mnist.worker.hosts" -}}
-{{- range $i := until (int .Values.roles.worker.replicas) }}{{ if $i }},{{ end }}"{{ include "dist-mnist.run" $ }}-worker-{{ $i | int64 }}.{{ include "dist-mnist.run" $ }}:2222"{{ end }}
+{{/* The security context of a pod, for the profile restricted. */}}
+{{- define "dist-mnist.podSecurityContext" -}}
+runAsNonRoot: true
+runAsUser: {{ .Values.security.runAsUser | int64 }}
+runAsGroup: {{ .Values.security.runAsGroup | int64 }}
+fsGroup: {{ .Values.security.fsGroup | int64 }}
+fsGroupChangePolicy: OnRootMismatch
+seccompProfile:
+  type: RuntimeDefault
+{{- end }}
+
+{{/* The security context of a container, for the profile restricted. */}}
+{{- define "dist-mnist.containerSecurityContext" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: {{ .Values.security.readOnlyRootFilesystem }}
+capabilities:
+  drop:
+  - ALL
 {{- end }}

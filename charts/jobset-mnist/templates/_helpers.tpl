@@ -1,15 +1,17 @@
 {{/*
 Names, labels and the cluster, each once.
 
-A helper is called as  include "CHART.NAME" .  with the root context; it prints text, without a line break at its end.
+A helper is called as  include "CHART.NAME" .  with the root context, or with a dict of what it takes; it prints text,
+without a line break at its end.
 
   jobset-mnist.run
   jobset-mnist.fullname
   jobset-mnist.labels
   jobset-mnist.cluster
-  jobset-mnist.ps.hosts
-  jobset-mnist.worker.hosts
+  jobset-mnist.hosts
   jobset-mnist.selector
+  jobset-mnist.podSecurityContext
+  jobset-mnist.containerSecurityContext
 */}}
 {{/* The name of one run: the job's, and the run's behind it where there is one. */}}
 {{- define "jobset-mnist.run" -}}
@@ -34,21 +36,36 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 
 {{/* The cluster part of TF_CONFIG. */}}
 {{- define "jobset-mnist.cluster" -}}
-{"chief":["{{ include "jobset-mnist.run" . }}-chief-0-0.{{ include "jobset-mnist.run" . }}:2222"],"ps":[{{ include "jobset-mnist.ps.hosts" . }}],"worker":[{{ include "jobset-mnist.worker.hosts" . }}]}
+{"chief":["{{ include "jobset-mnist.run" . }}-chief-0-0.{{ include "jobset-mnist.run" . }}:2222"],"ps":[{{ include "jobset-mnist.hosts" (dict "root" $ "role" "ps" "replicas" .Values.roles.ps.replicas) }}],"worker":[{{ include "jobset-mnist.hosts" (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}]}
 {{- end }}
 
-{{/* The hosts of the ps tasks, by index. */}}
-{{- define "jobset-mnist.ps.hosts" -}}
-{{- range $i := until (int .Values.roles.ps.replicas) }}{{ if $i }},{{ end }}"{{ include "jobset-mnist.run" $ }}-ps-0-{{ $i | int64 }}.{{ include "jobset-mnist.run" $ }}:2222"{{ end }}
-{{- end }}
-
-{{/* The hosts of the worker tasks, by index. */}}
-{{- define "jobset-mnist.worker.hosts" -}}
-{{- range $i := until (int .Values.roles.worker.replicas) }}{{ if $i }},{{ end }}"{{ include "jobset-mnist.run" $ }}-worker-0-{{ $i | int64 }}.{{ include "jobset-mnist.run" $ }}:2222"{{ end }}
+{{/* The hosts of a role's tasks, by index. Takes root, role, replicas. */}}
+{{- define "jobset-mnist.hosts" -}}
+{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}"{{ include "jobset-mnist.run" $.root }}-{{ $.role }}-0-{{ $i | int64 }}.{{ include "jobset-mnist.run" $.root }}:2222"{{ end }}
 {{- end }}
 
 {{/* What selects the pods of one run. */}}
 {{- define "jobset-mnist.selector" -}}
 tfgen/job: {{ include "jobset-mnist.fullname" . | quote }}
 tfgen/run: {{ .Values.run | quote }}
+{{- end }}
+
+{{/* The security context of a pod, for the profile restricted. */}}
+{{- define "jobset-mnist.podSecurityContext" -}}
+runAsNonRoot: true
+runAsUser: {{ .Values.security.runAsUser | int64 }}
+runAsGroup: {{ .Values.security.runAsGroup | int64 }}
+fsGroup: {{ .Values.security.fsGroup | int64 }}
+fsGroupChangePolicy: OnRootMismatch
+seccompProfile:
+  type: RuntimeDefault
+{{- end }}
+
+{{/* The security context of a container, for the profile restricted. */}}
+{{- define "jobset-mnist.containerSecurityContext" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: {{ .Values.security.readOnlyRootFilesystem }}
+capabilities:
+  drop:
+  - ALL
 {{- end }}

@@ -1,14 +1,17 @@
 {{/*
 Names, labels and the cluster, each once.
 
-A helper is called as  include "CHART.NAME" .  with the root context; it prints text, without a line break at its end.
+A helper is called as  include "CHART.NAME" .  with the root context, or with a dict of what it takes; it prints text,
+without a line break at its end.
 
   mirrored-cifar.run
   mirrored-cifar.fullname
   mirrored-cifar.labels
   mirrored-cifar.selector
   mirrored-cifar.cluster
-  mirrored-cifar.worker.hosts
+  mirrored-cifar.hosts
+  mirrored-cifar.podSecurityContext
+  mirrored-cifar.containerSecurityContext
 */}}
 {{/* The name of one run: the job's, and the run's behind it where there is one. */}}
 {{- define "mirrored-cifar.run" -}}
@@ -39,10 +42,30 @@ tfgen/run: {{ .Values.run | quote }}
 
 {{/* The cluster part of TF_CONFIG. */}}
 {{- define "mirrored-cifar.cluster" -}}
-{"worker":[{{ include "mirrored-cifar.worker.hosts" . }}]}
+{"worker":[{{ include "mirrored-cifar.hosts" (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}]}
 {{- end }}
 
-{{/* The hosts of the worker tasks, by index. */}}
-{{- define "mirrored-cifar.worker.hosts" -}}
-{{- range $i := until (int .Values.roles.worker.replicas) }}{{ if $i }},{{ end }}"{{ include "mirrored-cifar.run" $ }}-worker-{{ $i | int64 }}.{{ include "mirrored-cifar.run" $ }}:2222"{{ end }}
+{{/* The hosts of a role's tasks, by index. Takes root, role, replicas. */}}
+{{- define "mirrored-cifar.hosts" -}}
+{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}"{{ include "mirrored-cifar.run" $.root }}-{{ $.role }}-{{ $i | int64 }}.{{ include "mirrored-cifar.run" $.root }}:2222"{{ end }}
+{{- end }}
+
+{{/* The security context of a pod, for the profile restricted. */}}
+{{- define "mirrored-cifar.podSecurityContext" -}}
+runAsNonRoot: true
+runAsUser: {{ .Values.security.runAsUser | int64 }}
+runAsGroup: {{ .Values.security.runAsGroup | int64 }}
+fsGroup: {{ .Values.security.fsGroup | int64 }}
+fsGroupChangePolicy: OnRootMismatch
+seccompProfile:
+  type: RuntimeDefault
+{{- end }}
+
+{{/* The security context of a container, for the profile restricted. */}}
+{{- define "mirrored-cifar.containerSecurityContext" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: {{ .Values.security.readOnlyRootFilesystem }}
+capabilities:
+  drop:
+  - ALL
 {{- end }}

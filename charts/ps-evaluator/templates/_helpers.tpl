@@ -1,16 +1,18 @@
 {{/*
 Names, labels and the cluster, each once.
 
-A helper is called as  include "CHART.NAME" .  with the root context; it prints text, without a line break at its end.
+A helper is called as  include "CHART.NAME" .  with the root context, or with a dict of what it takes; it prints text,
+without a line break at its end.
 
   ps-evaluator.run
   ps-evaluator.fullname
   ps-evaluator.labels
   ps-evaluator.selector
   ps-evaluator.cluster
-  ps-evaluator.ps.hosts
-  ps-evaluator.worker.hosts
+  ps-evaluator.hosts
   ps-evaluator.evaluatorCluster
+  ps-evaluator.podSecurityContext
+  ps-evaluator.containerSecurityContext
 */}}
 {{/* The name of one run: the job's, and the run's behind it where there is one. */}}
 {{- define "ps-evaluator.run" -}}
@@ -41,20 +43,35 @@ tfgen/run: {{ .Values.run | quote }}
 
 {{/* The cluster part of TF_CONFIG. */}}
 {{- define "ps-evaluator.cluster" -}}
-{"chief":["{{ include "ps-evaluator.run" . }}-chief-0.{{ include "ps-evaluator.run" . }}:2222"],"ps":[{{ include "ps-evaluator.ps.hosts" . }}],"worker":[{{ include "ps-evaluator.worker.hosts" . }}]}
+{"chief":["{{ include "ps-evaluator.run" . }}-chief-0.{{ include "ps-evaluator.run" . }}:2222"],"ps":[{{ include "ps-evaluator.hosts" (dict "root" $ "role" "ps" "replicas" .Values.roles.ps.replicas) }}],"worker":[{{ include "ps-evaluator.hosts" (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}]}
 {{- end }}
 
-{{/* The hosts of the ps tasks, by index. */}}
-{{- define "ps-evaluator.ps.hosts" -}}
-{{- range $i := until (int .Values.roles.ps.replicas) }}{{ if $i }},{{ end }}"{{ include "ps-evaluator.run" $ }}-ps-{{ $i | int64 }}.{{ include "ps-evaluator.run" $ }}:2222"{{ end }}
-{{- end }}
-
-{{/* The hosts of the worker tasks, by index. */}}
-{{- define "ps-evaluator.worker.hosts" -}}
-{{- range $i := until (int .Values.roles.worker.replicas) }}{{ if $i }},{{ end }}"{{ include "ps-evaluator.run" $ }}-worker-{{ $i | int64 }}.{{ include "ps-evaluator.run" $ }}:2222"{{ end }}
+{{/* The hosts of a role's tasks, by index. Takes root, role, replicas. */}}
+{{- define "ps-evaluator.hosts" -}}
+{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}"{{ include "ps-evaluator.run" $.root }}-{{ $.role }}-{{ $i | int64 }}.{{ include "ps-evaluator.run" $.root }}:2222"{{ end }}
 {{- end }}
 
 {{/* The cluster part of the evaluator's TF_CONFIG: with itself in it. */}}
 {{- define "ps-evaluator.evaluatorCluster" -}}
-{"chief":["{{ include "ps-evaluator.run" . }}-chief-0.{{ include "ps-evaluator.run" . }}:2222"],"ps":[{{ include "ps-evaluator.ps.hosts" . }}],"worker":[{{ include "ps-evaluator.worker.hosts" . }}],"evaluator":["{{ include "ps-evaluator.run" . }}-evaluator-0.{{ include "ps-evaluator.run" . }}:2222"]}
+{"chief":["{{ include "ps-evaluator.run" . }}-chief-0.{{ include "ps-evaluator.run" . }}:2222"],"ps":[{{ include "ps-evaluator.hosts" (dict "root" $ "role" "ps" "replicas" .Values.roles.ps.replicas) }}],"worker":[{{ include "ps-evaluator.hosts" (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}],"evaluator":["{{ include "ps-evaluator.run" . }}-evaluator-0.{{ include "ps-evaluator.run" . }}:2222"]}
+{{- end }}
+
+{{/* The security context of a pod, for the profile restricted. */}}
+{{- define "ps-evaluator.podSecurityContext" -}}
+runAsNonRoot: true
+runAsUser: {{ .Values.security.runAsUser | int64 }}
+runAsGroup: {{ .Values.security.runAsGroup | int64 }}
+fsGroup: {{ .Values.security.fsGroup | int64 }}
+fsGroupChangePolicy: OnRootMismatch
+seccompProfile:
+  type: RuntimeDefault
+{{- end }}
+
+{{/* The security context of a container, for the profile restricted. */}}
+{{- define "ps-evaluator.containerSecurityContext" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: {{ .Values.security.readOnlyRootFilesystem }}
+capabilities:
+  drop:
+  - ALL
 {{- end }}

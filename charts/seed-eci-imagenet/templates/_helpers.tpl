@@ -1,12 +1,15 @@
 {{/*
 Names, labels and the cluster, each once.
 
-A helper is called as  include "CHART.NAME" .  with the root context; it prints text, without a line break at its end.
+A helper is called as  include "CHART.NAME" .  with the root context, or with a dict of what it takes; it prints text,
+without a line break at its end.
 
   seed-eci-imagenet.run
   seed-eci-imagenet.fullname
   seed-eci-imagenet.labels
   seed-eci-imagenet.selector
+  seed-eci-imagenet.podSecurityContext
+  seed-eci-imagenet.containerSecurityContext
 */}}
 {{/* The name of one run: the job's, and the run's behind it where there is one. */}}
 {{- define "seed-eci-imagenet.run" -}}
@@ -33,4 +36,19 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- define "seed-eci-imagenet.selector" -}}
 tfgen/job: {{ include "seed-eci-imagenet.fullname" . | quote }}
 tfgen/run: {{ .Values.run | quote }}
+{{- end }}
+
+{{/* The security context of a pod, for the profile baseline. */}}
+{{- define "seed-eci-imagenet.podSecurityContext" -}}
+runAsUser: {{ .Values.security.runAsUser | int64 }}
+runAsGroup: {{ .Values.security.runAsGroup | int64 }}
+fsGroup: {{ .Values.security.fsGroup | int64 }}
+fsGroupChangePolicy: OnRootMismatch
+seccompProfile:
+  type: RuntimeDefault
+{{- end }}
+
+{{/* The security context of a container, for the profile baseline. */}}
+{{- define "seed-eci-imagenet.containerSecurityContext" -}}
+readOnlyRootFilesystem: {{ .Values.security.readOnlyRootFilesystem }}
 {{- end }}

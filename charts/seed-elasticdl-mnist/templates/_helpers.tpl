@@ -1,14 +1,17 @@
 {{/*
 Names, labels and the cluster, each once.
 
-A helper is called as  include "CHART.NAME" .  with the root context; it prints text, without a line break at its end.
+A helper is called as  include "CHART.NAME" .  with the root context, or with a dict of what it takes; it prints text,
+without a line break at its end.
 
   seed-elasticdl-mnist.run
   seed-elasticdl-mnist.fullname
   seed-elasticdl-mnist.labels
   seed-elasticdl-mnist.selector
+  seed-elasticdl-mnist.podSecurityContext
   seed-elasticdl-mnist.volumes
   seed-elasticdl-mnist.clusterSpec
+  seed-elasticdl-mnist.containerSecurityContext
 */}}
 {{/* The name of one run: the job's, and the run's behind it where there is one. */}}
 {{- define "seed-elasticdl-mnist.run" -}}
@@ -37,6 +40,16 @@ tfgen/job: {{ include "seed-elasticdl-mnist.fullname" . | quote }}
 tfgen/run: {{ .Values.run | quote }}
 {{- end }}
 
+{{/* The security context of a pod, for the profile baseline. */}}
+{{- define "seed-elasticdl-mnist.podSecurityContext" -}}
+runAsUser: {{ .Values.security.runAsUser | int64 }}
+runAsGroup: {{ .Values.security.runAsGroup | int64 }}
+fsGroup: {{ .Values.security.fsGroup | int64 }}
+fsGroupChangePolicy: OnRootMismatch
+seccompProfile:
+  type: RuntimeDefault
+{{- end }}
+
 {{/* The volumes, as ElasticDL's --volume has them. */}}
 {{- define "seed-elasticdl-mnist.volumes" -}}
 {{- $separator := "" }}{{- range $name, $storage := .Values.storage }}{{ $separator }}{{ $separator = ";" }}{{ if $storage.hostPath }}host_path={{ $storage.hostPath.path }}{{ else }}claim_name={{ if $storage.claim.name }}{{ $storage.claim.name }}{{ else }}{{ include "seed-elasticdl-mnist.fullname" $ }}-{{ $name }}{{ end }}{{ end }},mount_path={{ $storage.mountPath }}{{ if $storage.subPath }},sub_path={{ $storage.subPath }}{{ else }}{{ end }}{{ end }}
@@ -45,4 +58,9 @@ tfgen/run: {{ .Values.run | quote }}
 {{/* What the master adds to the pods that it makes. */}}
 {{- define "seed-elasticdl-mnist.clusterSpec" -}}
 {"pod_spec":{"labels":{"tfgen/job":"{{ include "seed-elasticdl-mnist.fullname" . }}","tfgen/run":"{{ .Values.run }}"}}}
+{{- end }}
+
+{{/* The security context of a container, for the profile baseline. */}}
+{{- define "seed-elasticdl-mnist.containerSecurityContext" -}}
+readOnlyRootFilesystem: {{ .Values.security.readOnlyRootFilesystem }}
 {{- end }}

@@ -1,17 +1,18 @@
 {{/*
 Names, labels and the cluster, each once.
 
-A helper is called as  include "CHART.NAME" .  with the root context; it prints text, without a line break at its end.
+A helper is called as  include "CHART.NAME" .  with the root context, or with a dict of what it takes; it prints text,
+without a line break at its end.
 
   seed-tf1-translate.run
   seed-tf1-translate.fullname
   seed-tf1-translate.labels
   seed-tf1-translate.selector
   seed-tf1-translate.cluster
-  seed-tf1-translate.ps.hosts
-  seed-tf1-translate.worker.hosts
-  seed-tf1-translate.ps.hostList
-  seed-tf1-translate.worker.hostList
+  seed-tf1-translate.hosts
+  seed-tf1-translate.hostList
+  seed-tf1-translate.podSecurityContext
+  seed-tf1-translate.containerSecurityContext
 */}}
 {{/* The name of one run: the job's, and the run's behind it where there is one. */}}
 {{- define "seed-tf1-translate.run" -}}
@@ -42,25 +43,28 @@ tfgen/run: {{ .Values.run | quote }}
 
 {{/* The cluster part of TF_CONFIG. */}}
 {{- define "seed-tf1-translate.cluster" -}}
-{"ps":[{{ include "seed-tf1-translate.ps.hosts" . }}],"worker":[{{ include "seed-tf1-translate.worker.hosts" . }}]}
+{"ps":[{{ include "seed-tf1-translate.hosts" (dict "root" $ "role" "ps" "replicas" .Values.roles.ps.replicas) }}],"worker":[{{ include "seed-tf1-translate.hosts" (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}]}
 {{- end }}
 
-{{/* The hosts of the ps tasks, by index. */}}
-{{- define "seed-tf1-translate.ps.hosts" -}}
-{{- range $i := until (int .Values.roles.ps.replicas) }}{{ if $i }},{{ end }}"{{ include "seed-tf1-translate.run" $ }}-ps-{{ $i | int64 }}.{{ include "seed-tf1-translate.run" $ }}:2222"{{ end }}
+{{/* The hosts of a role's tasks, by index. Takes root, role, replicas. */}}
+{{- define "seed-tf1-translate.hosts" -}}
+{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}"{{ include "seed-tf1-translate.run" $.root }}-{{ $.role }}-{{ $i | int64 }}.{{ include "seed-tf1-translate.run" $.root }}:2222"{{ end }}
 {{- end }}
 
-{{/* The hosts of the worker tasks, by index. */}}
-{{- define "seed-tf1-translate.worker.hosts" -}}
-{{- range $i := until (int .Values.roles.worker.replicas) }}{{ if $i }},{{ end }}"{{ include "seed-tf1-translate.run" $ }}-worker-{{ $i | int64 }}.{{ include "seed-tf1-translate.run" $ }}:2222"{{ end }}
+{{/* The hosts of a role's tasks, as flags have them. Takes root, role, replicas. */}}
+{{- define "seed-tf1-translate.hostList" -}}
+{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}{{ include "seed-tf1-translate.run" $.root }}-{{ $.role }}-{{ $i | int64 }}.{{ include "seed-tf1-translate.run" $.root }}:2222{{ end }}
 {{- end }}
 
-{{/* The hosts of the ps tasks, as flags have them. */}}
-{{- define "seed-tf1-translate.ps.hostList" -}}
-{{- range $i := until (int .Values.roles.ps.replicas) }}{{ if $i }},{{ end }}{{ include "seed-tf1-translate.run" $ }}-ps-{{ $i | int64 }}.{{ include "seed-tf1-translate.run" $ }}:2222{{ end }}
+{{/* The security context of a pod, for the profile privileged. */}}
+{{- define "seed-tf1-translate.podSecurityContext" -}}
+runAsUser: {{ .Values.security.runAsUser | int64 }}
+runAsGroup: {{ .Values.security.runAsGroup | int64 }}
+fsGroup: {{ .Values.security.fsGroup | int64 }}
+fsGroupChangePolicy: OnRootMismatch
 {{- end }}
 
-{{/* The hosts of the worker tasks, as flags have them. */}}
-{{- define "seed-tf1-translate.worker.hostList" -}}
-{{- range $i := until (int .Values.roles.worker.replicas) }}{{ if $i }},{{ end }}{{ include "seed-tf1-translate.run" $ }}-worker-{{ $i | int64 }}.{{ include "seed-tf1-translate.run" $ }}:2222{{ end }}
+{{/* The security context of a container, for the profile privileged. */}}
+{{- define "seed-tf1-translate.containerSecurityContext" -}}
+readOnlyRootFilesystem: {{ .Values.security.readOnlyRootFilesystem }}
 {{- end }}

@@ -1,15 +1,17 @@
 {{/*
 Names, labels and the cluster, each once.
 
-A helper is called as  include "CHART.NAME" .  with the root context; it prints text, without a line break at its end.
+A helper is called as  include "CHART.NAME" .  with the root context, or with a dict of what it takes; it prints text,
+without a line break at its end.
 
   seed-volcano-job.run
   seed-volcano-job.fullname
   seed-volcano-job.labels
   seed-volcano-job.cluster
-  seed-volcano-job.ps.hosts
-  seed-volcano-job.worker.hosts
+  seed-volcano-job.hosts
   seed-volcano-job.selector
+  seed-volcano-job.podSecurityContext
+  seed-volcano-job.containerSecurityContext
 */}}
 {{/* The name of one run: the job's, and the run's behind it where there is one. */}}
 {{- define "seed-volcano-job.run" -}}
@@ -34,21 +36,36 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 
 {{/* The cluster part of TF_CONFIG. */}}
 {{- define "seed-volcano-job.cluster" -}}
-{"ps":[{{ include "seed-volcano-job.ps.hosts" . }}],"worker":[{{ include "seed-volcano-job.worker.hosts" . }}]}
+{"ps":[{{ include "seed-volcano-job.hosts" (dict "root" $ "role" "ps" "replicas" .Values.roles.ps.replicas) }}],"worker":[{{ include "seed-volcano-job.hosts" (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}]}
 {{- end }}
 
-{{/* The hosts of the ps tasks, by index. */}}
-{{- define "seed-volcano-job.ps.hosts" -}}
-{{- range $i := until (int .Values.roles.ps.replicas) }}{{ if $i }},{{ end }}"{{ include "seed-volcano-job.run" $ }}-ps-{{ $i | int64 }}.{{ include "seed-volcano-job.run" $ }}:2222"{{ end }}
-{{- end }}
-
-{{/* The hosts of the worker tasks, by index. */}}
-{{- define "seed-volcano-job.worker.hosts" -}}
-{{- range $i := until (int .Values.roles.worker.replicas) }}{{ if $i }},{{ end }}"{{ include "seed-volcano-job.run" $ }}-worker-{{ $i | int64 }}.{{ include "seed-volcano-job.run" $ }}:2222"{{ end }}
+{{/* The hosts of a role's tasks, by index. Takes root, role, replicas. */}}
+{{- define "seed-volcano-job.hosts" -}}
+{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}"{{ include "seed-volcano-job.run" $.root }}-{{ $.role }}-{{ $i | int64 }}.{{ include "seed-volcano-job.run" $.root }}:2222"{{ end }}
 {{- end }}
 
 {{/* What selects the pods of one run. */}}
 {{- define "seed-volcano-job.selector" -}}
 tfgen/job: {{ include "seed-volcano-job.fullname" . | quote }}
 tfgen/run: {{ .Values.run | quote }}
+{{- end }}
+
+{{/* The security context of a pod, for the profile restricted. */}}
+{{- define "seed-volcano-job.podSecurityContext" -}}
+runAsNonRoot: true
+runAsUser: {{ .Values.security.runAsUser | int64 }}
+runAsGroup: {{ .Values.security.runAsGroup | int64 }}
+fsGroup: {{ .Values.security.fsGroup | int64 }}
+fsGroupChangePolicy: OnRootMismatch
+seccompProfile:
+  type: RuntimeDefault
+{{- end }}
+
+{{/* The security context of a container, for the profile restricted. */}}
+{{- define "seed-volcano-job.containerSecurityContext" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: {{ .Values.security.readOnlyRootFilesystem }}
+capabilities:
+  drop:
+  - ALL
 {{- end }}

@@ -1,17 +1,18 @@
 {{/*
 Names, labels and the cluster, each once.
 
-A helper is called as  include "CHART.NAME" .  with the root context; it prints text, without a line break at its end.
+A helper is called as  include "CHART.NAME" .  with the root context, or with a dict of what it takes; it prints text,
+without a line break at its end.
 
   tf1-flags.run
   tf1-flags.fullname
   tf1-flags.labels
   tf1-flags.selector
   tf1-flags.cluster
-  tf1-flags.ps.hosts
-  tf1-flags.worker.hosts
-  tf1-flags.ps.hostList
-  tf1-flags.worker.hostList
+  tf1-flags.hosts
+  tf1-flags.hostList
+  tf1-flags.podSecurityContext
+  tf1-flags.containerSecurityContext
 */}}
 {{/* The name of one run: the job's, and the run's behind it where there is one. */}}
 {{- define "tf1-flags.run" -}}
@@ -42,25 +43,35 @@ tfgen/run: {{ .Values.run | quote }}
 
 {{/* The cluster part of TF_CONFIG. */}}
 {{- define "tf1-flags.cluster" -}}
-{"ps":[{{ include "tf1-flags.ps.hosts" . }}],"worker":[{{ include "tf1-flags.worker.hosts" . }}]}
+{"ps":[{{ include "tf1-flags.hosts" (dict "root" $ "role" "ps" "replicas" .Values.roles.ps.replicas) }}],"worker":[{{ include "tf1-flags.hosts" (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}]}
 {{- end }}
 
-{{/* The hosts of the ps tasks, by index. */}}
-{{- define "tf1-flags.ps.hosts" -}}
-{{- range $i := until (int .Values.roles.ps.replicas) }}{{ if $i }},{{ end }}"{{ include "tf1-flags.run" $ }}-ps-{{ $i | int64 }}.{{ include "tf1-flags.run" $ }}:2222"{{ end }}
+{{/* The hosts of a role's tasks, by index. Takes root, role, replicas. */}}
+{{- define "tf1-flags.hosts" -}}
+{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}"{{ include "tf1-flags.run" $.root }}-{{ $.role }}-{{ $i | int64 }}.{{ include "tf1-flags.run" $.root }}:2222"{{ end }}
 {{- end }}
 
-{{/* The hosts of the worker tasks, by index. */}}
-{{- define "tf1-flags.worker.hosts" -}}
-{{- range $i := until (int .Values.roles.worker.replicas) }}{{ if $i }},{{ end }}"{{ include "tf1-flags.run" $ }}-worker-{{ $i | int64 }}.{{ include "tf1-flags.run" $ }}:2222"{{ end }}
+{{/* The hosts of a role's tasks, as flags have them. Takes root, role, replicas. */}}
+{{- define "tf1-flags.hostList" -}}
+{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}{{ include "tf1-flags.run" $.root }}-{{ $.role }}-{{ $i | int64 }}.{{ include "tf1-flags.run" $.root }}:2222{{ end }}
 {{- end }}
 
-{{/* The hosts of the ps tasks, as flags have them. */}}
-{{- define "tf1-flags.ps.hostList" -}}
-{{- range $i := until (int .Values.roles.ps.replicas) }}{{ if $i }},{{ end }}{{ include "tf1-flags.run" $ }}-ps-{{ $i | int64 }}.{{ include "tf1-flags.run" $ }}:2222{{ end }}
+{{/* The security context of a pod, for the profile restricted. */}}
+{{- define "tf1-flags.podSecurityContext" -}}
+runAsNonRoot: true
+runAsUser: {{ .Values.security.runAsUser | int64 }}
+runAsGroup: {{ .Values.security.runAsGroup | int64 }}
+fsGroup: {{ .Values.security.fsGroup | int64 }}
+fsGroupChangePolicy: OnRootMismatch
+seccompProfile:
+  type: RuntimeDefault
 {{- end }}
 
-{{/* The hosts of the worker tasks, as flags have them. */}}
-{{- define "tf1-flags.worker.hostList" -}}
-{{- range $i := until (int .Values.roles.worker.replicas) }}{{ if $i }},{{ end }}{{ include "tf1-flags.run" $ }}-worker-{{ $i | int64 }}.{{ include "tf1-flags.run" $ }}:2222{{ end }}
+{{/* The security context of a container, for the profile restricted. */}}
+{{- define "tf1-flags.containerSecurityContext" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: {{ .Values.security.readOnlyRootFilesystem }}
+capabilities:
+  drop:
+  - ALL
 {{- end }}

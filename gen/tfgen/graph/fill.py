@@ -13,8 +13,10 @@ from tfgen.graph.holes import (
     AllOf,
     AnyOf,
     Bound,
+    Call,
     ChartOnly,
     Clean,
+    Comment,
     Contains,
     Default,
     Digest,
@@ -39,7 +41,7 @@ from tfgen.graph.holes import (
     Node,
     Not,
     NotEmpty,
-    Overlaid,
+    Parameter,
     Release,
     Repeat,
     Splice,
@@ -61,10 +63,16 @@ class Scope(Record):
     release: str
     chart: str
     bound: Mapping[str, Any] = EMPTY
+    arguments: Mapping[str, Any] = EMPTY
 
     def binding(self, names: Mapping[str, Any]) -> Scope:
         """The scope with more names bound."""
-        return Scope(self.values, self.release, self.chart, {**self.bound, **names})
+        return Scope(self.values, self.release, self.chart, {**self.bound, **names}, self.arguments)
+
+    def inside(self, call: Call) -> Scope:
+        """The scope of the part that is called: its arguments, and nothing that is bound around the call."""
+        arguments = {name: evaluate(node, self) for name, node in call.arguments}
+        return Scope(self.values, self.release, self.chart, EMPTY, arguments)
 
 
 def fill(node: Node, scope: Scope) -> Any:
@@ -80,13 +88,15 @@ def fill(node: Node, scope: Scope) -> Any:
             return fill(then if evaluate(test, scope) else otherwise, scope)
         case Named(node=inner):
             return fill(inner, scope)
+        case Call(part):
+            return fill(part.node, scope.inside(node))
         case Let(name, expression, body):
             return fill(body, scope.binding({name: evaluate(expression, scope)}))
         case Each():
             return [item for _, item in fill_entries(node, scope)] or ABSENT
         case Absent():
             return node
-        case Splice():
+        case Splice() | Comment():
             raise TypeError(f"{node!r} is a key, not a node")
     value, value_type = evaluate(node, scope), type_of(node)
     if value_type == "quantity":
@@ -97,6 +107,8 @@ def fill(node: Node, scope: Scope) -> Any:
 def _fill_mapping(node: Mapping[Any, Node], scope: Scope) -> Any:
     filled: dict[str, Any] = {}
     for key, child in node.items():
+        if isinstance(key, Comment):
+            continue
         value = fill(child, scope)
         if value is ABSENT:
             continue
@@ -110,6 +122,8 @@ def _fill_mapping(node: Mapping[Any, Node], scope: Scope) -> Any:
 def _fill_sequence(node: Sequence[Node], scope: Scope) -> Any:
     filled: list[Any] = []
     for child in node:
+        while isinstance(child, When):
+            child = child.then if evaluate(child.test, scope) else child.otherwise
         value = fill(child, scope)
         if value is ABSENT:
             continue
@@ -139,6 +153,8 @@ def evaluate(node: Node, scope: Scope) -> Any:  # noqa: C901 - a branch a node
             return node
         case Bound(name, _, path):
             return _lookup(scope.bound[name], path) if path else scope.bound[name]
+        case Parameter(name, _, path):
+            return _lookup(scope.arguments[name], path) if path else scope.arguments[name]
         case Value(path):
             return _lookup(scope.values, path)
         case Text(parts):
@@ -147,6 +163,8 @@ def evaluate(node: Node, scope: Scope) -> Any:  # noqa: C901 - a branch a node
             return evaluate(first, scope) or evaluate(fallback, scope)
         case Named(node=inner) | NotEmpty(inner) | Items(inner):
             return evaluate(inner, scope)
+        case Call(part):
+            return evaluate(part.node, scope.inside(node))
         case When(test, then, otherwise):
             return evaluate(then if evaluate(test, scope) else otherwise, scope)
         case Release(fact):
@@ -195,8 +213,6 @@ def evaluate(node: Node, scope: Scope) -> Any:  # noqa: C901 - a branch a node
             return text
         case Digest(tree):
             return canonical_json.digest(fill(tree, scope))
-        case Overlaid(under, over):
-            return _overlaid(fill(under, scope), fill(over, scope))
         case Each() | Let() | Mapping() | Sequence():
             raise TypeError(f"no expression: {node!r}")
     assert_never(node)
@@ -243,17 +259,14 @@ def cleaned(path: str) -> str:
     return posixpath.normpath("/" + path.lstrip("/"))
 
 
-def _overlaid(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    inner = {key: _overlaid(under.get(key, {}), part) for key, part in over.items() if isinstance(part, dict)}
-    return {**under, **over, **inner}
-
-
 def _repeated(node: Repeat, scope: Scope) -> str:
     """All that does not depend on the index is evaluated once: there may be ten thousand hosts."""
     indexes = range(int(evaluate(node.count, scope)))
     others = {name: bound for name, bound in scope.bound.items() if name != node.index}
     try:
-        around = _texts_around(node.index, node.body, Scope(scope.values, scope.release, scope.chart, others))
+        around = _texts_around(
+            node.index, node.body, Scope(scope.values, scope.release, scope.chart, others, scope.arguments)
+        )
     except KeyError:  # the body does more with its index than to write it
         return ",".join(evaluate(node.body, scope.binding({node.index: i})) for i in indexes)
     return ",".join(str(i).join(around) for i in indexes)

@@ -19,7 +19,7 @@ template text. The laws that hold both together:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, Final, Literal, NoReturn, TypeAlias, TypeGuard, assert_never
 
@@ -81,6 +81,14 @@ class Value(Hole):
 
 class Bound(Hole):
     """What an `Each`, `Repeat` or `Let` around it binds to `name`, or a field of that; a missing field is null."""
+
+    name: str
+    type: ValueType = "string"
+    path: str = ""
+
+
+class Parameter(Hole):
+    """What a `Call` gives to the part that this stands in, or a field of that; a missing field is null."""
 
     name: str
     type: ValueType = "string"
@@ -201,30 +209,32 @@ class Named(Hole):
         doc: the sentence.
         node: what it stands for.
         file: the chart's file that it is defined in, ``templates/_FILE.tpl``.
+        parameters: the names of each `Parameter` in the node. A part that has some stands in a `Call` alone.
     """
 
     name: str
     doc: str
     node: Node
     file: str = "helpers"
+    parameters: tuple[str, ...] = ()
+
+
+class Call(Hole):
+    """A named part with arguments: ``include "NAME" (dict "root" $ "role" "worker")`` in the chart.
+
+    Attributes:
+        part: the part.
+        arguments: a scalar or a values map for each of its parameters, in their order (`call` sees to that).
+    """
+
+    part: Named
+    arguments: tuple[tuple[str, Node], ...]
 
 
 class Digest(Hole):
     """A digest of a named mapping, in hexadecimal digits: another one wherever the mapping is filled otherwise."""
 
-    tree: Named
-
-
-class Overlaid(Hole):
-    """A named mapping with literal keys laid over it, mapping by mapping at every depth.
-
-    Attributes:
-        under: the mapping; no list of it is reached.
-        over: mappings of holes and scalars that are always there.
-    """
-
-    under: Named
-    over: Mapping[str, Node]
+    tree: Named | Call
 
 
 # -- tests -------------------------------------------------------------------------------------------------------
@@ -336,6 +346,12 @@ class Let(Hole):
     body: Node
 
 
+class Comment(Record):
+    """As a mapping's key, with null under it: why the entry below it is as it is, for the chart's reader."""
+
+    text: str
+
+
 class Splice(Record):
     """As a mapping's key: the entries of the mapping under it join the mapping around it. The name tells two apart."""
 
@@ -375,6 +391,7 @@ class Guard(Record):
 Expression: TypeAlias = (
     Value
     | Bound
+    | Parameter
     | Release
     | ChartOnly
     | File
@@ -389,8 +406,8 @@ Expression: TypeAlias = (
     | Merged
     | Filtered
     | Named
+    | Call
     | Digest
-    | Overlaid
     | Not
     | AllOf
     | AnyOf
@@ -417,16 +434,70 @@ def is_hole(node: object) -> TypeGuard[Expression]:
     return isinstance(node, Hole)
 
 
+def inner_nodes(node: Node | Record) -> Iterator[Node]:
+    """What a node consists of, in the order in which it is printed: keys and values, items, the fields of a hole."""
+    if isinstance(node, (Hole, Record)):
+        yield from (getattr(node, name) for name in node.__match_args__)
+    elif isinstance(node, Mapping):
+        yield from (part for entry in node.items() for part in entry)
+    elif isinstance(node, (list, tuple)):
+        yield from node
+
+
+def named_parts(nodes: Iterable[Node | Guard]) -> Mapping[str, Named]:
+    """The named parts of a graph by name, in the order of their first use; a part stands before those within it.
+
+    Raises:
+        ValueError: two parts of one name are different.
+    """
+    return {part.name: part for part in _walk(nodes, {}) if isinstance(part, Named)}
+
+
+def chart_files(nodes: Iterable[Node | Guard]) -> Mapping[str, str]:
+    """The texts of the files that a graph has, by their paths in the chart."""
+    return {file.path: file.text for file in _walk(nodes, {}) if isinstance(file, File)}
+
+
+def _walk(nodes: Iterable[Node | Record], parts: dict[str, Named]) -> Iterator[Node | Record]:
+    """All nodes of a graph, those within a named part once."""
+    for node in nodes:
+        if isinstance(node, Named):
+            met = parts.setdefault(node.name, node)
+            if met is not node:
+                if met != node:
+                    raise ValueError(f"two parts are named {node.name}: {met!r} and {node!r}")
+                continue
+        yield node
+        yield from _walk(inner_nodes(node), parts)
+
+
 def given(hole: Expression) -> When:
     """The hole where it has a value; absent where it is empty."""
     return When(hole, hole)
 
 
+def call(part: Named, **arguments: Node) -> Named | Call:
+    """A part with its arguments, by name; the part itself where it takes none.
+
+    Raises:
+        TypeError: the names are not those of the part's parameters.
+    """
+    if arguments.keys() != set(part.parameters):
+        raise TypeError(f"{part.name} has the parameters {part.parameters}, but was given {tuple(arguments)}")
+    if not part.parameters:
+        return part
+    return Call(part, tuple((name, arguments[name]) for name in part.parameters))
+
+
 def type_of(node: Node) -> ValueType:
     """The type of what a node is filled with."""
     match node:
-        case Value(type=value_type) | Bound(type=value_type):
+        case Value(type=value_type) | Bound(type=value_type) | Parameter(type=value_type):
             return value_type
+        case Call(part=inner):
+            return type_of(inner)
+        case When(then=Absent(), otherwise=inner):
+            return type_of(inner)
         case (
             Default(first=inner)
             | Named(node=inner)
@@ -436,7 +507,7 @@ def type_of(node: Node) -> ValueType:
             | Items(list=inner)
         ):
             return type_of(inner)
-        case Merged() | Filtered() | Overlaid() | dict():
+        case Merged() | Filtered() | dict():
             return "map"
         case Sum() | Length():
             return "integer"

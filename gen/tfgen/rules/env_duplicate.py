@@ -28,8 +28,8 @@ def _check(view: View) -> Iterator[Finding]:
                 yield _twice((*item.path, "name"), "variable", name, "env")
         for template in pod_parts.templates(view, role.name):
             for metadata in pod_parts.child(template, "metadata"):
-                yield from _keys(view, metadata, "label", labels.pod_labels(role.name), role.name)
-                yield from _keys(view, metadata, "annotation", labels.pod_annotations(role.name), role.name)
+                yield from _keys(view, metadata, "label", labels.pod_labels(), role.name)
+                yield from _keys(view, metadata, "annotation", labels.pod_annotations(), role.name)
 
 
 def _keys(view: View, metadata: Part, kind: str, node: Node, role: RoleName) -> Iterator[Finding]:

@@ -14,12 +14,12 @@ from typing import Any
 
 from tfgen import data_path
 from tfgen.data_path import Path
-from tfgen.graph.fill import Scope, evaluate, fill
+from tfgen.graph.fill import Scope, fill
 from tfgen.graph.guards import file_guards, guards
 from tfgen.graph.holes import Guard
 from tfgen.graph.objects import environment
 from tfgen.graph.workloads import WORKLOADS, pod
-from tfgen.job.training_job import Role, RoleName, Structure, TrainingJob
+from tfgen.job.training_job import Role, RoleName, TrainingJob
 from tfgen.problems import Place
 from tfgen.record import Record
 from tfgen.schema import tunables
@@ -68,7 +68,7 @@ class View(Record):
 
     @cached_property
     def _role_scopes(self) -> Mapping[RoleName, Scope]:
-        return {role.name: _role_scope(self.job.structure, self.scope, role.name) for role in self.roles}
+        return {role.name: pod.role_scope(self.job.structure, self.scope, role.name) for role in self.roles}
 
     def role_scope(self, role: RoleName) -> Scope:
         """The same inside a role's document, where all is bound that its pod template names."""
@@ -157,9 +157,3 @@ def views(document: Document) -> Iterator[View]:
     yield View(document, job, None, own, shared, every)
     for form in job.environments:
         yield View(document, job, form.name, by_environment[form.name], shared, every)
-
-
-def _role_scope(structure: Structure, scope: Scope, role: RoleName) -> Scope:
-    for name, node in pod.bindings(structure, role):
-        scope = scope.binding({name: evaluate(node, scope)})
-    return scope

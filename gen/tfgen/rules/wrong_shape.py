@@ -7,7 +7,7 @@ The types are Kubernetes' own (`schema.pod_fields`). A strategic merge goes by a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from tfgen.data_path import Path
@@ -58,8 +58,7 @@ def _of_role(view: View, role: Role) -> Iterator[Misfit]:
 
 def _own_template(structure: Structure, role: Role) -> Any:
     """What a role's pods have before a podTemplate is merged over it."""
-    plain: Mapping[str, Any] = {"pod_template": {}}
-    return pod.template(structure.replaced(**plain), role.replaced(**plain), pod.Controller(index_label="", fields={}))
+    return pod.own_template(structure, role, pod.Controller(index_label="", fields={}))
 
 
 def _of(kind: str) -> Callable[[View], Iterator[Finding]]:

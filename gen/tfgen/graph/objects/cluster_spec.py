@@ -12,13 +12,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from tfgen.graph.holes import Bound, Length, Named, Node, Repeat, Sum, Text
+from tfgen.graph.holes import Bound, Length, Named, Node, Parameter, Repeat, Sum, Text, call
 from tfgen.graph.objects import names
-from tfgen.graph.objects.values import value
+from tfgen.graph.objects.values import ROLE, value
 from tfgen.job.training_job import RoleName, Structure
 
-PodName: TypeAlias = Callable[[RoleName, Node], Node]
+PodName: TypeAlias = Callable[[Node, Node], Node]
 """What a task's pod is named, by role and index: its host name."""
+
+_REPLICAS: Final = Parameter("replicas", "integer")
+_OF_ROLE: Final = (ROLE.name, _REPLICAS.name)
 
 SINGLE: Final[tuple[RoleName, ...]] = ("chief", "evaluator")
 
@@ -32,8 +35,9 @@ def hosts(role: RoleName, port: int, pod: PodName) -> Node:
     """The role's hosts as JSON strings with commas between them, by index."""
     if role in SINGLE:
         return Text(('"', names.host(pod(role, 0), port), '"'))
-    one = Text(('"', names.host(pod(role, Bound("i", "integer")), port), '"'))
-    return Named(f"{role}.hosts", f"The hosts of the {role} tasks, by index.", Repeat(replicas(role), one))
+    one = Text(('"', names.host(pod(ROLE, Bound("i", "integer")), port), '"'))
+    part = Named("hosts", "The hosts of a role's tasks, by index.", Repeat(_REPLICAS, one), parameters=_OF_ROLE)
+    return call(part, role=role, replicas=replicas(role))
 
 
 def cluster(structure: Structure, pod: PodName) -> Named:
@@ -51,31 +55,32 @@ def host_list(structure: Structure, role: RoleName, pod: PodName) -> Node:
     """A role's hosts with commas between them, as TensorFlow 1's programs want them; empty where there are none."""
     if not structure.role(role):
         return ""
-    listed = Repeat(replicas(role), names.host(pod(role, Bound("i", "integer")), structure.port))
-    return Named(f"{role}.hostList", f"The hosts of the {role} tasks, as flags have them.", listed)
+    listed = Repeat(_REPLICAS, names.host(pod(ROLE, Bound("i", "integer")), structure.port))
+    part = Named("hostList", "The hosts of a role's tasks, as flags have them.", listed, parameters=_OF_ROLE)
+    return call(part, role=role, replicas=replicas(role))
 
 
-def flags(role: RoleName) -> list[Node]:
+def flags() -> list[Node]:
     """The arguments by which TensorFlow 1's programs are told their place, from the variables of the same names.
 
     https://github.com/tensorflow/examples/blob/master/community/en/docs/deploy/distributed.md
     """
     return [
-        f"--job_name={role}",
+        Text(("--job_name=", ROLE)),
         "--task_index=$(TASK_INDEX)",
         "--ps_hosts=$(PS_HOSTS)",
         "--worker_hosts=$(WORKER_HOSTS)",
     ]
 
 
-def tf_config(role: RoleName) -> str:
+def tf_config(role: Node) -> Text:
     """TF_CONFIG, with the cluster and the index from the two variables declared before it."""
-    return f'{{"cluster":$(TF_CLUSTER),"task":{{"type":"{role}","index":$(TASK_INDEX)}}}}'
+    return Text(('{"cluster":$(TF_CLUSTER),"task":{"type":"', role, '","index":$(TASK_INDEX)}}'))
 
 
 def longest_tf_config(structure: Structure, pod: PodName) -> Node:
     """Bytes of the longest TF_CONFIG, as one string of the environment: name, equals sign and value."""
-    rest = len("TF_CONFIG=") + max(len(tf_config(role.name)) for role in structure.roles)
+    rest = len("TF_CONFIG=") + max(len("".join(map(str, tf_config(role.name).parts))) for role in structure.roles)
     # The two references go, and an index of up to five digits comes (the schema allows no more tasks).
     rest += len("10000") - len("$(TF_CLUSTER)") - len("$(TASK_INDEX)")
     longest = evaluator_cluster if structure.role("evaluator") else cluster

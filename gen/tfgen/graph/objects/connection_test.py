@@ -6,6 +6,7 @@ from typing import Final
 
 from tfgen.graph.holes import Node, Splice, given
 from tfgen.graph.objects import config_map, environment, labels, names, resources, security
+from tfgen.graph.objects.pod_spec import pod_spec
 from tfgen.graph.objects.values import of_role, value
 from tfgen.job.training_job import Structure
 from tfgen.kubernetes import keys
@@ -35,13 +36,11 @@ def connection_test(structure: Structure) -> Node:
                 keys.HOOK_DELETE: "before-hook-creation,hook-succeeded",
             },
         },
-        "spec": {
-            "restartPolicy": "Never",
-            "automountServiceAccountToken": False,
-            "enableServiceLinks": False,
-            "securityContext": security.of_pod(structure.profile),
-            "imagePullSecrets": value("imagePullSecrets"),
-            "containers": [
+        "spec": pod_spec(
+            ending={"restartPolicy": "Never"},
+            security_context=security.pod_part(structure.profile),
+            pull_secrets=value("imagePullSecrets"),
+            containers=[
                 {
                     "name": "connect",
                     "image": of_role(role, "image"),
@@ -55,8 +54,8 @@ def connection_test(structure: Structure) -> Node:
                         environment.NO_GPUS,
                     ],
                     "resources": resources.of_helper("helpers"),
-                    "securityContext": security.of_container(structure.profile),
+                    "securityContext": security.container_part(structure.profile),
                 }
             ],
-        },
+        ),
     }

@@ -11,7 +11,7 @@ from typing import Final
 
 from tfgen.graph.holes import AllOf, Bound, Contains, Default, Each, IsMap, Merged, Node, Not, NotEmpty, When
 from tfgen.graph.objects import cluster_spec, config_map, names, resources, storage
-from tfgen.graph.objects.values import own, value
+from tfgen.graph.objects.values import ROLE, own, value
 from tfgen.job.training_job import RoleName, Structure
 
 ENV: Final = Bound("env", "map")
@@ -28,14 +28,14 @@ _LITERAL: Final[Mapping[str, Node]] = {"name": Bound("name"), "value": _ITEM}
 _REFERENCE: Final[Mapping[str, Node]] = {"name": Bound("name"), "valueFrom": NotEmpty(Bound("value", "map"))}
 
 
-def env(role: RoleName) -> Merged:
+def env() -> Merged:
     """What `ENV` is bound to: what tfgen sets unless the user does, under the job's variables and the role's."""
     defaults: dict[str, Node] = {
         "HOME": "/tmp",  # noqa: S108 - the pod's own emptyDir, not this machine's
-        NO_GPUS["name"]: When(Not(resources.has_gpus(role)), NO_GPUS["value"]),
+        NO_GPUS["name"]: When(Not(resources.GPUS), NO_GPUS["value"]),
         **{name: When(resources.CPU_LIMIT, {"resourceFieldRef": {"resource": "limits.cpu"}}) for name in _THREADS},
     }
-    return Merged((defaults, value("env"), own(role, "env")), flat=False)
+    return Merged((defaults, value("env"), own("env")), flat=False)
 
 
 def variables(structure: Structure, role: RoleName, *, index_label: str, told: bool) -> list[Node]:
@@ -76,4 +76,4 @@ def _cluster(structure: Structure, role: RoleName, index_label: str) -> list[Nod
     ]
     for name, key in references.items():
         variables.append({"name": name, "valueFrom": {"configMapKeyRef": {"name": names.RUN, "key": key}}})
-    return [*variables, {"name": "TF_CONFIG", "value": cluster_spec.tf_config(role)}]
+    return [*variables, {"name": "TF_CONFIG", "value": cluster_spec.tf_config(ROLE)}]

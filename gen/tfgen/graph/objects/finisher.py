@@ -16,7 +16,8 @@ from typing import Final, Literal, TypeAlias
 from tfgen.graph import programs
 from tfgen.graph.holes import ABSENT, Absent, AllOf, Equal, Let, Merged, Named, Node, Not, Splice, Text, When, given
 from tfgen.graph.objects import disruption, environment, labels, names, network, placement, rbac, resources, security
-from tfgen.graph.objects.pod_template_hash import hashed, labelled
+from tfgen.graph.objects.pod_spec import pod_spec
+from tfgen.graph.objects.pod_template_hash import LABEL, PARAMETER, hashed
 from tfgen.graph.objects.values import of_role, value
 from tfgen.graph.template import Template
 from tfgen.job.training_job import RoleName, Structure
@@ -129,20 +130,18 @@ def config_map() -> Node:
 
 def job(structure: Structure, plan: Plan) -> Node:
     """The Job: never given up for its time or its tries, nor for what its node or the scheduler does to its pod."""
-    pod = _pod_template(structure, plan)
-    job: Node = {
+    job: dict[str, Node] = {
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": labels.metadata(names.finisher()),
-        "spec": {
-            "completions": 1,
-            "backoffLimit": BACKOFF_LIMIT,
-            "podReplacementPolicy": "Failed",
-            "podFailurePolicy": disruption.IGNORE_DISRUPTIONS,
-            "template": labelled(pod),
-        },
     }
-    return hashed(pod, job)
+    spec: dict[str, Node] = {
+        "completions": 1,
+        "backoffLimit": BACKOFF_LIMIT,
+        "podReplacementPolicy": "Failed",
+        "podFailurePolicy": disruption.IGNORE_DISRUPTIONS,
+    }
+    return hashed(_pod_template(structure, plan), {}, lambda pod: {**job, "spec": {**spec, "template": pod}})
 
 
 def _pod_template(structure: Structure, plan: Plan) -> Named:
@@ -152,7 +151,7 @@ def _pod_template(structure: Structure, plan: Plan) -> Named:
         (labels.POD_LABELS.name, Merged(({keys.ISTIO_INJECT: "false"}, value("labels")))),
     ):
         template = Let(name, expression, template)
-    return Named(f"{ROLE}.pod", "The pod of the finisher.", template, file="pods")
+    return Named(f"{ROLE}.pod", "The pod of the finisher.", template, file=ROLE, parameters=(PARAMETER.name,))
 
 
 def _pod_metadata() -> Node:
@@ -165,6 +164,7 @@ def _pod_metadata() -> Node:
             keys.INSTANCE: names.RELEASE,
             keys.COMPONENT: ROLE,
             Splice("labels"): labels.POD_LABELS,
+            **LABEL,
         },
         "annotations": labels.POD_ANNOTATIONS,
     }
@@ -172,17 +172,15 @@ def _pod_metadata() -> Node:
 
 def _pod(structure: Structure, plan: Plan) -> Node:
     """The pod. Its image is the training's, so it must find the training's nodes, and their taints."""
-    return {
-        "priorityClassName": given(value("priorityClassName")),
-        "serviceAccountName": names.finisher(),
-        "automountServiceAccountToken": True,
-        "enableServiceLinks": False,
-        "restartPolicy": "Never",
-        "securityContext": security.of_pod(structure.profile),
-        "nodeSelector": value("nodeSelector"),
-        "tolerations": placement.job_tolerations(),
-        "imagePullSecrets": value("imagePullSecrets"),
-        "containers": [
+    return pod_spec(
+        priority=given(value("priorityClassName")),
+        account=names.finisher(),
+        needs_token=True,
+        ending={"restartPolicy": "Never"},
+        security_context=security.pod_part(structure.profile),
+        scheduling=placement.of_job(),
+        pull_secrets=value("imagePullSecrets"),
+        containers=[
             {
                 "name": ROLE,
                 "image": image(structure, plan),
@@ -192,12 +190,12 @@ def _pod(structure: Structure, plan: Plan) -> Node:
                 "args": _arguments(plan),
                 "env": [environment.NO_GPUS],
                 "resources": resources.of_helper("helpers"),
-                "securityContext": security.of_container(structure.profile),
+                "securityContext": security.container_part(structure.profile),
                 "volumeMounts": [{"name": ROLE, "mountPath": FOLDER, "readOnly": True}],
             }
         ],
-        "volumes": [{"name": ROLE, "configMap": {"name": names.finisher_program(_DIGEST)}}],
-    }
+        volumes=[{"name": ROLE, "configMap": {"name": names.finisher_program(_DIGEST)}}],
+    )
 
 
 def image(structure: Structure, plan: Plan) -> When:

@@ -8,7 +8,6 @@ from typing import Any, Final
 from tfgen.graph.holes import Bound, ChartOnly, Merged, Named, Node, Splice
 from tfgen.graph.objects import names
 from tfgen.graph.objects.values import own, value
-from tfgen.job.training_job import RoleName
 from tfgen.kubernetes.keys import (
     CHART,
     CLUSTER_AUTOSCALER_EVICT,
@@ -69,20 +68,20 @@ def run_selector() -> Node:
     return _RUN_SELECTOR
 
 
-def role_selector(role: str) -> Node:
+def role_selector(role: Node) -> Node:
     """What selects the pods of one role of a run."""
     return {Splice("selector"): _RUN_SELECTOR, ROLE: role}
 
 
-def pod_labels(role: RoleName) -> Merged:
+def pod_labels() -> Merged:
     """What `POD_LABELS` is bound to: what tfgen sets unless the user does, under the job's labels and the role's."""
-    return Merged(({ISTIO_INJECT: "false"}, value("labels"), own(role, "labels")))
+    return Merged(({ISTIO_INJECT: "false"}, value("labels"), own("labels")))
 
 
-def pod_annotations(role: RoleName) -> Merged:
+def pod_annotations() -> Merged:
     """What `POD_ANNOTATIONS` is bound to, in the same way."""
     kept: Node = {CLUSTER_AUTOSCALER_EVICT: "false", KARPENTER_KEEP: "true", LINKERD_INJECT: "disabled"}
-    return Merged((kept, value("annotations"), own(role, "annotations")))
+    return Merged((kept, value("annotations"), own("annotations")))
 
 
 POD_LABELS: Final = Bound("labels", "map")

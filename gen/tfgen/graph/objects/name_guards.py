@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from tfgen.graph.holes import Greater, Guard, Length, Node, Sum, Text
 from tfgen.graph.objects import cluster_spec, names
-from tfgen.graph.objects.cluster_spec import PodName
 from tfgen.job.training_job import Role, RoleName, Structure
 
 
@@ -15,7 +14,7 @@ def short_stateful_sets(roles: Iterable[Role]) -> list[Guard]:
     return [_short_stateful_set(role) for role in sorted((role.name for role in roles), key=len)[-1:]]
 
 
-def short_hosts(structure: Structure, pod: PodName) -> list[Guard]:
+def short_hosts(structure: Structure, pod: Callable[[RoleName, Node], Node]) -> list[Guard]:
     """That the last pod of each role has a name that a host, and the label that repeats it, may have."""
     return [short_host(pod(role.name, Sum((cluster_spec.replicas(role.name), -1)))) for role in structure.roles]
 

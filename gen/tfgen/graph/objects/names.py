@@ -17,7 +17,6 @@ from tfgen.graph.holes import (
     When,
 )
 from tfgen.graph.objects.values import value
-from tfgen.job.training_job import RoleName
 
 RELEASE = Release("Release.Name")
 CHART = Release("Chart.Name")
@@ -45,9 +44,9 @@ SERVICE_NAME_MAX = 63  # a DNS label too
 LABEL_VALUE_MAX = 63  # a Job's pods have its name as a label
 
 
-def workload(role: RoleName) -> Text:
+def workload(role: Node) -> Text:
     """The name of the object that makes a role's pods."""
-    return Text((RUN, f"-{role}"))
+    return Text((RUN, "-", role))
 
 
 def claim(storage: Node) -> Text:
@@ -80,7 +79,7 @@ def finisher_program(digest: str) -> Text:
     return Text((RUN, f"-finisher-{digest}"))
 
 
-def pod(role: RoleName, index: Node) -> Text:
+def pod(role: Node, index: Node) -> Text:
     """The name of a task's pod, and its host name."""
     return Text((workload(role), "-", index))
 
@@ -90,7 +89,7 @@ def operator_pod(task: str, index: Node) -> Text:
     return Text((RUN, f"-{task}-", index))
 
 
-def job_set_pod(role: RoleName, index: Node) -> Text:
+def job_set_pod(role: Node, index: Node) -> Text:
     """The name of a task's pod where its Job is the first, and only, of those that a JobSet makes of the role's."""
     return Text((workload(role), "-0-", index))
 

@@ -4,11 +4,24 @@ from __future__ import annotations
 
 from typing import Final
 
-from tfgen.graph.holes import AnyOf, Bound, Equal, Expression, Items, Merged, Node, NotEmpty, When
+from tfgen.graph.holes import (
+    AnyOf,
+    Bound,
+    Equal,
+    Expression,
+    Items,
+    Merged,
+    Named,
+    Node,
+    NotEmpty,
+    Parameter,
+    When,
+    call,
+)
 from tfgen.graph.objects import eci, labels
-from tfgen.graph.objects.resources import has_gpus
-from tfgen.graph.objects.values import own, own_or_job, value
-from tfgen.job.training_job import RoleName, Structure
+from tfgen.graph.objects.resources import GPUS
+from tfgen.graph.objects.values import ROLE, own, own_or_job, value
+from tfgen.job.training_job import Structure
 
 NODE_SELECTOR: Final = Bound("nodeSelector", "map")
 
@@ -24,36 +37,48 @@ _CLOUDS: Final[tuple[Node, ...]] = tuple(
     {"key": key, "operator": "Exists", "effect": "NoSchedule"} for key in _SPOT_TAINTS
 )
 
+_SPOT, _USERS = Parameter("spot", "boolean"), Parameter("tolerations", "list")
+_TOLERATIONS: Final = Named(
+    "tolerations",
+    "The tolerations of a pod, and those of the clouds' spot nodes where it may run on them.",
+    [*(When(_SPOT, taint) for taint in _CLOUDS), Items(_USERS)],
+    file="scheduling",
+    parameters=(_SPOT.name, _USERS.name),
+)
 
-def node_selector(structure: Structure, role: RoleName) -> Merged:
+
+def node_selector(structure: Structure) -> Merged:
     """What `NODE_SELECTOR` is bound to: the labels of the wanted GPU and cloud, under the job's and the role's own.
 
-    The devices are bound. Where a role's count of GPUs is 0, its tasks need no node that has the product.
+    Where a role's count of GPUs is 0, its tasks need no node that has the product.
     """
-    product = {own(role, "resources.gpu.productLabel"): When(has_gpus(role), own(role, "resources.gpu.product"))}
-    return Merged(({**product, **eci.node_selector(structure)}, value("nodeSelector"), own(role, "nodeSelector")))
+    product = {own("resources.gpu.productLabel"): When(GPUS, own("resources.gpu.product"))}
+    return Merged(({**product, **eci.node_selector(structure)}, value("nodeSelector"), own("nodeSelector")))
 
 
-def tolerations(structure: Structure, role: RoleName) -> Node:
-    """The tolerations of a role's pods, inside its document."""
-    spot, users = AnyOf((own(role, "spot"), value("spot"))), own_or_job(role, "tolerations")
+def tolerations(structure: Structure) -> Node:
+    """The tolerations of a role's pods."""
+    spot, users = AnyOf((own("spot"), value("spot"))), own_or_job("tolerations")
     cloud = eci.tolerations(structure)
-    return [*cloud, *(When(spot, each) for each in _CLOUDS), Items(users)] if cloud else _tolerations(spot, users)
+    return [*cloud, *(When(spot, taint) for taint in _CLOUDS), Items(users)] if cloud else _tolerations(spot, users)
 
 
-def job_tolerations() -> Node:
-    """The tolerations of a pod that has no role."""
-    return _tolerations(value("spot"), value("tolerations"))
+def of_job() -> dict[str, Node]:
+    """Where a pod that has no role may run."""
+    return {
+        "nodeSelector": value("nodeSelector"),
+        "tolerations": _tolerations(value("spot"), value("tolerations")),
+    }
 
 
 def _tolerations(spot: Expression, users: Expression) -> Node:
-    return When(spot, [*_CLOUDS, Items(users)], users)
+    return call(_TOLERATIONS, spot=spot, tolerations=users)
 
 
-def affinity(role: RoleName) -> Node:
+def affinity() -> Node:
     """The user's affinity where there is one; else ``spread`` parts a role's tasks, ``pack`` joins the run's."""
-    mine, word = own_or_job(role, "affinity"), own_or_job(role, "placement")
-    apart = {"podAntiAffinity": _prefer(labels.role_selector(role))}
+    mine, word = own_or_job("affinity"), own_or_job("placement")
+    apart = {"podAntiAffinity": _prefer(labels.role_selector(ROLE))}
     together = {"podAffinity": _prefer(labels.run_selector())}
     return When(mine, NotEmpty(mine), When(Equal(word, "spread"), apart, When(Equal(word, "pack"), together)))
 

@@ -11,21 +11,33 @@ another tfgen, another version of the chart, another number of replicas.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Final
 
-from tfgen.graph.holes import Bound, Digest, Let, Named, Node, NotEmpty, Overlaid
+from tfgen.graph.holes import Bound, Digest, Let, Named, Node, Parameter, call, given
 from tfgen.kubernetes import keys
 
 HASH: Final = Bound("hash")
-"""The hash, inside of an object around which `hashed` stands."""
+"""The hash, inside of an object that `hashed` makes."""
+
+PARAMETER: Final = Parameter(HASH.name)
+"""The hash, in a part that is a pod template; null where the template is the one to be hashed."""
+
+LABEL: Final[Mapping[str, Node]] = {keys.POD_TEMPLATE_HASH: given(PARAMETER)}
+"""The last label of such a template."""
 
 
-def hashed(pod: Named, workload: Node) -> Let:
-    """An object that makes pods, with `HASH` bound to the hash of their template."""
-    doc = f"The hash of {pod.name}. Kubernetes changes no selector, so a StatefulSet that has it there keeps its pods."
-    return Let(HASH.name, Named(f"{pod.name}Hash", doc, Digest(pod), file=pod.file), workload)
+def hashed(pod: Named, arguments: Mapping[str, Node], workload: Callable[[Node], Node]) -> Let:
+    """An object that makes pods, with `HASH` bound to the hash of their template.
 
-
-def labelled(pod: Named) -> NotEmpty:
-    """A pod template with `HASH` among its labels."""
-    return NotEmpty(Overlaid(pod, {"metadata": {"labels": {keys.POD_TEMPLATE_HASH: HASH}}}))
+    Args:
+        pod: their template, a part with `LABEL` among its labels.
+        arguments: those of the part, but for the hash.
+        workload: makes the object, given the template with its hash.
+    """
+    doc = f"The hash of {pod.name}: a StatefulSet has it in its selector, which Kubernetes never changes."
+    others = tuple(name for name in pod.parameters if name != PARAMETER.name)
+    unhashed = call(pod, **{name: Parameter(name) for name in others}, hash=None)
+    part = Named(f"{pod.name}Hash", doc, Digest(unhashed), file=pod.file, parameters=others)
+    used = {name: arguments[name] for name in others}
+    return Let(HASH.name, call(part, **used), workload(call(pod, **used, hash=HASH)))

@@ -9,27 +9,40 @@ from __future__ import annotations
 
 from typing import Final
 
-from tfgen.graph.holes import AllOf, AnyOf, Bound, Equal, Expression, Filtered, Matches, Merged, Node, Not, Text, When
+from tfgen.graph.holes import (
+    AllOf,
+    AnyOf,
+    Bound,
+    Equal,
+    Expression,
+    Filtered,
+    Matches,
+    Merged,
+    Node,
+    Not,
+    Parameter,
+    Text,
+    When,
+)
 from tfgen.graph.objects.values import own, value
-from tfgen.job.training_job import RoleName
 
 REQUESTS: Final = Bound("requests", "map")
 LIMITS: Final = Bound("limits", "map")
-CPU_LIMIT: Final = Bound("limits", "quantity", "cpu")
 DEVICES: Final = Bound("devices", "map")
+GPUS: Final = Parameter("gpus", "boolean")
+CPU_LIMIT: Final = Parameter("cpuLimit", "quantity")
 
 # What device plugins call a GPU, a part of one, or a share of its memory: nvidia.com/gpu, nvidia.com/mig-1g.5gb,
 # amd.com/gpu, gpu.intel.com/i915, aliyun.com/gpu-mem, volcano.sh/vgpu-number, tencent.com/vcuda-core.
 IS_GPU: Final = "gpu|nvidia|vcuda"
 
 
-def _gpus(role: RoleName) -> Expression:
-    return own(role, "resources.gpu.count")
+_GPU_COUNT: Final = own("resources.gpu.count")
 
 
-def has_gpus(role: RoleName) -> Expression:
-    """Whether each task of the role has a GPU, or a part of one, by whatever word it is asked for."""
-    return AnyOf((_gpus(role), DEVICES))
+def has_gpus() -> Expression:
+    """Whether each task of a role has a GPU, or a part of one, by whatever word it is asked for; `GPUS` in a part."""
+    return AnyOf((_GPU_COUNT, DEVICES))
 
 
 def devices() -> Filtered:
@@ -38,16 +51,16 @@ def devices() -> Filtered:
     return Filtered(LIMITS, AllOf((Matches(name, IS_GPU), Not(Equal(amount, "0")))))
 
 
-def requests(role: RoleName) -> Merged:
+def requests() -> Merged:
     """What `REQUESTS` is bound to."""
-    return Merged((_short(role), own(role, "resources.requests")))
+    return Merged((_short(), own("resources.requests")))
 
 
-def limits(role: RoleName) -> Merged:
+def limits() -> Merged:
     """What `LIMITS` is bound to."""
-    gpu = {own(role, "resources.gpu.resource"): _gpus(role)}
-    share = When(_gpus(role), own(role, "resources.gpu.share"), {})
-    return Merged(({**_short(role), **gpu}, share, own(role, "resources.limits")))
+    gpu = {own("resources.gpu.resource"): _GPU_COUNT}
+    share = When(_GPU_COUNT, own("resources.gpu.share"), {})
+    return Merged(({**_short(), **gpu}, share, own("resources.limits")))
 
 
 def resources() -> Node:
@@ -68,5 +81,5 @@ def of_helper(path: str) -> Node:
     }
 
 
-def _short(role: RoleName) -> dict[str | Expression, Node]:
-    return {"cpu": own(role, "resources.cpu"), "memory": own(role, "resources.memory")}
+def _short() -> dict[str | Expression, Node]:
+    return {"cpu": own("resources.cpu"), "memory": own("resources.memory")}

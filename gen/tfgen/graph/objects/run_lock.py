@@ -9,24 +9,40 @@ from __future__ import annotations
 from typing import Final
 
 from tfgen.graph import programs
-from tfgen.graph.holes import AllOf, AnyOf, Bound, Each, Filtered, Has, Node, Not, Text, given
+from tfgen.graph.holes import (
+    AllOf,
+    AnyOf,
+    Bound,
+    Each,
+    Filtered,
+    Has,
+    Named,
+    Node,
+    Not,
+    Parameter,
+    Splice,
+    Text,
+    call,
+    given,
+)
 from tfgen.graph.objects import environment, resources, security, storage
-from tfgen.graph.objects.values import own_or_job, value
-from tfgen.job.training_job import Profile, RoleName
+from tfgen.graph.objects.values import ROLE, ROLE_VALUES, own_or_job, value
+from tfgen.job.training_job import Profile
 
 LOCKED: Final = Bound("locked", "map")
 
 _NAME: Final = Bound("name")
+_STORAGE: Final = Parameter("storage", "map")
 _PREFIX: Final = "lock-"
 _FOLDER: Final = "/volume"
 _PROGRAM: Final = programs.file("run_lock")
 _DAYS: Final = 1_000_000  # tries, one a second: an earlier run may take as long as it likes
 
 
-def locked(role: RoleName) -> Filtered:
+def locked() -> Filtered:
     """What `LOCKED` is bound to: the role's volumes to which one run at a time writes."""
     roles = Bound("storage", "list", "for")
-    return Filtered(value("storage"), AllOf((storage.RUNS, AnyOf((Not(roles), Has(roles, role))))), item="storage")
+    return Filtered(value("storage"), AllOf((storage.RUNS, AnyOf((Not(roles), Has(roles, ROLE))))), item="storage")
 
 
 def container_name(volume: str) -> str:
@@ -34,25 +50,37 @@ def container_name(volume: str) -> str:
     return f"{_PREFIX}{volume}"
 
 
-def containers(role: RoleName, profile: Profile, index_label: str) -> Each:
+def containers(profile: Profile, index_label: str) -> Each:
     """A container for each of them. The pod's controller, if it has one, puts its index into the label."""
-    held = Text(("/tmp/.tfgen-lock-", _NAME))  # noqa: S108 - the pod's own emptyDir
+    volume = {_NAME.name: _NAME, _STORAGE.name: Bound("storage", "map")}
+    part = Named(
+        "pod.runLock",
+        "The container that holds the lock of a volume, but for its name.",
+        _container(profile, index_label),
+        file="run-lock",
+        parameters=(ROLE_VALUES.name, *volume),
+    )
+    container = {"name": Text((_PREFIX, _NAME)), Splice("lock"): call(part, values=ROLE_VALUES, **volume)}
+    return Each(LOCKED, container, item="storage")
+
+
+def _container(profile: Profile, index_label: str) -> Node:
+    name = Parameter(_NAME.name)
+    held = Text(("/tmp/.tfgen-lock-", name))  # noqa: S108 - the pod's own emptyDir
     index: dict[str, Node] = {"value": "0"}
     if index_label:
         index = {"valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{index_label}']"}}}
-    container: Node = {
-        "name": Text((_PREFIX, _NAME)),
-        "image": own_or_job(role, "image"),
-        "imagePullPolicy": given(own_or_job(role, "imagePullPolicy")),
+    return {
+        "image": own_or_job("image"),
+        "imagePullPolicy": given(own_or_job("imagePullPolicy")),
         "restartPolicy": "Always",
         "command": ["python3", "-I", "-c", _PROGRAM, _FOLDER, held],
         "env": [{"name": "TASK_INDEX", **index}, *environment.run(), environment.NO_GPUS],
         "resources": resources.of_helper("helpers"),
         "startupProbe": {"exec": {"command": ["test", "-e", held]}, "periodSeconds": 1, "failureThreshold": _DAYS},
-        "securityContext": security.of_container(profile),
+        "securityContext": security.container_part(profile),
         "volumeMounts": [
             {"name": storage.TMP, "mountPath": "/tmp"},  # noqa: S108 - a path in the pod
-            {"name": _NAME, "mountPath": _FOLDER, **storage.sub_path()},
+            {"name": name, "mountPath": _FOLDER, Splice("subPath"): storage.sub_path(_STORAGE)},
         ],
     }
-    return Each(LOCKED, container, item="storage")

@@ -5,7 +5,7 @@ https://kubernetes.io/docs/concepts/security/pod-security-standards/
 
 from __future__ import annotations
 
-from tfgen.graph.holes import Node
+from tfgen.graph.holes import Named, Node
 from tfgen.graph.objects.values import value
 from tfgen.job.training_job import Profile
 
@@ -31,3 +31,14 @@ def of_container(profile: Profile) -> dict[str, Node]:
     if profile != "restricted":
         return root
     return {"allowPrivilegeEscalation": False, **root, "capabilities": {"drop": ["ALL"]}}
+
+
+def pod_part(profile: Profile) -> Named:
+    """The same as a part of the chart, for every pod."""
+    return Named("podSecurityContext", f"The security context of a pod, for the profile {profile}.", of_pod(profile))
+
+
+def container_part(profile: Profile) -> Named:
+    """A container's as a part of the chart, for every container."""
+    doc = f"The security context of a container, for the profile {profile}."
+    return Named("containerSecurityContext", doc, of_container(profile))

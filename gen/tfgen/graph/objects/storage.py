@@ -16,20 +16,24 @@ from tfgen.graph.holes import (
     Each,
     Equal,
     Has,
+    Named,
     Node,
     Not,
     NotEmpty,
+    Parameter,
     Splice,
     Text,
     When,
+    call,
     given,
 )
 from tfgen.graph.objects import labels, names
-from tfgen.graph.objects.values import own_or_job, value
-from tfgen.job.training_job import RoleName
+from tfgen.graph.objects.values import ROLE, own_or_job, value
 from tfgen.kubernetes import keys
+from tfgen.value_type import ValueType
 
 _NAME: Final = Bound("name")
+_VOLUME: Final = Bound("storage", "map")
 TMP: Final = "tmp"
 SHM: Final = "shm"
 
@@ -54,41 +58,45 @@ WRITABLE: Final = ("claim", "nfs", "hostPath", "azureFile", "csi", "flexVolume")
 """The sources of which a task may find again what another wrote."""
 
 
-def volumes(role: RoleName) -> list[Node]:
+def volumes() -> list[Node]:
     """The pod's volumes. TensorFlow needs one temporary folder that it can write: its import fails without."""
-    size = own_or_job(role, "shm")
+    size = own_or_job("shm")
     return [
         {"name": TMP, "emptyDir": {}},
         When(size, {"name": SHM, "emptyDir": {"medium": "Memory", "sizeLimit": size}}),
-        _each_of(role, _volume()),
+        _each_of(ROLE, _volume()),
     ]
 
 
-def mounts(role: RoleName) -> list[Node]:
+def mounts() -> list[Node]:
     """The main container's mounts."""
     return [
         {"name": TMP, "mountPath": "/tmp"},  # noqa: S108 - a path in the pod
-        When(own_or_job(role, "shm"), {"name": SHM, "mountPath": "/dev/shm"}),  # noqa: S108 - a path in the pod
+        When(own_or_job("shm"), {"name": SHM, "mountPath": "/dev/shm"}),  # noqa: S108 - a path in the pod
         _each_of(
-            role,
+            ROLE,
             {
                 "name": _NAME,
                 "mountPath": _storage("mountPath"),
-                **sub_path(),
+                Splice("subPath"): sub_path(_VOLUME),
                 "readOnly": When(_storage("readOnly"), True),
             },
         ),
     ]
 
 
-def sub_path() -> dict[str, Node]:
+def sub_path(volume: Node) -> Node:
     """Which folder of a volume the job sees: with runs: Separate, the run's own within the one that is said."""
-    plain, expanded = _storage("subPath"), _storage("subPathExpr")
-    above = Default(plain, expanded)
+    return call(_SUB_PATH, storage=volume)
+
+
+def _sub_path() -> Node:
+    plain, expanded = _of_part("subPath"), _of_part("subPathExpr")
+    separate, above = Equal(Default(_of_part("runs"), ""), "Separate"), Default(plain, expanded)
     own = When(above, Text((above, f"/$({RUN_FOLDER})")), f"$({RUN_FOLDER})")
     return {
-        "subPath": When(AllOf((plain, Not(SEPARATE))), plain),
-        "subPathExpr": When(SEPARATE, own, given(expanded)),
+        "subPath": When(AllOf((plain, Not(separate))), plain),
+        "subPathExpr": When(separate, own, given(expanded)),
     }
 
 
@@ -158,21 +166,42 @@ def _tree(field: str) -> Bound:
     return Bound("storage", "map", field)
 
 
-def _each_of(role: str, body: Node) -> Each:
+def _of_part(field: str, value_type: ValueType = "string") -> Parameter:
+    return Parameter("storage", value_type, field)
+
+
+def _each_of(role: Node, body: Node) -> Each:
     """An item for each volume that the role has: those that name it, and those that name no role."""
     roles = Bound("storage", "list", "for")
     return Each(value("storage"), When(AnyOf((Not(roles), Has(roles, role))), body), item="storage")
 
 
 def _volume() -> Node:
-    return {"name": _NAME, Splice("source"): _source()}
+    return {"name": _NAME, Splice("source"): call(_SOURCE, name=_NAME, storage=_VOLUME)}
 
 
 def _source() -> Node:
-    """The volume's source; an emptyDir where there is no other, since its own map may be empty."""
-    name = _storage("claim.name")
-    node: Node = When(_tree("emptyDir"), {"emptyDir": NotEmpty(_tree("emptyDir"))}, {"emptyDir": {}})
+    name = _of_part("claim.name")
+    tree = {source: _of_part(source, "map") for source in ("claim", "emptyDir", *SOURCES)}
+    node: Node = When(tree["emptyDir"], {"emptyDir": NotEmpty(tree["emptyDir"])}, {"emptyDir": {}})
     for source in reversed(SOURCES):
-        node = When(_tree(source), {source: NotEmpty(_tree(source))}, node)
-    claim_name = When(name, name, names.claim(_NAME))
-    return When(_tree("claim"), {"persistentVolumeClaim": {"claimName": claim_name}}, node)
+        node = When(tree[source], {source: NotEmpty(tree[source])}, node)
+    claim_name = When(name, name, names.claim(Parameter("name")))
+    return When(tree["claim"], {"persistentVolumeClaim": {"claimName": claim_name}}, node)
+
+
+_SUB_PATH: Final = Named(
+    "subPath",
+    "The folder of a volume that a pod sees: with runs: Separate, the run's own within the one that is said.",
+    _sub_path(),
+    file="volumes",
+    parameters=("storage",),
+)
+
+_SOURCE: Final = Named(
+    "volumeSource",
+    "The source of a volume: an emptyDir where its entry of storage has no other.",
+    _source(),
+    file="volumes",
+    parameters=("name", "storage"),
+)

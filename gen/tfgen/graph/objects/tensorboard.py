@@ -10,6 +10,7 @@ from typing import Final
 
 from tfgen.graph.holes import AllOf, Default, Let, Merged, Node, Not, NotEmpty, Splice, When, given
 from tfgen.graph.objects import environment, labels, names, network, placement, resources, security, storage
+from tfgen.graph.objects.pod_spec import pod_spec
 from tfgen.graph.objects.values import value
 from tfgen.graph.template import Template
 from tfgen.job.training_job import Structure
@@ -129,14 +130,11 @@ def _pod_metadata() -> Node:
 
 
 def _pod(structure: Structure, port: int) -> Node:
-    return {
-        "automountServiceAccountToken": False,
-        "enableServiceLinks": False,
-        "securityContext": security.of_pod(structure.profile),
-        "nodeSelector": value("nodeSelector"),
-        "tolerations": placement.job_tolerations(),
-        "imagePullSecrets": value("imagePullSecrets"),
-        "containers": [
+    return pod_spec(
+        security_context=security.pod_part(structure.profile),
+        scheduling=placement.of_job(),
+        pull_secrets=value("imagePullSecrets"),
+        containers=[
             {
                 "name": ROLE,
                 "image": Default(value("tensorboard.image"), value("image")),
@@ -153,12 +151,12 @@ def _pod(structure: Structure, port: int) -> Node:
                 "startupProbe": {**_probe(), **_START},
                 "readinessProbe": _probe(),
                 "livenessProbe": {**_probe(), "periodSeconds": 30},
-                "securityContext": security.of_container(structure.profile),
+                "securityContext": security.container_part(structure.profile),
                 "volumeMounts": storage.reader_mounts(ROLE),
             }
         ],
-        "volumes": storage.reader_volumes(ROLE),
-    }
+        volumes=storage.reader_volumes(ROLE),
+    )
 
 
 def _probe() -> dict[str, Node]:

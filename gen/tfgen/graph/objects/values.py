@@ -2,7 +2,7 @@
 
 value("roles.worker.replicas")     -> Value("roles.worker.replicas", "integer")
 of_role("worker", "image")         -> Default(Value("roles.worker.image", ...), Value("image", ...))
-own("worker", "resources.cpu")     -> Bound("role", "quantity", "resources.cpu")
+own("resources.cpu")               -> Parameter("values", "quantity", "resources.cpu")
 """
 
 from __future__ import annotations
@@ -10,12 +10,15 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
-from tfgen.graph.holes import Bound, Default, Value
+from tfgen.graph.holes import Default, Parameter, Value
 from tfgen.job.training_job import RoleName
 from tfgen.schema import tunables
 
-ROLE: Final = "role"
-"""The name that a role's document binds to the role's own values."""
+ROLE: Final = Parameter("role")
+"""The name of the role, in a part that several roles have."""
+
+ROLE_VALUES: Final = Parameter("values", "map")
+"""The role's own values, in such a part."""
 
 
 @cache
@@ -28,16 +31,16 @@ def value(path: str) -> Value:
     return Value(path, tunables.at(path.split(".")).type)
 
 
-def own(role: RoleName, field: str) -> Bound:
-    """A role's own field, inside the role's document."""
-    return Bound(ROLE, value(f"roles.{role}.{field}").type, field)
+def own(field: str) -> Parameter:
+    """A role's own field, in a part that several roles have."""
+    return ROLE_VALUES.replaced(type=value(f"roles.worker.{field}").type, path=field)
 
 
-def own_or_job(role: RoleName, field: str) -> Default:
-    """A field that a role may say for itself, inside the role's document: the role's where set, else the job's."""
-    return Default(own(role, field), value(field))
+def own_or_job(field: str) -> Default:
+    """A field that a role may say for itself, in such a part: the role's where set, else the job's."""
+    return Default(own(field), value(field))
 
 
 def of_role(role: RoleName, field: str) -> Default:
-    """The same outside the role's document."""
+    """The same of one role, elsewhere."""
     return Default(value(f"roles.{role}.{field}"), value(field))

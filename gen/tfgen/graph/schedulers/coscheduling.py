@@ -15,7 +15,7 @@ from tfgen.graph.holes import Node, given
 from tfgen.graph.objects import names
 from tfgen.graph.objects.values import value
 from tfgen.graph.schedulers.gang import MIN_RESOURCES, Binding, Gang, least
-from tfgen.job.training_job import RoleName, Structure
+from tfgen.job.training_job import Structure
 from tfgen.kubernetes import keys
 
 
@@ -27,7 +27,7 @@ def _spec(structure: Structure) -> Mapping[str, Node]:
     }
 
 
-def _task(_role: RoleName) -> Binding:
+def _task(_role: Node) -> Binding:
     return Binding(labels={keys.POD_GROUP: names.RUN})
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from tfgen.graph.holes import AllOf, Default, Expression, Greater, Node, Sum, Text, When
 from tfgen.graph.objects import cluster_spec, labels, names
-from tfgen.graph.objects.values import value
+from tfgen.graph.objects.values import ROLE, value
 from tfgen.graph.template import Template
 from tfgen.job.training_job import Role, RoleName, Structure
 from tfgen.kubernetes import keys
@@ -41,7 +41,7 @@ class Gang(Record):
     """What one gang scheduler wants to see.
 
     Attributes:
-        task: what makes a task of a role one of the gang.
+        task: what makes a task of a role, by the role's name, one of the gang.
         group: the API group of its PodGroup, where it has one.
         version: and the version.
         spec: the PodGroup's spec.
@@ -51,7 +51,7 @@ class Gang(Record):
             it is the cluster's default scheduler.
     """
 
-    task: Callable[[RoleName], Binding]
+    task: Callable[[Node], Binding]
     group: str = ""
     version: Node = ""
     spec: Callable[[Structure], Mapping[str, Node]] | None = None
@@ -80,7 +80,7 @@ class Gang(Record):
 
         The evaluator stands outside, but goes to the same scheduler: two must not share GPUs.
         """
-        binding = self.outside if role == "evaluator" else self.task(role)
+        binding = self.outside if role == "evaluator" else self.task(ROLE)
         return Binding(
             _where_enabled(binding.labels),
             _where_enabled(binding.annotations),

@@ -11,7 +11,7 @@ from typing import Final
 from tfgen.graph.holes import Node, given
 from tfgen.graph.objects import names
 from tfgen.graph.schedulers.gang import PRIORITY, QUEUE, Binding, Gang, least
-from tfgen.job.training_job import RoleName, Structure
+from tfgen.job.training_job import Structure
 from tfgen.kubernetes import keys
 
 
@@ -19,7 +19,7 @@ def _spec(structure: Structure) -> Mapping[str, Node]:
     return {"minMember": least(structure), "queue": given(QUEUE), "priorityClassName": given(PRIORITY)}
 
 
-def _task(_role: RoleName) -> Binding:
+def _task(_role: Node) -> Binding:
     return Binding(annotations={keys.GROUP_NAME: names.RUN})
 
 

@@ -15,7 +15,7 @@ from tfgen.graph.holes import Default, Node, When, given
 from tfgen.graph.objects import names
 from tfgen.graph.objects.values import value
 from tfgen.graph.schedulers.gang import PRIORITY, REQUIRED_TOPOLOGY, Binding, Gang, least
-from tfgen.job.training_job import RoleName, Structure
+from tfgen.job.training_job import Structure
 
 _VERSION: Final = "v1alpha2"
 
@@ -28,7 +28,7 @@ def _spec(structure: Structure) -> Mapping[str, Node]:
     }
 
 
-def _task(_role: RoleName) -> Binding:
+def _task(_role: Node) -> Binding:
     return Binding(spec={"schedulingGroup": {"podGroupName": names.RUN}})
 
 

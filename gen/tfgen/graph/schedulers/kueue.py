@@ -13,10 +13,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from tfgen.graph.holes import given
+from tfgen.graph.holes import Node, given
 from tfgen.graph.objects.values import value
 from tfgen.graph.schedulers.gang import PRIORITY, QUEUE, REQUIRED_TOPOLOGY, Binding, Gang
-from tfgen.job.training_job import RoleName
 from tfgen.kubernetes import keys
 
 _TOPOLOGY: Final = {
@@ -25,7 +24,7 @@ _TOPOLOGY: Final = {
 }
 
 
-def _task(_role: RoleName) -> Binding:
+def _task(_role: Node) -> Binding:
     return Binding(annotations=_TOPOLOGY)
 
 

@@ -32,7 +32,7 @@ def _spec(structure: Structure) -> Mapping[str, Node]:
     }
 
 
-def _task(role: RoleName) -> Binding:
+def _task(role: Node) -> Binding:
     return Binding(annotations={keys.GROUP_NAME: names.RUN, keys.TASK_SPEC: role})
 
 

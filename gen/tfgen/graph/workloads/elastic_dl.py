@@ -32,6 +32,7 @@ from tfgen.graph.holes import (
     given,
 )
 from tfgen.graph.objects import environment, labels, name_guards, names, network, rbac, security, storage
+from tfgen.graph.objects.pod_spec import pod_spec
 from tfgen.graph.objects.values import value
 from tfgen.graph.template import Template
 from tfgen.graph.workloads.workload import Workload, never
@@ -76,14 +77,13 @@ def _pod(structure: Structure) -> Node:
             },
             "annotations": value("annotations"),
         },
-        "spec": {
-            "priorityClassName": given(value("priorityClassName")),
-            "serviceAccountName": names.elastic_dl_account(),
-            "automountServiceAccountToken": True,
-            "enableServiceLinks": False,
-            "restartPolicy": "Never",
-            "securityContext": security.of_pod(structure.profile),
-            "containers": [
+        "spec": pod_spec(
+            priority=given(value("priorityClassName")),
+            account=names.elastic_dl_account(),
+            needs_token=True,
+            ending={"restartPolicy": "Never"},
+            security_context=security.pod_part(structure.profile),
+            containers=[
                 {
                     "name": _MASTER,
                     "image": _IMAGE,
@@ -97,12 +97,12 @@ def _pod(structure: Structure) -> Node:
                         environment.NO_GPUS,
                     ],
                     "resources": {"requests": amounts, "limits": amounts},
-                    "securityContext": security.of_container(structure.profile),
+                    "securityContext": security.container_part(structure.profile),
                     "volumeMounts": storage.mounts_of_all(),
                 }
             ],
-            "volumes": storage.volumes_of_all(),
-        },
+            volumes=storage.volumes_of_all(),
+        ),
     }
     return Let(labels.POD_LABELS.name, Merged(({"app": "elasticdl"}, value("labels"))), pod)
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Final
 
-from tfgen.graph.holes import ABSENT, Absent, AllOf, Node, When
+from tfgen.graph.holes import ABSENT, Absent, AllOf, Named, Node, When
 from tfgen.graph.objects import cluster_spec, disruption, labels, name_guards, names, tensorboard
 from tfgen.graph.objects.finisher import Kind, Plan
-from tfgen.graph.objects.pod_template_hash import hashed, labelled
+from tfgen.graph.objects.pod_template_hash import hashed
 from tfgen.graph.objects.values import value
 from tfgen.graph.schedulers import gang, queue_labels
 from tfgen.graph.template import Template
@@ -21,15 +21,18 @@ from tfgen.job.training_job import Role, RoleName, Structure
 from tfgen.kubernetes import keys
 
 
-def indexed_job(structure: Structure, role: Role) -> Node:
-    """The Job of a role: each task one index. A pod is replaced only once it has ended: never two chiefs at once."""
+def controller(structure: Structure) -> pod.Controller:
+    """What a pod has of its Job."""
     subdomain: dict[str, Node] = {"subdomain": names.RUN} if structure.is_distributed else {}
-    controller = pod.Controller(keys.JOB_INDEX, {**subdomain, "restartPolicy": "Never"})
-    template = pod.part(structure, role, controller)
-    spec = job_spec(structure, role, labelled(template))
+    return pod.Controller(keys.JOB_INDEX, {**subdomain, "restartPolicy": "Never"})
+
+
+def indexed_job(structure: Structure, role: Role, template: Named) -> Node:
+    """The Job of a role: each task one index. A pod is replaced only once it has ended: never two chiefs at once."""
     queue = queue_labels(structure) if role.name != "evaluator" else {}
     metadata = labels.metadata(names.workload(role.name), role.name, labels=queue)
-    return hashed(template, {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec})
+    job: dict[str, Node] = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata}
+    return hashed(template, pod.arguments(role.name), lambda pod: {**job, "spec": job_spec(structure, role, pod)})
 
 
 def job_spec(structure: Structure, role: Role, template: Node) -> dict[str, Node]:
@@ -85,8 +88,14 @@ def _start_with(structure: Structure) -> When | Absent:
     return When(AllOf((gang.ENABLED, gang.is_partial(structure))), gang.MIN_AVAILABLE)
 
 
+def _templates(structure: Structure) -> tuple[Template, ...]:
+    controllers = {role.name: controller(structure) for role in structure.roles}
+    template = pod.pods(structure, controllers, has_hash=True).template
+    return tuple(Template(role.name, indexed_job(structure, role, template)) for role in structure.roles)
+
+
 WORKLOAD: Final = Workload(
-    templates=lambda structure: tuple(Template(role.name, indexed_job(structure, role)) for role in structure.roles),
+    templates=_templates,
     guards=lambda structure: name_guards.short_hosts(structure, names.pod),
     plan=lambda structure: released(structure, ()),
 )

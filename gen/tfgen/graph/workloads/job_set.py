@@ -34,6 +34,7 @@ _WITHOUT_END: Final = 2**31 - 1
 
 def job_set(structure: Structure) -> Node:
     """The JobSet of a run."""
+    pods = pod.pods(structure, dict.fromkeys((role.name for role in structure.roles), _CONTROLLER))
     network: Node = {"enableDNSHostnames": True, "subdomain": names.RUN, "publishNotReadyAddresses": True}
     return {
         "apiVersion": "jobset.x-k8s.io/v1alpha2",
@@ -52,7 +53,7 @@ def job_set(structure: Structure) -> Node:
                 "maxRestarts": value("workload.jobSet.maxRestarts"),
                 "rules": value("workload.jobSet.rules"),
             },
-            "replicatedJobs": [_replicated(structure, role) for role in _in_order(structure)],
+            "replicatedJobs": [_replicated(structure, role, pods.of(role.name)) for role in _in_order(structure)],
         },
     }
 
@@ -63,9 +64,9 @@ def _in_order(structure: Structure) -> list[Role]:
     return sorted(roles, key=lambda role: role.name != "ps") if structure.ps_first else roles
 
 
-def _replicated(structure: Structure, role: Role) -> Node:
+def _replicated(structure: Structure, role: Role, template: Node) -> Node:
     waits: dict[str, Node] = {"dependsOn": [{"name": "ps", "status": "Ready"}]}
-    job = job_spec(structure, role, pod.part(structure, role, _CONTROLLER))
+    job = job_spec(structure, role, template)
     if role.name == "evaluator":
         job["backoffLimit"] = _WITHOUT_END
     return {

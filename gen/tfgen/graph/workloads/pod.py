@@ -1,11 +1,34 @@
-"""The pod of a task: one template for every role and every workload."""
+"""The pod of a task: one template for every role and every workload.
+
+Each role's pod is built without a question, for its controller; `variants.join` makes one of them, so that the chart
+has what the roles have alike once. The parts of it take the role's name and its own values.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final, cast
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, TypeAlias, TypeVar
 
-from tfgen.graph.holes import ABSENT, Default, Expression, Items, Let, Named, Node, Splice, Sum, Value, When, given
+from tfgen.graph.fill import Scope, evaluate
+from tfgen.graph.holes import (
+    ABSENT,
+    Bound,
+    Call,
+    Default,
+    Expression,
+    Items,
+    Let,
+    Named,
+    Node,
+    Parameter,
+    Splice,
+    Sum,
+    Value,
+    When,
+    call,
+    given,
+    inner_nodes,
+)
 from tfgen.graph.objects import (
     cluster_spec,
     code,
@@ -14,23 +37,54 @@ from tfgen.graph.objects import (
     labels,
     names,
     placement,
+    pod_template_hash,
     resources,
     run_lock,
     security,
     storage,
 )
 from tfgen.graph.objects.names import CONTAINER, PORT_NAME
-from tfgen.graph.objects.values import ROLE, own, own_or_job, value
+from tfgen.graph.objects.pod_spec import pod_spec
+from tfgen.graph.objects.values import ROLE, ROLE_VALUES, own, own_or_job, value
 from tfgen.graph.schedulers import GANGS
 from tfgen.graph.schedulers.gang import Binding
+from tfgen.graph.variants import join
 from tfgen.graph.workloads.pod_template import merge
 from tfgen.job.training_job import Role, RoleName, Structure
 from tfgen.kubernetes import keys
-from tfgen.record import Record
+from tfgen.record import EMPTY, Record
 
 # ``Server.join`` ignores SIGTERM, so a role that only serves is waited for in vain; 30 s is Kubernetes' default.
 GRACE_SERVING: Final = 5
 GRACE: Final = 30
+
+_Lets: TypeAlias = Sequence[tuple[Bound, Expression]]
+"""What a part names, each by what was named before it."""
+
+_SHARED: Final[_Lets] = (
+    (resources.LIMITS, resources.limits()),
+    (resources.DEVICES, resources.devices()),
+    (Bound(resources.GPUS.name, "boolean"), resources.has_gpus()),
+    (run_lock.LOCKED, run_lock.locked()),
+)
+_LABELS: Final[_Lets] = (
+    (labels.POD_LABELS, labels.pod_labels()),
+    (labels.POD_ANNOTATIONS, labels.pod_annotations()),
+)
+_REQUESTS: Final[_Lets] = ((resources.REQUESTS, resources.requests()),)
+_ENV: Final[_Lets] = ((environment.ENV, environment.env()),)
+
+_ARGUMENTS: Final[Mapping[str, Node]] = {
+    ROLE.name: ROLE,
+    ROLE_VALUES.name: ROLE_VALUES,
+    resources.LIMITS.name: resources.LIMITS,
+    resources.CPU_LIMIT.name: Bound(resources.LIMITS.name, "quantity", "cpu"),
+    resources.GPUS.name: Bound(resources.GPUS.name, "boolean"),
+}
+"""What a part of a pod's spec is given there, by the name of its parameter."""
+
+_WHERE: Final = ("nodeName", "nodeSelector", "tolerations", "affinity", "topologySpreadConstraints")
+"""The fields of a pod's spec that say where it may run, one after the other."""
 
 
 class Controller(Record):
@@ -53,93 +107,223 @@ class Controller(Record):
     names_unready: bool = True
 
 
-def part(structure: Structure, role: Role, controller: Controller) -> Named:
-    """The pod template of a role as a part of its own, to be told by its hash, or for an object that has several."""
-    made = document(structure, role.name, template(structure, role, controller))
-    return Named(f"{role.name}.pod", f"The pods of the {role.name} tasks.", made, file="pods")
+class Pods(Record):
+    """The pods of a job's roles, as parts that are given a role.
+
+    Attributes:
+        labels: those of a pod.
+        annotations: those of a pod.
+        spec: its spec.
+        template: the whole PodTemplateSpec; its parameters are a role's, and the hash where it has one.
+    """
+
+    labels: Named
+    annotations: Named
+    spec: Named
+    template: Named
+
+    def of(self, role: RoleName) -> Node:
+        """The pod template of a role, for an object that has several."""
+        return of_role(self.template, role)
 
 
-def bindings(structure: Structure, role: RoleName) -> tuple[tuple[str, Expression], ...]:
-    """What a role's pod template names; a later one may name those before it."""
-    return (
-        (ROLE, Value(f"roles.{role}", "map")),
-        (resources.REQUESTS.name, resources.requests(role)),
-        (resources.LIMITS.name, resources.limits(role)),
-        (resources.DEVICES.name, resources.devices()),
-        (environment.ENV.name, environment.env(role)),
-        (labels.POD_LABELS.name, labels.pod_labels(role)),
-        (labels.POD_ANNOTATIONS.name, labels.pod_annotations(role)),
-        (run_lock.LOCKED.name, run_lock.locked(role)),
-        (placement.NODE_SELECTOR.name, placement.node_selector(structure, role)),
-    )
+def of_role(part: Named, role: RoleName) -> Node:
+    """A part of a role's pod."""
+    return call(part, **_only(part, arguments(role)))
 
 
-def document(structure: Structure, role: RoleName, workload: Node) -> Node:
-    """A role's object, with everything bound that its pod template names."""
-    for name, expression in reversed(bindings(structure, role)):
-        workload = Let(name, expression, workload)
-    return workload
+def arguments(role: RoleName) -> dict[str, Node]:
+    """What tells a part of which role it is."""
+    return {ROLE.name: role, ROLE_VALUES.name: Value(f"roles.{role}", "map")}
 
 
-def template(structure: Structure, role: Role, controller: Controller) -> Node:
-    """The pod template of a role, for the controller that makes the pods."""
-    name = role.name
-    gang = GANGS[structure.gang].pod(name) if structure.gang and not controller.binds_gang else Binding()
-    pod: dict[Any, Node] = {
-        "metadata": {"labels": _pod_labels(structure, name, gang), "annotations": _pod_annotations(structure, gang)},
-        "spec": {
-            **gang.spec,
-            "priorityClassName": given(own_or_job(name, "priorityClassName")),
-            "runtimeClassName": given(own_or_job(name, "runtimeClassName")),
-            "serviceAccountName": given(own_or_job(name, "serviceAccountName")),
-            "automountServiceAccountToken": False,
-            "enableServiceLinks": False,
-            **controller.fields,
-            "activeDeadlineSeconds": _deadline() if name == structure.ends else ABSENT,
-            "terminationGracePeriodSeconds": Default(
-                own(name, "terminationGracePeriodSeconds"), GRACE_SERVING if role.serves else GRACE
-            ),
-            "securityContext": security.of_pod(structure.profile),
-            "nodeName": given(own(name, "nodeName")),
-            "nodeSelector": placement.NODE_SELECTOR,
-            "tolerations": placement.tolerations(structure, name),
-            "affinity": placement.affinity(name),
-            "topologySpreadConstraints": own_or_job(name, "topologySpreadConstraints"),
-            "imagePullSecrets": value("imagePullSecrets"),
-            "initContainers": _beside(structure, role, controller),
-            "containers": [_container(structure, role, controller)],
-            "volumes": [*storage.volumes(name), *code.volumes(structure)],
-        },
+def pods(structure: Structure, controllers: Mapping[RoleName, Controller], *, has_hash: bool = False) -> Pods:
+    """The pods of a job.
+
+    Args:
+        structure: the job.
+        controllers: who makes each role's pods.
+        has_hash: whether the template takes its own hash as a label.
+    """
+    templates: dict[str, Any] = {
+        role.name: template(structure, role, controllers[role.name]) for role in structure.roles
     }
-    made: Node = pod
+    joined: Any = join(templates, ROLE)
+    metadata = joined["metadata"]
+    spec = _part("pod.spec", "The spec of a task's pod.", _spec(joined["spec"], structure), _SHARED)
+    parts = {
+        field: _part(f"pod.{field}", f"The {field} of a task's pod.", metadata.get(field, {}), _LABELS)
+        for field in ("labels", "annotations")
+    }
+    own_hash = pod_template_hash.LABEL if has_hash else EMPTY
+    calls: dict[str, Node] = {
+        "labels": {Splice("labels"): _call(parts["labels"]), **own_hash},
+        "annotations": _call(parts["annotations"]),
+    }
+    whole: Node = {
+        "metadata": {key: calls.get(key, node) for key, node in metadata.items()},
+        "spec": _call(spec),
+    }
+    doc = "The pod of a task: a PodTemplateSpec, whatever object makes it."
+    return Pods(parts["labels"], parts["annotations"], spec, _part("pod", doc, whole, ()))
+
+
+def _spec(spec: Mapping[Any, Node], structure: Structure) -> Node:
+    """A pod's spec with its parts in their places."""
+    lets = ((placement.NODE_SELECTOR, placement.node_selector(structure)),)
+    where = {key: node for key, node in spec.items() if key in _WHERE}
+    scheduling = _part("pod.scheduling", "Where a task's pod may run.", where, lets, "scheduling")
+    divided: dict[Any, Node] = {}
+    for key, node in spec.items():
+        match key:
+            case "containers" if isinstance(node, list):
+                divided[key] = [_container_parts(container) for container in node]
+            case "volumes":
+                divided[key] = _call(_part("pod.volumes", "The volumes of a task's pod.", node, (), "volumes"))
+            case _ if key in where:
+                divided[Splice("scheduling")] = _call(scheduling)
+            case _:
+                divided[key] = node
+    return divided
+
+
+def _container_parts(container: Node) -> Node:
+    """The main container with its parts in their places; any other as it is."""
+    if not isinstance(container, dict) or container.get("name") != CONTAINER:
+        return container
+    env = _part("pod.env", "The variables of a task's main container.", container["env"], _ENV, "environment")
+    mounts = _part("pod.mounts", "The mounts of a task's main container.", container["volumeMounts"], (), "volumes")
+    amounts = _part("pod.resources", "The resources of a task's main container.", container["resources"], _REQUESTS)
+    return {**container, "env": _call(env), "resources": _call(amounts), "volumeMounts": _call(mounts)}
+
+
+def _part(name: str, doc: str, node: Node, lets: _Lets, file: str = "pod") -> Named:
+    """A part with all that it names, and with those parameters that it has a use for."""
+    needed = {bound.name for bound in _used(node, Bound)}
+    for bound, expression in reversed(lets):
+        if bound.name in needed:
+            node = Let(bound.name, expression, node)
+            needed |= {inner.name for inner in _used(expression, Bound)}
+    parameters = {parameter.name for parameter in _used(node, Parameter)}
+    return Named(name, doc, node, file, tuple(name for name in (*_ARGUMENTS, "hash") if name in parameters))
+
+
+_Bindable = TypeVar("_Bindable", Bound, Parameter)
+
+
+def _used(node: Node, kind: type[_Bindable]) -> Iterator[_Bindable]:
+    """What a part's own text names; a part that it calls has its own."""
+    if isinstance(node, kind):
+        yield node
+    elif isinstance(node, Call):
+        yield from _used(node.arguments, kind)
+    elif not isinstance(node, Named):
+        for inner in inner_nodes(node):
+            yield from _used(inner, kind)
+
+
+def _call(part: Named) -> Node:
+    return call(part, **_only(part, {**_ARGUMENTS, "hash": pod_template_hash.PARAMETER}))
+
+
+def _only(part: Named, values: Mapping[str, Node]) -> dict[str, Node]:
+    return {name: values[name] for name in part.parameters}
+
+
+def role_scope(structure: Structure, scope: Scope, role: RoleName) -> Scope:
+    """A scope in which all is bound that a role's pod template names, in whichever of its parts."""
+    given_ = {name: evaluate(node, scope) for name, node in arguments(role).items()}
+    scope = scope.replaced(arguments=given_)
+    for lets in (_SHARED, _REQUESTS, _LABELS, _ENV, ((placement.NODE_SELECTOR, placement.node_selector(structure)),)):
+        for bound, expression in lets:
+            scope = scope.binding({bound.name: evaluate(expression, scope)})
+        shared = {name: evaluate(node, scope) for name, node in _ARGUMENTS.items()}
+        scope = scope.replaced(arguments=shared)
+    return scope
+
+
+def template(structure: Structure, role: Role, controller: Controller) -> dict[str, Any]:
+    """The pod template of a role, for the controller that makes the pods: as a podTemplate leaves it."""
+    pod: Any = own_template(structure, role, controller)
     for over in (structure.pod_template, role.pod_template):
-        made = merge(made, _secured(made, over, security.of_container(structure.profile)))
-    return _with_cluster_names(made)
+        pod = merge(pod, _secured(pod, over, security.of_container(structure.profile)))
+    return _with_security_parts(_with_cluster_names(pod), structure)
 
 
-def _with_cluster_names(pod: Any) -> Node:
+def own_template(structure: Structure, role: Role, controller: Controller) -> dict[str, Any]:
+    """The pod template of a role before a podTemplate is merged over it."""
+    binds = structure.gang and not controller.binds_gang
+    gang = GANGS[structure.gang].pod(role.name) if structure.gang and binds else Binding()
+    return {
+        "metadata": {"labels": _pod_labels(structure, gang), "annotations": _pod_annotations(structure, gang)},
+        "spec": pod_spec(
+            scheduler=gang.spec,
+            priority=given(own_or_job("priorityClassName")),
+            runtime_class=given(own_or_job("runtimeClassName")),
+            account=given(own_or_job("serviceAccountName")),
+            ending={
+                **controller.fields,
+                **({"activeDeadlineSeconds": _deadline()} if role.name == structure.ends else {}),
+                "terminationGracePeriodSeconds": Default(
+                    own("terminationGracePeriodSeconds"), GRACE_SERVING if role.serves else GRACE
+                ),
+            },
+            security_context=security.of_pod(structure.profile),
+            scheduling={
+                "nodeName": given(own("nodeName")),
+                "nodeSelector": placement.NODE_SELECTOR,
+                "tolerations": placement.tolerations(structure),
+                "affinity": placement.affinity(),
+                "topologySpreadConstraints": own_or_job("topologySpreadConstraints"),
+            },
+            pull_secrets=value("imagePullSecrets"),
+            init_containers=_beside(structure, role, controller),
+            containers=[_container(structure, role, controller)],
+            volumes=[*storage.volumes(), *code.volumes(structure)],
+        ),
+    }
+
+
+def _with_security_parts(pod: dict[str, Any], structure: Structure) -> dict[str, Any]:
+    """A pod whose security contexts are the chart's parts, where nothing else is said of them."""
+    own_pod, own_container = security.of_pod(structure.profile), security.of_container(structure.profile)
+    spec = dict(pod["spec"])
+    if spec.get("securityContext") == own_pod:
+        spec["securityContext"] = security.pod_part(structure.profile)
+    for key in ("initContainers", "containers"):
+        if isinstance(spec.get(key), list):
+            spec[key] = [
+                {**item, "securityContext": security.container_part(structure.profile)}
+                if isinstance(item, dict) and item.get("securityContext") == own_container
+                else item
+                for item in spec[key]
+            ]
+    return {**pod, "spec": spec}
+
+
+def _with_cluster_names(pod: Any) -> Any:
     """A pod that finds its peers by name in its node's network, too, unless the user says how it is to find them.
 
     https://kubernetes.io/docs/concepts/services-networking/dns-pod-service/#pod-s-dns-policy
     """
     spec = pod["spec"]
     if not spec.get("hostNetwork") or "dnsPolicy" in spec:
-        return cast("Node", pod)
+        return pod
     return {**pod, "spec": {**spec, "dnsPolicy": "ClusterFirstWithHostNet"}}
 
 
 def _deadline() -> Node:
-    """The pod's deadline, inside its role's document: it counts init containers too, and so the wait for a lock."""
+    """The pod's deadline: it counts init containers too, and so the wait for a lock."""
     deadline = value("deadline")
     return When(deadline, When(run_lock.LOCKED, Sum((deadline, value("lockWait"))), deadline))
 
 
-def _pod_labels(structure: Structure, role: RoleName, gang: Binding) -> Node:
+def _pod_labels(structure: Structure, gang: Binding) -> Node:
     return {
-        Splice("selector"): labels.role_selector(role),
+        Splice("selector"): labels.role_selector(ROLE),
         keys.NAME: names.CHART,
         keys.INSTANCE: names.RELEASE,
-        keys.COMPONENT: role,
+        keys.COMPONENT: ROLE,
         **gang.labels,
         **eci.pod_labels(structure),
         Splice("labels"): labels.POD_LABELS,
@@ -151,23 +335,23 @@ def _pod_annotations(structure: Structure, gang: Binding) -> Node:
 
 
 def _container(structure: Structure, role: Role, controller: Controller) -> Node:
-    name, told = role.name, structure.is_distributed and not controller.tells_cluster
-    flags = cluster_spec.flags(name) if structure.legacy_flags else []
+    told = structure.is_distributed and not controller.tells_cluster
+    flags = cluster_spec.flags() if structure.legacy_flags else []
     probe: dict[str, Node] = {"readinessProbe": {"tcpSocket": {"port": controller.port_name}}}
     return {
         "name": CONTAINER,
-        "image": own_or_job(name, "image"),
-        "imagePullPolicy": given(own_or_job(name, "imagePullPolicy")),
-        "command": own_or_job(name, "command"),
-        "args": [Items(own_or_job(name, "args")), *flags] if flags else own_or_job(name, "args"),
-        "workingDir": given(own_or_job(name, "workingDir")),
-        "env": environment.variables(structure, name, index_label=controller.index_label, told=told),
-        "envFrom": own_or_job(name, "envFrom"),
+        "image": own_or_job("image"),
+        "imagePullPolicy": given(own_or_job("imagePullPolicy")),
+        "command": own_or_job("command"),
+        "args": [Items(own_or_job("args")), *flags] if flags else own_or_job("args"),
+        "workingDir": given(own_or_job("workingDir")),
+        "env": environment.variables(structure, role.name, index_label=controller.index_label, told=told),
+        "envFrom": own_or_job("envFrom"),
         "ports": [{"name": controller.port_name, "containerPort": structure.port}, *role.ports],
-        "resources": resources.resources(),
+        "resources": {"requests": resources.REQUESTS, "limits": Parameter(resources.LIMITS.name, "map")},
         **(probe if role.serves and controller.names_unready else {}),
         "securityContext": security.of_container(structure.profile),
-        "volumeMounts": [*storage.mounts(name), *code.mounts(structure)],
+        "volumeMounts": [*storage.mounts(), *code.mounts(structure)],
     }
 
 
@@ -181,7 +365,7 @@ def _beside(structure: Structure, role: Role, controller: Controller) -> Node:
     sidecars = [{"restartPolicy": "Always", **_with_security(container, own)} for container in role.sidecars]
     named = [{"name": c.pop("name"), **c} for c in map(dict, sidecars)]
     ends = role.name == structure.ends
-    locks = [run_lock.containers(role.name, structure.profile, controller.index_label)] if ends else []
+    locks = [run_lock.containers(structure.profile, controller.index_label)] if ends else []
     return [*locks, *code.init_containers(structure), *init, *named] or ABSENT
 
 

@@ -6,10 +6,9 @@ https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final, cast
+from typing import Final
 
-from tfgen.graph.holes import Node
+from tfgen.graph.holes import Node, Splice
 from tfgen.graph.objects import labels, names
 from tfgen.graph.schedulers import queue_labels
 from tfgen.graph.template import Template
@@ -23,19 +22,21 @@ _CONTROLLER: Final = pod.Controller(index_label="", fields={"restartPolicy": "On
 
 def single_pod(structure: Structure, role: Role) -> Node:
     """The Pod of the job's one task. Its container is started again until it succeeds."""
-    template = cast("Mapping[str, Any]", pod.template(structure, role, _CONTROLLER))
-    metadata = template["metadata"]
-    made: Node = {
+    pods = pod.pods(structure, {role.name: _CONTROLLER})
+    return {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {
             "name": names.workload(role.name),
-            "labels": {**labels.INSTALLED, **metadata["labels"], **queue_labels(structure)},
-            "annotations": metadata["annotations"],
+            "labels": {
+                **labels.INSTALLED,
+                Splice("pod"): pod.of_role(pods.labels, role.name),
+                **queue_labels(structure),
+            },
+            "annotations": pod.of_role(pods.annotations, role.name),
         },
-        "spec": template["spec"],
+        "spec": pod.of_role(pods.spec, role.name),
     }
-    return pod.document(structure, role.name, made)
 
 
 WORKLOAD: Final = Workload(

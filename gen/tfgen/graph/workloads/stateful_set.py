@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from tfgen.graph.holes import Guard, Node, Splice
+from tfgen.graph.holes import Guard, Named, Node, Splice
 from tfgen.graph.objects import cluster_spec, labels, name_guards, names
 from tfgen.graph.objects.finisher import Plan
-from tfgen.graph.objects.pod_template_hash import HASH, hashed, labelled
+from tfgen.graph.objects.pod_template_hash import HASH, hashed
 from tfgen.graph.template import Template
 from tfgen.graph.workloads import pod
-from tfgen.graph.workloads.indexed_job import indexed_job, released
+from tfgen.graph.workloads.indexed_job import controller, indexed_job, released
 from tfgen.graph.workloads.workload import Workload
 from tfgen.job.training_job import Role, Structure
 from tfgen.kubernetes import keys
@@ -18,14 +18,13 @@ from tfgen.kubernetes import keys
 _CONTROLLER: Final = pod.Controller(index_label=keys.STATEFUL_SET_INDEX, fields={})
 
 
-def stateful_set(structure: Structure, role: Role) -> Node:
+def stateful_set(role: Role, template: Named) -> Node:
     """The StatefulSet of a role.
 
     All pods at once, because an ordered start under a gang is a deadlock
     (https://github.com/kubernetes-sigs/kueue/issues/3189). The tasks of one run must stay alike: another template is
     refused for its hash, and none restarts a pod.
     """
-    template = pod.part(structure, role, _CONTROLLER)
     spec: dict[str, Node] = {
         "serviceName": names.RUN,
         "replicas": cluster_spec.replicas(role.name),
@@ -37,10 +36,10 @@ def stateful_set(structure: Structure, role: Role) -> Node:
                 keys.POD_TEMPLATE_HASH: HASH,
             }
         },
-        "template": labelled(template),
     }
     metadata = labels.metadata(names.workload(role.name), role.name)
-    return hashed(template, {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": metadata, "spec": spec})
+    workload: dict[str, Node] = {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": metadata}
+    return hashed(template, pod.arguments(role.name), lambda pod: {**workload, "spec": {**spec, "template": pod}})
 
 
 def _is_stateful(role: Role) -> bool:
@@ -48,10 +47,13 @@ def _is_stateful(role: Role) -> bool:
 
 
 def _templates(structure: Structure) -> tuple[Template, ...]:
-    return tuple(
-        Template(role.name, (stateful_set if _is_stateful(role) else indexed_job)(structure, role))
-        for role in structure.roles
-    )
+    controllers = {role.name: _CONTROLLER if _is_stateful(role) else controller(structure) for role in structure.roles}
+    template = pod.pods(structure, controllers, has_hash=True).template
+
+    def workload(role: Role) -> Node:
+        return stateful_set(role, template) if _is_stateful(role) else indexed_job(structure, role, template)
+
+    return tuple(Template(role.name, workload(role)) for role in structure.roles)
 
 
 def _guards(structure: Structure) -> list[Guard]:

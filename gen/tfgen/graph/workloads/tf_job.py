@@ -32,6 +32,7 @@ _REPLICAS: Final[Mapping[RoleName, str]] = {"chief": "Chief", "ps": "PS", "worke
 def tf_job(structure: Structure) -> Node:
     """The TFJob of a run."""
     version = structure.tf_job.api_version
+    pods = pod.pods(structure, dict.fromkeys((role.name for role in structure.roles), _controller(structure)))
     policies = {"runPolicy": _run_policy(structure), **_success(structure)} if version == "v1" else _clean_up(structure)
     return {
         "apiVersion": f"kubeflow.org/{version}",
@@ -46,7 +47,7 @@ def tf_job(structure: Structure) -> Node:
                     "restartPolicy": Default(
                         value(f"roles.{role.name}.restartPolicy"), value("workload.tfJob.restartPolicy")
                     ),
-                    "template": pod.part(structure, role, _controller(structure)),
+                    "template": pods.of(role.name),
                 }
                 for role in structure.roles
             },

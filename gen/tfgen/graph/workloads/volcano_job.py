@@ -44,6 +44,7 @@ def _ends() -> list[Node]:
 
 def volcano_job(structure: Structure) -> Node:
     """The Job of a run."""
+    pods = pod.pods(structure, dict.fromkeys((role.name for role in structure.roles), _controller(structure)))
     return {
         "apiVersion": "batch.volcano.sh/v1alpha1",
         "kind": "Job",
@@ -56,7 +57,7 @@ def volcano_job(structure: Structure) -> Node:
             "networkTopology": _topology(),
             **({"plugins": _plugins(structure)} if structure.is_distributed else {}),
             "policies": list(_LOST),
-            "tasks": [_task(structure, role) for role in structure.roles],
+            "tasks": [_task(structure, role, pods.of(role.name)) for role in structure.roles],
         },
     }
 
@@ -95,14 +96,14 @@ def _plugins(structure: Structure) -> Node:
     return plugins
 
 
-def _task(structure: Structure, role: Role) -> Node:
+def _task(structure: Structure, role: Role, template: Node) -> Node:
     return {
         "name": role.name,
         "replicas": cluster_spec.replicas(role.name),
         "minAvailable": _least(structure, role),
         "maxRetry": _TASK_RETRIES,
         **({"policies": _ends()} if role.name == structure.ends else {}),
-        "template": pod.part(structure, role, _controller(structure)),
+        "template": template,
     }
 
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from tfgen.graph.holes import Guard
+from tfgen.graph.holes import Guard, Node, chart_files, named_parts
 from tfgen.graph.template import Template
 from tfgen.job.training_job import TrainingJob
 from tfgen.places import CHARTS
@@ -28,14 +28,20 @@ KUBE_VERSION: Final = ">=1.31.0-0"
 _HELPERS_HEAD: Final = """\
 Names, labels and the cluster, each once.
 
-A helper is called as  include "CHART.NAME" .  with the root context; it prints text, without a line break at its end.
+A helper is called as  include "CHART.NAME" .  with the root context, or with a dict of what it takes; it prints text,
+without a line break at its end.
 """
 
-_PODS_HEAD: Final = """\
-The pods of each role: what its tasks are, whatever object makes them.
-
-    include "CHART.ROLE.pod" .  with the root context prints a PodTemplateSpec.
-"""
+_FILE_HEADS: Final[Mapping[str, str]] = {
+    "helpers": _HELPERS_HEAD,
+    "pod": "The pod of a task, whatever object makes it. The role's templates call it with the role's name and values.",
+    "environment": "The variables of a task.",
+    "scheduling": "Where a pod may run.",
+    "run-lock": "What keeps two runs from writing to one folder at once.",
+    "volumes": "Volumes, and where a pod has them.",
+    "finisher": "The pod of what releases the run once the Job that ends it has ended.",
+}
+"""What is in each of the files of helpers."""
 
 _GUARDS_HEAD: Final = "{{- /* What values.schema.json cannot say. */}}\n"
 
@@ -54,18 +60,27 @@ def chart(
     printer = Printer(job.name)
     files = {f"templates/{template.name}.yaml": printer.template(template.node) for template in templates}
     files["templates/guards.yaml"] = _GUARDS_HEAD + printer.guards(checks) + upgrade_guards(printer, templates)
-    files["templates/NOTES.txt"] = printer.text(notes(job.structure))
-    if "pods" in printer.helpers:
-        files["templates/_pods.tpl"] = printer.helpers_file(_PODS_HEAD.strip(), "pods")
-    files["templates/_helpers.tpl"] = printer.helpers_file(_HELPERS_HEAD.strip())
+    text = notes(job.structure)
+    files["templates/NOTES.txt"] = printer.text(text)
+    nodes = [*(template.node for template in templates), *checks, text]
+    files |= _helper_files(printer, nodes)
     files["values.yaml"] = f"# Values of {job.name}: every one has a default here.\n\n{values_yaml(job.values)}"
     for environment in (each for each in job.environments if each.enabled):
         files[f"values-{environment.name}.yaml"] = _environment_values(environment.name, environment.overrides)
     files["values.schema.json"] = values_schema_text(spec)
     files["README.md"] = _readme(job, spec)
-    files |= printer.files
+    files |= chart_files(nodes)
     files["Chart.yaml"] = _chart_yaml(job, files)
     return FileTree({f"{CHARTS}/{job.name}/{path}": text for path, text in files.items()})
+
+
+def _helper_files(printer: Printer, nodes: Sequence[Node | Guard]) -> dict[str, str]:
+    """The files of the named parts in what the chart prints."""
+    parts = named_parts(nodes).values()
+    return {
+        f"templates/_{file}.tpl": printer.helpers_file(_FILE_HEADS[file].strip(), [p for p in parts if p.file == file])
+        for file in sorted({part.file for part in parts})
+    }
 
 
 def _chart_yaml(job: TrainingJob, files: Mapping[str, str]) -> str:

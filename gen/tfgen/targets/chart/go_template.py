@@ -10,11 +10,10 @@ numbers arrive as float64 and need ``int64``; ``range`` and ``with`` move the do
 
 from __future__ import annotations
 
-import functools
-import json
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Any, assert_never
+from typing import Any, Final, assert_never
 
 from tfgen.graph.holes import (
     ABSENT,
@@ -22,8 +21,10 @@ from tfgen.graph.holes import (
     AllOf,
     AnyOf,
     Bound,
+    Call,
     ChartOnly,
     Clean,
+    Comment,
     Contains,
     Default,
     Digest,
@@ -49,7 +50,7 @@ from tfgen.graph.holes import (
     Node,
     Not,
     NotEmpty,
-    Overlaid,
+    Parameter,
     Release,
     Repeat,
     Splice,
@@ -57,14 +58,20 @@ from tfgen.graph.holes import (
     Text,
     Value,
     When,
+    inner_nodes,
     is_hole,
     type_of,
 )
 from tfgen.record import Record
+from tfgen.targets.chart.go_text import Lines, escape, field, indent_lines, join, keep_space, literal
+from tfgen.targets.chart.presence import ends_in_tree, presence
 from tfgen.text import canonical_json, yaml_text
 from tfgen.value_type import TREES
 
-Lines = list[str]
+_WIDTH: Final = 120
+"""Of the chart's lines, where a line can be broken."""
+
+_ON_A_LINE: Final = " | nindent 0 }}"
 
 _END = "# end"
 """The last line of an object whose last text is a user's. Helm cuts the white space off the end of all that it prints,
@@ -72,33 +79,32 @@ and puts a line break of its own after each object: a text of empty lines, which
 
 
 class Printer(Record):
-    """Prints nodes, and keeps the helpers that they name.
+    """Prints nodes.
 
     Attributes:
         chart: the chart's name, the prefix of its helpers' names.
-        helpers: the text of each ``define`` met so far, by its file and its full name.
-        files: the text of each file of the chart's that a template met so far reads, by its path.
-        root: how the root context is written here: ``.``, or ``$`` where a ``range`` has moved the dot.
+        parameters: of the part whose text is printed, where it has some: the dot is a ``dict`` of them there, and the
+            root context is under ``root`` in it.
+        dot: how that context is written here: ``.``, or ``$`` where a ``range`` has moved the dot.
     """
 
     chart: str
-    helpers: dict[str, dict[str, str]]
-    files: dict[str, str]
-    root: str
-
-    def __init__(
-        self,
-        chart: str,
-        helpers: dict[str, dict[str, str]] | None = None,
-        files: dict[str, str] | None = None,
-        root: str = ".",
-    ) -> None:
-        super().__init__(chart, {} if helpers is None else helpers, {} if files is None else files, root)
+    parameters: tuple[str, ...] = ()
+    dot: str = "."
 
     @property
-    def _inside(self) -> Printer:
-        """The printer for the body of a ``range``."""
-        return self.replaced(root="$")
+    def inside(self) -> Printer:
+        """The printer for the body of a ``range`` or a ``with``."""
+        return self.replaced(dot="$")
+
+    @property
+    def _root(self) -> str:
+        """The root context, as what stands before ``.Values``."""
+        return f"{self._context}.root" if self.parameters else self._context
+
+    @property
+    def _context(self) -> str:
+        return self.dot.rstrip(".")
 
     # -- whole files -----------------------------------------------------------------------------------------
 
@@ -106,11 +112,10 @@ class Printer(Record):
         """The text of one template file: an object, or several of an `Each`, each after ``---``."""
         return "\n".join(self._document(node, separator=[])) + "\n"
 
-    def helpers_file(self, head: str, file: str = "helpers") -> str:
-        """``_FILE.tpl``: a head that says what is in it, then the helpers in the order of their first use."""
-        helpers = self.helpers.get(file, {})
-        table = "\n".join(f"  {name}" for name in helpers)
-        return "\n".join([f"{{{{/*\n{head}\n\n{table}\n*/}}}}", *helpers.values()])
+    def helpers_file(self, head: str, parts: Sequence[Named]) -> str:
+        """``_FILE.tpl``: a head that says what is in it, then the parts."""
+        table = "\n".join(f"  {self._full(part.name)}" for part in parts)
+        return "\n".join([f"{{{{/*\n{head}\n\n{table}\n*/}}}}", *map(self.define, parts)])
 
     def guards(self, guards: Sequence[Guard]) -> str:
         """Checks that stop Helm with a message that helps; neighbours that look at the same entries share the range."""
@@ -123,7 +128,7 @@ class Printer(Record):
                 lines += [line for guard in run for line in self._guard(guard)]
             else:
                 head = f"{{{{- range ${each.key}, ${each.item} := {self.expression(each.over)} }}}}"
-                lines += [head, *self._inside._guards(list(run), depth + 1), "{{- end }}"]
+                lines += [head, *self.inside._guards(list(run), depth + 1), "{{- end }}"]
         return lines
 
     def _guard(self, guard: Guard) -> Lines:
@@ -135,23 +140,23 @@ class Printer(Record):
         """A node as text within a line or a free text such as NOTES.txt."""
         match node:
             case str():
-                return _escape(node)
+                return escape(node)
             case int():
                 return str(node)
             case Absent():
                 return ""
             case Text(parts):
-                return _joined([self.text(part) for part in parts])
-            case ChartOnly(template):
-                return template
+                return join([self.text(part) for part in parts])
+            case ChartOnly():
+                return self._chart_only(node)
             case Repeat(count, body, index):
                 comma = f"{{{{ if ${index} }}}},{{{{ end }}}}"
                 times = f"{{{{- range ${index} := until (int {self._argument(count)}) }}}}"
-                return f"{times}{comma}{self._inside.text(body)}{{{{ end }}}}"
+                return f"{times}{comma}{self.inside.text(body)}{{{{ end }}}}"
             case JoinEach(over, separator, body, key, item):
                 each = f"{{{{- range ${key}, ${item} := {self.expression(over)} }}}}{{{{ $separator }}}}"
-                then = f"{{{{ $separator = {_go_literal(separator)} }}}}"
-                return f'{{{{- $separator := "" }}}}{each}{then}{self._inside.text(body)}{{{{ end }}}}'
+                then = f"{{{{ $separator = {literal(separator)} }}}}"
+                return f'{{{{- $separator := "" }}}}{each}{then}{self.inside.text(body)}{{{{ end }}}}'
             case When(test, then, otherwise):
                 other = "" if otherwise is ABSENT else "{{ else }}" + self.text(otherwise)
                 return f"{{{{ if {self.expression(test)} }}}}{self.text(then)}{other}{{{{ end }}}}"
@@ -163,16 +168,19 @@ class Printer(Record):
         """A node as a Go template pipeline."""
         match node:
             case Value(path):
-                return _field(f"{self.root.rstrip('.')}.Values", path)
+                return field(f"{self._root}.Values", path)
             case Bound(name, _, path):
-                return _field(f"${name}", path)
+                return field(f"${name}", path)
+            case Parameter(name, _, path):
+                return field(f"{self._context}.{name}", path)
             case Release(fact):
-                return f"{self.root.rstrip('.')}.{fact}"
+                return f"{self._root}.{fact}"
             case File():
                 return self._file(node)
             case Named(name):
-                self._define(node)
-                return f"include {_go_literal(self._full(name))} {self.root}"
+                return f"include {literal(self._full(name))} {self._root or '.'}"
+            case Call(part):
+                return f"include {literal(self._full(part.name))} {self._arguments(node)}"
             case Text(parts):
                 return self._printf(parts)
             case When(test, then, otherwise):
@@ -187,16 +195,21 @@ class Printer(Record):
                 return f"{self.expression(first)} | default {self._argument(fallback)}"
             case NotEmpty(tree):
                 return self.expression(tree)
-            case Digest() | Overlaid():
-                return self._of_data(node)
+            case Digest(tree):
+                return f"{self._data(tree)} | mustToRawJson | sha256sum | trunc {canonical_json.DIGEST_LENGTH}"
             case dict():
                 return " ".join(["dict", *(self._argument(part) for entry in node.items() for part in entry)])
             case str() | int():
-                return _go_literal(node)
+                return literal(node)
+            case Not(Equal(one, other)):
+                return f"ne {self._argument(one)} {self._argument(other)}"
             case Not(inner):
                 return f"not {self._argument(inner)}"
             case AllOf(nodes):
                 return "and " + " ".join(self._argument(n) for n in nodes)
+            case AnyOf(nodes) if (one := _compared(nodes)) is not None:
+                others = [self._argument(inner.other) for inner in nodes if isinstance(inner, Equal)]
+                return " ".join(["eq", self._argument(one), *others])
             case AnyOf(nodes):
                 return "or " + " ".join(self._argument(n) for n in nodes)
             case Equal(one, other):
@@ -212,7 +225,7 @@ class Printer(Record):
             case IsMap(inner):
                 return f'kindIs "map" {self._argument(inner)}'
             case Matches(text, pattern):
-                return f"regexMatch {_go_literal(pattern)} {self._argument(text)}"
+                return f"regexMatch {literal(pattern)} {self._argument(text)}"
             case Merged() | Filtered() | Each() | Items() | Let() | Repeat() | JoinEach() | ChartOnly():
                 raise TypeError(f"no expression of Go templates: {node!r}")
             case None | Absent() | Mapping() | Sequence():
@@ -221,24 +234,42 @@ class Printer(Record):
 
     def _file(self, node: File) -> str:
         """The text of a file of the chart's. To Helm one that is missing is empty, which a program never is."""
-        self.files[node.path] = node.text
-        read = f"{self.root.rstrip('.')}.Files.Get {_go_literal(node.path)}"
+        read = f"{self._root}.Files.Get {literal(node.path)}"
         message = f"the chart has no {node.path}, or it is empty"
-        return f"{read} | required {_go_literal(message)}" if node.text else read
+        return f"{read} | required {literal(message)}" if node.text else read
 
-    def _of_data(self, node: Digest | Overlaid) -> str:
-        if isinstance(node, Digest):
-            return f"{self._data(node.tree)} | mustToRawJson | sha256sum | trunc {canonical_json.DIGEST_LENGTH}"
-        return f"mergeOverwrite ({self._data(node.under)}) {self._argument(node.over)}"
-
-    def _data(self, part: Named) -> str:
+    def _data(self, tree: Named | Call) -> str:
         """A named mapping as data, of which Go has no more than the text.
 
         A part is without its last line break; it is put back, or a last text of empty lines would lose one.
         """
-        if not _is_tree(part.node) or presence(part) is not True:
-            raise TypeError(f"not a mapping that is always there: {part!r}")
-        return f'printf "%s\\n" ({self.expression(part)}) | fromYaml'
+        if type_of(tree) != "map" or presence(tree) is not True:
+            raise TypeError(f"not a mapping that is always there: {tree!r}")
+        return f'printf "%s\\n" ({self.expression(tree)}) | fromYaml'
+
+    def _arguments(self, node: Call) -> str:
+        """The one argument of ``include``: a ``dict``, or the context as it is where all of it is in that already.
+
+        Null is what a ``dict`` has under each name that is not in it.
+        """
+        if self.parameters and all(self._passes(*argument) for argument in node.arguments):
+            return self.dot
+        root = [f'"root" {self._root or "$"}'] if _needs_root(node.part) else []
+        others = [
+            f"{literal(name)} {self._argument(argument)}" for name, argument in node.arguments if argument is not None
+        ]
+        return f"(dict {' '.join([*root, *others])})"
+
+    def _passes(self, name: str, argument: Node) -> bool:
+        """Whether an argument is in the context under the same name."""
+        if argument is None:
+            return name not in self.parameters
+        return isinstance(argument, Parameter) and argument.name == name and not argument.path
+
+    def _chart_only(self, node: ChartOnly) -> str:
+        if self.parameters:
+            raise TypeError(f"a part with parameters has no root context at its dot: {node!r}")
+        return node.template
 
     def _argument(self, node: Node) -> str:
         """An expression as an argument of another: in brackets where it is more than a word."""
@@ -260,9 +291,7 @@ class Printer(Record):
             else:
                 form += "%v"
                 arguments.append(self._argument(part))
-        return (
-            " ".join(["printf", _go_literal(form), *arguments]) if arguments else _go_literal(form.replace("%%", "%"))
-        )
+        return " ".join(["printf", literal(form), *arguments]) if arguments else literal(form.replace("%%", "%"))
 
     def _typed(self, node: Node) -> str:
         """An expression whose text is right for its type, unquoted."""
@@ -274,22 +303,33 @@ class Printer(Record):
     def _full(self, name: str) -> str:
         return f"{self.chart}.{name}"
 
-    def _define(self, node: Named) -> None:
-        full, helpers = self._full(node.name), self.helpers.setdefault(node.file, {})
-        if full in helpers:
-            return
-        helpers[full] = ""  # its place: a helper that it uses comes after it
-        body = self.replaced(root=".")._definition(node.node)
-        helpers[full] = f'{{{{/* {node.doc} */}}}}\n{{{{- define "{full}" -}}}}\n{body}\n{{{{- end }}}}\n'
+    def define(self, part: Named) -> str:
+        """The ``define`` of a part."""
+        names = [*(["root"] if _needs_root(part) else []), *part.parameters]
+        doc = f"{part.doc} Takes {', '.join(names)}." if part.parameters else part.doc
+        comment = "\n     ".join(textwrap.wrap(f"{{{{/* {doc}", _WIDTH - len("  */}}")))
+        body = "\n".join(self._of_part(part)._definition(part.node))
+        return f'{comment} */}}}}\n{{{{- define "{self._full(part.name)}" -}}}}\n{body}\n{{{{- end }}}}\n'
 
-    def _definition(self, node: Node) -> str:
+    def _of_part(self, part: Named) -> Printer:
+        """The printer for the text of a part."""
+        return self.replaced(parameters=part.parameters, dot=".")
+
+    def _definition(self, node: Node) -> Lines:
         assigned: Lines = []
         while isinstance(node, Let):
             assigned += self._assign(node.name, node.expression)
             node = node.body
         if assigned:  # what they leave behind would be an empty line where the part is used
             assigned[-1] = f"{assigned[-1].removesuffix(' }}')} -}}}}"
-        return "\n".join([*assigned, *self._body(node, "")]) if _is_tree(node) else _kept(self.text(node))
+        return [*assigned, *(self._first_lines(node) if _is_tree(node) else [keep_space(self.text(node))])]
+
+    def _first_lines(self, node: Node) -> Lines:
+        """The lines of a mapping or sequence that begins a text: none is broken before an ``include`` there."""
+        first, *others = self._body(node, "")
+        if first.startswith("{{- include ") and first.endswith(_ON_A_LINE):
+            first = f"{{{{ {first.removeprefix('{{- ').removesuffix(_ON_A_LINE)} }}}}"
+        return [first, *others]
 
     # -- lines -----------------------------------------------------------------------------------------------
 
@@ -301,7 +341,7 @@ class Printer(Record):
                 return self._when(node, "", lambda inner: self._document(inner, separator))
             case Each():
                 return self._range(node, "", lambda p, body: p._document(body, ["---"]))
-        return [*separator, *self._body(node, ""), *([_END] if _ends_in_tree(node) else [])]
+        return [*separator, *self._body(node, ""), *([_END] if ends_in_tree(node) else [])]
 
     def _assign(self, name: str, expression: Expression) -> Lines:
         if isinstance(expression, Filtered):
@@ -314,14 +354,10 @@ class Printer(Record):
         else:
             first, lines = self._literal(name, lowest)
         if expression.flat and layers and not lines:
-            first = " ".join(["mergeOverwrite", f"({first})", *map(self._argument, layers)])
-            return [f"{{{{- ${name} := {first} }}}}"]
+            return _long(f"{{{{- ${name} := mergeOverwrite", [f"({first})", *map(self._argument, layers)])
         lines.insert(0, f"{{{{- ${name} := {first} }}}}")
         if expression.flat and layers:
-            lines.append(
-                f"{{{{- ${name} = {' '.join(['mergeOverwrite', f'${name}', *map(self._argument, layers)])} }}}}"
-            )
-            return lines
+            return lines + _long(f"{{{{- ${name} = mergeOverwrite ${name}", [*map(self._argument, layers)])
         for layer in layers:
             lines += [
                 f"{{{{- range $key, $value := {self.expression(layer)} }}}}",
@@ -334,7 +370,7 @@ class Printer(Record):
         return [
             f"{{{{- ${name} := dict }}}}",
             f"{{{{- range ${node.key}, ${node.item} := {self.expression(node.over)} }}}}",
-            f"{{{{- if {self._inside.expression(node.test)} }}}}",
+            f"{{{{- if {self.inside.expression(node.test)} }}}}",
             f"{{{{- $_ := set ${name} ${node.key} ${node.item} }}}}",
             "{{- end }}",
             "{{- end }}",
@@ -366,8 +402,8 @@ class Printer(Record):
         match node:
             case dict():
                 return self._entries(node, indent)
-            case Named(node=inner) if _is_tree(inner):
-                return [f"{indent}{{{{- {self.expression(node)} | nindent {len(indent)} }}}}"]
+            case Named() | Call() if _is_tree(node):
+                return self._included(node, indent, [])
             case When():
                 return self._when(node, indent, lambda inner: self._body(inner, indent))
             case NotEmpty(tree):
@@ -377,13 +413,13 @@ class Printer(Record):
             case str() | int() | None:
                 raise TypeError(f"not a mapping or sequence: {node!r}")
             case list() | tuple():
-                return [line for child in node for line in self._item(child, indent)]
+                return self._items(node, indent)
         raise TypeError(f"not a mapping or sequence: {node!r}")
 
     def _entries(self, mapping: Mapping[Any, Node], indent: str) -> Lines:
         """The lines of a mapping's entries; neighbours under one condition share it."""
         lines: Lines = []
-        for test, run in groupby(mapping.items(), key=_own_test):
+        for test, run in groupby(mapping.items(), key=lambda entry: _own_test(entry[1])):
             entries = dict(run)
             if test is None:
                 lines += [line for key, node in entries.items() for line in self._entry(key, node, indent)]
@@ -392,21 +428,34 @@ class Printer(Record):
                 lines += self._when(When(test, then), indent, lambda inner: self._body(inner, indent))
         return lines
 
+    def _items(self, items: Sequence[Node], indent: str) -> Lines:
+        """The lines of a sequence's items; neighbours under one condition share it."""
+        lines: Lines = []
+        for test, run in groupby(items, key=_own_test):
+            if test is None:
+                lines += [line for item in run for line in self._item(item, indent)]
+            else:
+                then = [item.then for item in run if isinstance(item, When)]
+                lines += self._when(When(test, then), indent, lambda inner: self._body(inner, indent))
+        return lines
+
     def _entry(self, key: Any, node: Node, indent: str) -> Lines:
         """The lines of one entry of a mapping."""
         if node is ABSENT:
             return []
+        if isinstance(key, Comment):
+            return _comment(key.text, indent)
         if isinstance(node, When):
             return self._when(node, indent, lambda inner: self._entry(key, inner, indent))
         if isinstance(key, Splice):
             return self._body(node, indent)
         if not isinstance(key, Hole) and not _has_holes(node):
-            return _indented(_escape(yaml_text.dump({key: node})), indent)
+            return indent_lines(escape(yaml_text.dump({key: node})), indent)
         head = f"{indent}{self._key(key)}:"
         if isinstance(node, File) and yaml_text.is_literal(node.text):
             return self._block(node, head, indent + "  ")
-        if isinstance(node, Named) and _is_tree(node.node):
-            return [head, *self._body(node, indent + "  ")]
+        if isinstance(node, (Named, Call)) and _is_tree(node):
+            return self._included(node, indent, [head])
         if isinstance(node, NotEmpty):
             return [head, *self._body(node, indent + ("  " if type_of(node) == "map" else ""))]
         if isinstance(node, Hole) and type_of(node) in TREES:
@@ -437,7 +486,7 @@ class Printer(Record):
                     raise TypeError(f"a list item must begin with an entry that is always there: {node!r}")
                 return [f"{indent}- {lines[0].lstrip()}", *lines[1:]]
         if not _has_holes(node):
-            return _indented(_escape(yaml_text.dump([node])), indent)
+            return indent_lines(escape(yaml_text.dump([node])), indent)
         if isinstance(node, File) and yaml_text.is_literal(node.text):
             return self._block(node, f"{indent}-", indent + "  ")
         return [f"{indent}- {self._scalar(node)}"]
@@ -457,7 +506,7 @@ class Printer(Record):
 
     def _range(self, node: Each, indent: str, lines: Callable[[Printer, Node], Lines]) -> Lines:
         head = f"{indent}{{{{- range ${node.key}, ${node.item} := {self.expression(node.over)} }}}}"
-        return [head, *lines(self._inside, node.body), f"{indent}{{{{- end }}}}"]
+        return [head, *lines(self.inside, node.body), f"{indent}{{{{- end }}}}"]
 
     def _tree(self, node: Expression, indent: str, head: Lines) -> Lines:
         """A tunable map or list, and its key where it has one; nothing where it is empty."""
@@ -469,6 +518,29 @@ class Printer(Record):
             f"{indent}{{{{- end }}}}",
         ]
 
+    def _included(self, node: Named | Call, indent: str, head: Lines) -> Lines:
+        """A part that is a mapping or sequence, and its key where it has one; nothing where nothing of it is left."""
+        part = node.part if isinstance(node, Call) else node
+        depth = len(indent) + (2 if head and type_of(node) == "map" else 0)
+        text, pad = self.expression(node), " " * depth
+        if self._begins_with_action(part):
+            text = f'{text} | trimPrefix "\\n"'
+        if presence(node) is True:
+            return [*head, f"{pad}{{{{- {text} | nindent {depth} }}}}"]
+        return [
+            f"{indent}{{{{- with {text} }}}}",
+            *head,
+            f"{pad}{{{{- . | nindent {depth} }}}}",
+            f"{indent}{{{{- end }}}}",
+        ]
+
+    def _begins_with_action(self, part: Named) -> bool:
+        """Whether the text of a part begins with the line break that the dash of its first action leaves after it."""
+        node = part.node
+        while isinstance(node, Let):
+            node = node.body
+        return self._of_part(part)._first_lines(node)[0].startswith("{{-")
+
     def _guarded(self, node: Node, indent: str, lines: Lines) -> Lines:
         """The lines, under the condition that anything of the node is left."""
         test = presence(node)
@@ -477,89 +549,61 @@ class Printer(Record):
         return [f"{indent}{{{{- if {self.expression(test)} }}}}", *lines, f"{indent}{{{{- end }}}}"]
 
     def _key(self, key: Any) -> str:
-        return f"{{{{ {self.expression(key)} | quote }}}}" if is_hole(key) else _escape(yaml_text.scalar(key))
+        return f"{{{{ {self.expression(key)} | quote }}}}" if is_hole(key) else escape(yaml_text.scalar(key))
 
     def _scalar(self, node: Node) -> str:
         """A scalar as YAML. A user's string is quoted by Go; what is made of names alone is safe as it stands."""
         match node:
             case str() | int() | None:
-                return _escape(yaml_text.scalar(node))
+                return escape(yaml_text.scalar(node))
             case Text(parts) if all(_is_safe(part) for part in parts):
                 samples = [_sample(node, longest=longest) for longest in (True, False)]
                 if all(yaml_text.scalar(sample)[0] not in "'\"" for sample in samples):
                     return self.text(node)
                 if not any("'" in sample or "\n" in sample for sample in samples):
                     return f"'{self.text(node)}'"
-            case ChartOnly(template):
-                return template
+            case ChartOnly():
+                return self._chart_only(node)
         if isinstance(node, Hole) and type_of(node) in ("string", "quantity"):
             return f"{{{{ {self.expression(node)} | quote }}}}"
         return f"{{{{ {self._typed(node)} }}}}"
 
 
-def presence(node: Node) -> Node:
-    """When anything of a node is left: ``True`` for always, else the test; the printer's half of the law of `fill`."""
-    match node:
-        case When(test, then, otherwise):
-            inner, other = presence(then), presence(otherwise)
-            if inner is True and other is True:
-                return True
-            ways = [_both(*way) for way in ((test, inner), (Not(test), other)) if way[1] is not False]
-            return AnyOf(tuple(ways)) if len(ways) > 1 else ways[0] if ways else False
-        case Absent():
-            return False
-        case Items(items):
-            return items
-        case Each(over, body):
-            if presence(body) is not True:
-                raise TypeError(
-                    f"whether anything is left of these items cannot be said before they are made: {node!r}"
-                )
-            return over
-        case Named(node=inner) | Let(body=inner):
-            return presence(inner)
-        case Hole():
-            return node if type_of(node) in TREES else True
-        case str() | int() | None:
-            return True
-        case dict():
-            return _presence_of_any(list(node.values()))
-        case list() | tuple():
-            return _presence_of_any(node)
-    raise TypeError(f"not a node: {node!r}")
-
-
-def _ends_in_tree(node: Node) -> bool:
-    """Whether the last line of a node may come from ``toYaml``, which writes a text's empty lines at its end."""
-    match node:
-        case When(_, then, otherwise):
-            return _ends_in_tree(then) or _ends_in_tree(otherwise)
-        case Each(body=inner) | Named(node=inner) | Let(body=inner):
-            return _ends_in_tree(inner)
-        case Items() | NotEmpty():
-            return True
-        case Hole():
-            return type_of(node) in TREES
-        case dict():
-            return _last_ends_in_tree(list(node.values()))
-        case list() | tuple():
-            return _last_ends_in_tree(node)
-    return False
-
-
-def _last_ends_in_tree(children: Sequence[Node]) -> bool:
-    """Whether the last of the children that is there may end so."""
-    for child in reversed(children):
-        if _ends_in_tree(child):
-            return True
-        if not isinstance(child, Each) and presence(child) is True:
-            return False
-    return False
-
-
 def _is_tree(node: Node) -> bool:
-    """Whether a named part is a mapping, under names of its own or not."""
-    return _is_tree(node.body) if isinstance(node, Let) else isinstance(node, dict)
+    """Whether a part is a mapping or a sequence, under names of its own or not."""
+    return type_of(node) in TREES
+
+
+def _compared(nodes: Sequence[Node]) -> Node:
+    """What all of several tests compare with something; null where they do not."""
+    ones = [node.one for node in nodes if isinstance(node, Equal)]
+    return ones[0] if len(ones) == len(nodes) and all(one == ones[0] for one in ones) else None
+
+
+def _needs_root(part: Node) -> bool:
+    """Whether a part with parameters looks at more than these."""
+    match part:
+        case Value() | Release() | File() | Named(parameters=()):
+            return True
+        case Call(called, arguments):
+            return _needs_root(called) or any(_needs_root(argument) for _, argument in arguments)
+    return any(map(_needs_root, inner_nodes(part)))
+
+
+def _long(head: str, arguments: Sequence[str]) -> Lines:
+    """An action, on a line for each of its arguments where one line would be too long."""
+    line = " ".join([head, *arguments, "}}"])
+    if len(line) <= _WIDTH:
+        return [line]
+    *others, last = arguments
+    return [head, *(f"      {argument}" for argument in others), f"      {last} }}}}"]
+
+
+def _comment(text: str, indent: str) -> Lines:
+    """A comment of the template's own, which Helm does not print."""
+    first, *rest = textwrap.wrap(text, _WIDTH - len(indent) - len("{{- /*  */}}"))
+    lines = [f"{indent}{{{{- /* {first}", *(f"{indent}       {line}" for line in rest)]
+    return [*lines[:-1], f"{lines[-1]} */}}}}"]
 
 
 def _is_bool(node: Node) -> bool:
@@ -569,36 +613,17 @@ def _is_bool(node: Node) -> bool:
     return type_of(node) == "boolean"
 
 
-def _both(test: Node, presence: Node) -> Node:
-    return test if presence is True else AllOf((test, presence))
-
-
-def _presence_of_any(children: Sequence[Node]) -> Node:
-    if not children:
-        return True
-    tests: list[Node] = []
-    for child in children:
-        # One that is always there settles it, whatever cannot be said of the others.
-        if not isinstance(child, Each) and presence(child) is True:
-            return True
-    for child in children:
-        test = presence(child)
-        if test is not False and test not in tests:
-            tests.append(test)
-    return tests[0] if len(tests) == 1 else AnyOf(tuple(tests))
-
-
 def _is_safe(part: Node) -> bool:
     """Whether a part of a text is no text of a user's, but ours, a name or a number."""
-    if isinstance(part, Named):
-        return _is_of_names(part.node)
+    if isinstance(part, (Named, Call)):
+        return _is_of_names(part)
     return isinstance(part, (str, Release)) or type_of(part) == "integer"
 
 
 def _is_of_names(node: Node) -> bool:
     """Whether a part that has a name of its own is made of names: what a user says in one is no more than a name."""
     match node:
-        case Named(node=inner) | Repeat(body=inner):
+        case Named(node=inner) | Call(part=inner) | Repeat(body=inner):
             return _is_of_names(inner)
         case Text(parts):
             return all(_is_of_names(part) for part in parts)
@@ -616,7 +641,7 @@ def _sample(node: Node, *, longest: bool) -> str:
             return ""
         case Text(parts):
             return "".join(_sample(part, longest=longest) for part in parts)
-        case Named(node=inner):
+        case Named(node=inner) | Call(part=inner):
             return _sample(inner, longest=longest)
         case Repeat(body=inner):
             return _sample(inner, longest=True) if longest else ""
@@ -644,9 +669,8 @@ def _tested(node: Expression) -> tuple[Node, Node]:
     return (AllOf((node.test, node.then)) if may_be_empty else node.test), node.then
 
 
-def _own_test(entry: tuple[Any, Node]) -> Node:
-    """The condition on an entry that has no other branch; null for any other entry."""
-    node = entry[1]
+def _own_test(node: Node) -> Node:
+    """The condition on an entry or item that has no other branch; null for any other."""
     return node.test if isinstance(node, When) and node.otherwise is ABSENT else None
 
 
@@ -661,47 +685,3 @@ def _has_holes(node: Node) -> bool:
         case list() | tuple():
             return any(_has_holes(child) for child in node)
     return False
-
-
-@functools.cache
-def _field(base: str, path: str) -> str:
-    """A field of the values: dots where Go's syntax takes every name, else ``index``."""
-    names = [name for name in path.split(".") if name]
-    if all(name.isidentifier() and name.isascii() for name in names):
-        return ".".join([base, *names])
-    return f"(index {base} {' '.join(_go_literal(name) for name in names)})"
-
-
-def _go_literal(value: str | int) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _escape(text: str) -> str:
-    """Text that Helm prints as it stands."""
-    return text.replace("{{", '{{ "{{" }}')
-
-
-_SPACE = (" ", "\t", "\r", "\n")
-"""What Go trims beside an action with a dash."""
-
-
-def _kept(text: str) -> str:
-    """Text that keeps the white space at its ends beside actions that trim."""
-    core = text.strip("".join(_SPACE))
-    start, _, end = text.partition(core) if core else (text, "", "")
-    before, after = (f"{{{{ {_go_literal(space)} }}}}" if space else "" for space in (start, end))
-    return f"{before}{core}{after}"
-
-
-def _joined(texts: Sequence[str]) -> str:
-    """The texts in a row. Go would take a brace before an action for part of its start; its dash would eat a space."""
-    out = ""
-    for text in texts:
-        if text.startswith("{{") and out.endswith("{") and not out.endswith("}}{{"):
-            out = f'{out[:-1]}{{{{ "{{" }}}}'
-        out += text.replace("{{-", "{{", 1) if text.startswith("{{-") and out.endswith(_SPACE) else text
-    return out
-
-
-def _indented(text: str, indent: str) -> Lines:
-    return [f"{indent}{line}" if line else line for line in text.removesuffix("\n").split("\n")]

@@ -17,7 +17,8 @@ from tfgen.graph.objects.pod_template_hash import HASH
 from tfgen.graph.template import Template
 from tfgen.kubernetes import keys
 from tfgen.record import Record
-from tfgen.targets.chart.go_template import Lines, Printer
+from tfgen.targets.chart.go_template import Printer
+from tfgen.targets.chart.go_text import Lines
 
 _HEAD: Final = "{{- /* What a run cannot change. Without a cluster to look at, its objects alone refuse it. */}}\n"
 
@@ -76,8 +77,7 @@ def _holes(item: Mapping[str, Any], part: str, keys: Iterable[str]) -> Iterator[
 
 def _guard(printer: Printer, fixed: _Fixed) -> Lines:
     kind, name = fixed.kind, f"({printer.expression(fixed.name)})"
-    inside = printer.replaced(root="$")  # `with` moves the dot
-    tests = [_differs(inside, path, node) for path, node in fixed.fields]
+    tests = [_differs(printer.inside, path, node) for path, node in fixed.fields]
     test = tests[0] if len(tests) == 1 else " ".join(["or", *(f"({each})" for each in tests)])
     message = f"the {kind} %v cannot change while its run lasts: set a new run, such as --set-string run=NAME"
     return [

@@ -1,14 +1,17 @@
 {{/*
 Names, labels and the cluster, each once.
 
-A helper is called as  include "CHART.NAME" .  with the root context; it prints text, without a line break at its end.
+A helper is called as  include "CHART.NAME" .  with the root context, or with a dict of what it takes; it prints text,
+without a line break at its end.
 
   elastic-dl.run
   elastic-dl.fullname
   elastic-dl.labels
   elastic-dl.selector
+  elastic-dl.podSecurityContext
   elastic-dl.volumes
   elastic-dl.clusterSpec
+  elastic-dl.containerSecurityContext
 */}}
 {{/* The name of one run: the job's, and the run's behind it where there is one. */}}
 {{- define "elastic-dl.run" -}}
@@ -37,6 +40,14 @@ tfgen/job: {{ include "elastic-dl.fullname" . | quote }}
 tfgen/run: {{ .Values.run | quote }}
 {{- end }}
 
+{{/* The security context of a pod, for the profile privileged. */}}
+{{- define "elastic-dl.podSecurityContext" -}}
+runAsUser: {{ .Values.security.runAsUser | int64 }}
+runAsGroup: {{ .Values.security.runAsGroup | int64 }}
+fsGroup: {{ .Values.security.fsGroup | int64 }}
+fsGroupChangePolicy: OnRootMismatch
+{{- end }}
+
 {{/* The volumes, as ElasticDL's --volume has them. */}}
 {{- define "elastic-dl.volumes" -}}
 {{- $separator := "" }}{{- range $name, $storage := .Values.storage }}{{ $separator }}{{ $separator = ";" }}{{ if $storage.hostPath }}host_path={{ $storage.hostPath.path }}{{ else }}claim_name={{ if $storage.claim.name }}{{ $storage.claim.name }}{{ else }}{{ include "elastic-dl.fullname" $ }}-{{ $name }}{{ end }}{{ end }},mount_path={{ $storage.mountPath }}{{ if $storage.subPath }},sub_path={{ $storage.subPath }}{{ else }}{{ end }}{{ end }}
@@ -45,4 +56,9 @@ tfgen/run: {{ .Values.run | quote }}
 {{/* What the master adds to the pods that it makes. */}}
 {{- define "elastic-dl.clusterSpec" -}}
 {"pod_spec":{"labels":{"tfgen/job":"{{ include "elastic-dl.fullname" . }}","tfgen/run":"{{ .Values.run }}"}}}
+{{- end }}
+
+{{/* The security context of a container, for the profile privileged. */}}
+{{- define "elastic-dl.containerSecurityContext" -}}
+readOnlyRootFilesystem: {{ .Values.security.readOnlyRootFilesystem }}
 {{- end }}

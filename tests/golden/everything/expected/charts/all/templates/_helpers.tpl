@@ -1,16 +1,18 @@
 {{/*
 Names, labels and the cluster, each once.
 
-A helper is called as  include "CHART.NAME" .  with the root context; it prints text, without a line break at its end.
+A helper is called as  include "CHART.NAME" .  with the root context, or with a dict of what it takes; it prints text,
+without a line break at its end.
 
   all.run
   all.fullname
   all.labels
   all.selector
   all.cluster
-  all.ps.hosts
-  all.worker.hosts
+  all.hosts
   all.evaluatorCluster
+  all.podSecurityContext
+  all.containerSecurityContext
 */}}
 {{/* The name of one run: the job's, and the run's behind it where there is one. */}}
 {{- define "all.run" -}}
@@ -41,20 +43,28 @@ tfgen/run: {{ .Values.run | quote }}
 
 {{/* The cluster part of TF_CONFIG. */}}
 {{- define "all.cluster" -}}
-{"chief":["{{ include "all.run" . }}-chief-0.{{ include "all.run" . }}:3333"],"ps":[{{ include "all.ps.hosts" . }}],"worker":[{{ include "all.worker.hosts" . }}]}
+{"chief":["{{ include "all.run" . }}-chief-0.{{ include "all.run" . }}:3333"],"ps":[{{ include "all.hosts" (dict "root" $ "role" "ps" "replicas" .Values.roles.ps.replicas) }}],"worker":[{{ include "all.hosts" (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}]}
 {{- end }}
 
-{{/* The hosts of the ps tasks, by index. */}}
-{{- define "all.ps.hosts" -}}
-{{- range $i := until (int .Values.roles.ps.replicas) }}{{ if $i }},{{ end }}"{{ include "all.run" $ }}-ps-{{ $i | int64 }}.{{ include "all.run" $ }}:3333"{{ end }}
-{{- end }}
-
-{{/* The hosts of the worker tasks, by index. */}}
-{{- define "all.worker.hosts" -}}
-{{- range $i := until (int .Values.roles.worker.replicas) }}{{ if $i }},{{ end }}"{{ include "all.run" $ }}-worker-{{ $i | int64 }}.{{ include "all.run" $ }}:3333"{{ end }}
+{{/* The hosts of a role's tasks, by index. Takes root, role, replicas. */}}
+{{- define "all.hosts" -}}
+{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}"{{ include "all.run" $.root }}-{{ $.role }}-{{ $i | int64 }}.{{ include "all.run" $.root }}:3333"{{ end }}
 {{- end }}
 
 {{/* The cluster part of the evaluator's TF_CONFIG: with itself in it. */}}
 {{- define "all.evaluatorCluster" -}}
-{"chief":["{{ include "all.run" . }}-chief-0.{{ include "all.run" . }}:3333"],"ps":[{{ include "all.ps.hosts" . }}],"worker":[{{ include "all.worker.hosts" . }}],"evaluator":["{{ include "all.run" . }}-evaluator-0.{{ include "all.run" . }}:3333"]}
+{"chief":["{{ include "all.run" . }}-chief-0.{{ include "all.run" . }}:3333"],"ps":[{{ include "all.hosts" (dict "root" $ "role" "ps" "replicas" .Values.roles.ps.replicas) }}],"worker":[{{ include "all.hosts" (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}],"evaluator":["{{ include "all.run" . }}-evaluator-0.{{ include "all.run" . }}:3333"]}
+{{- end }}
+
+{{/* The security context of a pod, for the profile privileged. */}}
+{{- define "all.podSecurityContext" -}}
+runAsUser: {{ .Values.security.runAsUser | int64 }}
+runAsGroup: {{ .Values.security.runAsGroup | int64 }}
+fsGroup: {{ .Values.security.fsGroup | int64 }}
+fsGroupChangePolicy: OnRootMismatch
+{{- end }}
+
+{{/* The security context of a container, for the profile privileged. */}}
+{{- define "all.containerSecurityContext" -}}
+readOnlyRootFilesystem: {{ .Values.security.readOnlyRootFilesystem }}
 {{- end }}

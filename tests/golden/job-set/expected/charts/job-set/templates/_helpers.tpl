@@ -1,15 +1,18 @@
 {{/*
 Names, labels and the cluster, each once.
 
-A helper is called as  include "CHART.NAME" .  with the root context; it prints text, without a line break at its end.
+A helper is called as  include "CHART.NAME" .  with the root context, or with a dict of what it takes; it prints text,
+without a line break at its end.
 
   job-set.run
   job-set.fullname
   job-set.labels
   job-set.cluster
-  job-set.worker.hosts
+  job-set.hosts
   job-set.evaluatorCluster
   job-set.selector
+  job-set.podSecurityContext
+  job-set.containerSecurityContext
 */}}
 {{/* The name of one run: the job's, and the run's behind it where there is one. */}}
 {{- define "job-set.run" -}}
@@ -34,21 +37,41 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 
 {{/* The cluster part of TF_CONFIG. */}}
 {{- define "job-set.cluster" -}}
-{"worker":[{{ include "job-set.worker.hosts" . }}]}
+{"worker":[{{ include "job-set.hosts" (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}]}
 {{- end }}
 
-{{/* The hosts of the worker tasks, by index. */}}
-{{- define "job-set.worker.hosts" -}}
-{{- range $i := until (int .Values.roles.worker.replicas) }}{{ if $i }},{{ end }}"{{ include "job-set.run" $ }}-worker-0-{{ $i | int64 }}.{{ include "job-set.run" $ }}:2222"{{ end }}
+{{/* The hosts of a role's tasks, by index. Takes root, role, replicas. */}}
+{{- define "job-set.hosts" -}}
+{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}"{{ include "job-set.run" $.root }}-{{ $.role }}-0-{{ $i | int64 }}.{{ include "job-set.run" $.root }}:2222"{{ end }}
 {{- end }}
 
 {{/* The cluster part of the evaluator's TF_CONFIG: with itself in it. */}}
 {{- define "job-set.evaluatorCluster" -}}
-{"worker":[{{ include "job-set.worker.hosts" . }}],"evaluator":["{{ include "job-set.run" . }}-evaluator-0-0.{{ include "job-set.run" . }}:2222"]}
+{"worker":[{{ include "job-set.hosts" (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}],"evaluator":["{{ include "job-set.run" . }}-evaluator-0-0.{{ include "job-set.run" . }}:2222"]}
 {{- end }}
 
 {{/* What selects the pods of one run. */}}
 {{- define "job-set.selector" -}}
 tfgen/job: {{ include "job-set.fullname" . | quote }}
 tfgen/run: {{ .Values.run | quote }}
+{{- end }}
+
+{{/* The security context of a pod, for the profile restricted. */}}
+{{- define "job-set.podSecurityContext" -}}
+runAsNonRoot: true
+runAsUser: {{ .Values.security.runAsUser | int64 }}
+runAsGroup: {{ .Values.security.runAsGroup | int64 }}
+fsGroup: {{ .Values.security.fsGroup | int64 }}
+fsGroupChangePolicy: OnRootMismatch
+seccompProfile:
+  type: RuntimeDefault
+{{- end }}
+
+{{/* The security context of a container, for the profile restricted. */}}
+{{- define "job-set.containerSecurityContext" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: {{ .Values.security.readOnlyRootFilesystem }}
+capabilities:
+  drop:
+  - ALL
 {{- end }}

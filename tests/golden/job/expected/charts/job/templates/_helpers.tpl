@@ -1,15 +1,18 @@
 {{/*
 Names, labels and the cluster, each once.
 
-A helper is called as  include "CHART.NAME" .  with the root context; it prints text, without a line break at its end.
+A helper is called as  include "CHART.NAME" .  with the root context, or with a dict of what it takes; it prints text,
+without a line break at its end.
 
   job.run
   job.fullname
   job.labels
   job.selector
   job.cluster
-  job.worker.hosts
+  job.hosts
   job.evaluatorCluster
+  job.podSecurityContext
+  job.containerSecurityContext
 */}}
 {{/* The name of one run: the job's, and the run's behind it where there is one. */}}
 {{- define "job.run" -}}
@@ -40,15 +43,35 @@ tfgen/run: {{ .Values.run | quote }}
 
 {{/* The cluster part of TF_CONFIG. */}}
 {{- define "job.cluster" -}}
-{"worker":[{{ include "job.worker.hosts" . }}]}
+{"worker":[{{ include "job.hosts" (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}]}
 {{- end }}
 
-{{/* The hosts of the worker tasks, by index. */}}
-{{- define "job.worker.hosts" -}}
-{{- range $i := until (int .Values.roles.worker.replicas) }}{{ if $i }},{{ end }}"{{ include "job.run" $ }}-worker-{{ $i | int64 }}.{{ include "job.run" $ }}:2222"{{ end }}
+{{/* The hosts of a role's tasks, by index. Takes root, role, replicas. */}}
+{{- define "job.hosts" -}}
+{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}"{{ include "job.run" $.root }}-{{ $.role }}-{{ $i | int64 }}.{{ include "job.run" $.root }}:2222"{{ end }}
 {{- end }}
 
 {{/* The cluster part of the evaluator's TF_CONFIG: with itself in it. */}}
 {{- define "job.evaluatorCluster" -}}
-{"worker":[{{ include "job.worker.hosts" . }}],"evaluator":["{{ include "job.run" . }}-evaluator-0.{{ include "job.run" . }}:2222"]}
+{"worker":[{{ include "job.hosts" (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}],"evaluator":["{{ include "job.run" . }}-evaluator-0.{{ include "job.run" . }}:2222"]}
+{{- end }}
+
+{{/* The security context of a pod, for the profile restricted. */}}
+{{- define "job.podSecurityContext" -}}
+runAsNonRoot: true
+runAsUser: {{ .Values.security.runAsUser | int64 }}
+runAsGroup: {{ .Values.security.runAsGroup | int64 }}
+fsGroup: {{ .Values.security.fsGroup | int64 }}
+fsGroupChangePolicy: OnRootMismatch
+seccompProfile:
+  type: RuntimeDefault
+{{- end }}
+
+{{/* The security context of a container, for the profile restricted. */}}
+{{- define "job.containerSecurityContext" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: {{ .Values.security.readOnlyRootFilesystem }}
+capabilities:
+  drop:
+  - ALL
 {{- end }}

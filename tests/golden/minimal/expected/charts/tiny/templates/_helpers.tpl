@@ -1,15 +1,17 @@
 {{/*
 Names, labels and the cluster, each once.
 
-A helper is called as  include "CHART.NAME" .  with the root context; it prints text, without a line break at its end.
+A helper is called as  include "CHART.NAME" .  with the root context, or with a dict of what it takes; it prints text,
+without a line break at its end.
 
   tiny.run
   tiny.fullname
   tiny.labels
   tiny.selector
   tiny.cluster
-  tiny.ps.hosts
-  tiny.worker.hosts
+  tiny.hosts
+  tiny.podSecurityContext
+  tiny.containerSecurityContext
 */}}
 {{/* The name of one run: the job's, and the run's behind it where there is one. */}}
 {{- define "tiny.run" -}}
@@ -40,15 +42,30 @@ tfgen/run: {{ .Values.run | quote }}
 
 {{/* The cluster part of TF_CONFIG. */}}
 {{- define "tiny.cluster" -}}
-{"chief":["{{ include "tiny.run" . }}-chief-0.{{ include "tiny.run" . }}:2222"],"ps":[{{ include "tiny.ps.hosts" . }}],"worker":[{{ include "tiny.worker.hosts" . }}]}
+{"chief":["{{ include "tiny.run" . }}-chief-0.{{ include "tiny.run" . }}:2222"],"ps":[{{ include "tiny.hosts" (dict "root" $ "role" "ps" "replicas" .Values.roles.ps.replicas) }}],"worker":[{{ include "tiny.hosts" (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}]}
 {{- end }}
 
-{{/* The hosts of the ps tasks, by index. */}}
-{{- define "tiny.ps.hosts" -}}
-{{- range $i := until (int .Values.roles.ps.replicas) }}{{ if $i }},{{ end }}"{{ include "tiny.run" $ }}-ps-{{ $i | int64 }}.{{ include "tiny.run" $ }}:2222"{{ end }}
+{{/* The hosts of a role's tasks, by index. Takes root, role, replicas. */}}
+{{- define "tiny.hosts" -}}
+{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}"{{ include "tiny.run" $.root }}-{{ $.role }}-{{ $i | int64 }}.{{ include "tiny.run" $.root }}:2222"{{ end }}
 {{- end }}
 
-{{/* The hosts of the worker tasks, by index. */}}
-{{- define "tiny.worker.hosts" -}}
-{{- range $i := until (int .Values.roles.worker.replicas) }}{{ if $i }},{{ end }}"{{ include "tiny.run" $ }}-worker-{{ $i | int64 }}.{{ include "tiny.run" $ }}:2222"{{ end }}
+{{/* The security context of a pod, for the profile restricted. */}}
+{{- define "tiny.podSecurityContext" -}}
+runAsNonRoot: true
+runAsUser: {{ .Values.security.runAsUser | int64 }}
+runAsGroup: {{ .Values.security.runAsGroup | int64 }}
+fsGroup: {{ .Values.security.fsGroup | int64 }}
+fsGroupChangePolicy: OnRootMismatch
+seccompProfile:
+  type: RuntimeDefault
+{{- end }}
+
+{{/* The security context of a container, for the profile restricted. */}}
+{{- define "tiny.containerSecurityContext" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: {{ .Values.security.readOnlyRootFilesystem }}
+capabilities:
+  drop:
+  - ALL
 {{- end }}

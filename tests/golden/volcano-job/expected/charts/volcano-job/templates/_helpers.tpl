@@ -1,16 +1,18 @@
 {{/*
 Names, labels and the cluster, each once.
 
-A helper is called as  include "CHART.NAME" .  with the root context; it prints text, without a line break at its end.
+A helper is called as  include "CHART.NAME" .  with the root context, or with a dict of what it takes; it prints text,
+without a line break at its end.
 
   volcano-job.run
   volcano-job.fullname
   volcano-job.labels
   volcano-job.cluster
-  volcano-job.ps.hosts
-  volcano-job.worker.hosts
+  volcano-job.hosts
   volcano-job.evaluatorCluster
   volcano-job.selector
+  volcano-job.podSecurityContext
+  volcano-job.containerSecurityContext
 */}}
 {{/* The name of one run: the job's, and the run's behind it where there is one. */}}
 {{- define "volcano-job.run" -}}
@@ -35,26 +37,41 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 
 {{/* The cluster part of TF_CONFIG. */}}
 {{- define "volcano-job.cluster" -}}
-{"chief":["{{ include "volcano-job.run" . }}-chief-0.{{ include "volcano-job.run" . }}:2222"],"ps":[{{ include "volcano-job.ps.hosts" . }}],"worker":[{{ include "volcano-job.worker.hosts" . }}]}
+{"chief":["{{ include "volcano-job.run" . }}-chief-0.{{ include "volcano-job.run" . }}:2222"],"ps":[{{ include "volcano-job.hosts" (dict "root" $ "role" "ps" "replicas" .Values.roles.ps.replicas) }}],"worker":[{{ include "volcano-job.hosts" (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}]}
 {{- end }}
 
-{{/* The hosts of the ps tasks, by index. */}}
-{{- define "volcano-job.ps.hosts" -}}
-{{- range $i := until (int .Values.roles.ps.replicas) }}{{ if $i }},{{ end }}"{{ include "volcano-job.run" $ }}-ps-{{ $i | int64 }}.{{ include "volcano-job.run" $ }}:2222"{{ end }}
-{{- end }}
-
-{{/* The hosts of the worker tasks, by index. */}}
-{{- define "volcano-job.worker.hosts" -}}
-{{- range $i := until (int .Values.roles.worker.replicas) }}{{ if $i }},{{ end }}"{{ include "volcano-job.run" $ }}-worker-{{ $i | int64 }}.{{ include "volcano-job.run" $ }}:2222"{{ end }}
+{{/* The hosts of a role's tasks, by index. Takes root, role, replicas. */}}
+{{- define "volcano-job.hosts" -}}
+{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}"{{ include "volcano-job.run" $.root }}-{{ $.role }}-{{ $i | int64 }}.{{ include "volcano-job.run" $.root }}:2222"{{ end }}
 {{- end }}
 
 {{/* The cluster part of the evaluator's TF_CONFIG: with itself in it. */}}
 {{- define "volcano-job.evaluatorCluster" -}}
-{"chief":["{{ include "volcano-job.run" . }}-chief-0.{{ include "volcano-job.run" . }}:2222"],"ps":[{{ include "volcano-job.ps.hosts" . }}],"worker":[{{ include "volcano-job.worker.hosts" . }}],"evaluator":["{{ include "volcano-job.run" . }}-evaluator-0.{{ include "volcano-job.run" . }}:2222"]}
+{"chief":["{{ include "volcano-job.run" . }}-chief-0.{{ include "volcano-job.run" . }}:2222"],"ps":[{{ include "volcano-job.hosts" (dict "root" $ "role" "ps" "replicas" .Values.roles.ps.replicas) }}],"worker":[{{ include "volcano-job.hosts" (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}],"evaluator":["{{ include "volcano-job.run" . }}-evaluator-0.{{ include "volcano-job.run" . }}:2222"]}
 {{- end }}
 
 {{/* What selects the pods of one run. */}}
 {{- define "volcano-job.selector" -}}
 tfgen/job: {{ include "volcano-job.fullname" . | quote }}
 tfgen/run: {{ .Values.run | quote }}
+{{- end }}
+
+{{/* The security context of a pod, for the profile restricted. */}}
+{{- define "volcano-job.podSecurityContext" -}}
+runAsNonRoot: true
+runAsUser: {{ .Values.security.runAsUser | int64 }}
+runAsGroup: {{ .Values.security.runAsGroup | int64 }}
+fsGroup: {{ .Values.security.fsGroup | int64 }}
+fsGroupChangePolicy: OnRootMismatch
+seccompProfile:
+  type: RuntimeDefault
+{{- end }}
+
+{{/* The security context of a container, for the profile restricted. */}}
+{{- define "volcano-job.containerSecurityContext" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: {{ .Values.security.readOnlyRootFilesystem }}
+capabilities:
+  drop:
+  - ALL
 {{- end }}

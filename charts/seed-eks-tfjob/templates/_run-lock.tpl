@@ -1,0 +1,57 @@
+{{/*
+What keeps two runs from writing to one folder at once.
+
+  seed-eks-tfjob.pod.runLock
+*/}}
+{{/* The container that holds the lock of a volume, but for its name. Takes root, values, name, storage. */}}
+{{- define "seed-eks-tfjob.pod.runLock" -}}
+image: {{ .values.image | default .root.Values.image | quote }}
+{{- if .values.imagePullPolicy | default .root.Values.imagePullPolicy }}
+imagePullPolicy: {{ .values.imagePullPolicy | default .root.Values.imagePullPolicy | quote }}
+{{- end }}
+restartPolicy: Always
+command:
+- python3
+- -I
+- -c
+- |
+  {{- .root.Files.Get "files/run_lock.py" | required "the chart has no files/run_lock.py, or it is empty" | nindent 2 }}
+- /volume
+- {{ printf "/tmp/.tfgen-lock-%v" .name | quote }}
+env:
+- name: TASK_INDEX
+  valueFrom:
+    fieldRef:
+      fieldPath: metadata.labels['training.kubeflow.org/replica-index']
+- name: TFGEN_RUN
+  value: {{ .root.Values.run | quote }}
+- name: TFGEN_RUN_FOLDER
+  value: {{ .root.Values.resumeFrom | default (.root.Values.run | default "1") | quote }}
+- name: NVIDIA_VISIBLE_DEVICES
+  value: void
+resources:
+  requests:
+    cpu: {{ .root.Values.helpers.resources.requests.cpu | quote }}
+    memory: {{ .root.Values.helpers.resources.requests.memory | quote }}
+  limits:
+    cpu: {{ .root.Values.helpers.resources.limits.cpu | quote }}
+    memory: {{ .root.Values.helpers.resources.limits.memory | quote }}
+startupProbe:
+  exec:
+    command:
+    - test
+    - -e
+    - {{ printf "/tmp/.tfgen-lock-%v" .name | quote }}
+  periodSeconds: 1
+  failureThreshold: 1000000
+securityContext:
+  {{- include "seed-eks-tfjob.containerSecurityContext" .root | nindent 2 }}
+volumeMounts:
+- name: tmp
+  mountPath: /tmp
+- name: {{ .name | quote }}
+  mountPath: /volume
+  {{- with include "seed-eks-tfjob.subPath" . | trimPrefix "\n" }}
+  {{- . | nindent 2 }}
+  {{- end }}
+{{- end }}

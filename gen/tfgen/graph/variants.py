@@ -1,0 +1,117 @@
+"""One node for several variants of it: what they have alike stands once, and what differs under a test.
+
+join({"chief": {"a": 1, "b": 2}, "ps": {"a": 1, "c": 3}}, Parameter("role"))
+  ->  {"a": 1, "b": When(Equal(role, "chief"), 2), "c": When(Equal(role, "ps"), 3)}
+
+So the pods of a job's roles can be built one by one, each without a question, and be one part of the chart all the
+same. The law: where the parameter has a variant's name, the joined node is filled as that variant is. No test in it
+has the same answer for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from tfgen.graph.holes import (
+    AnyOf,
+    Default,
+    Equal,
+    Expression,
+    Node,
+    Parameter,
+    When,
+)
+
+_Key = TypeVar("_Key", bound=Hashable)
+_Variants = Mapping[str, Node]
+
+
+def join(variants: _Variants, parameter: Parameter) -> Node:
+    """The one node.
+
+    Args:
+        variants: the nodes, by the name that the parameter has where it is to be that one.
+        parameter: what tells them apart.
+    """
+    first, *others = variants.values()
+    if all(other == first for other in others):
+        return first
+    nodes = [first, *others]
+    if all(isinstance(node, dict) for node in nodes):
+        return _join_mappings(variants, parameter)
+    if all(isinstance(node, (list, tuple)) for node in nodes):
+        return _join_sequences(variants, parameter)
+    if isinstance(first, When) and all(isinstance(node, When) and node.test == first.test for node in nodes):
+        return When(first.test, _join_field("then", variants, parameter), _join_field("otherwise", variants, parameter))
+    if isinstance(first, Default) and all(isinstance(node, Default) and node.first == first.first for node in nodes):
+        return Default(first.first, _join_field("fallback", variants, parameter))
+    return _choose(variants, parameter)
+
+
+def _join_mappings(variants: _Variants, parameter: Parameter) -> Node:
+    mappings: dict[str, dict[Any, Node]] = {name: dict(node) for name, node in variants.items()}  # type: ignore[arg-type]
+    if not all(mappings.values()):
+        return _choose(variants, parameter)
+    keys = _all_keys([list(mapping) for mapping in mappings.values()])
+    return {key: _join_some({n: m[key] for n, m in mappings.items() if key in m}, variants, parameter) for key in keys}
+
+
+def _join_sequences(variants: _Variants, parameter: Parameter) -> Node:
+    """The items by their names; what has none is the same or another as a whole."""
+    named = {name: [(_identity(item), item) for item in items] for name, items in variants.items()}  # type: ignore[union-attr]
+    sequences = [[identity for identity, _ in items] for items in named.values()]
+    keys = _all_keys(sequences)
+    if not all(sequences) or any([key for key in keys if key in sequence] != sequence for sequence in sequences):
+        return _choose(variants, parameter)  # an item is there twice, or the items have no order in common
+    by_key = {name: dict(items) for name, items in named.items()}
+    return [_join_some({n: i[key] for n, i in by_key.items() if key in i}, variants, parameter) for key in keys]
+
+
+def _identity(item: Node) -> Hashable:
+    return item["name"] if isinstance(item, dict) and isinstance(item.get("name"), str) else repr(item)
+
+
+def _join_some(present: _Variants, variants: _Variants, parameter: Parameter) -> Node:
+    """What some of the variants have."""
+    joined = join(present, parameter)
+    return joined if len(present) == len(variants) else When(_is_one_of(present, parameter), joined)
+
+
+def _join_field(field: str, variants: _Variants, parameter: Parameter) -> Node:
+    """A field of holes of one kind."""
+    return join({name: getattr(node, field) for name, node in variants.items()}, parameter)
+
+
+def _choose(variants: _Variants, parameter: Parameter) -> Node:
+    """Each variant as a whole: the one that most have is what is left."""
+    groups: list[tuple[Node, list[str]]] = []
+    for name, node in variants.items():
+        names = next((names for other, names in groups if other == node), None)
+        if names is None:
+            groups.append((node, [name]))
+        else:
+            names.append(name)
+    *tested, (chosen, _) = sorted(groups, key=lambda group: len(group[1]))
+    for node, names in reversed(tested):
+        chosen = When(_is_one_of(names, parameter), node, chosen)
+    return chosen
+
+
+def _is_one_of(names: Iterable[str], parameter: Parameter) -> Expression:
+    tests = tuple(Equal(parameter, name) for name in names)
+    return tests[0] if len(tests) == 1 else AnyOf(tests)
+
+
+def _all_keys(sequences: Sequence[Sequence[_Key]]) -> list[_Key]:
+    """All keys, in the order of each of the sequences where these have one in common."""
+    keys: list[_Key] = []
+    for sequence in sequences:
+        place = 0
+        for key in sequence:
+            if key in keys:
+                place = keys.index(key) + 1
+            else:
+                keys.insert(place, key)
+                place += 1
+    return keys

@@ -1,0 +1,188 @@
+{{/*
+The pod of a task, whatever object makes it. The role's templates call it with the role's name and values.
+
+  job-set.pod
+  job-set.pod.labels
+  job-set.pod.annotations
+  job-set.pod.spec
+  job-set.pod.resources
+*/}}
+{{/* The pod of a task: a PodTemplateSpec, whatever object makes it. Takes root, role, values. */}}
+{{- define "job-set.pod" -}}
+metadata:
+  labels:
+    {{- include "job-set.pod.labels" . | nindent 4 }}
+  {{- with include "job-set.pod.annotations" . | trimPrefix "\n" }}
+  annotations:
+    {{- . | nindent 4 }}
+  {{- end }}
+spec:
+  {{- include "job-set.pod.spec" . | trimPrefix "\n" | nindent 2 }}
+{{- end }}
+
+{{/* The labels of a task's pod. Takes root, role, values. */}}
+{{- define "job-set.pod.labels" -}}
+{{- $labels := mergeOverwrite (dict "sidecar.istio.io/inject" "false") .root.Values.labels .values.labels -}}
+{{ include "job-set.selector" .root }}
+tfgen/role: {{ .role | quote }}
+app.kubernetes.io/name: {{ .root.Chart.Name | quote }}
+app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
+app.kubernetes.io/component: {{ .role | quote }}
+{{- with $labels }}
+{{- toYaml . | nindent 0 }}
+{{- end }}
+{{- end }}
+
+{{/* The annotations of a task's pod. Takes root, role, values. */}}
+{{- define "job-set.pod.annotations" -}}
+{{- $annotations := mergeOverwrite
+      (dict "cluster-autoscaler.kubernetes.io/safe-to-evict" "false" "karpenter.sh/do-not-disrupt" "true" "linkerd.io/inject" "disabled")
+      .root.Values.annotations
+      .values.annotations -}}
+{{- if eq .role "evaluator" }}
+{{- if .root.Values.gang.enabled }}
+{{- if .root.Values.gang.queue }}
+scheduling.volcano.sh/queue-name: {{ .root.Values.gang.queue | quote }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- if eq .role "worker" }}
+{{- if .root.Values.gang.enabled }}
+scheduling.k8s.io/group-name: {{ include "job-set.run" .root | quote }}
+volcano.sh/task-spec: {{ .role | quote }}
+{{- end }}
+{{- end }}
+{{- with $annotations }}
+{{- toYaml . | nindent 0 }}
+{{- end }}
+{{- end }}
+
+{{/* The spec of a task's pod. Takes root, role, values. */}}
+{{- define "job-set.pod.spec" -}}
+{{- $limits := dict }}
+{{- if .values.resources.cpu }}
+{{- $_ := set $limits "cpu" (toString .values.resources.cpu) }}
+{{- end }}
+{{- if .values.resources.memory }}
+{{- $_ := set $limits "memory" (toString .values.resources.memory) }}
+{{- end }}
+{{- if .values.resources.gpu.count }}
+{{- $_ := set $limits .values.resources.gpu.resource .values.resources.gpu.count }}
+{{- end }}
+{{- $limits = mergeOverwrite $limits
+      (ternary .values.resources.gpu.share dict (not (empty .values.resources.gpu.count)))
+      .values.resources.limits }}
+{{- $devices := dict }}
+{{- range $name, $value := $limits }}
+{{- if and (regexMatch "gpu|nvidia|vcuda" $name) (ne (printf "%v" $value) "0") }}
+{{- $_ := set $devices $name $value }}
+{{- end }}
+{{- end }}
+{{- $gpus := or .values.resources.gpu.count $devices }}
+{{- $locked := dict }}
+{{- range $name, $storage := .root.Values.storage }}
+{{- if and ($storage.runs | default "") (or (not $storage.for) (has $.role $storage.for)) }}
+{{- $_ := set $locked $name $storage }}
+{{- end }}
+{{- end -}}
+{{- if .root.Values.gang.enabled }}
+schedulerName: {{ .root.Values.gang.schedulerName | default "volcano" | quote }}
+{{- end }}
+{{- if .values.priorityClassName | default .root.Values.priorityClassName }}
+priorityClassName: {{ .values.priorityClassName | default .root.Values.priorityClassName | quote }}
+{{- end }}
+{{- if .values.runtimeClassName | default .root.Values.runtimeClassName }}
+runtimeClassName: {{ .values.runtimeClassName | default .root.Values.runtimeClassName | quote }}
+{{- end }}
+{{- if .values.serviceAccountName | default .root.Values.serviceAccountName }}
+serviceAccountName: {{ .values.serviceAccountName | default .root.Values.serviceAccountName | quote }}
+{{- end }}
+automountServiceAccountToken: false
+{{- /* A namespace of many Services would fill the environment with their addresses. */}}
+enableServiceLinks: false
+restartPolicy: Never
+{{- if eq .role "worker" }}
+{{- if .root.Values.deadline }}
+{{- if $locked }}
+activeDeadlineSeconds: {{ add .root.Values.deadline .root.Values.lockWait }}
+{{- else }}
+activeDeadlineSeconds: {{ .root.Values.deadline | int64 }}
+{{- end }}
+{{- end }}
+{{- end }}
+terminationGracePeriodSeconds: {{ .values.terminationGracePeriodSeconds | default 30 | int64 }}
+securityContext:
+  {{- include "job-set.podSecurityContext" .root | nindent 2 }}
+{{- with include "job-set.pod.scheduling" (dict "root" .root "role" .role "values" .values "gpus" $gpus) | trimPrefix "\n" }}
+{{- . | nindent 0 }}
+{{- end }}
+{{- with .root.Values.imagePullSecrets }}
+imagePullSecrets:
+{{- toYaml . | nindent 0 }}
+{{- end }}
+{{- if eq .role "worker" }}
+{{- if $locked }}
+initContainers:
+{{- range $name, $storage := $locked }}
+- name: {{ printf "lock-%v" $name | quote }}
+  {{- include "job-set.pod.runLock" (dict "root" $.root "values" $.values "name" $name "storage" $storage) | nindent 2 }}
+{{- end }}
+{{- end }}
+{{- end }}
+containers:
+- name: tensorflow
+  image: {{ .values.image | default .root.Values.image | quote }}
+  {{- if .values.imagePullPolicy | default .root.Values.imagePullPolicy }}
+  imagePullPolicy: {{ .values.imagePullPolicy | default .root.Values.imagePullPolicy | quote }}
+  {{- end }}
+  {{- with .values.command | default .root.Values.command }}
+  command:
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+  {{- with .values.args | default .root.Values.args }}
+  args:
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+  {{- if .values.workingDir | default .root.Values.workingDir }}
+  workingDir: {{ .values.workingDir | default .root.Values.workingDir | quote }}
+  {{- end }}
+  env:
+  {{- include "job-set.pod.env" (dict "root" .root "role" .role "values" .values "cpuLimit" $limits.cpu "gpus" $gpus) | nindent 2 }}
+  {{- with .values.envFrom | default .root.Values.envFrom }}
+  envFrom:
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+  ports:
+  - name: tensorflow
+    containerPort: 2222
+  {{- with include "job-set.pod.resources" (dict "values" .values "limits" $limits) | trimPrefix "\n" }}
+  resources:
+    {{- . | nindent 4 }}
+  {{- end }}
+  securityContext:
+    {{- include "job-set.containerSecurityContext" .root | nindent 4 }}
+  volumeMounts:
+  {{- include "job-set.pod.mounts" . | nindent 2 }}
+volumes:
+{{- include "job-set.pod.volumes" . | nindent 0 }}
+{{- end }}
+
+{{/* The resources of a task's main container. Takes values, limits. */}}
+{{- define "job-set.pod.resources" -}}
+{{- $requests := dict }}
+{{- if .values.resources.cpu }}
+{{- $_ := set $requests "cpu" (toString .values.resources.cpu) }}
+{{- end }}
+{{- if .values.resources.memory }}
+{{- $_ := set $requests "memory" (toString .values.resources.memory) }}
+{{- end }}
+{{- $requests = mergeOverwrite $requests .values.resources.requests -}}
+{{- with $requests }}
+requests:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .limits }}
+limits:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}

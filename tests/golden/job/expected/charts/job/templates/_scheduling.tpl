@@ -1,0 +1,73 @@
+{{/*
+Where a pod may run.
+
+  job.pod.scheduling
+  job.tolerations
+*/}}
+{{/* Where a task's pod may run. Takes root, role, values, gpus. */}}
+{{- define "job.pod.scheduling" -}}
+{{- $nodeSelector := dict }}
+{{- if and .gpus .values.resources.gpu.product }}
+{{- $_ := set $nodeSelector .values.resources.gpu.productLabel .values.resources.gpu.product }}
+{{- end }}
+{{- $nodeSelector = mergeOverwrite $nodeSelector .root.Values.nodeSelector .values.nodeSelector -}}
+{{- if .values.nodeName }}
+nodeName: {{ .values.nodeName | quote }}
+{{- end }}
+{{- with $nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with include "job.tolerations" (dict "spot" (or .values.spot .root.Values.spot) "tolerations" (.values.tolerations | default .root.Values.tolerations)) | trimPrefix "\n" }}
+tolerations:
+{{- . | nindent 0 }}
+{{- end }}
+{{- if .values.affinity | default .root.Values.affinity }}
+affinity:
+  {{- toYaml (.values.affinity | default .root.Values.affinity) | nindent 2 }}
+{{- else if eq (.values.placement | default .root.Values.placement) "spread" }}
+affinity:
+  podAntiAffinity:
+    preferredDuringSchedulingIgnoredDuringExecution:
+    - weight: 100
+      podAffinityTerm:
+        labelSelector:
+          matchLabels:
+            {{- include "job.selector" .root | nindent 12 }}
+            tfgen/role: {{ .role | quote }}
+        topologyKey: kubernetes.io/hostname
+{{- else if eq (.values.placement | default .root.Values.placement) "pack" }}
+affinity:
+  podAffinity:
+    preferredDuringSchedulingIgnoredDuringExecution:
+    - weight: 100
+      podAffinityTerm:
+        labelSelector:
+          matchLabels:
+            {{- include "job.selector" .root | nindent 12 }}
+        topologyKey: kubernetes.io/hostname
+{{- end }}
+{{- with .values.topologySpreadConstraints | default .root.Values.topologySpreadConstraints }}
+topologySpreadConstraints:
+{{- toYaml . | nindent 0 }}
+{{- end }}
+{{- end }}
+
+{{/* The tolerations of a pod, and those of the clouds' spot nodes where it may run on them. Takes spot,
+     tolerations. */}}
+{{- define "job.tolerations" -}}
+{{- if .spot }}
+- key: cloud.google.com/gke-spot
+  operator: Exists
+  effect: NoSchedule
+- key: kubernetes.azure.com/scalesetpriority
+  operator: Exists
+  effect: NoSchedule
+- key: oci.oraclecloud.com/oke-is-preemptible
+  operator: Exists
+  effect: NoSchedule
+{{- end }}
+{{- with .tolerations }}
+{{- toYaml . | nindent 0 }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,87 @@
+"""Variants of a node as one: what they have alike stands once, and each comes out of it as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tfgen.graph.fill import Scope, fill
+from tfgen.graph.holes import ABSENT, AnyOf, Call, Default, Each, Equal, Named, Node, Parameter, Value, When
+from tfgen.graph.variants import join
+
+ROLE = Parameter("role")
+IMAGE, LABELS = Value("image", "string"), Value("labels", "map")
+CHIEF, SERVES = Equal(ROLE, "chief"), AnyOf((Equal(ROLE, "ps"), Equal(ROLE, "worker")))
+ALIKE = {"image": IMAGE, "ports": [{"name": "a"}]}
+
+CASES: Mapping[str, tuple[Mapping[str, Node], Node]] = {
+    "all alike": ({"chief": ALIKE, "ps": dict(ALIKE), "worker": ALIKE}, ALIKE),
+    "another scalar": ({"chief": {"a": 30}, "ps": {"a": 5}, "worker": {"a": 5}}, {"a": When(CHIEF, 30, 5)}),
+    "an entry of some": (
+        {"chief": {"a": 1}, "ps": {"a": 1, "probe": {"b": 2}}, "worker": {"a": 1, "probe": {"b": 2}}},
+        {"a": 1, "probe": When(SERVES, {"b": 2})},
+    ),
+    "an entry in the middle": (
+        {"chief": {"a": 1, "b": 2, "c": 3}, "ps": {"a": 1, "c": 3}},
+        {"a": 1, "b": When(CHIEF, 2), "c": 3},
+    ),
+    "deep within": (
+        {"chief": {"a": {"b": {"c": 1, "d": 2}}}, "ps": {"a": {"b": {"c": 1, "d": 3}}}},
+        {"a": {"b": {"c": 1, "d": When(CHIEF, 2, 3)}}},
+    ),
+    "items by their names": (
+        {"chief": [{"name": "x", "v": 1}, {"name": "y"}], "ps": [{"name": "x", "v": 2}]},
+        [{"name": "x", "v": When(CHIEF, 1, 2)}, When(CHIEF, {"name": "y"})],
+    ),
+    "items without a name": (
+        {"chief": [IMAGE, Each(LABELS, "l")], "ps": [IMAGE]},
+        [IMAGE, When(CHIEF, Each(LABELS, "l"))],
+    ),
+    "under one condition": (
+        {"chief": When(IMAGE, {"a": 1, "b": 2}), "ps": When(IMAGE, {"a": 1})},
+        When(IMAGE, {"a": 1, "b": When(CHIEF, 2)}),
+    ),
+    "a default": ({"chief": Default(IMAGE, 30), "ps": Default(IMAGE, 5)}, Default(IMAGE, When(CHIEF, 30, 5))),
+    "nothing in some": ({"chief": ABSENT, "ps": {"a": 1}}, When(CHIEF, ABSENT, {"a": 1})),
+    "another kind of node": ({"chief": {"a": 1}, "ps": LABELS}, When(CHIEF, {"a": 1}, LABELS)),
+    "entries in different orders": (
+        {"chief": {"a": 1, "b": 2}, "ps": {"b": 3, "a": 1}},
+        {"a": 1, "b": When(CHIEF, 2, 3)},
+    ),
+    "items in different orders": ({"chief": ["a", "b"], "ps": ["b", "a"]}, When(CHIEF, ["a", "b"], ["b", "a"])),
+    "an item twice": ({"chief": ["a", "a"], "ps": ["a"]}, When(CHIEF, ["a", "a"], ["a"])),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_join(name: str) -> None:
+    variants, expected = CASES[name]
+    assert join(variants, ROLE) == expected
+
+
+keys = st.sampled_from(["a", "b", "c", "name"])
+scalars = st.one_of(st.integers(0, 2), st.sampled_from(["x", "y"]), st.just(IMAGE), st.just(ABSENT))
+nodes = st.recursive(
+    scalars,
+    lambda inner: st.one_of(
+        st.dictionaries(keys, inner, max_size=3),
+        st.lists(inner, max_size=3),
+        st.lists(st.builds(lambda name, node: {"name": name, "v": node}, st.sampled_from("xyz"), inner), max_size=3),
+        st.builds(lambda then, otherwise: When(Equal(IMAGE, "i"), then, otherwise), inner, inner),
+        st.just(Each(LABELS, Parameter("role"))),
+    ),
+    max_leaves=8,
+)
+
+
+@given(variants=st.dictionaries(st.sampled_from(["chief", "ps", "worker", "evaluator"]), nodes, min_size=1))
+def test_each_variant_comes_out_as_it_was(variants: Mapping[str, Node]) -> None:
+    joined = Named("joined", "All of them.", {"any": join(variants, ROLE)}, parameters=("role",))
+    scope = Scope({"image": "i", "labels": {"k": "v"}}, "r", "c")
+    for role, node in variants.items():
+        alone = Named("alone", "One of them.", {"any": node}, parameters=("role",))
+        filled, expected = (fill(Call(part, (("role", role),)), scope) for part in (joined, alone))
+        assert filled == expected
