@@ -20,7 +20,8 @@ from tfgen.change.field_diff import NOTHING, in_words
 from tfgen.change.immutable import CLAIM_CHANGE, NEW_RUN, PRIORITY_CLASS_CHANGE, find_losses
 from tfgen.data_path import Path
 from tfgen.graph.built import plain_objects
-from tfgen.job.facts import environments_of, run_of
+from tfgen.job.facts import data_of, environments_of, run_of
+from tfgen.job.job_data import JobData
 from tfgen.problems import Problem
 from tfgen.schema import tunables
 from tfgen.schema import validate as schema
@@ -86,12 +87,12 @@ def _spec_of(data: Any, environment: str | None) -> Mapping[str, Any]:
     return spec if environment is None else spec["environments"][environment]
 
 
-def _form_of(document: Document, environment: str | None) -> dict[str, Any]:
+def _form_of(document: Document, environment: str | None) -> JobData:
     """The document's data with that environment alone, or with none."""
-    spec = tunables.without_environments(document.data["spec"])
+    spec: Any = tunables.without_environments(document.data["spec"])
     if environment is not None:
         spec["environments"] = {environment: _spec_of(document.data, environment)}
-    return {**document.data, "spec": spec}
+    return {**data_of(document), "spec": spec}
 
 
 def _blames(

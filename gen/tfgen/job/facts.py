@@ -6,16 +6,24 @@ The schema accepts the document. All that it says is a `training_job.TrainingJob
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tfgen.errors import UsageError
 from tfgen.text.document import Document
 
+if TYPE_CHECKING:
+    from tfgen.job.job_data import EnvironmentData, FormData, JobData
+
+
+def data_of(document: Document) -> JobData:
+    """What the job says, over the defaults under it."""
+    data: JobData = document.data
+    return data
+
 
 def name_of(document: Document) -> str:
     """The job's name."""
-    name: str = document.data["metadata"]["name"]
-    return name
+    return data_of(document)["metadata"]["name"]
 
 
 def own_data(document: Document) -> Any:
@@ -23,18 +31,16 @@ def own_data(document: Document) -> Any:
     return document.data if document.own is None else document.own
 
 
-def environments_of(document: Document) -> Mapping[str, Mapping[str, Any]]:
+def environments_of(document: Document) -> Mapping[str, EnvironmentData]:
     """What the job says of its environments, by their names."""
-    environments: Mapping[str, Mapping[str, Any]] = document.data["spec"].get("environments", {})
-    return environments
+    return data_of(document)["spec"].get("environments", {})
 
 
-def run_of(data: Any, environment: str | None) -> str:
+def run_of(data: JobData, environment: str | None) -> str:
     """The name of the run of a job's data, or of one of its environments; empty where it has none."""
     spec = data["spec"]
-    own = spec if environment is None else spec["environments"][environment]
-    run: str = own.get("run", spec.get("run", ""))
-    return run
+    own: FormData = spec if environment is None else spec["environments"][environment]
+    return own.get("run", spec.get("run", ""))
 
 
 def check_environment(document: Document, name: str) -> None:

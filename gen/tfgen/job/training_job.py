@@ -12,7 +12,7 @@ two jobs that differ in their values alone have one graph, and a chart is right 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
@@ -20,6 +20,9 @@ from tfgen.schema import tunables
 from tfgen.schema import workload_kinds as kinds
 from tfgen.schema.completion import ended_by, releases, serves
 from tfgen.schema.workload_kinds.facts import CompletionBy, WorkloadKind
+
+if TYPE_CHECKING:
+    from tfgen.job.job_data import CloudData, CodeData, Metadata, Spec
 
 RoleName: TypeAlias = Literal["chief", "ps", "worker", "evaluator"]
 ROLE_NAMES: tuple[RoleName, ...] = get_args(RoleName)
@@ -221,9 +224,9 @@ class TrainingJob(Record):
     @classmethod
     def from_document(cls, data: Mapping[str, Any]) -> TrainingJob:
         """The job of a document that the schema accepts."""
-        metadata = data["metadata"]
+        metadata: Metadata = data["metadata"]
         # In the schema's order, whatever the file's: equal jobs are to be printed alike.
-        spec = tunables.order_keys(data["spec"], schema_file.load()["properties"]["spec"])
+        spec: Spec = tunables.order_keys(data["spec"], schema_file.load()["properties"]["spec"])
         environments = spec.get("environments", {})
         own, by_environment = tunables.all_values(spec)
         return cls(
@@ -245,7 +248,7 @@ class TrainingJob(Record):
         )
 
 
-def _structure(name: str, spec: Mapping[str, Any]) -> Structure:
+def _structure(name: str, spec: Spec) -> Structure:
     init_containers, sidecars = spec.get("initContainers", ()), spec.get("sidecars", ())
     roles = spec["roles"]
     return Structure(
@@ -276,7 +279,7 @@ def _structure(name: str, spec: Mapping[str, Any]) -> Structure:
         volcano_plugin=kinds.value_of(spec, "workload.volcanoJob.tfConfig") == "Plugin",
         ps_first=kinds.value_of(spec, "workload.jobSet.startOrder") == "PsFirst",
         legacy_flags=spec.get("legacyFlags", False),
-        gang=cast("Scheduler | None", spec["gang"]["scheduler"]) if "gang" in spec else None,
+        gang=spec["gang"]["scheduler"] if "gang" in spec else None,
         tensorboard_port=spec["tensorboard"].get("port", 6006) if "tensorboard" in spec else None,
         disruption_budget="podDisruptionBudget" in spec,
         profile=spec.get("security", {}).get("profile", "restricted"),
@@ -305,11 +308,11 @@ def _is_ssh(repository: str) -> bool:
     return not repository.startswith(("http://", "https://"))
 
 
-def _eci(cloud: Mapping[str, Any]) -> Eci | None:
+def _eci(cloud: CloudData) -> Eci | None:
     return Eci(makes_cache="make" in cloud["eci"].get("imageCache", {})) if "eci" in cloud else None
 
 
-def _code(code: Mapping[str, Any]) -> Code:
+def _code(code: CodeData) -> Code:
     git = code.get("git")
     if git is None:
         return FileCode(code["configMap"]["files"])

@@ -25,10 +25,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
-
-Plain = Any
-"""What JSON can say: None, bool, int, float, str, and lists and dicts (keys of str) of these."""
+from typing import Final
 
 LONGEST_KEY = 1000
 """Characters of a key, quotes included. Readers give up a key when no colon comes within 1,024."""
@@ -71,7 +68,7 @@ def uncarried(text: str) -> re.Match[str] | None:
     return re.search(UNCARRIED, text)
 
 
-def dump(data: Plain) -> str:
+def dump(data: object) -> str:
     """One YAML document in block style, with a final newline.
 
     Raises:
@@ -81,12 +78,12 @@ def dump(data: Plain) -> str:
     return "".join(_block(data, "", ""))
 
 
-def documents(objects: Iterable[Plain]) -> str:
+def documents(objects: Iterable[object]) -> str:
     """One stream of documents, `---` between them. Raises as `dump` does."""
     return "---\n".join(dump(data) for data in objects)
 
 
-def scalar(value: str | float | bool | None) -> str:
+def scalar(value: object) -> str:
     """A key or value of a block, in one line: `"1e-3"`, `--rate`, `4`. Raises as `dump` does."""
     match value:
         case str():
@@ -105,7 +102,7 @@ def scalar(value: str | float | bool | None) -> str:
             raise TypeError(f"{type(value).__name__} is no scalar of JSON: {value!r}")
 
 
-def in_line(value: Plain, *, is_flow: bool = True) -> str:
+def in_line(value: object, *, is_flow: bool = True) -> str:
     """A value in one line: a collection in braces or brackets. Raises as `dump` does.
 
     >>> in_line({"cpu": 2, "args": ["a,b"]}), in_line("a,b", is_flow=False)
@@ -132,7 +129,7 @@ def is_literal(text: str) -> bool:
     return "\n" in text and not text[0].isspace() and not text.endswith("\n\n") and not _BLANK_AT_LINE_END.search(text)
 
 
-def _block(data: Plain, first: str, rest: str) -> Iterator[str]:
+def _block(data: object, first: str, rest: str) -> Iterator[str]:
     """The lines of a value: `first` is what stands before its first line, `rest` the blanks before the others."""
     if data and isinstance(data, dict):
         for key, value in data.items():
@@ -155,7 +152,7 @@ def _block(data: Plain, first: str, rest: str) -> Iterator[str]:
         yield f"{first}{_leaf(data, rest)}\n"
 
 
-def _leaf(value: Plain, indent: str) -> str:
+def _leaf(value: object, indent: str) -> str:
     """A scalar or an empty collection, without the last newline; `indent` is that of the line it begins on."""
     lines = block_lines(value) if isinstance(value, str) else None
     if lines:
