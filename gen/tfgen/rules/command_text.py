@@ -1,0 +1,83 @@
+"""Commands and arguments that a shell would read otherwise than a container's runtime, which runs none.
+
+https://kubernetes.io/docs/tasks/inject-data-application/define-command-argument-container/: the first word of the
+command is the program, each further word is one argument, and only `$(NAME)` is expanded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+from typing import Final, NamedTuple
+
+from tfgen.data_path import Path
+from tfgen.job.training_job import RoleName
+from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.view import View
+from tfgen.words import shown
+
+_SHELLS: Final = frozenset(("ash", "bash", "dash", "ksh", "sh", "zsh"))
+_VARIABLE: Final = re.compile(r"(?<!\$)\$(?:([A-Z_][A-Z0-9_]*)|\{([A-Z_][A-Z0-9_]*)\})")
+_CURLY: Final = re.compile(
+    "[\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}"
+    "\N{LEFT SINGLE QUOTATION MARK}\N{RIGHT SINGLE QUOTATION MARK}]"
+)
+_PLAIN: Final = {"\N{LEFT SINGLE QUOTATION MARK}": "'", "\N{RIGHT SINGLE QUOTATION MARK}": "'"}
+
+
+class _Word(NamedTuple):
+    """A word of a role's command or arguments, and the path of its list."""
+
+    path: Path
+    text: str
+
+
+def _check_program(view: View) -> Iterator[Finding]:
+    for role in view.roles:
+        path, command = view.effective(role.name, "command")
+        if command and re.search(r"\S\s+\S", command[0]):
+            words = ", ".join(command[0].split())
+            message = (
+                f"no program has the name {shown(command[0])}, since a command is a list of words; write [{words}]"
+            )
+            yield Finding((*path, 0), message)
+
+
+def _check_variables(view: View) -> Iterator[Finding]:
+    for role in view.roles:
+        words = [*_words(view, role.name)]
+        if words and _is_shell(view, role.name):
+            continue
+        for word in words:
+            if match := _VARIABLE.search(word.text):
+                name = match[1] or match[2]
+                message = f"no shell runs, so {match[0]} in {shown(word.text)} stays as it is; write $({name})"
+                yield Finding(word.path, message)
+
+
+def _check_quotes(view: View) -> Iterator[Finding]:
+    for role in view.roles:
+        for word in _words(view, role.name):
+            if match := _CURLY.search(word.text):
+                plain = _PLAIN.get(match[0], '"')
+                message = f"the quotation mark {match[0]} in {shown(word.text)} is text to every program; write {plain}"
+                yield Finding(word.path, message)
+
+
+def _words(view: View, role: RoleName) -> Iterator[_Word]:
+    for field in ("command", "args"):
+        path, words = view.effective(role, field)
+        yield from (_Word((*path, index), text) for index, text in enumerate(words))
+
+
+def _is_shell(view: View, role: RoleName) -> bool:
+    """Whether a shell reads the words: the program, or one that it starts, such as that of `env` or `tini`."""
+    return any(PurePosixPath(word.text).name in _SHELLS for word in _words(view, role))
+
+
+RULES: Final = (
+    Rule("command-word", "warning", "The first word of a command is several words.", _check_program),
+    Rule("curly-quote", "warning", "A command has quotation marks of a text processor.", _check_quotes),
+    Rule("shell-variable", "warning", "A variable is written as for a shell, and none runs.", _check_variables),
+)
