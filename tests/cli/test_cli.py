@@ -102,6 +102,10 @@ def test_a_folder_gives_the_jobs_below_it_and_no_other_yaml(job: Path, capsys: p
 @pytest.mark.parametrize(
     ("argv", "code", "says"),
     [
+        (["chek", "job.yaml"], 2, "no command 'chek'; did you mean \"check\"? (commands: init, import, "),
+        (["check", "--agianst", "x", "y"], 2, 'tfgen check takes no --agianst; did you mean "--against"?'),
+        (["check", "--formt=json", "x"], 2, 'tfgen check takes no --formt=json; did you mean "--format"?'),
+        (["schema", "job.yaml"], 2, "tfgen schema takes no job.yaml"),
         (["render", "none.yaml"], 2, "none.yaml: No such file or directory"),
         (["render", "empty"], 2, "empty: no file below it holds a document"),
         (["render", "job.yaml", "--stdout", "--env", "nowhere"], 2, "no environment 'nowhere'; it has prod"),

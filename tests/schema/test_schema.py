@@ -58,8 +58,8 @@ def said_of_spec(spec: str) -> str:
             "command: python train.py\nroles: {worker: {resources: {gpu: 1}}}",
             '5:12: spec.command: found the text "python train.py", expected a list such as ["python", "/opt/train.py"]'
             " [wrong-type]\n"
-            '6:37: spec.roles.worker.resources.gpu: found the number 1, expected a mapping such as {"count": 1, '
-            '"product": "NVIDIA-T4"} [wrong-type]\n',
+            "6:37: spec.roles.worker.resources.gpu: found the number 1, expected a mapping; write gpu: {count: 1}"
+            " [wrong-type]\n",
         ),
         (
             "roles: {master: {}}",
@@ -122,7 +122,7 @@ def said_of_spec(spec: str) -> str:
         (
             "roles: {chief: {resources: {memory: 4GB, cpu: 0.5}}}",
             '5:39: spec.roles.chief.resources.memory: found "4GB", expected a Kubernetes quantity such as 2, 500m, 1.5,'
-            " 4Gi or 1e3 [quantity]\n"
+            " 4Gi or 1e3; write 4Gi, or 4G for powers of 1000 [quantity]\n"
             "5:49: spec.roles.chief.resources.cpu: found the number 0.5, expected a Kubernetes quantity such as 2,"
             ' 500m, 1.5, 4Gi or 1e3; quote it: "0.5" [wrong-type]\n',
         ),

@@ -14,6 +14,7 @@ import gc
 import importlib
 import keyword
 import os
+import re
 import signal
 import sys
 from collections.abc import Sequence
@@ -24,7 +25,7 @@ from typing import Final, NoReturn
 from tfgen import __version__
 from tfgen.cli.command import FAILED, OK, PROBLEMS, USAGE, Command, Run
 from tfgen.cli.output import drop_output, say, take_any_text
-from tfgen.errors import TfgenError
+from tfgen.errors import TfgenError, UsageError
 
 __all__ = ["COMMANDS", "FAILED", "OK", "PROBLEMS", "USAGE", "main", "run"]
 
@@ -79,7 +80,7 @@ def run(argv: Sequence[str]) -> int:
     take_any_text()
     is_debug = False
     try:
-        args = _parser(argv).parse_args(argv)
+        args = _parse(argv)
         is_debug = args.debug
         _check_working_directory()
         command: Run = args.run
@@ -128,6 +129,27 @@ def _terminate(_number: int, _frame: FrameType | None) -> NoReturn:
     raise _Terminated
 
 
+def _parse(argv: Sequence[str]) -> argparse.Namespace:
+    """The arguments of a command line.
+
+    Raises:
+        UsageError: a command or an option is none; with the nearest one.
+        SystemExit: whatever else argparse refuses, or --help.
+    """
+    from tfgen.words import meant, nearest  # only a mistake needs them
+
+    name = argv[0] if argv else ""
+    if name and not name.startswith("-") and name not in COMMANDS:
+        known = ", ".join(COMMANDS)
+        raise UsageError(f"no command {name!r}{meant(nearest(name, COMMANDS))} (commands: {known})")
+    args, unknown = _parser(argv).parse_known_args(argv)
+    if unknown:
+        options = re.findall(r"--[a-z-]+", args.usage())
+        hint = meant(nearest(unknown[0].partition("=")[0], options)) if unknown[0].startswith("-") else ""
+        raise UsageError(f"tfgen {args.command} takes no {' '.join(unknown)}{hint}")
+    return args
+
+
 def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     """The parser of a command line: with its command alone, where it names one, and else with all."""
     formatter = functools.partial(argparse.HelpFormatter, width=_columns() - 2)
@@ -147,7 +169,7 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
         added = subparsers.add_parser(
             command.name, parents=[common], help=command.summary, description=description, formatter_class=formatter
         )
-        added.set_defaults(run=command.run)
+        added.set_defaults(run=command.run, command=command.name, usage=added.format_usage)
         added.add_argument("--format", choices=command.formats, default="text", help="how results are printed")
         command.arguments(added)
     return parser

@@ -22,6 +22,7 @@ from tfgen.text.yaml_text import scalar
 _ANY: Final = "*"
 
 _HABITS: Final[Mapping[tuple[str, ...], str]] = {
+    ("envFrom", _ANY): "write {{configMapRef: {named}}}, or {{secretRef: {named}}}",
     ("env", _ANY, "value"): "write it in its place, {{{name}: {value}}}",
     ("env", _ANY, "valueFrom"): "write what is in it in its place, {name}: {value}",
     ("gpu", "model"): "write product: {value}",
@@ -29,6 +30,7 @@ _HABITS: Final[Mapping[tuple[str, ...], str]] = {
     ("resources", "amd.com/gpu"): "write gpu: {{count: {value}, resource: amd.com/gpu}}",
     ("resources", "ephemeral-storage"): "write requests: {{ephemeral-storage: {value}}}",
     ("resources", "nvidia.com/gpu"): "write gpu: {{count: {value}}}",
+    ("resources", "gpu"): "write gpu: {{count: {value}}}",
     ("roles", "chief", "replicas"): "there is always one chief; remove it",
     ("roles", "evaluator", "replicas"): "there is always one evaluator; remove it",
     ("security", "allowPrivilegeEscalation"): "profile restricted, the default, forbids it; remove it",
@@ -36,10 +38,17 @@ _HABITS: Final[Mapping[tuple[str, ...], str]] = {
     ("security", "privileged"): "write profile: privileged for what no other profile allows",
     ("security", "runAsNonRoot"): "profile restricted, the default, sets it; remove it",
     ("security", "seccompProfile"): "profile restricted, the default, sets it, and so does baseline; remove it",
+    **{
+        (around, *name, field): f"write podTemplate: {{{{spec: {{{{{field}: {{value}}}}}}}}}}"
+        for around, *name in (("spec",), ("roles", _ANY))
+        for field in ("hostIPC", "hostNetwork", "hostPID")
+    },
     ("spec", "environments", _ANY, "resumeFrom"): "each job says that itself",
     ("spec", "environments", _ANY, "run"): "each job says that itself",
+    ("spec", "environments", _ANY, "spec"): "an environment has the keys of spec itself; write them without it",
     ("spec", "resumeFrom"): "each job says that itself, and so does each of its environments",
     ("spec", "roles"): "each job says itself which roles it has; environments.NAME.roles may say what they have there",
+    ("spec", "runPolicy"): "write retries for its backoffLimit, and deadline for its activeDeadlineSeconds",
     ("spec", "run"): "each job says that itself, and so does each of its environments",
     ("spec", "volumes"): "write storage: {value}, each with its mountPath",
     ("storage", _ANY, "claim", "claimName"): "write name: {value}",

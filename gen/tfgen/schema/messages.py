@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tfgen import data_path
 from tfgen.problems import Problem
@@ -246,7 +246,8 @@ def _out_of_range(checked: CheckedData, error: SchemaError) -> Iterator[Problem]
 
 def _wrong_format(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
     rule = "quantity" if error.node.get("x-kind") == "quantity" else "wrong-format"
-    yield _wrong_text(checked, error, error.node["x-pattern-says"], rule)
+    hint = _as_quantity(checked.value(error.path)) if rule == "quantity" and not error.of_key else ""
+    yield _wrong_text(checked, error, error.node["x-pattern-says"] + hint, rule)
 
 
 def _refused(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
@@ -353,15 +354,41 @@ def found_words(value: Any, text: str) -> str:
 def hint_for_value(value: Any, text: str, node: Schema) -> str:
     """How to write what was meant, where that is plain."""
     if isinstance(value, str):
-        return _hint_for_text(value, json_types(node))
+        return _in_seconds(value, node) or _hint_for_text(value, json_types(node))
     if isinstance(value, (dict, list)):
-        return ""
+        empty = next((_EMPTY[json_type] for json_type in json_types(node) if json_type in ("array", "object")), None)
+        return f"; write {empty}" if empty and not value else ""
     if isinstance(value, float) and value.is_integer() and "integer" in json_types(node):
         return f"; write {int(value)}"
     if value is None:
         empty = next((_EMPTY[json_type] for json_type in json_types(node) if json_type in _EMPTY), None)
         return f"; write {empty} for an empty one" if empty else ""
     return f'; quote it: "{text}"' if "string" in json_types(node) and not _form(text, node) else ""
+
+
+_DURATION: Final = re.compile(r"(?:([0-9]{1,6})d)?(?:([0-9]{1,6})h)?(?:([0-9]{1,6})m(?:in)?)?(?:([0-9]{1,6})s)?")
+_SECONDS: Final = (86_400, 3600, 60, 1)
+
+
+def _in_seconds(text: str, node: Schema) -> str:
+    """`7200` for `2h`, where a key takes seconds."""
+    duration = _DURATION.fullmatch(text)
+    if not (text and duration and "integer" in json_types(node) and "econds" in node.get("description", "")):
+        return ""
+    seconds = sum(int(number or 0) * unit for number, unit in zip(duration.groups(), _SECONDS, strict=True))
+    return f"; write {seconds}, in seconds"
+
+
+_AMOUNT: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([kmgt])i?b", re.IGNORECASE)
+
+
+def _as_quantity(text: object) -> str:
+    """`4Gi` for `4gb`: of the two units that Kubernetes has, most mean the larger."""
+    amount = _AMOUNT.fullmatch(str(text))
+    if amount is None:
+        return ""
+    number, unit = amount[1], amount[2].upper()
+    return f"; write {number}{unit}i, or {number}{unit.replace('K', 'k')} for powers of 1000"
 
 
 def _form(text: str, node: Schema) -> str:
