@@ -75,7 +75,7 @@ def bash(script: str, folder: Path, path: str, env: dict[str, str], timeout: flo
 
 def run_action(folder: Path, **given: str) -> str:
     """What the action prints. Installing is replaced by the tfgen that is tested, to which one test does not hold."""
-    (_, (script, env)) = steps(inputs(**given))
+    (_, (script, env), _) = steps(inputs(**given))
     return bash(script, folder, str(Path(sys.executable).parent), env)
 
 
@@ -96,7 +96,7 @@ def checkout(tmp_path: Path) -> Path:
 @pytest.mark.may_skip("the action installs tfgen with pip, which needs its index")
 def test_the_action_as_a_runner_runs_it(repository: Path, checkout: Path, tmp_path: Path) -> None:
     """All steps in order, each with the variables and the PATH of GitHub's runner."""
-    (install, env), (check, of_check) = steps(inputs(jobs="jobs", kubernetes_version="1.33"))
+    (install, env), (check, of_check), _ = steps(inputs(jobs="jobs", kubernetes_version="1.33"))
     runner = {
         "RUNNER_TEMP": str(tmp_path / "temp"),
         "GITHUB_ACTION_PATH": str(checkout),
@@ -126,6 +126,21 @@ def test_the_action_annotates_what_is_wrong(repository: Path) -> None:
         run_action(repository, jobs="jobs\n\n", kubernetes_version="1.33")
     assert error.value.code == 1
     assert error.value.stdout.startswith("::error file=jobs/mnist.yaml,line=6,col=39,title=unknown-key::")
+
+
+def test_the_action_shows_what_a_change_does(repository: Path, tmp_path: Path) -> None:
+    """In the summary of the run, which GitHub shows as Markdown; nothing where the check has errors."""
+    *_, (script, env) = steps(inputs(jobs="jobs"))
+    assert ACTION["runs"]["steps"][-1]["if"] == "${{ !cancelled() }}"
+    summary = tmp_path / "summary.md"
+    environment = {**env, "GITHUB_STEP_SUMMARY": str(summary)}
+    path = str(Path(sys.executable).parent)
+    for job, shows in ((JOB.replace("mnist:1.4.0", "mnist:1.5.0"), "### mnist\n\n| Environment | "), (WRONG, "")):
+        (repository / "jobs" / "mnist.yaml").write_text(job, encoding="utf-8")
+        summary.write_text("", encoding="utf-8")
+        bash(script, repository, path, environment)
+        assert summary.read_text(encoding="utf-8").startswith(shows)
+        assert bool(summary.read_text(encoding="utf-8")) == bool(shows)
 
 
 def test_the_action_fetches_what_a_pull_request_is_compared_with(repository: Path, tmp_path: Path) -> None:
