@@ -137,6 +137,13 @@ def test_a_message_of_ones_own(clone: Path, capsys: Printed) -> None:
     assert git("log", "-1", "--format=%B").strip() == "# Nights are cheap\n\nand quiet"
 
 
+def test_a_job_that_moves_is_no_new_one(clone: Path, capsys: Printed) -> None:
+    Path("teams").mkdir()
+    Path("jobs/mnist.yaml").rename("teams/mnist.yaml")
+    run(capsys, ".")
+    assert git("log", "-1", "--format=%B").strip() == "mnist: moved to teams/mnist.yaml"
+
+
 def test_words_for_what_changes_no_object(clone: Path, capsys: Printed) -> None:
     write("jobs/mnist.yaml", f"# Numbers.\n{JOB}")
     run(capsys, "jobs")

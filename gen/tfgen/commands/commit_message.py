@@ -11,11 +11,13 @@ Change mnist and cifar
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from tfgen.change.comparison import Pair
 from tfgen.change.field_diff import NOTHING, FieldChange, FieldPath, field_changes
 from tfgen.job.facts import environments_of
+from tfgen.job.sources import source_name
 from tfgen.plural import count
 from tfgen.schema import tunables
 from tfgen.text.document import Document
@@ -55,7 +57,9 @@ def job_changes(pair: Pair) -> list[str]:
         return ["new job"]
     if pair.after is None:
         return ["removed"]
-    return list(_changes(pair.before, pair.after))
+    files = [source_name(Path(document.file)) for document in (pair.before, pair.after)]
+    moved = [f"moved to {files[1]}"] if files[0] != files[1] else []
+    return [*moved, *_changes(pair.before, pair.after)]
 
 
 def _changes(before: Document, after: Document) -> Iterator[str]:
