@@ -1,4 +1,4 @@
-"""Amounts that are valid and almost certainly not what was meant: half a byte of memory, two thousand million CPUs."""
+"""Amounts that are valid and almost certainly not what was meant: half a byte of memory, a claim of 100 bytes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
 _LEAST_BYTES: Final = 2**20
-"""No container starts with less memory."""
-_MOST_CPUS: Final = 10_000
-"""No node has as many."""
+"""No container starts with less memory, and no disk is smaller."""
+_MOST_CPUS: Final = 2_000
+"""No node has as many: the largest that a cloud lends has 1,920."""
 
 
 def _check(view: View) -> Iterator[Finding]:
@@ -26,14 +26,22 @@ def _check(view: View) -> Iterator[Finding]:
                 if meant := _meant(name, str(amount)):
                     path = limits.locate_amount(view, container.path, map_, name)
                     yield Finding(path, f"the {name} of {container.who} is {amount}, which is {meant}")
+    for name, volume in view.values["storage"].items():
+        size = str(volume.get("claim", {}).get("size") or "")
+        if size and (meant := _meant("storage", size)):
+            yield Finding(
+                ("storage", name, "claim", "size"), f"the claim of storage.{name} has {size}, which is {meant}"
+            )
 
 
 def _meant(name: str, amount: str) -> str:
     """What the amount is, and what it was probably to be; empty where it may well be meant."""
     parsed = quantity.parse(amount)
     if name == "cpu" and parsed > _MOST_CPUS:
+        if amount.isdecimal():
+            return f"{amount} CPUs; did you mean {amount}m?"
         return f"{float(parsed):.3g} CPUs; was it meant for memory? CPUs are written as 2 or 500m"
-    if name in ("memory", "ephemeral-storage") and 0 < parsed < _LEAST_BYTES:
+    if name in ("memory", "ephemeral-storage", "storage") and 0 < parsed < _LEAST_BYTES:
         return f"{_bytes(parsed)}; {_probably(amount)}"
     return ""
 
