@@ -150,3 +150,13 @@ def test_a_priority_class_never_changes(old: str, new: str, place: str, change: 
 
 def test_a_priority_class_may_be_told_of_in_other_words() -> None:
     assert said(CLASS, CLASS.replace("description: Training", "description: For training")) == ""
+
+
+def test_each_change_is_tried_alone_be_it_half_of_one() -> None:
+    """Pods of two roles are none that a rule would pass, but what is tried on the way need not be a job."""
+    head = "apiVersion: tfgen/v1alpha1\nkind: TrainingJob\nmetadata: {name: mnist}\nspec:\n  image: mnist:1\n"
+    before = f"{head}  roles: {{ps: {{}}, worker: {{}}}}\n  completion: {{by: AllWorkers}}\n  workload: {{kind: Job}}\n"
+    after = f"{head}  roles: {{chief: {{}}}}\n  strategy: Single\n  workload: {{kind: Pod}}\n"
+    lines = said(before, after).splitlines()
+    assert lines
+    assert {line.rpartition(" ")[2] for line in lines} == {"[new-run]"}

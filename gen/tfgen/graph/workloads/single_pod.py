@@ -22,7 +22,7 @@ _CONTROLLER: Final = pod.Controller(index_label="", fields={"restartPolicy": "On
 
 def single_pod(structure: Structure, role: Role) -> Node:
     """The Pod of the job's one task. Its container is started again until it succeeds."""
-    pods = pod.pods(structure, {role.name: _CONTROLLER})
+    pods = pod.pods(structure, dict.fromkeys((member.name for member in structure.roles), _CONTROLLER))
     return {
         "apiVersion": "v1",
         "kind": "Pod",
