@@ -36,7 +36,7 @@ spec:
   {{- end }}
   serviceAccountName: {{ include "ps-evaluator.run" .root }}-finisher
   automountServiceAccountToken: true
-  {{- /* A namespace of many Services would fill the environment with their addresses. */}}
+  {{- /* No variables for the Services of the namespace: many of them can fill a container's environment. */}}
   enableServiceLinks: false
   restartPolicy: Never
   securityContext:
@@ -71,6 +71,7 @@ spec:
     {{- else if .root.Values.roles.chief.imagePullPolicy | default .root.Values.imagePullPolicy }}
     imagePullPolicy: {{ .root.Values.roles.chief.imagePullPolicy | default .root.Values.imagePullPolicy | quote }}
     {{- end }}
+    {{- /* Isolated: no variable and no module of the image comes between the program and its library. */}}
     command:
     - python3
     - -I

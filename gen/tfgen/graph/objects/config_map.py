@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tfgen.graph.holes import Node
+from tfgen.graph.holes import Comment, Node
 from tfgen.graph.objects import cluster_spec, labels, names
 from tfgen.job.training_job import Structure
 from tfgen.kubernetes import keys
@@ -27,6 +27,7 @@ def config_map(structure: Structure, pod: cluster_spec.PodName) -> Node:
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": labels.metadata(names.RUN, annotations=keys.BEFORE_PODS),
+        Comment("A task that is started again must see the cluster that its peers saw."): None,
         "immutable": True,
         "data": data,
     }

@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from tfgen.graph.holes import Node, When
+from tfgen.graph.holes import Comment, Node, When
 from tfgen.graph.objects import cluster_spec, labels, names
 from tfgen.graph.objects.values import value
 from tfgen.graph.template import Template
 from tfgen.job.training_job import Role, Structure
 
-# A pod that its node or the scheduler takes away is no failure of its program.
+NO_FAILURE: Final = Comment("A pod that its node or the scheduler takes away is no failure of its program.")
 IGNORE_DISRUPTIONS: Final[Node] = {
     "rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]
 }
@@ -50,8 +50,8 @@ def _budget(role: Role, is_scalable: bool) -> Node:
             "spec": {
                 **bound,
                 "selector": {"matchLabels": labels.role_selector(role.name)},
-                # A task that does not serve yet, or no longer, has nothing to lose, and must not hold a node:
                 # https://kubernetes.io/docs/tasks/run-application/configure-pdb/#unhealthy-pod-eviction-policy
+                Comment("A task that does not serve has nothing to lose, and must not hold a node."): None,
                 "unhealthyPodEvictionPolicy": "AlwaysAllow",
             },
         },

@@ -9,12 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from tfgen.graph.holes import AllOf, Bound, Contains, Default, Each, IsMap, Merged, Node, Not, NotEmpty, When
+from tfgen.graph.holes import AllOf, Bound, Comment, Contains, Default, Each, IsMap, Merged, Node, Not, NotEmpty, When
 from tfgen.graph.objects import cluster_spec, config_map, names, resources, storage
 from tfgen.graph.objects.values import ROLE, own, value
 from tfgen.job.training_job import RoleName, Structure
 
 ENV: Final = Bound("env", "map")
+
+ORDER: Final = Comment(
+    "Kubernetes expands $(X) from the variables before it alone: first our own, then the values that refer to none."
+)
 
 # TensorFlow's two thread pools and oneDNN's: each takes all cores of the node, whatever the CPU limit says.
 _THREADS: Final = ("OMP_NUM_THREADS", "TF_NUM_INTEROP_THREADS", "TF_NUM_INTRAOP_THREADS")

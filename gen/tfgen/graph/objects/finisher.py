@@ -11,10 +11,25 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from tfgen.graph import programs
-from tfgen.graph.holes import ABSENT, Absent, AllOf, Equal, Let, Merged, Named, Node, Not, Splice, Text, When, given
+from tfgen.graph.holes import (
+    ABSENT,
+    Absent,
+    AllOf,
+    Comment,
+    Equal,
+    Let,
+    Merged,
+    Named,
+    Node,
+    Not,
+    Splice,
+    Text,
+    When,
+    given,
+)
 from tfgen.graph.objects import disruption, environment, labels, names, network, placement, rbac, resources, security
 from tfgen.graph.objects.pod_spec import pod_spec
 from tfgen.graph.objects.pod_template_hash import LABEL, PARAMETER, hashed
@@ -135,10 +150,12 @@ def job(structure: Structure, plan: Plan) -> Node:
         "kind": "Job",
         "metadata": labels.metadata(names.finisher()),
     }
-    spec: dict[str, Node] = {
+    spec: dict[Any, Node] = {
         "completions": 1,
+        Comment("It outlives the run: a new try comes after ten minutes at most, so these last for months."): None,
         "backoffLimit": BACKOFF_LIMIT,
         "podReplacementPolicy": "Failed",
+        disruption.NO_FAILURE: None,
         "podFailurePolicy": disruption.IGNORE_DISRUPTIONS,
     }
     return hashed(_pod_template(structure, plan), {}, lambda pod: {**job, "spec": {**spec, "template": pod}})
@@ -185,7 +202,9 @@ def _pod(structure: Structure, plan: Plan) -> Node:
                 "name": ROLE,
                 "image": image(structure, plan),
                 "imagePullPolicy": _of_image_role(structure, plan, "imagePullPolicy"),
-                # Isolated: no variable and no module of the image comes between the program and the library.
+                Comment(
+                    "Isolated: no variable and no module of the image comes between the program and its library."
+                ): None,
                 "command": ["python3", "-I", "-u", f"{FOLDER}/{FILE}"],
                 "args": _arguments(plan),
                 "env": [environment.NO_GPUS],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tfgen.graph.holes import AllOf, Equal, Items, Node, When
+from tfgen.graph.holes import AllOf, Comment, Equal, Items, Node, When
 from tfgen.graph.objects import labels, names
 from tfgen.graph.objects.names import PORT_NAME
 from tfgen.graph.objects.values import value
@@ -31,6 +31,7 @@ def service(structure: Structure) -> Node:
         "metadata": labels.metadata(names.RUN, annotations=keys.BEFORE_PODS),
         "spec": {
             "clusterIP": "None",
+            Comment("Tasks look for each other before any of them is ready."): None,
             "publishNotReadyAddresses": True,
             "selector": labels.run_selector(),
             "ports": [{"name": PORT_NAME, "port": structure.port, "targetPort": PORT_NAME}],

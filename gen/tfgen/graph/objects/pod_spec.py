@@ -11,7 +11,9 @@ from typing import Any
 from tfgen.graph.holes import ABSENT, Comment, Node
 from tfgen.record import EMPTY
 
-_NO_SERVICE_LINKS = Comment("A namespace of many Services would fill the environment with their addresses.")
+_NO_SERVICE_LINKS = Comment(
+    "No variables for the Services of the namespace: many of them can fill a container's environment."
+)
 
 
 def pod_spec(
@@ -23,7 +25,7 @@ def pod_spec(
     runtime_class: Node = ABSENT,
     account: Node = ABSENT,
     needs_token: bool = False,
-    ending: Mapping[str, Node] = EMPTY,
+    ending: Mapping[Any, Node] = EMPTY,
     scheduling: Mapping[str, Node] = EMPTY,
     pull_secrets: Node = ABSENT,
     init_containers: Node = ABSENT,

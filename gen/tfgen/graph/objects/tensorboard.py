@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tfgen.graph.holes import AllOf, Default, Let, Merged, Node, Not, NotEmpty, Splice, When, given
+from tfgen.graph.holes import AllOf, Comment, Default, Let, Merged, Node, Not, NotEmpty, Splice, When, given
 from tfgen.graph.objects import environment, labels, names, network, placement, resources, security, storage
 from tfgen.graph.objects.pod_spec import pod_spec
 from tfgen.graph.objects.values import value
@@ -102,7 +102,7 @@ def _deployment(structure: Structure, port: int) -> Node:
             "metadata": labels.metadata(names.tensorboard(), ROLE),
             "spec": {
                 "replicas": 1,
-                # A second one beside it could not mount a volume that one node alone may have.
+                Comment("A second one beside it could not mount a volume that one node alone may have."): None,
                 "strategy": {"type": "Recreate"},
                 "selector": {"matchLabels": _selector()},
                 "template": {"metadata": _pod_metadata(), "spec": _pod(structure, port)},

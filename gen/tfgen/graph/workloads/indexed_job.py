@@ -6,9 +6,9 @@ https://kubernetes.io/docs/tasks/job/job-with-pod-to-pod-communication/
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Final
+from typing import Any, Final
 
-from tfgen.graph.holes import ABSENT, Absent, AllOf, Named, Node, When
+from tfgen.graph.holes import ABSENT, Absent, AllOf, Comment, Named, Node, When
 from tfgen.graph.objects import cluster_spec, disruption, labels, name_guards, names, tensorboard
 from tfgen.graph.objects.finisher import Kind, Plan
 from tfgen.graph.objects.pod_template_hash import hashed
@@ -35,7 +35,7 @@ def indexed_job(structure: Structure, role: Role, template: Named) -> Node:
     return hashed(template, pod.arguments(role.name), lambda pod: {**job, "spec": job_spec(structure, role, pod)})
 
 
-def job_spec(structure: Structure, role: Role, template: Node) -> dict[str, Node]:
+def job_spec(structure: Structure, role: Role, template: Node) -> dict[Any, Node]:
     """The spec of the Job of a role, around its pod template."""
     replicas = cluster_spec.replicas(role.name)
     return {
@@ -44,13 +44,15 @@ def job_spec(structure: Structure, role: Role, template: Node) -> dict[str, Node
         "completionMode": "Indexed",
         **_retries(role),
         **_success(structure, role),
+        Comment("A pod is replaced once it has ended: there are never two of one task."): None,
         "podReplacementPolicy": "Failed",
+        disruption.NO_FAILURE: None,
         "podFailurePolicy": disruption.IGNORE_DISRUPTIONS,
         "template": template,
     }
 
 
-def _retries(role: Role) -> dict[str, Node]:
+def _retries(role: Role) -> dict[Any, Node]:
     """How often a task may fail. By index where there are several.
 
     The peers of a lost worker fail with it; counted together, eight of them end the job at once, or wait ten minutes
@@ -58,13 +60,17 @@ def _retries(role: Role) -> dict[str, Node]:
     """
     if role.name in cluster_spec.SINGLE:
         return {"backoffLimit": value("retries")}
-    return {"backoffLimitPerIndex": value("retries"), "maxFailedIndexes": 0}
+    by_index = Comment(
+        "By index, since the peers of a lost task fail with it: counted together, they would end the Job."
+    )
+    return {by_index: None, "backoffLimitPerIndex": value("retries"), "maxFailedIndexes": 0}
 
 
-def _success(structure: Structure, role: Role) -> dict[str, Node]:
+def _success(structure: Structure, role: Role) -> dict[Any, Node]:
     """Worker 0's success is the job's, where it is waited for; the others are ended then."""
     if role.name == structure.ends and structure.completion == "Worker0":
-        return {"successPolicy": {"rules": [{"succeededIndexes": "0"}]}}
+        ends = Comment("Worker 0 ends the job; the others are ended then.")
+        return {ends: None, "successPolicy": {"rules": [{"succeededIndexes": "0"}]}}
     return {}
 
 

@@ -14,6 +14,7 @@ from tfgen.graph.holes import (
     ABSENT,
     Bound,
     Call,
+    Comment,
     Default,
     Expression,
     Items,
@@ -54,9 +55,11 @@ from tfgen.job.training_job import Role, RoleName, Structure
 from tfgen.kubernetes import keys
 from tfgen.record import EMPTY, Record
 
-# ``Server.join`` ignores SIGTERM, so a role that only serves is waited for in vain; 30 s is Kubernetes' default.
 GRACE_SERVING: Final = 5
-GRACE: Final = 30
+GRACE: Final = 30  # Kubernetes' default
+_GRACE_REASON: Final = Comment(
+    "TensorFlow's Server.join ignores SIGTERM: a task that only serves is waited for in vain."
+)
 
 _Lets: TypeAlias = Sequence[tuple[Bound, Expression]]
 """What a part names, each by what was named before it."""
@@ -264,6 +267,7 @@ def own_template(structure: Structure, role: Role, controller: Controller) -> di
             ending={
                 **controller.fields,
                 **({"activeDeadlineSeconds": _deadline()} if role.name == structure.ends else {}),
+                _GRACE_REASON: None,
                 "terminationGracePeriodSeconds": Default(
                     own("terminationGracePeriodSeconds"), GRACE_SERVING if role.serves else GRACE
                 ),
@@ -337,7 +341,7 @@ def _pod_annotations(structure: Structure, gang: Binding) -> Node:
 def _container(structure: Structure, role: Role, controller: Controller) -> Node:
     told = structure.is_distributed and not controller.tells_cluster
     flags = cluster_spec.flags() if structure.legacy_flags else []
-    probe: dict[str, Node] = {"readinessProbe": {"tcpSocket": {"port": controller.port_name}}}
+    probe: dict[Any, Node] = {"readinessProbe": {"tcpSocket": {"port": controller.port_name}}}
     return {
         "name": CONTAINER,
         "image": own_or_job("image"),
@@ -345,6 +349,7 @@ def _container(structure: Structure, role: Role, controller: Controller) -> Node
         "command": own_or_job("command"),
         "args": [Items(own_or_job("args")), *flags] if flags else own_or_job("args"),
         "workingDir": given(own_or_job("workingDir")),
+        environment.ORDER: None,
         "env": environment.variables(structure, role.name, index_label=controller.index_label, told=told),
         "envFrom": own_or_job("envFrom"),
         "ports": [{"name": controller.port_name, "containerPort": structure.port}, *role.ports],

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
-from tfgen.graph.holes import Guard, Named, Node, Splice
+from tfgen.graph.holes import Comment, Guard, Named, Node, Splice
 from tfgen.graph.objects import cluster_spec, labels, name_guards, names
 from tfgen.graph.objects.finisher import Plan
 from tfgen.graph.objects.pod_template_hash import HASH, hashed
@@ -25,11 +25,14 @@ def stateful_set(role: Role, template: Named) -> Node:
     (https://github.com/kubernetes-sigs/kueue/issues/3189). The tasks of one run must stay alike: another template is
     refused for its hash, and none restarts a pod.
     """
-    spec: dict[str, Node] = {
+    spec: dict[Any, Node] = {
         "serviceName": names.RUN,
         "replicas": cluster_spec.replicas(role.name),
+        Comment("All pods at once: a gang that starts one by one never starts."): None,
         "podManagementPolicy": "Parallel",
+        Comment("The tasks of a run stay alike: no change restarts one of them beside the others."): None,
         "updateStrategy": {"type": "OnDelete"},
+        Comment("The hash makes Kubernetes refuse another pod template; a new run takes it."): None,
         "selector": {
             "matchLabels": {
                 Splice("role"): labels.role_selector(role.name),

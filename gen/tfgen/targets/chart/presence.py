@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import assert_never
 
 from tfgen.graph.holes import (
     Absent,
@@ -56,7 +57,9 @@ def presence(node: Node) -> Node:
             return _presence_of_any([child for key, child in node.items() if not isinstance(key, Comment)])
         case list() | tuple():
             return _presence_of_any(node)
-    raise TypeError(f"not a node: {node!r}")
+        case Mapping() | Sequence():
+            raise TypeError(f"not a node: {node!r}")
+    assert_never(node)
 
 
 def ends_in_tree(node: Node) -> bool:
