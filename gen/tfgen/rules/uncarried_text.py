@@ -1,7 +1,8 @@
 """Text that kustomize would change, or fail on, however it is written.
 
 kustomize 5 resolves the keys of an object's own annotations once more when it applies a patch, as YAML 1.1 does and
-quotes or not, and writes their values as blocks whose indentation it then cannot read.
+quotes or not, and writes their values as blocks whose indentation it then cannot read. It does the first with the keys
+of labels, too, of what it renames and of a ConfigMap that it makes of files.
 """
 
 from __future__ import annotations
@@ -28,15 +29,17 @@ _NOT_TEXT: Final = re.compile(
 
 
 def _check(view: View) -> Iterator[Finding]:
-    # A role's own annotations are its pods', which kustomize leaves alone.
+    # A role's own labels and annotations are its pods', which kustomize leaves alone.
+    for field, noun in (("labels", "label"), ("annotations", "annotation")):
+        for key in view.values[field]:
+            if _NOT_TEXT.fullmatch(key):
+                message = (
+                    f"kustomize takes the {noun} {shown(key)} for a number, a date, a truth value or null, even in "
+                    f'quotes; give it a prefix, such as "example.com/{key}"'
+                )
+                yield Finding((field, key), message)
     for key, text in view.values["annotations"].items():
         path: Path = ("annotations", key)
-        if _NOT_TEXT.fullmatch(key):
-            message = (
-                f"kustomize takes the annotation {shown(key)} for a number, a date, a truth value or null, even in "
-                f'quotes; give it a prefix, such as "example.com/{key}"'
-            )
-            yield Finding(path, message)
         if text.startswith("\t") and "\n" in text:
             message = f"{path_name(path)}: kustomize cannot read several lines that begin with a tab; indent by blanks"
             yield Finding(path, message)

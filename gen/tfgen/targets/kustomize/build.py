@@ -7,7 +7,8 @@ So what is committed can be compared on a machine that has no kustomize, whateve
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tfgen.errors import TfgenError
@@ -55,18 +56,25 @@ def _objects(files: Mapping[str, str], folder: str) -> Iterator[Object]:
         found[identity(item)] = item
     for entry in kustomization.get("patches", ()):
         patch = _read(files, f"{folder}/{entry['path']}")
-        key = identity(patch)
-        if patch.get("$patch") == "delete":
-            del found[key]
-        else:
+        key = _target(found.values(), entry["target"]) if "target" in entry else identity(patch)
+        item = found.pop(key)
+        if patch.get("$patch") != "delete":
             merge = strategically_merged if is_core(patch) else merged
-            found[key] = merge(found[key], patch)
+            changed = merge(item, patch)
+            found[identity(changed)] = changed
     counts = {each["name"]: each["count"] for each in kustomization.get("replicas", ())}
     images = {each["name"]: each for each in kustomization.get("images", ())}
     for item in found.values():
         count = counts.get(item["metadata"]["name"]) if item["kind"] == "StatefulSet" else None
         sized = item if count is None else {**item, "spec": {**item["spec"], "replicas": count}}
         yield with_images(sized, lambda image: _changed(images, image))
+
+
+def _target(items: Iterable[Object], target: Mapping[str, str]) -> tuple[str, str, str]:
+    """The one object that a patch is for which renames it."""
+    kind, name = target["kind"], target["name"]
+    (item,) = (i for i in items if i["kind"] == kind and re.fullmatch(name, i["metadata"]["name"]))
+    return identity(item)
 
 
 def _generated(files: Mapping[str, str], folder: str, entry: Mapping[str, Any]) -> Object:

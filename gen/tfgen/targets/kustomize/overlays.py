@@ -3,8 +3,8 @@
 An overlay is computed from the base's objects and the environment's: the image and the number of replicas by
 kustomize's own words where they say it exactly, and one patch an object for all else. Objects that are gone are
 deleted by a patch, new ones are files of the overlay. Where a job is retired its overlay has what stays, and no base.
-Nothing renames anything (``namePrefix``, ``namespace``):
-kustomize would not follow a name into an annotation, an argument or TF_CONFIG.
+The objects of another run are the base's under another name, each patched by itself. Nothing renames them together
+(``namePrefix``, ``namespace``): kustomize would not follow a name into an annotation, an argument or TF_CONFIG.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from tfgen.kubernetes.object import Object, group, identity
 from tfgen.places import OVERLAYS
 from tfgen.record import EMPTY, Record
 from tfgen.targets.kustomize.images import as_changed, image_changes, with_images
-from tfgen.targets.kustomize.patch import merge_patch, strategic_merge_patch
+from tfgen.targets.kustomize.patch import has_bare_item, merge_patch, strategic_merge_patch
+from tfgen.targets.kustomize.references import references
 from tfgen.text import yaml_text
 from tfgen.tree.file_tree import FileTree
 
@@ -27,6 +28,10 @@ _LONGEST_STEM: Final = 200
 """Characters; a file's name may have 255 bytes, its ending included."""
 
 _HEAD: Final = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
+
+_WHY_BARE: Final = (
+    "# kustomize puts first what a patch names: an item that has no more than its name only keeps its place."
+)
 
 # Any other kind is patched as plain JSON (RFC 7386).
 _CORE_GROUPS: Final = ("apps", "batch", "networking.k8s.io", "policy", "rbac.authorization.k8s.io")
@@ -61,37 +66,86 @@ def kustomize(
 
 def overlay(base: Objects, wanted: Objects, sources: Sources = EMPTY) -> dict[str, str]:
     """The files of one overlay: what makes the wanted objects of the base's."""
-    before = {identity(item): item for item in base.values()}
-    after = {identity(item): item for item in wanted.values()}
-    kept = {key: item for key, item in before.items() if key in after}
-    replicas = _replicas(kept, after)
-    images = image_changes(list(kept.values()), [after[key] for key in kept], list(after.values()))
+    pairs = _pairs(base, wanted)
+    replicas = _replicas(pairs)
+    old_items, new_items = [old for old, _ in pairs.values()], [new for _, new in pairs.values()]
+    images = image_changes(old_items, new_items, list(wanted.values()))
 
     files: dict[str, str] = {}
-    patches: list[dict[str, str]] = []
+    patches: list[dict[str, Any]] = []
     for name, item in base.items():
-        key = identity(item)
-        if key not in after:
+        if name not in pairs:
             patch: Object | None = {**_head(item), "$patch": "delete"}
         else:
+            _, becomes = pairs[name]
             # The image is changed last by kustomize, so the patch is made from the base as it is after that.
-            sized = _with_replicas(item, replicas.get(key))
+            sized = _with_replicas(item, replicas.get(becomes["metadata"]["name"]))
             changed = with_images(sized, as_changed(images)) if images else sized
-            patch = _patch(changed, after[key])
+            patch = _patch(changed, becomes)
         if patch:
             path = f"{file_stem(name)}.patch.yaml"
-            files[path] = yaml_text.dump(dict(patch))
-            patches.append({"path": path})
-    new = _resources({name: item for name, item in wanted.items() if identity(item) not in before}, sources)
+            files[path] = _patch_text(patch)
+            patches.append({"path": path, **_renaming(item, patch)})
+    kept = {identity(item) for item in new_items}
+    new = _resources({name: item for name, item in wanted.items() if identity(item) not in kept}, sources)
     kustomization = {
         **_HEAD,
         "resources": ["../base", *new.resources],
         **new.generators,
         **({"images": [change.to_kustomize() for change in images]} if images else {}),
-        **({"replicas": [{"name": key[2], "count": n} for key, n in replicas.items()]} if replicas else {}),
+        **({"replicas": [{"name": name, "count": count} for name, count in replicas.items()]} if replicas else {}),
         **({"patches": patches} if patches else {}),
     }
     return {"kustomization.yaml": yaml_text.dump(kustomization), **new.files, **files}
+
+
+def _pairs(base: Objects, wanted: Objects) -> dict[str, tuple[Object, Object]]:
+    """The objects of the base that stay, and what each becomes, by the names of their files in the base.
+
+    What has no namesake becomes what is of its kind and its place in the job: that of another run. But it goes, and
+    another comes, where a user's reference has the old name, which kustomize would write anew.
+    """
+    before = {identity(item) for item in base.values()}
+    after = {identity(item): item for item in wanted.values()}
+    others = {name: item for name, item in wanted.items() if identity(item) not in before}
+    referred = {reference for item in wanted.values() for reference in references(item)}
+    pairs = {}
+    for name, item in base.items():
+        version, kind, own_name = identity(item)
+        new = after.get(identity(item)) or others.get(name)
+        if not new or identity(new)[:2] != (version, kind):
+            continue
+        if new["metadata"]["name"] == own_name or ((kind, own_name) not in referred and _is_renamable(item, new)):
+            pairs[name] = (item, new)
+    return pairs
+
+
+def _is_renamable(item: Object, becomes: Object) -> bool:
+    """Whether kustomize keeps the labels and annotations of an object that it renames.
+
+    It writes those of the patch anew, and the null that takes one out as the text "null":
+    https://github.com/kubernetes-sigs/kustomize/blob/master/api/resource/resource.go (CopyMergeMetaDataFieldsFrom).
+    """
+    old, new = item["metadata"], becomes["metadata"]
+    return all(old.get(field, {}).keys() <= new.get(field, {}).keys() for field in ("labels", "annotations"))
+
+
+def _renaming(item: Object, patch: Object) -> dict[str, Any]:
+    """What an entry of ``patches`` says where its patch renames. The patch has the new name, so the entry has the old.
+
+    https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/patches/
+    """
+    name = item["metadata"]["name"]
+    if patch["metadata"]["name"] == name:
+        return {}
+    pattern = name.replace(".", r"\.")  # of what a name may have, the one that a pattern reads otherwise
+    return {"target": {"kind": item["kind"], "name": f"^{pattern}$"}, "options": {"allowNameChange": True}}
+
+
+def _patch_text(patch: Object) -> str:
+    """The patch, with a word on items that say no more than their name: a reader would take them for left over."""
+    text = yaml_text.dump(dict(patch))
+    return f"{_WHY_BARE}\n{text}" if is_core(patch) and has_bare_item(patch) else text
 
 
 def file_stem(name: str) -> str:
@@ -175,16 +229,13 @@ def _patch(item: Object, wanted: Object) -> Object | None:
     return {**head, **difference, "metadata": {**head["metadata"], **difference.get("metadata", {})}}
 
 
-def _replicas(
-    before: Mapping[tuple[str, str, str], Object], after: Mapping[tuple[str, str, str], Object]
-) -> dict[tuple[str, str, str], int]:
-    """The StatefulSets of another size. kustomize finds them by name alone; no two kinds of ours share one."""
-    changed = {}
-    for key, item in before.items():
-        count = after[key].get("spec", {}).get("replicas")
-        if item["kind"] == "StatefulSet" and count != item["spec"]["replicas"]:
-            changed[key] = count
-    return changed
+def _replicas(pairs: Mapping[str, tuple[Object, Object]]) -> dict[str, int]:
+    """How many replicas the StatefulSets of another size have. kustomize finds them by name alone, which none share."""
+    return {
+        new["metadata"]["name"]: new["spec"]["replicas"]
+        for old, new in pairs.values()
+        if new["kind"] == "StatefulSet" and new["spec"]["replicas"] != old["spec"]["replicas"]
+    }
 
 
 def _with_replicas(item: Object, count: int | None) -> Object:

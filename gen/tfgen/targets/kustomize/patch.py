@@ -31,6 +31,15 @@ def strategic_merge_patch(before: Object, after: Object) -> dict[str, Any]:
     return _difference(before, after, by_key=True)
 
 
+def has_bare_item(patch: Any) -> bool:
+    """Whether a list of a strategic merge patch has an item that changes nothing, and only keeps the order."""
+    if not isinstance(patch, dict):
+        return False
+    items = [(item, LIST_KEYS[key]) for key, inner in patch.items() if key in LIST_KEYS for item in inner or ()]
+    inside = [child for item in patch.values() for child in (item if isinstance(item, list) else [item])]
+    return any(item.keys() <= {*names} for item, names in items) or any(map(has_bare_item, inside))
+
+
 def merged(item: Object, patch: Object) -> dict[str, Any]:
     """An object under a JSON merge patch."""
     return _under(item, patch, by_key=False)

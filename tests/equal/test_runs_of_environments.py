@@ -1,0 +1,179 @@
+"""A run of one environment alone: its overlay renames the base's objects, and changes them together with that."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from tests.support import normal
+from tests.support.generated import Document, accepted, drawn, jobs, saying
+from tests.support.rendered import Rendered
+from tfgen.graph.fill import Scope, fill
+from tfgen.graph.objects.finisher import config_map
+
+JOB: Document = {
+    "apiVersion": "tfgen/v1alpha1",
+    "kind": "TrainingJob",
+    "metadata": {"name": "mnist"},
+    "spec": {
+        "image": "registry.example.com/mnist:1",
+        "roles": {"chief": {}, "ps": {"replicas": 2}, "worker": {"replicas": 4, "args": ["a"]}, "evaluator": {}},
+        "storage": {"model": {"mountPath": "/model", "claim": {"size": "1Gi"}}},
+        "gang": {"scheduler": "volcano"},
+        "tensorboard": {"logDir": "/model"},
+        "environments": {"prod": {}},
+    },
+}
+MIRRORED: Mapping[str, Any] = {
+    "strategy": "MultiWorkerMirrored",
+    "roles": {"chief": None, "ps": None, "evaluator": None},
+    "tensorboard": None,
+}
+
+OF_RUN = ["Service mnist", "ConfigMap mnist", "NetworkPolicy mnist", "PodGroup mnist", "Job mnist-chief"]
+ROLES = ["StatefulSet mnist-ps", "StatefulSet mnist-worker", "Job mnist-evaluator"]
+FINISHER = [f"{kind} mnist-finisher" for kind in ("ServiceAccount", "Role", "RoleBinding")]
+PROGRAM = fill(config_map(), Scope({"run": "", "labels": {}, "annotations": {}}, "mnist", "mnist"))["metadata"]["name"]
+ALL = [*OF_RUN, *ROLES, *FINISHER, f"ConfigMap {PROGRAM}", "Job mnist-finisher"]
+
+
+FILES_OF_FINISHER = [
+    *("files/finisher.py", "finisher-role.yaml", "finisher-rolebinding.yaml", "finisher-serviceaccount.yaml"),
+    "finisher.yaml",
+]
+EVERY_FILE = [
+    *("chief.yaml", "configmap.yaml", "evaluator.yaml", *FILES_OF_FINISHER, "networkpolicy.yaml", "podgroup.yaml"),
+    *("ps.yaml", "service.yaml", "worker.yaml"),
+]
+
+
+def without(*titles: str) -> list[str]:
+    return [title for title in ALL if title not in titles]
+
+
+CASES: Mapping[str, tuple[Mapping[str, Any], list[str], list[str], list[str]]] = {
+    # What the job says else; the objects that are renamed, those that are deleted, and the new files.
+    "a new run alone": ({"environments": {"prod": {"run": "2"}}}, ALL, [], []),
+    "no run where the job has one": (
+        {"run": "2", "environments": {"prod": {"run": ""}}},
+        [title.replace("mnist", "mnist-2") for title in ALL],
+        [],
+        [],
+    ),
+    "other arguments, replicas and images": (
+        {
+            "environments": {
+                "prod": {
+                    "run": "2",
+                    "image": "registry.example.com/mnist:2",
+                    "env": {"A": "a"},
+                    "roles": {"ps": {"replicas": 3, "image": "other:1"}, "worker": {"replicas": 8, "args": ["b"]}},
+                }
+            }
+        },
+        ALL,
+        [],
+        [],
+    ),
+    "no gang and no isolation": (
+        {"environments": {"prod": {"run": "2", "gang": {"enabled": False}, "network": {"policy": "Off"}}}},
+        without("PodGroup mnist", "NetworkPolicy mnist"),
+        ["NetworkPolicy mnist", "PodGroup mnist", "NetworkPolicy mnist-tensorboard"],
+        [],
+    ),
+    "a role that is gone": (
+        {**MIRRORED, "startDeadline": 60, "environments": {"prod": {"run": "2", "startDeadline": 0}}},
+        [*OF_RUN[:4], "Job mnist-worker"],
+        [*FINISHER, f"ConfigMap {PROGRAM}", "Job mnist-finisher"],
+        [],
+    ),
+    "a role that is new": (
+        {**MIRRORED, "environments": {"prod": {"run": "2", "startDeadline": 60}}},
+        [*OF_RUN[:4], "Job mnist-worker"],
+        [],
+        FILES_OF_FINISHER,
+    ),
+    "a run that is called as a part of another is": (
+        {
+            "network": {"egress": {"limited": True}},
+            "environments": {"prod": {"run": "finisher"}},
+        },
+        without("NetworkPolicy mnist"),
+        ["NetworkPolicy mnist"],
+        ["finisher-networkpolicy.yaml"],
+    ),
+    "a label that is gone": (
+        {"labels": {"a": "b"}, "environments": {"prod": {"run": "2", "labels": {"a": None, "c": "null"}}}},
+        [],
+        [*ALL],
+        EVERY_FILE,
+    ),
+    "a user's reference to what another environment has": (
+        {
+            "envFrom": [{"configMapRef": {"name": "mnist", "optional": True}}],
+            "roles": {"worker": {"serviceAccountName": "mnist-finisher"}},
+            "environments": {"prod": {"run": "2"}},
+        },
+        without("ConfigMap mnist", "ServiceAccount mnist-finisher"),
+        ["ConfigMap mnist", "ServiceAccount mnist-finisher"],
+        ["configmap.yaml", "finisher-serviceaccount.yaml"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_overlay_renames_what_stays(name, tmp_path):
+    values, renamed, deleted, new = CASES[name]
+    document = saying(JOB, values)
+    # As it stands: a null there takes out what the job has.
+    document = {**document, "spec": {**document["spec"], "environments": values["environments"]}}
+    assert accepted(document)
+    rendered = Rendered.write(document, tmp_path)
+    rendered.assert_equal("prod")
+    folder = rendered.overlay("prod")
+    kustomization = yaml.safe_load((folder / "kustomization.yaml").read_text(encoding="utf-8"))
+    entries = kustomization["patches"]
+    patches = {entry["path"]: yaml.safe_load((folder / entry["path"]).read_text(encoding="utf-8")) for entry in entries}
+    targets = [entry["target"] for entry in entries if "target" in entry]
+    assert [f"{target['kind']} {target['name'].strip('^$')}" for target in targets] == renamed
+    gone = [patch for patch in patches.values() if "$patch" in patch]
+    assert [f"{patch['kind']} {patch['metadata']['name']}" for patch in gone] == deleted
+    files = {path.relative_to(folder).as_posix() for path in folder.rglob("*.*") if path.is_file()}
+    assert sorted(files - {"kustomization.yaml", *patches}) == sorted(new)
+
+
+NAMES = st.sampled_from(["", "2", "b", "finisher", "worker", "tensorboard-2", PROGRAM.removeprefix("mnist-")])
+
+
+@st.composite
+def reruns(draw: st.DrawFn) -> Document:
+    """A job one environment of which has a run of its own, and changes what is drawn."""
+    document = draw(jobs(environments=1))
+    (name,) = document["spec"]["environments"]
+    runs = draw(st.lists(NAMES, min_size=2, max_size=2, unique=True))
+    own = {"run": runs[1], "args": draw(st.lists(st.sampled_from(["a", "b"]), max_size=2)), "image": "other:2"}
+    rerun = saying(document, {"run": runs[0], "environments": {name: own}})
+    assume(accepted(rerun))
+    return rerun
+
+
+@drawn(60)
+@given(document=reruns())
+def test_kustomize_and_tfgen_agree(document):
+    with tempfile.TemporaryDirectory() as folder:
+        rendered = Rendered.write(document, Path(folder))
+        (environment,) = rendered.environments
+        normal.assert_equal(
+            {
+                "kustomize": rendered.by_kustomize(environment),
+                "tfgen": rendered.by_tfgen(environment),
+                "our reading of the overlay": rendered.by_our_reading(environment),
+            }
+        )
