@@ -36,6 +36,26 @@ def test_a_record(path):
         """)  # noqa: E501
 
 
+def test_the_end_of_a_path_lists_the_keys_that_have_it():
+    assert explain("resources.gpu") == dedent("""\
+        4 keys end with resources.gpu:
+
+          spec.roles.chief.resources.gpu      GPUs of each task.
+          spec.roles.ps.resources.gpu         GPUs of each task.
+          spec.roles.worker.resources.gpu     GPUs of each task.
+          spec.roles.evaluator.resources.gpu  GPUs of each task.
+        """)
+
+
+def test_the_end_of_one_path_is_that_key():
+    assert explain("logDir").startswith("spec.tensorboard.logDir: text\n")
+
+
+def test_a_key_of_the_defaults():
+    assert explain("registry").startswith("registry: text\nAllowed: a host, and folders after it, such as ")
+    assert explain("root").startswith("root: true or false\nDefault: false\n")
+
+
 def test_a_value():
     assert explain("run") == dedent("""\
         spec.run: text

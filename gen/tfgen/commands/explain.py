@@ -20,7 +20,8 @@ from __future__ import annotations
 
 import json
 import textwrap
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tfgen.commands.job_path import read_path
 from tfgen.errors import UsageError
@@ -31,7 +32,7 @@ from tfgen.text.yaml_text import dump
 from tfgen.words import either, path_name, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from tfgen.schema.file import Schema
 
@@ -49,17 +50,65 @@ class _Found(NamedTuple):
 def explain(path: str) -> str:
     """The explanation of one key, some lines of text; of the whole document for an empty path.
 
+    A key of tfgen.yaml alone is known too. Where no path begins so, the end of one does; of several keys with that end
+    there is a list.
+
     Raises:
         UsageError: the schema knows no such key; the message has the nearest one.
     """
-    schema = schema_file.load()
-    key = _Found((), schema, tunable=False)
-    for step in read_path(path):
-        key = _inside(schema, key, step)
+    schema, steps = schema_file.load(), read_path(path)
+    try:
+        key = _follow(schema, steps)
+    except UsageError:
+        end = steps[1:] if steps[0] == "spec" and not path.startswith("spec") else steps
+        keys = [*_keys_that_end(schema, end)]
+        if len(keys) > 1:
+            return _list(path, keys)
+        defaults = schema_file.load(schema_file.DEFAULTS)
+        if keys:
+            (key,) = keys
+        elif end[0] in defaults["properties"].keys() - schema["properties"].keys():
+            schema, key = defaults, _follow(defaults, end)
+        else:
+            raise
     paragraphs = ["\n".join(_facts(key)), _indented(textwrap.fill(key.node["description"], _WIDTH))]
     paragraphs += _examples(key)
     paragraphs += _table(schema, key)
     return "\n\n".join(paragraphs) + "\n"
+
+
+_DEEPEST: Final = 6
+"""Keys of a path that is looked for by its end."""
+
+
+def _keys_that_end(schema: Schema, steps: Sequence[str | int]) -> Iterator[_Found]:
+    """The keys of a job whose paths end so, but for those of its environments, which are the same again."""
+    keys = [_Found((), schema, tunable=False)]
+    while keys:
+        key = keys.pop(0)
+        if key.path[-len(steps) :] == tuple(steps):
+            yield key
+        if len(key.path) < _DEEPEST and key.path[1:2] != ("environments",):
+            owner = _items(schema, key.node)
+            names = owner.get("properties", ("NAME",) if isinstance(owner.get("additionalProperties"), Mapping) else ())
+            keys += (_inside(schema, key, name) for name in names)
+
+
+def _list(path: str, keys: Sequence[_Found]) -> str:
+    """The paths of some keys, with the first sentence on each."""
+    names = [_name(key.path) for key in keys]
+    width = max(map(len, names))
+    lines = (f"{name:<{width}}  {first_sentence(key.node)}" for name, key in zip(names, keys, strict=True))
+    body = "\n".join(lines)
+    return f"{len(keys)} keys end with {path}:\n\n{_indented(body)}\n"
+
+
+def _follow(schema: Schema, steps: Sequence[str | int]) -> _Found:
+    """The key at a path of the document."""
+    key = _Found((), schema, tunable=False)
+    for step in steps:
+        key = _inside(schema, key, step)
+    return key
 
 
 def _inside(schema: Schema, key: _Found, step: str | int) -> _Found:
