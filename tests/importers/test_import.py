@@ -89,6 +89,30 @@ def test_a_hostile_manifest_meets_a_message_at_its_place(name: str, head: str) -
     assert all(len(str(problem)) < 2_000 for problem in imported.problems)
 
 
+SUBMITTED = {
+    "many variables": "--name=a --image=x " + "".join(f"-e A{i}=1 " for i in range(70_000)) + "python t.py",
+    "many volumes": "--name=a --image=x " + "".join(f"-d c{i}:/c{i} " for i in range(40_000)) + "python t.py",
+    "many unknown flags": "--name=a " + "--nothing=1 " * 80_000,
+    "a long name": "--name=" + "n" * 1_000_000,
+    "a long file": "--name=" + "n" * 10_000_000,
+    "quotes that nothing closes": "--name=a '" + '"' * 500_000,
+    "no end of a line": "--name=a \\\n" * 70_000,
+    "no flags": "",
+    "a flag without its value": "--name",
+    "words for numbers": "--name=a --image=x --workers=many --gpus=all --ps=-1 --running-timeout=soon python t.py",
+}
+
+
+@pytest.mark.parametrize("name", SUBMITTED)
+def test_a_hostile_command_meets_a_message_at_its_place(name: str) -> None:
+    began = time.process_time()
+    imported = import_jobs([Source("a.sh", f"arena submit tfjob {SUBMITTED[name]}\n".encode())], Options())
+    assert time.process_time() - began < 2
+    assert imported.jobs == ()
+    assert imported.problems
+    assert all(len(str(problem)) < 2_000 for problem in imported.problems)
+
+
 @pytest.mark.parametrize("case", [case for case in CASES if (case / "job.yaml").exists()], ids=lambda case: case.name)
 def test_its_chart_is_one_for_helm(case: Path, tmp_path: Path) -> None:
     assert cli.run(["render", str(case / "job.yaml"), "--out", str(tmp_path)]) == cli.OK

@@ -26,7 +26,15 @@ def _arguments(parser: ArgumentParser) -> None:
         nargs="*",
         type=path,
         metavar="FILE",
-        help="manifests of others, or a folder of kustomize overlays, each an environment; - is standard input",
+        help="manifests of others, scripts with `arena submit tfjob`, or a folder of kustomize overlays, each an "
+        "environment; - is standard input",
+    )
+    parser.add_argument(
+        "--command",
+        action="append",
+        default=[],
+        metavar="COMMAND",
+        help="a command that submits a job: arena submit tfjob ...",
     )
     parser.add_argument(
         "--env",
@@ -106,6 +114,7 @@ def _sources(args: Namespace) -> tuple[list[Source], dict[str, list[Source]]]:
         UsageError: there are none, or one of them cannot be read.
     """
     from tfgen.commands import kustomize
+    from tfgen.commands.import_job import Source
 
     sources: list[Source] = []
     environments: dict[str, list[Source]] = {}
@@ -115,10 +124,11 @@ def _sources(args: Namespace) -> tuple[list[Source], dict[str, list[Source]]]:
                 environments.setdefault(name, []).append(_source(overlay))
         else:
             sources.append(_source(file))
+    sources += [Source("--command", command.encode()) for command in args.command]
     for name, file in args.env:
         environments.setdefault(name, []).append(_source(file))
     if not sources and not environments:
-        raise UsageError("nothing to import: name a file, - for standard input, or --env NAME=FILE")
+        raise UsageError("nothing to import: name a file, - for standard input, --command, or --env NAME=FILE")
     return sources, environments
 
 

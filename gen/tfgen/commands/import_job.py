@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from tfgen.check.jobs import check
 from tfgen.data_path import Path, at, has
 from tfgen.errors import UsageError
-from tfgen.importers import FORMS, hand_written, rights
+from tfgen.importers import FORMS, arena, hand_written, rights
 from tfgen.importers.account import REFUSED, Account, Entry
+from tfgen.importers.command_line import commands
 from tfgen.importers.environments import Name, Variant, base_name, job_with_environments
 from tfgen.importers.foreign_job import ForeignJob
 from tfgen.importers.job_data import job_data
 from tfgen.importers.job_text import job_text
 from tfgen.importers.objects import drop_server_fields, keep, kind, objects
 from tfgen.importers.options import Options
-from tfgen.importers.part import Part
+from tfgen.importers.part import Part, leaf
 from tfgen.job.training_job import PROFILES
 from tfgen.problems import Position, Problem, has_errors, in_order
 from tfgen.record import EMPTY, Record
-from tfgen.text.document import Document, Parsed, SourceTree, decode, parse
+from tfgen.text.document import Document, SourceTree, decode, parse
 from tfgen.words import either
 
 RULES: Final[Mapping[str, str]] = {
@@ -32,6 +34,9 @@ _OF_PROFILE: Final = ("pod-security", "volume-profile", "root-user")
 """The rules that ask for a weaker Pod Security profile."""
 
 _FILE: Final = "job.yaml"
+
+_SCRIPT: Final = re.compile(r"\s*(#![^\n]*sh\b|(#[^\n]*\n\s*)*arena\s)")
+"""How a file of commands begins."""
 
 
 class Source(Record):
@@ -121,7 +126,7 @@ def import_jobs(
     files: dict[Name, Sequence[Source]] = {None: tuple(sources)}
     files.update(environments)
     parsed = {env: _documents(own) for env, own in files.items() if own or env is not None}
-    problems = [problem for documents in parsed.values() for problem in documents.problems]
+    problems = [problem for own in parsed.values() for problem in own.problems]
     if has_errors(problems):
         return Imported((), (), in_order(problems))
     readings = _read_all(parsed, options)
@@ -151,35 +156,63 @@ def _entries(readings: Mapping[Name, _Reading]) -> Iterator[Entry]:
             yield from variant.account.entries
 
 
-def _documents(sources: Iterable[Source]) -> Parsed:
+class _Files(Record):
+    """The files of an environment, parsed: the documents in them, the scripts, and what is wrong with them."""
+
+    documents: tuple[Document, ...]
+    scripts: tuple[tuple[str, str], ...]
+    problems: tuple[Problem, ...]
+
+
+def _documents(sources: Iterable[Source]) -> _Files:
     documents: list[Document] = []
+    scripts: list[tuple[str, str]] = []
     problems: list[Problem] = []
     for source in sources:
         text = decode(source.content, source.file)
         if isinstance(text, Problem):
             problems.append(text)
             continue
+        if _SCRIPT.match(text):
+            scripts.append((source.file, text))
+            continue
         parsed = parse(text, source.file)
         documents += parsed.documents
         problems += parsed.problems
-    return Parsed(tuple(documents), tuple(problems))
+    return _Files(tuple(documents), tuple(scripts), tuple(problems))
 
 
-def _read_all(parsed: Mapping[Name, Parsed], options: Options) -> dict[Name, _Reading]:
+def _read_all(parsed: Mapping[Name, _Files], options: Options) -> dict[Name, _Reading]:
     """The jobs of all environments: one task alone is worker 0 of a job that has more workers elsewhere."""
-    readings = {env: _read(documents.documents, options) for env, documents in parsed.items()}
+    readings = {env: _read(files, options) for env, files in parsed.items()}
     strategies = {variant.job.strategy for reading in readings.values() for variant in reading.variants}
     if len(parsed) > 1 and strategies == {"Single", "MultiWorkerMirrored"}:
         mirrored = options.replaced(alone="MultiWorkerMirrored")
-        readings = {env: _read(documents.documents, mirrored) for env, documents in parsed.items()}
+        readings = {env: _read(files, mirrored) for env, files in parsed.items()}
     return readings
 
 
-def _read(documents: Iterable[Document], options: Options) -> _Reading:
+def _read(files: _Files, options: Options) -> _Reading:
     account = Account()
-    parts = tuple(part for part in objects(documents) if part.value is not None)
+    parts = [part for part in objects(files.documents) if part.value is not None]
+    for file, script in files.scripts:
+        parts += _submitted(script, file, account)
+    if account.problems:
+        return _Reading((), account, ())
     variants = [Variant(job, own) for job, own in _jobs(parts, options, account) if job]
-    return _Reading(parts, account, tuple(variants))
+    return _Reading(tuple(parts), account, tuple(variants))
+
+
+def _submitted(script: str, file: str, account: Account) -> Iterator[Part]:
+    """The jobs that the commands of a script submit."""
+    for words in commands(script):
+        if arena.is_command(words):
+            job = arena.job(words, file, account)
+            if job:
+                yield job
+        else:
+            word = leaf(file, words[0].position, words[0].text, words[0].text)
+            account.drop(word, "it submits no job of TensorFlow's")
 
 
 def _jobs(parts: Sequence[Part], options: Options, account: Account) -> Iterator[tuple[ForeignJob | None, Account]]:
@@ -227,8 +260,8 @@ def _account_for(part: Part, account: Account) -> None:
         keep(part, account)
         return
     drop_server_fields(part, account)
-    for leaf in account.unread(part):
-        account.drop(leaf, "job.yaml has no word for it")
+    for scalar in account.unread(part):
+        account.drop(scalar, "job.yaml has no word for it")
 
 
 def _write(name: str, variants: Mapping[Name, Variant]) -> ImportedJob:
@@ -256,6 +289,9 @@ def _write(name: str, variants: Mapping[Name, Variant]) -> ImportedJob:
         if not any(problem.rule in _OF_PROFILE for problem in check(text, _FILE).problems):
             break
     _rename(variants, data["metadata"]["name"])
+    for variant in variants.values():
+        # What several roles say by one part of the source is one entry, now that the job says it once.
+        variant.account.entries = list(dict.fromkeys(variant.account.entries))
     origins = {env: Origin(variant.job.root, tuple(variant.account.entries)) for env, variant in variants.items()}
     return ImportedJob(job.form, {base: origins[base], **origins}, data, text)
 

@@ -114,6 +114,11 @@ NORMALISATIONS: Final = (
     ),
     Normalisation(rf"{_POD}spec\.terminationGracePeriodSeconds", _is_new, "it is said how long a task may stop"),
     Normalisation(
+        rf"{_POD}spec\.(initContainers\[fetch-code\]|(containers\[{CONTAINER}\]\.)?volume(s|Mounts)\[.*/code/[^/\]]+\])",
+        _is_new,
+        "tfgen fetches code from git by itself",
+    ),
+    Normalisation(
         r"spec\.tasks\.\w+-\d+\.template\.spec\.(volumes|containers\[tensorflow\]\.volumeMounts)\[[^]]+\]",
         _is_new,
         "all tasks of a role mount the volumes of each",

@@ -58,7 +58,8 @@ def take(template: Part) -> tuple[Part, Instance]:
         raw = with_value(raw, place, "true")
         parts.append((label, ("way",), place))
     elif way:
-        raw |= {key: [part.data] if key == "tolerations" else {part.path[-1]: part.written} for key, part in placed}
+        label_name, _ = eci.NODE_LABELS[way]
+        raw |= {key: [part.data] if key == "tolerations" else {label_name: part.written} for key, part in placed}
         parts += [(part, ("way",), (key,)) for key, part in placed]
     template = _without(template, ("metadata", "annotations"), *annotations)
     template = _without(template, ("metadata", "labels"), *([keys.ECI] if is_labelled else []))
@@ -100,7 +101,7 @@ def _unplaced(template: Part, placed: Sequence[tuple[str, Part]]) -> Part:
         if key == "tolerations":
             left = below.replaced(value=[item for item in below.value if item is not part])
         else:
-            left = below.without(str(part.path[-1]))
+            left = below.without(*(label for label, _ in eci.NODE_LABELS.values() if below.get(label) is part))
         template = _replaced(template, path, left) if left.value else _without(template, ("spec",), key)
     return template
 

@@ -64,14 +64,16 @@ def _storage(
     by_reader: dict[str, Mapping[str, Any]] = {str(role): job.roles[role].pod.storage for role in names}
     if "tensorboard" in job.spec:
         by_reader["tensorboard"] = job.tensorboard_storage
+    moved: dict[Path, Path] = {}
     for role, volumes in by_reader.items():
         for name, volume in volumes.items():
             final = name if storage.setdefault(name, volume) == volume else f"{name}-{role}"
             storage[final] = volume
             mounted.setdefault(final, []).append(role)
-            account.move({(*ROLES, role, "storage", name): ("spec", "storage", final)})
+            moved[(*ROLES, role, "storage", name)] = ("spec", "storage", final)
             if final != name and role in roles:
                 _rename(roles[role], name, final)
+    account.move(moved)
     return {
         name: {
             "mountPath": volume["mountPath"],
@@ -138,6 +140,7 @@ def _hoist_value(key: str, spec: dict[str, Any], like: Mapping[str, Any] | None,
 
 def _hoist_entries(key: str, spec: dict[str, Any], like: Mapping[str, Any] | None, account: Account) -> None:
     roles: Mapping[str, dict[str, Any]] = spec["roles"]
+    moved: dict[Path, Path] = {}
     entries = [role.get(key, {}) for role in roles.values()]
     for name in list(entries[0]):
         if not all(name in other for other in entries) or _says_in_roles(like, (key, name)):
@@ -153,7 +156,8 @@ def _hoist_entries(key: str, spec: dict[str, Any], like: Mapping[str, Any] | Non
         for role, data in roles.items():
             if data[key][name] == common:
                 del data[key][name]
-                account.move({(*ROLES, role, key, name): ("spec", key, name)})
+                moved[(*ROLES, role, key, name)] = ("spec", key, name)
+    account.move(moved)
     for data in roles.values():
         if key in data and not data[key]:
             del data[key]

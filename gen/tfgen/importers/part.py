@@ -9,7 +9,7 @@ A reader may put parts into another shape, that of a later version of the same f
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tfgen.data_path import Path
@@ -120,6 +120,21 @@ def bare(data: Any, path: Path = ()) -> Part:
     elif isinstance(data, list):
         value = [bare(inner, (*path, index)) for index, inner in enumerate(data)]
     return Part("", path, nowhere, nowhere, None, value)
+
+
+def leaf(file: str, position: Position, name: str, value: str) -> Part:
+    """A scalar that stands in no YAML: a flag of a command, by whose name messages call it."""
+    return Part(file, (name,), position, position, value, value)
+
+
+def mapping(at: Part, parts: Mapping[str, Part]) -> Part:
+    """Parts as a mapping, which stands where another part does."""
+    return at.replaced(text=None, value=dict(parts))
+
+
+def sequence(at: Part, parts: Sequence[Part]) -> Part:
+    """Parts as a list, which stands where another part does."""
+    return at.replaced(text=None, value=list(parts))
 
 
 def _part(file: str, path: Path, key: Position, tree: SourceTree, data: Any) -> Part:
