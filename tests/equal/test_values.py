@@ -71,6 +71,8 @@ CASES = [
     Case("a gang's least", {"gang": {"minAvailable": 5}}, ("--set", "gang.minAvailable=5")),
     Case("a gang's priority", {"gang": {"priorityClassName": "high"}}),
     Case("env", {"env": {"DATA": None, "A": "$(DATA2)", "DATA2": "", "TOKEN": {"secretKeyRef": {"key": "1e3"}}}}),
+    Case("one cpu", {"roles": {"worker": {"resources": {"cpu": "1"}}}}),
+    Case("less than one cpu", {"roles": {"worker": {"resources": {"cpu": "500m"}}}}),
     Case("env of a role", {"roles": {"worker": {"env": {"DATA": "/mine", "OMP_NUM_THREADS": "1", "HOME": "/h"}}}}),
     Case("a literal for a reference", {"env": {"TOKEN": None, "PLAIN": "y"}}),
     Case("command", {"command": HOSTILE_WORDS}),

@@ -9,7 +9,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from tfgen.graph.holes import AllOf, Bound, Comment, Contains, Default, Each, IsMap, Merged, Node, Not, NotEmpty, When
+from tfgen.graph.holes import (
+    AllOf,
+    Bound,
+    Comment,
+    Contains,
+    Default,
+    Each,
+    IsMap,
+    Matches,
+    Merged,
+    Node,
+    Not,
+    NotEmpty,
+    Text,
+    When,
+)
 from tfgen.graph.objects import cluster_spec, config_map, names, resources, storage
 from tfgen.graph.objects.values import ROLE, own, value
 from tfgen.job.training_job import RoleName, Structure
@@ -22,6 +37,14 @@ ORDER: Final = Comment(
 
 # TensorFlow's two thread pools and oneDNN's: each takes all cores of the node, whatever the CPU limit says.
 _THREADS: Final = ("OMP_NUM_THREADS", "TF_NUM_INTEROP_THREADS", "TF_NUM_INTRAOP_THREADS")
+
+# With one thread between operations, a worker that waits for a parameter server in it waits for itself: for ever.
+_AT_MOST_ONE_CPU: Final = r"^(1|1000m|[0-9]{1,3}m|0?[.][0-9]+)$"
+_INTEROP: Final = When(
+    AllOf((resources.CPU_LIMIT, Matches(Text((resources.CPU_LIMIT,)), _AT_MOST_ONE_CPU))),
+    {"TF_NUM_INTEROP_THREADS": "2"},
+    {},
+)
 
 # TensorFlow's images for GPUs say "all": what has no GPU of its own would take memory of each one of its node.
 NO_GPUS: Final[Mapping[str, str]] = {"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}
@@ -39,7 +62,7 @@ def env() -> Merged:
         NO_GPUS["name"]: When(Not(resources.GPUS), NO_GPUS["value"]),
         **{name: When(resources.CPU_LIMIT, {"resourceFieldRef": {"resource": "limits.cpu"}}) for name in _THREADS},
     }
-    return Merged((defaults, value("env"), own("env")), flat=False)
+    return Merged((defaults, _INTEROP, value("env"), own("env")), flat=False)
 
 
 def variables(structure: Structure, role: RoleName, *, index_label: str, told: bool) -> list[Node]:
