@@ -1,24 +1,21 @@
 """Every command that a document shows is run.
 
 A block marked ``console`` is a session: its commands run in order in an empty folder, and print what stands below
-them (a line ``...`` stands for any lines). Commands elsewhere stand in a line of their own, indented by four; each is
-matched by `RUN`, which says how it is run, or where.
+them (see `sessions`). One marked ``console training`` needs TensorFlow, and tests/train runs it. Commands elsewhere
+stand in a line of their own, indented by four; each is matched by `RUN`, which says how it is run, or where.
 """
 
 from __future__ import annotations
 
 import io
-import os
 import re
 import shlex
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from tests.support import git_author
-from tests.support.command import Command
+from tests.support.sessions import run_session
 from tests.support.tools import ROOT, helm_template, kustomize_build
 from tfgen import cli
 
@@ -52,16 +49,10 @@ def commands() -> list[object]:
 
 
 @pytest.mark.parametrize("session", sessions())
-def test_a_session_prints_what_the_document_shows(session: str, tmp_path: Path) -> None:
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = {**git_author.VARIABLES, "PATH": path}
-    for step in re.split(r"^\$ ", session, flags=re.MULTILINE)[1:]:
-        command, _, shown = step.partition("\n")
-        printed = Command(("bash", "-c", f"{command} 2>&1 || true"), cwd=tmp_path, env=environment).run()
-        pattern = "".join(
-            r"(?:.*\n)*" if line == "...\n" else re.escape(line) for line in shown.splitlines(keepends=True)
-        )
-        assert re.fullmatch(pattern, printed), f"$ {command}\n{printed}"
+def test_a_session_prints_what_the_document_shows(
+    session: str, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    run_session(session, tmp_path, tmp_path_factory.mktemp("temporary"))
 
 
 @pytest.mark.parametrize(("document", "command"), commands())

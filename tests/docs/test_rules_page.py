@@ -17,7 +17,7 @@ from tfgen.check import namespace
 from tfgen.check import objects as object_problems
 from tfgen.check.jobs import check
 from tfgen.check.object_schemas import ObjectSchemas
-from tfgen.commands import import_job, orphans, rerun
+from tfgen.commands import import_job, local, orphans, rerun
 from tfgen.graph.built import build
 from tfgen.problems import Problem
 from tfgen.report.problems import as_text
@@ -30,7 +30,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "rules.md").read_text(encoding="utf
 TOO_LARGE = {"annotations-size", "code-size", "object-size", "program-size", "yaml-size"}
 NOT_OF_THE_JOB = {*drift.RULES, *import_job.RULES, *namespace.RULES, *orphans.RULES}
 OF_A_CHANGE = {*immutable.RULES, *run_back.RULES}
-WITHOUT_EXAMPLE = {"yaml-encoding", "service-name", *TOO_LARGE, *NOT_OF_THE_JOB}
+WITHOUT_EXAMPLE = {"yaml-encoding", "service-name", *TOO_LARGE, *NOT_OF_THE_JOB, *local.RULES}
 
 # A name that leaves no room for a host's role and index leaves none for a StatefulSet either.
 COMES_WITH = {"host-name": {"statefulset-name"}}

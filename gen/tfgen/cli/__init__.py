@@ -40,6 +40,7 @@ COMMANDS: Final = (
     "commit",
     "rerun",
     "rm",
+    "local",
     "explain",
     "schema",
 )

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from argparse import ArgumentParser, Namespace
 from typing import Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.output import checked, jobs_argument, print_json, report, say
+from tfgen.cli.output import checked, is_in_colour, jobs_argument, print_json, report, say
 from tfgen.plural import count
 
 
@@ -47,14 +46,9 @@ def _run(args: Namespace) -> int:
         case "markdown":
             print(diff_markdown(changed), end="")
         case _:
-            print(diff_text(changed, colour=_is_in_colour()), end="")
+            print(diff_text(changed, colour=is_in_colour(sys.stdout)), end="")
             say(f"{count(len(changed), 'job')} of {len(diffs)} changed since {args.against}")
     return PROBLEMS if changed and args.exit_code else OK
-
-
-def _is_in_colour() -> bool:
-    """Whether standard output is a terminal whose user wants colours: https://no-color.org."""
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 COMMAND: Final = Command(

@@ -8,7 +8,7 @@ import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from tfgen.errors import UsageError
 
@@ -91,6 +91,11 @@ def with_progress(items: Sequence[_Item], doing: str) -> Iterator[_Item]:
         print(f"\r{doing} {number}/{len(items)}", end="", file=sys.stderr, flush=True)
         yield item
     print("\r\033[K", end="", file=sys.stderr)
+
+
+def is_in_colour(stream: TextIO) -> bool:
+    """Whether a stream is a terminal whose user wants colours: https://no-color.org."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def print_json(data: Any) -> None:

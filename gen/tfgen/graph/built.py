@@ -8,8 +8,9 @@ from typing import Any, TypeAlias
 from tfgen.graph.fill import Scope
 from tfgen.graph.graph import graph, objects
 from tfgen.graph.template import Template
-from tfgen.job.training_job import Environment, TrainingJob
+from tfgen.job.training_job import Environment, Structure, TrainingJob
 from tfgen.record import Record
+from tfgen.schema import tunables
 
 Objects: TypeAlias = Mapping[str, Mapping[str, Any]]
 """Plain objects by their files' names, which say what each is in the job: ``worker``, ``claim-model``."""
@@ -49,6 +50,31 @@ def plain_objects(data: Mapping[str, Any], environment: str | None = None) -> Se
     if environment is None:
         return tuple(objects(templates, _scope(job, job.values)).values())
     return tuple(_environment_objects(job, templates, {e.name: e for e in job.environments}[environment]).values())
+
+
+class TaskObjects(Record):
+    """The objects of a job's tasks in kinds that need no operator, and what they were filled with."""
+
+    structure: Structure
+    values: Mapping[str, Any]
+    objects: Sequence[Mapping[str, Any]]
+
+
+def task_objects(data: Mapping[str, Any], environment: str | None = None) -> TaskObjects:
+    """The objects of a job's tasks as Kubernetes alone runs them: whatever its kind, and without a gang.
+
+    Each pod in them is told of its cluster, which some kinds leave to an operator.
+
+    Raises:
+        KeyError: the job has no such environment.
+    """
+    job, spec = TrainingJob.from_document(data), data["spec"]
+    structure = job.structure.replaced(kind="StatefulSet", gang=None, eci=None)
+    if environment is None:
+        values = tunables.values(spec, of_any_kind=True)
+    else:
+        values = tunables.environment_values(spec, environment, of_any_kind=True)
+    return TaskObjects(structure, values, tuple(objects(graph(structure), _scope(job, values)).values()))
 
 
 def _environment_objects(job: TrainingJob, templates: Sequence[Template], environment: Environment) -> Objects:

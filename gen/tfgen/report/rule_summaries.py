@@ -8,7 +8,7 @@ from tfgen.change import immutable, run_back
 from tfgen.check import files as drift
 from tfgen.check import namespace
 from tfgen.check import objects as object_problems
-from tfgen.commands import import_job, orphans, rerun
+from tfgen.commands import import_job, local, orphans, rerun
 from tfgen.rules import ACROSS, RULES
 from tfgen.schema import messages as schema_messages
 
@@ -23,6 +23,7 @@ def rule_summaries() -> Mapping[str, str]:
         **orphans.RULES,
         **rerun.RULES,
         **import_job.RULES,
+        **local.RULES,
         **object_problems.RULES,
         **namespace.RULES,
         **{rule.id: rule.summary for rule in RULES},

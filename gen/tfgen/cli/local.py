@@ -1,0 +1,239 @@
+"""``tfgen local``: a job's own commands as processes of this machine, with TF_CONFIG on free ports."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import shutil
+import signal
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TextIO
+
+from tfgen.cli.command import OK, PROBLEMS, Command
+from tfgen.cli.output import is_in_colour, path, print_json, report, say
+
+if TYPE_CHECKING:
+    from tfgen.commands.local import LocalJob, LocalOptions
+    from tfgen.local.failure import Failure
+    from tfgen.local.processes import Processes
+    from tfgen.local.run import Run
+
+_STOPS: Final = (signal.SIGINT, signal.SIGTERM)
+_COLOURS: Final = (36, 33, 32, 35, 34, 31)
+"""The codes of the terminal's colours but black and white, those that are easiest to tell apart first."""
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("job", type=path, metavar="JOB", help="a job.yaml")
+    parser.add_argument("--env", metavar="ENV", help="the environment that is run (else the job itself)")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        dest="assignments",
+        metavar="PATH=VALUE",
+        help="another value for this run alone, such as roles.worker.replicas=2",
+    )
+    parser.add_argument(
+        "--workdir",
+        type=_folder,
+        metavar="DIR",
+        help="the folder of the code, where tasks start and files of the image are looked for (that of JOB)",
+    )
+    parser.add_argument("--python", type=_program, metavar="PROGRAM", help="the Python of the tasks (that of the PATH)")
+    parser.add_argument(
+        "--mount",
+        action="append",
+        default=[],
+        type=_mount,
+        metavar="VOLUME=DIR",
+        help="the folder of a volume, such as data=./data (else a temporary one)",
+    )
+    parser.add_argument(
+        "--env-file",
+        action="append",
+        default=[],
+        type=path,
+        metavar="FILE",
+        help="variables, NAME=VALUE a line: those that the cluster takes from Secrets",
+    )
+    parser.add_argument("--image", action="store_true", help="run the tasks in containers, by docker or podman")
+    parser.add_argument(
+        "--fail",
+        action="append",
+        default=[],
+        type=_failure,
+        metavar="ROLE=INDEX@SECONDSs",
+        help="kill a task after so many seconds, such as worker=1@30s, and start it again",
+    )
+    parser.add_argument(
+        "--retries",
+        type=_number,
+        metavar="N",
+        help="how often a task that fails is started again (0; with --fail, as the job says)",
+    )
+
+
+def _run(args: Namespace) -> int:
+    from tfgen.commands.local import new_root, plan_local_job, read_job
+    from tfgen.local.processes import LEAVES_NONE, Processes
+
+    job = read_job(args.job, args.assignments, args.env)
+    if job.document is None:
+        report(args, job.problems)
+        return PROBLEMS
+    options = _options(args)
+    with new_root(job.document) as root:
+        plan = plan_local_job(job.document, options, root)
+        if plan.problems:
+            report(args, (*job.problems, *plan.problems))
+            return PROBLEMS
+        for note in plan.notes:
+            say(f"note: {note}")
+        if not LEAVES_NONE:
+            say("note: on this system, a process that leaves its task's process group may outlive the run")
+        with Processes(root) as processes:
+            run = _watch(args, plan, processes)
+    _print_end(args, plan, run)
+    return run.code or OK
+
+
+def _options(args: Namespace) -> LocalOptions:
+    from tfgen.commands.local import LocalOptions, read_variables
+
+    return LocalOptions(
+        environment=args.env,
+        workdir=(args.workdir or args.job.parent).resolve(),
+        python=args.python,
+        folders=dict(args.mount),
+        given={name: value for file in args.env_file for name, value in read_variables(file).items()},
+        in_containers=args.image,
+        failures=tuple(args.fail),
+        retries=args.retries,
+    )
+
+
+def _watch(args: Namespace, plan: LocalJob, processes: Processes) -> Run:
+    """Run the tasks, and print what they print. Ctrl-C tells them to end, and a second one ends them."""
+    import time
+
+    from tfgen.local.run import Run
+
+    run = Run(plan.tasks, plan.ending, processes, time.monotonic)
+    screen = _Screen([task.name for task in plan.tasks], sys.stderr if args.format == "json" else sys.stdout)
+    stops: list[int] = []
+    before = {number: signal.signal(number, lambda number, _: stops.append(number)) for number in _STOPS}
+    try:
+        for line in run.lines():
+            if line is not None:
+                screen.show(line.task, line.text)
+            screen.show_status(run)
+            while stops:
+                run.stop(128 + stops.pop(), "the user")
+    finally:
+        screen.clear_status()
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return run
+
+
+class _Screen:
+    """The tasks' lines, each with its task before it; on a terminal, a line below them that says how the tasks are."""
+
+    def __init__(self, tasks: Sequence[str], stream: TextIO) -> None:
+        width = max(map(len, tasks))
+        self._prefixes = {task: f"{task:<{width}} | " for task in tasks}
+        if is_in_colour(stream):
+            colours = itertools.cycle(_COLOURS)
+            self._prefixes = {t: f"\033[{next(colours)}m{prefix}\033[0m" for t, prefix in self._prefixes.items()}
+        self._stream = stream
+        self._has_status = sys.stderr.isatty()
+        self._status = ""
+
+    def show(self, task: str, text: str) -> None:
+        """Print a line of a task."""
+        self.clear_status()
+        print(f"{self._prefixes[task]}{text}", file=self._stream, flush=True)
+
+    def show_status(self, run: Run) -> None:
+        """Print how the tasks are, where that has changed."""
+        if not self._has_status:
+            return
+        text = _status(run)[: shutil.get_terminal_size().columns - 1]
+        if text != self._status:
+            print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+            self._status = text
+
+    def clear_status(self) -> None:
+        """Take the line away."""
+        if self._status:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+            self._status = ""
+
+
+def _status(run: Run) -> str:
+    roles: dict[str, list[bool]] = {}
+    for state in run.states.values():
+        roles.setdefault(state.task.role, []).append(state.is_running)
+    minutes, seconds = divmod(int(run.seconds), 60)
+    parts = [f"{role} {sum(running)}/{len(running)}" for role, running in roles.items()]
+    return "  ".join([*parts, f"{minutes}:{seconds:02}"])
+
+
+def _print_end(args: Namespace, plan: LocalJob, run: Run) -> None:
+    logs = plan.tasks[0].log.parent
+    if args.format == "json":
+        tasks = [
+            {"task": name, "code": state.code, "starts": state.starts, "log": str(state.task.log)}
+            for name, state in run.states.items()
+        ]
+        volumes = {name: str(folder) for name, folder in plan.folders.items()}
+        print_json({"code": run.code, "endedBy": run.reason, "tasks": tasks, "volumes": volumes, "problems": []})
+    for failure in run.not_failed:
+        say(f"note: {failure.task} was not killed: the job ended before {failure.seconds:g} s")
+    say(f"{run.reason} ended the job with {run.code} after {run.seconds:.0f} s\nlogs: {logs}")
+    for name, folder in plan.folders.items():
+        say(f"volume {name}: {folder}")
+
+
+def _folder(text: str) -> Path:
+    folder = path(text)
+    if not folder.is_dir():
+        raise argparse.ArgumentTypeError(f"{text}: no such folder")
+    return folder
+
+
+def _program(text: str) -> str:
+    program = shutil.which(text)
+    if program is None:
+        raise argparse.ArgumentTypeError(f"{text}: no program of this machine")
+    return os.path.abspath(program)  # noqa: PTH100 - a virtual environment's Python is a link, and is known by it
+
+
+def _mount(text: str) -> tuple[str, Path]:
+    name, _, folder = text.partition("=")
+    if not name or not folder:
+        raise argparse.ArgumentTypeError("a volume's name and its folder, such as data=./data")
+    return name, Path(folder).absolute()
+
+
+def _failure(text: str) -> Failure:
+    from tfgen.local.failure import read_failure
+
+    try:
+        return read_failure(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no number")
+    return int(text)
+
+
+COMMAND: Final = Command("local", "run a job on this machine, each task as a process", _arguments, _run)

@@ -1,0 +1,67 @@
+"""The tasks' addresses on this machine: a free port of the loopback for each host of the cluster.
+
+local = loopback({"mnist": {"cluster": '{"worker":["mnist-worker-0.mnist:2222"]}'}})
+replace_addresses("mnist-worker-0.mnist:2222", local)  ->  "127.0.0.1:21345"
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import socket
+from collections.abc import Mapping
+from typing import Final
+
+from tfgen.errors import TfgenError
+from tfgen.graph.objects.config_map import CLUSTER, EVALUATOR_CLUSTER
+from tfgen.local.variables import ConfigMaps
+
+_LOOPBACK: Final = "127.0.0.1"
+_PORTS: Final = range(20_000, 32_000)
+"""Below the ports that systems give to connections of their own (32768 on Linux, 49152 elsewhere): what is free there
+when a task is started is free when it listens."""
+_TRIES: Final = 200
+_ADDRESS: Final = re.compile(r"[\w.-]+:\d+")
+
+
+def loopback(maps: ConfigMaps) -> dict[str, str]:
+    """The local address of each host of the cluster, as the run's ConfigMap lists them; none without a cluster.
+
+    Raises:
+        TfgenError: there are not so many ports in a row that are free.
+    """
+    hosts = dict.fromkeys(
+        host
+        for data in maps.values()
+        for key in (CLUSTER, EVALUATOR_CLUSTER)
+        for role_hosts in json.loads(data.get(key, "{}")).values()
+        for host in role_hosts
+    )
+    return dict(zip(hosts, (f"{_LOOPBACK}:{port}" for port in _free_ports(len(hosts))), strict=True))
+
+
+def replace_addresses(text: str, local: Mapping[str, str]) -> str:
+    """The text with each host of the cluster at its local address."""
+    return _ADDRESS.sub(lambda match: local.get(match[0], match[0]), text) if local else text
+
+
+def _free_ports(number: int) -> range:
+    """Ports in a row, from anywhere in the range: two runs that start at once hardly meet."""
+    for _ in range(_TRIES):
+        first = random.randrange(_PORTS.start, _PORTS.stop - number)  # noqa: S311 - no secret
+        ports = range(first, first + number)
+        if all(map(_is_free, ports)):
+            return ports
+    raise TfgenError(f"no {number} free ports in a row from {_PORTS.start} to {_PORTS.stop}")
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        # A server that has just ended keeps its port from nobody who says this, as servers do.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((_LOOPBACK, port))
+        except OSError:
+            return False
+        return True

@@ -1,0 +1,32 @@
+"""A task that is killed on purpose, to see that the program goes on: `worker=1@30s`."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from tfgen.record import Record
+
+_FAILURE: Final = re.compile(r"(?P<role>[a-z]+)(?:=(?P<index>[0-9]{1,5}))?@(?P<seconds>[0-9]{1,6}(?:\.[0-9]+)?)s?")
+
+
+class Failure(Record):
+    """Which task is killed, and how many seconds after the start."""
+
+    task: str
+    seconds: float
+
+
+def read_failure(text: str) -> Failure:
+    """The failure that a text names.
+
+    >>> read_failure("worker=1@30s"), read_failure("chief@2.5s")
+    (Failure(task='worker-1', seconds=30.0), Failure(task='chief-0', seconds=2.5))
+
+    Raises:
+        ValueError: it is none.
+    """
+    match = _FAILURE.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is no failure; one is written as worker=1@30s")
+    return Failure(f"{match['role']}-{match['index'] or 0}", float(match["seconds"]))

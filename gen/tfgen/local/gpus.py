@@ -1,0 +1,53 @@
+"""The GPUs of this machine, and who gets which.
+
+shares([0, 1, 1], ["0", "1"])  ->  ["", "0", "1"]
+shares([1, 1, 1], ["0"])       ->  ["0", "0", "0"]
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from tfgen.graph.objects.resources import IS_GPU
+from tfgen.kubernetes import quantity
+
+VISIBLE: Final = "CUDA_VISIBLE_DEVICES"
+"""https://docs.nvidia.com/cuda/cuda-c-programming-guide/#cuda-environment-variables"""
+
+
+def find_gpus() -> list[str]:
+    """Those that this process may use; none where NVIDIA's driver is not installed."""
+    if VISIBLE in os.environ:
+        # CUDA reads the list up to the first that is none, such as -1.
+        named = itertools.takewhile(lambda name: name and name != "-1", os.environ[VISIBLE].split(","))
+        return [name.strip() for name in named]
+    try:
+        listed = subprocess.run(
+            ("nvidia-smi", "--query-gpu=index", "--format=csv,noheader"),  # noqa: S607 - as the PATH has it
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    return listed.stdout.split() if listed.returncode == 0 else []
+
+
+def wanted(container: Mapping[str, Any]) -> int:
+    """How many GPUs a container asks for; a part of one, or a share of its memory, is one here."""
+    limits = container.get("resources", {}).get("limits", {})
+    amounts = {name: quantity.parse(amount) for name, amount in limits.items() if re.search(IS_GPU, name)}
+    whole = sum(int(amount) for name, amount in amounts.items() if name.endswith("/gpu"))
+    return whole or int(any(amounts.values()))
+
+
+def shares(numbers: Sequence[int], gpus: Sequence[str]) -> list[str]:
+    """What each task sees, as `VISIBLE` says it: GPUs of its own while there are enough, else in turn with others."""
+    turn = itertools.cycle(gpus)
+    return [",".join(itertools.islice(turn, min(number, len(gpus)))) for number in numbers]

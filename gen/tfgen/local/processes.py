@@ -1,0 +1,119 @@
+"""The processes of the tasks, through the supervisor that keeps them.
+
+    with Processes(root) as processes:
+        processes.start(task)
+        for ended in processes.poll(0.1): ...
+
+Leaving ends all of them; so does the end of this process, whatever its cause.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+from tfgen.errors import TfgenError
+from tfgen.local.task import Task
+from tfgen.record import Record
+
+_PROGRAM: Final = Path(__file__).with_name("supervisor.py")
+
+LEAVES_NONE: Final = sys.platform == "linux"
+"""Whether no process outlives the run, not even one that leaves its task's process group."""
+
+
+class Ended(Record):
+    """A task's end: its exit code, as `subprocess` has it, or why it could not be started."""
+
+    task: str
+    code: int
+    error: str = ""
+
+
+CANNOT_START: Final = 127
+"""As shells have it."""
+
+
+class Processes:
+    """The tasks' processes. Leaving the context ends what is left of them."""
+
+    def __init__(self, root: Path) -> None:
+        """Args: `root` gets what the supervisor says of its own faults."""
+        self._log = root / "supervisor.log"
+        self._rest = b""
+
+    def __enter__(self) -> Self:
+        with self._log.open("wb") as log:
+            self._supervisor = subprocess.Popen(  # noqa: S603 - our own program
+                (sys.executable, "-I", "-S", _PROGRAM),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                start_new_session=True,  # a terminal's Ctrl-C is for tfgen alone
+            )
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._supervisor.stdin  # noqa: S101 - for the type
+        assert self._supervisor.stdout  # noqa: S101 - for the type
+        self._supervisor.stdin.close()
+        self._supervisor.wait()
+        self._supervisor.stdout.close()
+
+    def start(self, task: Task) -> None:
+        """Start a task, or start it again."""
+        self._command(
+            {
+                "start": task.name,
+                "command": task.command,
+                "variables": dict(task.variables),
+                "folder": str(task.folder),
+                "log": str(task.log),
+                "after": task.after,
+            }
+        )
+
+    def send(self, task: str, number: signal.Signals) -> None:
+        """Send a signal to a task's first process; SIGKILL ends all of them."""
+        self._command({"signal": task, "number": number})
+
+    def poll(self, seconds: float) -> Iterator[Ended]:
+        """The tasks that have ended since the last time; waits for one as long as it is said.
+
+        Raises:
+            TfgenError: the supervisor is not there any more.
+        """
+        assert self._supervisor.stdout  # noqa: S101 - for the type
+        stream = self._supervisor.stdout.fileno()
+        while select.select([stream], [], [], seconds)[0]:
+            data = os.read(stream, 1 << 16)
+            if not data:
+                raise self._is_gone()
+            *lines, self._rest = (self._rest + data).split(b"\n")
+            for event in map(json.loads, lines):
+                if "error" in event:
+                    yield Ended(event["task"], CANNOT_START, event["error"])
+                elif "code" in event:
+                    yield Ended(event["task"], event["code"])
+            seconds = 0
+
+    def _command(self, command: dict[str, Any]) -> None:
+        assert self._supervisor.stdin  # noqa: S101 - for the type
+        try:
+            self._supervisor.stdin.write(json.dumps(command).encode() + b"\n")
+            self._supervisor.stdin.flush()
+        except BrokenPipeError as error:
+            raise self._is_gone() from error
+
+    def _is_gone(self) -> TfgenError:
+        return TfgenError(f"the process that keeps the tasks has ended, and they with it; {self._log} may say why")

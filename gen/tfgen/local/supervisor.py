@@ -1,0 +1,203 @@
+"""Keeps the tasks of one local run, and leaves none of them: a program of its own, for Python alone.
+
+    supervisor.py <commands >events
+
+It reads commands from standard input, a JSON object a line, and writes what happens to standard output:
+
+    {"start": "ps-0", "command": [...], "variables": {...}, "folder": "/x", "log": "/x/ps-0.log", "after": []}
+    {"signal": "ps-0", "number": 15}
+    {"task": "ps-0", "pid": 4711}
+    {"task": "ps-0", "code": -15}
+
+The end of its input is the end of the run, be it closed or its writer killed: every process below this one gets
+SIGTERM, and SIGKILL after `GRACE`. On Linux that is all of them, however they were started. A process whose parent has
+ended becomes this one's child (PR_SET_CHILD_SUBREAPER, https://man7.org/linux/man-pages/man2/prctl.2.html), and where
+this one is killed itself, its tasks are killed with it (PR_SET_PDEATHSIG). Elsewhere it is the tasks' process groups.
+"""
+
+import contextlib
+import ctypes
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+GRACE = 5.0
+"""Seconds from SIGTERM to SIGKILL at the end."""
+
+_SET_PDEATHSIG = 1
+_SET_CHILD_SUBREAPER = 36
+_IS_LINUX = sys.platform == "linux"
+_LIBC = ctypes.CDLL(None) if _IS_LINUX else None
+
+
+class Supervisor:
+    """The tasks that run, by name and by process id."""
+
+    def __init__(self) -> None:
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._after: dict[str, list[str]] = {}
+        self._rest = b""
+
+    def run(self) -> None:
+        """Obey until the input ends, and leave no process."""
+        # A child's end interrupts the wait for input: its signal's number comes through this pipe.
+        ended, wake = os.pipe()
+        os.set_blocking(wake, False)
+        os.set_blocking(ended, False)
+        signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        while True:
+            readable, _, _ = select.select([sys.stdin, ended], [], [])
+            if ended in readable:
+                with contextlib.suppress(BlockingIOError):
+                    os.read(ended, 4096)
+                self._reap()
+            if sys.stdin in readable and not self._obey():
+                break
+        self._end_all()
+
+    def _obey(self) -> bool:
+        """Do what the input says so far; whether there may be more."""
+        data = os.read(0, 1 << 20)
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            command = json.loads(line)
+            if "start" in command:
+                self._start(command["start"], command)
+            else:
+                self._signal(command["signal"], command["number"])
+        return bool(data)
+
+    def _start(self, name: str, command: dict[str, Any]) -> None:
+        self._after[name] = command["after"]
+        try:
+            with Path(command["log"]).open("ab") as log:
+                process = subprocess.Popen(  # noqa: S603 - what the job says
+                    command["command"],
+                    env=command["variables"],
+                    cwd=command["folder"],
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                    preexec_fn=_die_with_parent if _IS_LINUX else None,
+                )
+        except OSError as error:
+            _tell({"task": name, "error": f"{error.filename}: {error.strerror}"})
+            return
+        self._processes[name] = process
+        _tell({"task": name, "pid": process.pid})
+
+    def _signal(self, name: str, number: int) -> None:
+        """Send a signal to a task, as to the first process of a container; SIGKILL ends the others, too."""
+        process = self._processes.get(name)
+        if process is None:
+            return
+        if number == signal.SIGKILL:
+            _kill_group(process.pid)
+        else:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process.pid, number)
+
+    def _reap(self) -> None:
+        """Take note of every process that has ended: of the tasks, and of those that were left to this one."""
+        names = {process.pid: name for name, process in self._processes.items()}
+        while True:
+            try:
+                ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            except ChildProcessError:
+                return
+            if ended is None:
+                return
+            name = names.get(ended.si_pid)
+            if name is not None:
+                _kill_group(ended.si_pid)  # with its first process, all of a container ends
+            _, status = os.waitpid(ended.si_pid, 0)
+            if name is not None:
+                self._clean_up(name)
+                code = os.waitstatus_to_exitcode(status)
+                self._processes.pop(name).returncode = code
+                _tell({"task": name, "code": code})
+
+    def _clean_up(self, name: str) -> None:
+        after = self._after.pop(name, [])
+        if after:
+            with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+                subprocess.run(after, capture_output=True, timeout=30, check=False)  # noqa: S603 - docker or podman
+
+    def _end_all(self) -> None:
+        deadline = time.monotonic() + GRACE
+        self._send_all(signal.SIGTERM)
+        while self._below() and time.monotonic() < deadline:
+            time.sleep(0.02)
+            self._reap()
+        while self._below():  # again and again: one may start another meanwhile
+            self._send_all(signal.SIGKILL)
+            time.sleep(0.02)
+            self._reap()
+        for name in list(self._after):
+            self._clean_up(name)
+
+    def _send_all(self, number: int) -> None:
+        for pid in self._below():
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                (os.kill if _IS_LINUX else os.killpg)(pid, number)
+
+    def _below(self) -> list[int]:
+        """The processes below this one that are not known to have ended."""
+        if not _IS_LINUX:
+            return [process.pid for process in self._processes.values()]
+        parents = dict(_parents())
+        below = {os.getpid()}
+        grown = True
+        while grown:
+            more = {pid for pid, parent in parents.items() if parent in below} - below
+            below |= more
+            grown = bool(more)
+        return sorted(below - {os.getpid()})
+
+
+def _parents() -> "list[tuple[int, int]]":
+    """Every process with its parent. A name may hold anything, and the fields stand behind its bracket."""
+    pairs = []
+    for entry in os.listdir("/proc"):  # noqa: PTH208 - names alone
+        if entry.isdecimal():
+            with contextlib.suppress(OSError):
+                fields = Path(f"/proc/{entry}/stat").read_bytes().rpartition(b")")[2].split()
+                pairs.append((int(entry), int(fields[1])))
+    return pairs
+
+
+def _kill_group(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+def _die_with_parent() -> None:
+    assert _LIBC is not None  # noqa: S101
+    _LIBC.prctl(_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _tell(event: "dict[str, Any]") -> None:
+    with contextlib.suppress(BrokenPipeError):
+        sys.stdout.write(json.dumps(event) + "\n")
+        sys.stdout.flush()
+
+
+def main() -> None:
+    """Keep the tasks until the input ends, whatever signal comes. A task would inherit one that is ignored."""
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+        signal.signal(number, lambda *_: None)
+    if _LIBC is not None:
+        _LIBC.prctl(_SET_CHILD_SUBREAPER, 1)
+    Supervisor().run()
+
+
+if __name__ == "__main__":
+    main()

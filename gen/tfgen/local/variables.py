@@ -1,0 +1,134 @@
+"""The environment variables of a task, as the kubelet puts them together.
+
+    variables(pod, {"mnist": {"cluster": "..."}}, {"TOKEN": "..."})
+      ->  Variables({"TASK_INDEX": "1", "TF_CONFIG": '{"cluster":...', "TOKEN": "..."}, lacking=())
+
+What is kept in the cluster, such as a Secret, is not on this machine: the user gives it by the variable's name.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, TypeAlias
+
+from tfgen.kubernetes import quantity
+from tfgen.kubernetes.expansion import expand
+from tfgen.local.pod import Pod
+from tfgen.record import Record
+
+ConfigMaps: TypeAlias = Mapping[str, Mapping[str, str]]
+"""The data of the job's own ConfigMaps, by name."""
+
+_ENTRY: Final = re.compile(r"metadata\.(labels|annotations)\['(.*)'\]")
+
+
+class Lack(Record):
+    """A variable whose value this machine does not have, and where the cluster has it."""
+
+    name: str
+    source: str
+
+
+class Variables(Record):
+    """What a task is told, and what of it is lacking."""
+
+    values: Mapping[str, str]
+    lacking: tuple[Lack, ...]
+
+
+def config_maps(objects: Any) -> ConfigMaps:
+    """The ConfigMaps among a job's objects."""
+    return {item["metadata"]["name"]: item.get("data", {}) for item in objects if item["kind"] == "ConfigMap"}
+
+
+def variables(pod: Pod, maps: ConfigMaps, given: Mapping[str, str]) -> Variables:
+    """The variables of a pod's container.
+
+    Args:
+        pod: the task's.
+        maps: the job's own ConfigMaps.
+        given: what the user gives, which stands where `envFrom` does: under what the container says itself.
+    """
+    values = {**given, **dict(_from_config_maps(pod, maps))}
+    lacking = []
+    for variable in pod.container.get("env", ()):
+        name, source = variable["name"], variable.get("valueFrom")
+        if not source:
+            values[name] = expand(variable.get("value", ""), values)
+            continue
+        value = _value(pod, source, maps)
+        if value is not None:
+            values[name] = value
+        elif name not in given and not _is_optional(source):
+            lacking.append(Lack(name, _source_name(source)))
+    return Variables(values, tuple(lacking))
+
+
+def unknown_sources(pod: Pod, maps: ConfigMaps) -> Iterator[str]:
+    """What a pod takes all variables of, and this machine does not have."""
+    for source in pod.container.get("envFrom", ()):
+        for kind, noun in (("configMapRef", "ConfigMap"), ("secretRef", "Secret")):
+            name = source.get(kind, {}).get("name")
+            if name and not (kind == "configMapRef" and name in maps):
+                yield f"{noun} {name}"
+
+
+def _from_config_maps(pod: Pod, maps: ConfigMaps) -> Iterator[tuple[str, str]]:
+    for source in pod.container.get("envFrom", ()):
+        for key, value in maps.get(source.get("configMapRef", {}).get("name"), {}).items():
+            yield f"{source.get('prefix', '')}{key}", value
+
+
+def _value(pod: Pod, source: Mapping[str, Any], maps: ConfigMaps) -> str | None:
+    if "fieldRef" in source:
+        return _field(pod, source["fieldRef"]["fieldPath"])
+    if "resourceFieldRef" in source:
+        return _resource(pod, source["resourceFieldRef"])
+    reference = source.get("configMapKeyRef", {})
+    return maps.get(reference.get("name", ""), {}).get(reference.get("key", ""))
+
+
+def _field(pod: Pod, path: str) -> str:
+    """A field of a pod, as the downward API has it.
+
+    https://kubernetes.io/docs/concepts/workloads/pods/downward-api/#available-fields. The node is this machine.
+    """
+    entry = _ENTRY.fullmatch(path)
+    if entry:
+        return (pod.labels if entry[1] == "labels" else pod.annotations).get(entry[2], "")
+    fields: dict[str, str] = {
+        "metadata.name": pod.name,
+        "metadata.namespace": pod.namespace,
+        "metadata.uid": pod.name,
+        "spec.nodeName": "localhost",
+        "spec.serviceAccountName": pod.spec.get("serviceAccountName", "default"),
+    }
+    return fields.get(path, "127.0.0.1")  # status.podIP, status.hostIP and their lists
+
+
+def _resource(pod: Pod, reference: Mapping[str, Any]) -> str:
+    """An amount of a container, rounded up to whole divisors; of what is not limited, all that this machine has."""
+    side, _, resource = reference["resource"].partition(".")
+    amounts: Mapping[str, str] = pod.container.get("resources", {}).get(side, {})
+    amount = quantity.parse(amounts[resource]) if resource in amounts else _of_machine(resource)
+    divisor = quantity.parse(reference.get("divisor", 0)) or 1
+    return str(math.ceil(amount / divisor))
+
+
+def _of_machine(resource: str) -> int:
+    if resource == "cpu":
+        return os.cpu_count() or 1
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if resource == "memory" else 0
+
+
+def _is_optional(source: Mapping[str, Any]) -> bool:
+    return any(reference.get("optional", False) for reference in source.values())
+
+
+def _source_name(source: Mapping[str, Any]) -> str:
+    ((kind, reference),) = source.items()
+    noun = {"secretKeyRef": "Secret", "configMapKeyRef": "ConfigMap"}.get(kind, kind)
+    return f"the key {reference.get('key')} of the {noun} {reference.get('name')}"

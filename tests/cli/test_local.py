@@ -1,0 +1,154 @@
+"""``tfgen local``: what cannot be started, and that all of it is said at once."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from tests.support.local_job import JOB, run, start, write_job
+from tfgen import cli
+
+PROGRAM = "print(os.environ.get('TOKEN'), flush=True)\nmeet()\nif name != 'chief-0': time.sleep(600)"
+
+
+@pytest.fixture
+def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A job's file in the current folder, and an empty one for temporary files."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    return write_job(tmp_path, PROGRAM)
+
+
+def refused(capsys: pytest.CaptureFixture[str], code: int, *argv: str) -> str:
+    """What is said of a run that is refused, and leaves nothing."""
+    assert cli.run(["local", "job.yaml", *argv]) == code
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert list(Path("tmp").iterdir()) == []
+    return printed.err
+
+
+def test_all_that_is_lacking_comes_at_once(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    env = "  env: {TOKEN: {secretKeyRef: {name: hub, key: token}}, KEY: {secretKeyRef: {name: hub, key: key}}}\n"
+    job.write_text(JOB.replace("ps: {}", "ps: {command: [serve-tensors, --all]}") + env, encoding="utf-8")
+    assert refused(capsys, 1) == (
+        "job.yaml:7:27: the command of the ps starts serve-tensors, which this machine does not have; "
+        "install it, or --image [local-command]\n"
+        "job.yaml:8:9: TOKEN is the key token of the Secret hub, which is not on this machine; "
+        "write TOKEN=... into a file, and --env-file FILE [local-variable]\n"
+        "job.yaml:8:57: KEY is the key key of the Secret hub, which is not on this machine; "
+        "write KEY=... into a file, and --env-file FILE [local-variable]\n"
+    )
+
+
+def test_a_command_of_the_image(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    job.write_text(JOB.replace("  command: [python, /opt/train.py]\n", ""), encoding="utf-8")
+    said = "is the image's own, which this machine does not have; say it, or --image [local-command]\n"
+    assert refused(capsys, 1) == "".join(
+        f"job.yaml:6:{column}: the command of the {role} {said}"
+        for column, role in ((11, "chief"), (22, "ps"), (30, "worker"))
+    )
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["--set", "roles.worker.replica=2"], 'job.yaml:7:52: unknown key "replica"'),
+        (["--set", "roles.worker.replicas=two"], "job.yaml:7:"),
+    ],
+)
+def test_a_value_that_the_job_cannot_have(
+    job: Path, capsys: pytest.CaptureFixture[str], argv: list[str], said: str
+) -> None:
+    assert refused(capsys, 1, *argv).startswith(said)
+    assert job.read_text() == JOB
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["--env", "dev"], "tfgen: error: job.yaml: no environment 'dev'; it has none\n"),
+        (["--set", "replicas"], 'tfgen: error: "replicas" sets nothing; write PATH=VALUE'),
+        (["--mount", "modle=tmp"], "tfgen: error: --mount modle: the job has no such volume, but tmp\n"),
+        (
+            ["--fail", "worker=2@1s"],
+            "tfgen: error: --fail worker-2: no such task; there are chief-0, ps-0, worker-0 and",
+        ),
+        (["--env-file", "none"], "tfgen: error: none: No such file or directory\n"),
+    ],
+)
+def test_an_option_that_does_not_fit(job: Path, capsys: pytest.CaptureFixture[str], argv: list[str], said: str) -> None:
+    assert refused(capsys, 2, *argv).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["--mount", "model"], "a volume's name and its folder, such as data=./data"),
+        (["--fail", "worker@soon"], "'worker@soon' is no failure; one is written as worker=1@30s"),
+        (["--workdir", "none"], "none: no such folder"),
+        (["--python", "no-python"], "no-python: no program of this machine"),
+        (["--retries", "-1"], "'-1' is no number"),
+    ],
+)
+def test_an_option_that_is_none(job: Path, capsys: pytest.CaptureFixture[str], argv: list[str], said: str) -> None:
+    with pytest.raises(SystemExit) as caught:
+        cli.run(["local", "job.yaml", *argv])
+    assert caught.value.code == 2
+    assert capsys.readouterr().err.splitlines()[-1].endswith(said)
+
+
+def test_variables_that_are_none_are_not_shown(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("secrets").write_text("# hub\nTOKEN=t\n\nhunter2\nexport KEY='k'\n-=\n")
+    said = "".join(f"secrets:{line}: no variable; write NAME=VALUE\n" for line in (4, 6))
+    assert refused(capsys, 2, "--env-file", "secrets") == f"tfgen: error: {said}"
+
+
+def test_a_job_of_elastic_dl_does_not_run_here(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    example = Path(__file__).parents[2] / "examples" / "seed-elasticdl-mnist" / "job.yaml"
+    job.write_text(example.read_text(encoding="utf-8"), encoding="utf-8")
+    assert refused(capsys, 2).endswith("an ElasticDL job's master makes its workers itself, of a cluster's pods\n")
+
+
+def test_containers_need_a_program_that_runs_them(
+    job: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert refused(capsys, 2, "--image") == (
+        "tfgen: error: --image needs docker or podman, and neither is on the PATH; "
+        "without --image the tasks are processes of this machine (see --python and --workdir)\n"
+    )
+
+
+def test_secrets_come_from_a_file(tmp_path: Path) -> None:
+    job = write_job(tmp_path, PROGRAM, JOB + "  env: {TOKEN: {secretKeyRef: {name: hub, key: token}}}\n")
+    (tmp_path / "secrets").write_text("export TOKEN='hunter2'\n")
+    ran = run(job, "--env-file", "secrets")
+    assert ran.code == 0
+    assert ran.lines["chief-0"] == ["hunter2"]
+
+
+def test_gpus_are_shared_out(tmp_path: Path) -> None:
+    job = JOB.replace("worker: {replicas: 2}", "worker: {replicas: 2, resources: {gpu: {count: 1}}}")
+    program = "print(os.environ['CUDA_VISIBLE_DEVICES'], flush=True)\n" + PROGRAM
+    ran = run(write_job(tmp_path, program, job), env={"CUDA_VISIBLE_DEVICES": "3,5"})
+    assert {task: lines[0] for task, lines in ran.lines.items()} == {
+        "chief-0": "",
+        "ps-0": "",
+        "worker-0": "3",
+        "worker-1": "5",
+    }
+
+
+def test_a_reader_that_goes_ends_the_run(tmp_path: Path) -> None:
+    program = "print('up', flush=True)\nwhile True:\n  print('more', flush=True)\n  time.sleep(0.1)"
+    process = start(write_job(tmp_path, program))
+    assert process.stdout
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.wait(60) == 0
+    assert process.stderr
+    process.stderr.close()

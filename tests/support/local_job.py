@@ -1,0 +1,90 @@
+"""A small job with a program of its own, which `tfgen local` runs as processes of this machine."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.support.tools import ROOT
+
+JOB = """\
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {name: small}
+spec:
+  image: small:1
+  command: [python, /opt/train.py]
+  roles: {chief: {}, ps: {}, worker: {replicas: 2}}
+"""
+
+START = """\
+import json, os, signal, sys, time
+task = json.loads(os.environ["TF_CONFIG"])["task"]
+name = f"{task['type']}-{task['index']}"
+
+def meet():
+    # Waits until all tasks of the cluster are here.
+    hosts = json.loads(os.environ["TF_CONFIG"])["cluster"]
+    open(name + ".here", "w").close()
+    while not all(os.path.exists(f"{role}-{index}.here") for role in hosts for index in range(len(hosts[role]))):
+        time.sleep(0.02)
+
+"""
+"""What every program begins with: `name` is its task's. The tasks start in one folder, that of the program."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What came of a run: its exit code, the tasks' lines by task, and what tfgen itself says."""
+
+    code: int
+    lines: dict[str, list[str]]
+    said: str
+
+    @property
+    def logs(self) -> Path:
+        """The folder of the log files."""
+        return Path(re.search(r"^logs: (.*)$", self.said, re.MULTILINE)[1])
+
+
+def write_job(folder: Path, program: str, job: str = JOB) -> Path:
+    """The job's file, with the program beside it."""
+    (folder / "train.py").write_text(START + textwrap.dedent(program), encoding="utf-8")
+    path = folder / "job.yaml"
+    path.write_text(job, encoding="utf-8")
+    return path
+
+
+def start(job: Path, *options: str, env: dict[str, str] | None = None) -> subprocess.Popen[str]:
+    """`tfgen local`, with its temporary folder beside the job."""
+    temporary = job.parent / "tmp"
+    temporary.mkdir(exist_ok=True)
+    own = {"TMPDIR": str(temporary), "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    return subprocess.Popen(
+        (sys.executable, "-m", "tfgen", "local", str(job), *options),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=job.parent,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "gen"), **own, **(env or {})},
+    )
+
+
+def run(job: Path, *options: str, env: dict[str, str] | None = None, timeout: float = 120) -> Ran:
+    """Run it to its end."""
+    process = start(job, *options, env=env)
+    try:
+        printed, said = process.communicate(timeout=timeout)
+    finally:
+        process.kill()
+    assert "Traceback" not in said, said
+    lines: dict[str, list[str]] = {}
+    for line in printed.splitlines():
+        task, _, text = line.partition("|")
+        lines.setdefault(task.strip(), []).append(text.removeprefix(" "))
+    return Ran(process.returncode, lines, said)

@@ -1,0 +1,34 @@
+"""A terminal session as a document shows it: its commands are run in order, and print what stands below them.
+
+A line `...` stands for any lines, and three dots within a line for any text in it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+
+from tests.support import git_author
+from tests.support.command import Command
+
+_LINES = r"(?:.*\n)*"
+
+
+def run_session(session: str, folder: Path, temporary: Path) -> None:
+    """Run a session's commands in a folder.
+
+    Raises:
+        AssertionError: one of them prints something else than the session shows.
+    """
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**git_author.VARIABLES, "PATH": path, "TMPDIR": str(temporary)}
+    for step in re.split(r"^\$ ", session, flags=re.MULTILINE)[1:]:
+        command, _, shown = step.partition("\n")
+        printed = Command(("bash", "-c", f"{command} 2>&1 || true"), cwd=folder, env=environment).run()
+        pattern = "".join(
+            _LINES if line == "...\n" else ".*".join(map(re.escape, line.split("...")))
+            for line in shown.splitlines(keepends=True)
+        )
+        assert re.fullmatch(pattern, printed), f"$ {command}\n{printed}"

@@ -1,0 +1,74 @@
+"""Every example whose program is here trains by `tfgen local`, as a person runs it on a laptop."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.local_job import run
+from tests.support.sessions import run_session
+from tests.support.tools import ROOT
+
+EXAMPLES = ROOT / "examples"
+OF_DIST_MNIST = ("--workdir", str(EXAMPLES / "dist-mnist"))
+QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3"}
+TIMEOUT = 600
+TRAINING = re.compile(r"```console training\n(.*?)```", re.DOTALL)
+
+
+@pytest.mark.parametrize(
+    ("example", "options", "task", "done"),
+    [
+        ("dist-mnist", [], "chief-0", r"done: step 600, accuracy 0\.9\d+,"),
+        ("mirrored-cifar", [], "worker-0", r"done: step 300, accuracy (0\.9\d+|1\.0+),"),
+        ("single-gpu", [], "chief-0", r"done: step \d+, accuracy (0\.9\d+|1\.0+)"),
+        ("tf1-flags", [], "worker-0", r"done: step \d+, \d+ of them here, loss 0\.0\d+"),
+        (
+            "ps-evaluator",
+            [*OF_DIST_MNIST, "--set", "completion.evaluatorGrace=20"],
+            "evaluator-0",
+            r"step 600: accuracy 0\.9\d+",
+        ),
+        ("jobset-mnist", [*OF_DIST_MNIST], "chief-0", r"done: step 600, accuracy 0\.9\d+,"),
+    ],
+)
+def test_an_example_trains(tmp_path: Path, example: str, options: list[str], task: str, done: str) -> None:
+    job = tmp_path / "job.yaml"
+    job.write_bytes((EXAMPLES / example / "job.yaml").read_bytes())
+    code = [] if "--workdir" in options else ["--workdir", str(EXAMPLES / example)]
+    # TensorFlow's native code crashes in one of some hundred starts on a busy machine: it has one more try.
+    ran = run(job, "--env", "dev", "--retries", "1", *code, *options, env=QUIET, timeout=TIMEOUT)
+    assert ran.code == 0, ran
+    assert any(re.search(done, line) for line in ran.lines[task]), ran.lines[task]
+
+
+def test_workers_in_step_resume_after_one_is_killed(tmp_path: Path) -> None:
+    """The others fail with it, and all are started again, as their Jobs do."""
+    job = tmp_path / "job.yaml"
+    job.write_bytes((EXAMPLES / "mirrored-cifar" / "job.yaml").read_bytes())
+    options = ["--env", "dev", "--workdir", str(EXAMPLES / "mirrored-cifar"), "--fail", "worker=1@25s"]
+    ran = run(job, *options, "--set", "args=[--steps=600]", env=QUIET, timeout=TIMEOUT)
+    assert ran.code == 0, ran
+    assert "tfgen: killed after 25 s" in ran.lines["worker-1"]
+    lines = "\n".join(ran.lines["worker-0"])
+    assert "lost a worker" in lines
+    assert re.search(r"done: step 600, accuracy (0\.9\d+|1\.0+),", lines)
+
+
+def sessions() -> list[object]:
+    documents = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+    return [
+        pytest.param(session, id=path.name)
+        for path in documents
+        for session in TRAINING.findall(path.read_text(encoding="utf-8"))
+    ]
+
+
+@pytest.mark.parametrize("session", sessions())
+def test_a_session_trains_as_the_document_shows(session: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "3")
+    assert Path(sys.executable).with_name("tfgen").exists()
+    run_session(session, ROOT, tmp_path)
