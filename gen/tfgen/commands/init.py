@@ -99,7 +99,7 @@ spec:
   # The finisher runs in the job's own image. Only in another can it release a job whose image cannot be pulled.
   # completion: {{image: registry.example.com/library/python:3.12-slim}}
 
-  # What lacks a part that it needs completes the jobs that say the rest.
+  # A section without a part that it needs goes under the jobs that say the rest of it.
   # gang: {{queue: research}}
   # storage: {{data: {{readOnly: true, claim: {{name: datasets}}}}}}
 """
