@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
 if TYPE_CHECKING:
-    from tfgen.job.training_job import Profile, RoleName, Scheduler, Strategy
+    from tfgen.job.choices import Profile, RoleName, Scheduler, Strategy
     from tfgen.schema.workload_kinds.facts import CompletionBy
 
 Foreign: TypeAlias = Mapping[str, Any]

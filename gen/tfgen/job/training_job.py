@@ -12,8 +12,9 @@ two jobs that differ in their values alone have one graph, and a chart is right 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from tfgen.job.choices import PROFILES, ROLE_NAMES, Profile, RoleName, Scheduler, Strategy
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
 from tfgen.schema import tunables
@@ -24,13 +25,26 @@ from tfgen.schema.workload_kinds.facts import CompletionBy, WorkloadKind
 if TYPE_CHECKING:
     from tfgen.job.job_data import CloudData, CodeData, Metadata, Spec
 
-RoleName: TypeAlias = Literal["chief", "ps", "worker", "evaluator"]
-ROLE_NAMES: tuple[RoleName, ...] = get_args(RoleName)
-Strategy: TypeAlias = Literal["ParameterServer", "MultiWorkerMirrored", "Single"]
-Scheduler: TypeAlias = Literal["volcano", "kube-batch", "coscheduling", "kubernetes", "kueue"]
-Profile: TypeAlias = Literal["restricted", "baseline", "privileged"]
-PROFILES: tuple[Profile, ...] = get_args(Profile)
-"""The Pod Security Standards, the strictest first."""
+__all__ = [
+    "PROFILES",
+    "ROLE_NAMES",
+    "Code",
+    "Containers",
+    "Eci",
+    "Environment",
+    "FileCode",
+    "GitCode",
+    "GitOps",
+    "Profile",
+    "Role",
+    "RoleName",
+    "Scheduler",
+    "Strategy",
+    "Structure",
+    "TFJobShape",
+    "TrainingJob",
+]
+
 Containers: TypeAlias = tuple[Mapping[str, Any], ...]
 
 
