@@ -47,6 +47,14 @@ def test_an_object_has_a_file_of_its_own() -> None:
     assert objects == [item for item in plain_objects(everything()) if item["metadata"]["name"] not in named]
 
 
+@pytest.mark.parametrize("field", ["labels", "annotations"])
+def test_a_program_is_in_an_object_where_kustomize_would_take_a_key_for_a_number(field: str) -> None:
+    base = files(everything(**{field: {"1e3": "x"}}), "base")
+    kustomization = yaml.safe_load(base["base/kustomization.yaml"])
+    assert "configMapGenerator" not in kustomization
+    assert yaml.safe_load(base["base/finisher-configmap.yaml"])["metadata"][field]["1e3"] == "x"
+
+
 PROGRAM = Path(programs.__file__).with_name("finisher.py")
 
 

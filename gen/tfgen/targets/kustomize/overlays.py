@@ -187,8 +187,9 @@ class _Resources(Record):
 
 
 def _resources(objects: Objects, sources: Sources) -> _Resources:
-    written = {f"{file_stem(name)}.yaml": dict(item) for name, item in objects.items() if name not in sources}
-    generated = [(item, sources[name]) for name, item in objects.items() if name in sources]
+    by_generator = {name for name, item in objects.items() if name in sources and _is_generated(item)}
+    written = {f"{file_stem(name)}.yaml": dict(item) for name, item in objects.items() if name not in by_generator}
+    generated = [(item, sources[name]) for name, item in objects.items() if name in by_generator]
     texts = {file.path: file.text for _, files in generated for file in files.values()}
     entries = [_generator(item, files) for item, files in generated]
     return _Resources(
@@ -196,6 +197,16 @@ def _resources(objects: Objects, sources: Sources) -> _Resources:
         {"configMapGenerator": entries} if entries else {},
         {**{path: yaml_text.dump(item) for path, item in written.items()}, **texts},
     )
+
+
+def _is_generated(item: Object) -> bool:
+    """Whether kustomize can make the ConfigMap: it writes the keys of labels and annotations without quotes.
+
+    ``1e3`` is no text then, and the build fails: SetLabel in
+    https://github.com/kubernetes-sigs/kustomize/blob/master/kyaml/yaml/fns.go.
+    """
+    keys = (key for field in ("labels", "annotations") for key in item["metadata"].get(field, {}))
+    return all(yaml_text.scalar(key) == key for key in keys)
 
 
 def _generator(item: Object, files: Mapping[str, File]) -> dict[str, Any]:
