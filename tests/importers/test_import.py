@@ -93,6 +93,7 @@ SUBMITTED = {
     "many variables": "--name=a --image=x " + "".join(f"-e A{i}=1 " for i in range(70_000)) + "python t.py",
     "many volumes": "--name=a --image=x " + "".join(f"-d c{i}:/c{i} " for i in range(40_000)) + "python t.py",
     "many unknown flags": "--name=a " + "--nothing=1 " * 80_000,
+    "many jobs": "--name=a\narena submit tf " * 30_000,
     "a long name": "--name=" + "n" * 1_000_000,
     "a long file": "--name=" + "n" * 10_000_000,
     "quotes that nothing closes": "--name=a '" + '"' * 500_000,

@@ -35,6 +35,9 @@ _OF_PROFILE: Final = ("pod-security", "volume-profile", "root-user")
 
 _FILE: Final = "job.yaml"
 
+_MOST_WORDS: Final = 1_000
+"""Words of a script; commands that people write have some dozens."""
+
 _SCRIPT: Final = re.compile(r"\s*(#![^\n]*sh\b|(#[^\n]*\n\s*)*arena\s)")
 """How a file of commands begins."""
 
@@ -205,7 +208,13 @@ def _read(files: _Files, options: Options) -> _Reading:
 
 def _submitted(script: str, file: str, account: Account) -> Iterator[Part]:
     """The jobs that the commands of a script submit."""
+    number = 0
     for words in commands(script):
+        number += len(words)
+        if number > _MOST_WORDS:
+            start = leaf(file, words[0].position, words[0].text, words[0].text)
+            account.refuse(start, f"with this command the script has more than {_MOST_WORDS:,} words; split it")
+            return
         if arena.is_command(words):
             job = arena.job(words, file, account)
             if job:
