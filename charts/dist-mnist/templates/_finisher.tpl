@@ -6,7 +6,8 @@ The pod of what releases the run once the Job that ends it has ended.
 */}}
 {{/* The hash of finisher.pod: a StatefulSet has it in its selector, which Kubernetes never changes. */}}
 {{- define "dist-mnist.finisher.podHash" -}}
-{{ printf "%s\n" (include "dist-mnist.finisher.pod" (dict "root" $)) | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
+{{ printf "%s\n" (include "dist-mnist.finisher.pod" (dict "root" $)) | fromYaml | mustToRawJson | sha256sum | trunc 12
+    }}
 {{- end }}
 
 {{/* The pod of the finisher. Takes root, hash. */}}
@@ -21,14 +22,14 @@ metadata:
     app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
     app.kubernetes.io/component: finisher
     {{- with $labels }}
-    {{- toYaml . | nindent 4 }}
+    {{- mustToYaml . | nindent 4 }}
     {{- end }}
     {{- if .hash }}
     tfgen/pod-template-hash: {{ .hash | quote }}
     {{- end }}
   {{- with $annotations }}
   annotations:
-    {{- toYaml . | nindent 4 }}
+    {{- mustToYaml . | nindent 4 }}
   {{- end }}
 spec:
   {{- if .root.Values.priorityClassName }}
@@ -43,28 +44,37 @@ spec:
     {{- include "dist-mnist.podSecurityContext" .root | nindent 4 }}
   {{- with .root.Values.nodeSelector }}
   nodeSelector:
-    {{- toYaml . | nindent 4 }}
+    {{- mustToYaml . | nindent 4 }}
   {{- end }}
-  {{- with include "dist-mnist.tolerations" (dict "spot" .root.Values.spot "tolerations" .root.Values.tolerations) | trimPrefix "\n" }}
+  {{- with include "dist-mnist.tolerations" (dict "spot" .root.Values.spot "tolerations" .root.Values.tolerations) |
+      trimPrefix "\n" }}
   tolerations:
   {{- . | nindent 2 }}
   {{- end }}
   {{- with .root.Values.imagePullSecrets }}
   imagePullSecrets:
-  {{- toYaml . | nindent 2 }}
+  {{- mustToYaml . | nindent 2 }}
   {{- end }}
   containers:
   - name: finisher
     {{- if .root.Values.completion.image }}
     image: {{ .root.Values.completion.image | quote }}
-    {{- else if and .root.Values.startDeadline (ne (.root.Values.roles.ps.image | default .root.Values.image) (.root.Values.roles.chief.image | default .root.Values.image)) (ne (.root.Values.roles.worker.image | default .root.Values.image) (.root.Values.roles.chief.image | default .root.Values.image)) }}
+    {{- else if and .root.Values.startDeadline
+        (ne (.root.Values.roles.ps.image | default .root.Values.image)
+        (.root.Values.roles.chief.image | default .root.Values.image))
+        (ne (.root.Values.roles.worker.image | default .root.Values.image)
+        (.root.Values.roles.chief.image | default .root.Values.image)) }}
     {{- if .root.Values.roles.ps.image | default .root.Values.image }}
     image: {{ .root.Values.roles.ps.image | default .root.Values.image | quote }}
     {{- end }}
     {{- else if .root.Values.roles.chief.image | default .root.Values.image }}
     image: {{ .root.Values.roles.chief.image | default .root.Values.image | quote }}
     {{- end }}
-    {{- if and .root.Values.startDeadline (ne (.root.Values.roles.ps.image | default .root.Values.image) (.root.Values.roles.chief.image | default .root.Values.image)) (ne (.root.Values.roles.worker.image | default .root.Values.image) (.root.Values.roles.chief.image | default .root.Values.image)) }}
+    {{- if and .root.Values.startDeadline
+        (ne (.root.Values.roles.ps.image | default .root.Values.image)
+        (.root.Values.roles.chief.image | default .root.Values.image))
+        (ne (.root.Values.roles.worker.image | default .root.Values.image)
+        (.root.Values.roles.chief.image | default .root.Values.image)) }}
     {{- if .root.Values.roles.ps.imagePullPolicy | default .root.Values.imagePullPolicy }}
     imagePullPolicy: {{ .root.Values.roles.ps.imagePullPolicy | default .root.Values.imagePullPolicy | quote }}
     {{- end }}
@@ -87,7 +97,10 @@ spec:
     - {{ printf "--starts=statefulsets/%v-ps" (include "dist-mnist.run" .root) | quote }}
     - {{ printf "--starts=statefulsets/%v-worker" (include "dist-mnist.run" .root) | quote }}
     {{- end }}
-    {{- if and .root.Values.startDeadline (and .root.Values.gang.enabled (and .root.Values.gang.minAvailable (gt (int64 (add 1 .root.Values.roles.ps.replicas .root.Values.roles.worker.replicas)) (int64 .root.Values.gang.minAvailable)))) }}
+    {{- if and .root.Values.startDeadline
+        (and .root.Values.gang.enabled (and .root.Values.gang.minAvailable
+        (gt (int64 (add 1 .root.Values.roles.ps.replicas .root.Values.roles.worker.replicas))
+        (int64 .root.Values.gang.minAvailable)))) }}
     - --start-with={{ .root.Values.gang.minAvailable | int64 }}
     {{- end }}
     {{- if .root.Values.startDeadline }}

@@ -39,7 +39,7 @@ app.kubernetes.io/name: {{ .root.Chart.Name | quote }}
 app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 app.kubernetes.io/component: {{ .role | quote }}
 {{- with $labels }}
-{{- toYaml . | nindent 0 }}
+{{- mustToYaml . | nindent 0 }}
 {{- end }}
 {{- end }}
 
@@ -54,7 +54,7 @@ scheduling.k8s.io/group-name: {{ include "mirrored-cifar.run" .root | quote }}
 volcano.sh/task-spec: {{ .role | quote }}
 {{- end }}
 {{- with $annotations }}
-{{- toYaml . | nindent 0 }}
+{{- mustToYaml . | nindent 0 }}
 {{- end }}
 {{- end }}
 
@@ -114,18 +114,20 @@ activeDeadlineSeconds: {{ .root.Values.deadline | int64 }}
 terminationGracePeriodSeconds: {{ .values.terminationGracePeriodSeconds | default 30 | int64 }}
 securityContext:
   {{- include "mirrored-cifar.podSecurityContext" .root | nindent 2 }}
-{{- with include "mirrored-cifar.pod.scheduling" (dict "root" .root "role" .role "values" .values "gpus" $gpus) | trimPrefix "\n" }}
+{{- with include "mirrored-cifar.pod.scheduling" (dict "root" .root "role" .role "values" .values "gpus" $gpus) |
+    trimPrefix "\n" }}
 {{- . | nindent 0 }}
 {{- end }}
 {{- with .root.Values.imagePullSecrets }}
 imagePullSecrets:
-{{- toYaml . | nindent 0 }}
+{{- mustToYaml . | nindent 0 }}
 {{- end }}
 {{- if $locked }}
 initContainers:
 {{- range $name, $storage := $locked }}
 - name: {{ printf "lock-%v" $name | quote }}
-  {{- include "mirrored-cifar.pod.runLock" (dict "root" $.root "values" $.values "name" $name "storage" $storage) | nindent 2 }}
+  {{- include "mirrored-cifar.pod.runLock" (dict "root" $.root "values" $.values "name" $name "storage" $storage) |
+      nindent 2 }}
 {{- end }}
 {{- end }}
 containers:
@@ -136,11 +138,11 @@ containers:
   {{- end }}
   {{- with .values.command | default .root.Values.command }}
   command:
-  {{- toYaml . | nindent 2 }}
+  {{- mustToYaml . | nindent 2 }}
   {{- end }}
   {{- with .values.args | default .root.Values.args }}
   args:
-  {{- toYaml . | nindent 2 }}
+  {{- mustToYaml . | nindent 2 }}
   {{- end }}
   {{- if .values.workingDir | default .root.Values.workingDir }}
   workingDir: {{ .values.workingDir | default .root.Values.workingDir | quote }}
@@ -148,10 +150,11 @@ containers:
   {{- /* Kubernetes expands $(X) from the variables before it alone: first our own, then the values that refer to
          none. */}}
   env:
-  {{- include "mirrored-cifar.pod.env" (dict "root" .root "role" .role "values" .values "cpuLimit" $limits.cpu "gpus" $gpus) | nindent 2 }}
+  {{- include "mirrored-cifar.pod.env" (dict "root" .root "role" .role "values" .values "cpuLimit" $limits.cpu "gpus"
+      $gpus) | nindent 2 }}
   {{- with .values.envFrom | default .root.Values.envFrom }}
   envFrom:
-  {{- toYaml . | nindent 2 }}
+  {{- mustToYaml . | nindent 2 }}
   {{- end }}
   ports:
   - name: tensorflow
@@ -180,10 +183,10 @@ volumes:
 {{- $requests = mergeOverwrite $requests .values.resources.requests -}}
 {{- with $requests }}
 requests:
-  {{- toYaml . | nindent 2 }}
+  {{- mustToYaml . | nindent 2 }}
 {{- end }}
 {{- with .limits }}
 limits:
-  {{- toYaml . | nindent 2 }}
+  {{- mustToYaml . | nindent 2 }}
 {{- end }}
 {{- end }}

@@ -6,7 +6,8 @@ The pod of what releases the run once the Job that ends it has ended.
 */}}
 {{/* The hash of finisher.pod: a StatefulSet has it in its selector, which Kubernetes never changes. */}}
 {{- define "ps-evaluator.finisher.podHash" -}}
-{{ printf "%s\n" (include "ps-evaluator.finisher.pod" (dict "root" $)) | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
+{{ printf "%s\n" (include "ps-evaluator.finisher.pod" (dict "root" $)) | fromYaml | mustToRawJson | sha256sum | trunc 12
+    }}
 {{- end }}
 
 {{/* The pod of the finisher. Takes root, hash. */}}
@@ -21,14 +22,14 @@ metadata:
     app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
     app.kubernetes.io/component: finisher
     {{- with $labels }}
-    {{- toYaml . | nindent 4 }}
+    {{- mustToYaml . | nindent 4 }}
     {{- end }}
     {{- if .hash }}
     tfgen/pod-template-hash: {{ .hash | quote }}
     {{- end }}
   {{- with $annotations }}
   annotations:
-    {{- toYaml . | nindent 4 }}
+    {{- mustToYaml . | nindent 4 }}
   {{- end }}
 spec:
   {{- if .root.Values.priorityClassName }}
@@ -43,28 +44,41 @@ spec:
     {{- include "ps-evaluator.podSecurityContext" .root | nindent 4 }}
   {{- with .root.Values.nodeSelector }}
   nodeSelector:
-    {{- toYaml . | nindent 4 }}
+    {{- mustToYaml . | nindent 4 }}
   {{- end }}
-  {{- with include "ps-evaluator.tolerations" (dict "spot" .root.Values.spot "tolerations" .root.Values.tolerations) | trimPrefix "\n" }}
+  {{- with include "ps-evaluator.tolerations" (dict "spot" .root.Values.spot "tolerations" .root.Values.tolerations) |
+      trimPrefix "\n" }}
   tolerations:
   {{- . | nindent 2 }}
   {{- end }}
   {{- with .root.Values.imagePullSecrets }}
   imagePullSecrets:
-  {{- toYaml . | nindent 2 }}
+  {{- mustToYaml . | nindent 2 }}
   {{- end }}
   containers:
   - name: finisher
     {{- if .root.Values.completion.image }}
     image: {{ .root.Values.completion.image | quote }}
-    {{- else if and .root.Values.startDeadline (ne (.root.Values.roles.ps.image | default .root.Values.image) (.root.Values.roles.chief.image | default .root.Values.image)) (ne (.root.Values.roles.worker.image | default .root.Values.image) (.root.Values.roles.chief.image | default .root.Values.image)) (ne (.root.Values.roles.evaluator.image | default .root.Values.image) (.root.Values.roles.chief.image | default .root.Values.image)) }}
+    {{- else if and .root.Values.startDeadline
+        (ne (.root.Values.roles.ps.image | default .root.Values.image)
+        (.root.Values.roles.chief.image | default .root.Values.image))
+        (ne (.root.Values.roles.worker.image | default .root.Values.image)
+        (.root.Values.roles.chief.image | default .root.Values.image))
+        (ne (.root.Values.roles.evaluator.image | default .root.Values.image)
+        (.root.Values.roles.chief.image | default .root.Values.image)) }}
     {{- if .root.Values.roles.ps.image | default .root.Values.image }}
     image: {{ .root.Values.roles.ps.image | default .root.Values.image | quote }}
     {{- end }}
     {{- else if .root.Values.roles.chief.image | default .root.Values.image }}
     image: {{ .root.Values.roles.chief.image | default .root.Values.image | quote }}
     {{- end }}
-    {{- if and .root.Values.startDeadline (ne (.root.Values.roles.ps.image | default .root.Values.image) (.root.Values.roles.chief.image | default .root.Values.image)) (ne (.root.Values.roles.worker.image | default .root.Values.image) (.root.Values.roles.chief.image | default .root.Values.image)) (ne (.root.Values.roles.evaluator.image | default .root.Values.image) (.root.Values.roles.chief.image | default .root.Values.image)) }}
+    {{- if and .root.Values.startDeadline
+        (ne (.root.Values.roles.ps.image | default .root.Values.image)
+        (.root.Values.roles.chief.image | default .root.Values.image))
+        (ne (.root.Values.roles.worker.image | default .root.Values.image)
+        (.root.Values.roles.chief.image | default .root.Values.image))
+        (ne (.root.Values.roles.evaluator.image | default .root.Values.image)
+        (.root.Values.roles.chief.image | default .root.Values.image)) }}
     {{- if .root.Values.roles.ps.imagePullPolicy | default .root.Values.imagePullPolicy }}
     imagePullPolicy: {{ .root.Values.roles.ps.imagePullPolicy | default .root.Values.imagePullPolicy | quote }}
     {{- end }}
@@ -85,7 +99,8 @@ spec:
     - {{ printf "--scale=deployments/%v-tensorboard" (include "ps-evaluator.fullname" .root) | quote }}
     {{- end }}
     - {{ printf "--suspend=%v-evaluator" (include "ps-evaluator.run" .root) | quote }}
-    - {{ printf "--grace-for=%v-evaluator=%d" (include "ps-evaluator.run" .root) (int64 .root.Values.completion.evaluatorGrace) | quote }}
+    - {{ printf "--grace-for=%v-evaluator=%d" (include "ps-evaluator.run" .root)
+        (int64 .root.Values.completion.evaluatorGrace) | quote }}
     - {{ printf "--on-failure=%v" .root.Values.completion.onFailure | quote }}
     {{- if .root.Values.startDeadline }}
     - {{ printf "--starts=jobs/%v-chief" (include "ps-evaluator.run" .root) | quote }}

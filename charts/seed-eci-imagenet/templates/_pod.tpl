@@ -18,7 +18,7 @@ app.kubernetes.io/component: {{ .role | quote }}
 alibabacloud.com/eci: "true"
 {{- end }}
 {{- with $labels }}
-{{- toYaml . | nindent 0 }}
+{{- mustToYaml . | nindent 0 }}
 {{- end }}
 {{- end }}
 
@@ -70,7 +70,7 @@ k8s.aliyun.com/eci-vswitch: {{ join "," .root.Values.cloud.eci.vSwitches | quote
 {{- end }}
 {{- end }}
 {{- with $annotations }}
-{{- toYaml . | nindent 0 }}
+{{- mustToYaml . | nindent 0 }}
 {{- end }}
 {{- end }}
 
@@ -126,18 +126,20 @@ activeDeadlineSeconds: {{ .root.Values.deadline | int64 }}
 terminationGracePeriodSeconds: {{ .values.terminationGracePeriodSeconds | default 30 | int64 }}
 securityContext:
   {{- include "seed-eci-imagenet.podSecurityContext" .root | nindent 2 }}
-{{- with include "seed-eci-imagenet.pod.scheduling" (dict "root" .root "role" .role "values" .values "gpus" $gpus) | trimPrefix "\n" }}
+{{- with include "seed-eci-imagenet.pod.scheduling" (dict "root" .root "role" .role "values" .values "gpus" $gpus) |
+    trimPrefix "\n" }}
 {{- . | nindent 0 }}
 {{- end }}
 {{- with .root.Values.imagePullSecrets }}
 imagePullSecrets:
-{{- toYaml . | nindent 0 }}
+{{- mustToYaml . | nindent 0 }}
 {{- end }}
 {{- if $locked }}
 initContainers:
 {{- range $name, $storage := $locked }}
 - name: {{ printf "lock-%v" $name | quote }}
-  {{- include "seed-eci-imagenet.pod.runLock" (dict "root" $.root "values" $.values "name" $name "storage" $storage) | nindent 2 }}
+  {{- include "seed-eci-imagenet.pod.runLock" (dict "root" $.root "values" $.values "name" $name "storage" $storage) |
+      nindent 2 }}
 {{- end }}
 {{- end }}
 containers:
@@ -148,11 +150,11 @@ containers:
   {{- end }}
   {{- with .values.command | default .root.Values.command }}
   command:
-  {{- toYaml . | nindent 2 }}
+  {{- mustToYaml . | nindent 2 }}
   {{- end }}
   {{- with .values.args | default .root.Values.args }}
   args:
-  {{- toYaml . | nindent 2 }}
+  {{- mustToYaml . | nindent 2 }}
   {{- end }}
   {{- if .values.workingDir | default .root.Values.workingDir }}
   workingDir: {{ .values.workingDir | default .root.Values.workingDir | quote }}
@@ -160,10 +162,11 @@ containers:
   {{- /* Kubernetes expands $(X) from the variables before it alone: first our own, then the values that refer to
          none. */}}
   env:
-  {{- include "seed-eci-imagenet.pod.env" (dict "root" .root "values" .values "cpuLimit" $limits.cpu "gpus" $gpus) | nindent 2 }}
+  {{- include "seed-eci-imagenet.pod.env" (dict "root" .root "values" .values "cpuLimit" $limits.cpu "gpus" $gpus) |
+      nindent 2 }}
   {{- with .values.envFrom | default .root.Values.envFrom }}
   envFrom:
-  {{- toYaml . | nindent 2 }}
+  {{- mustToYaml . | nindent 2 }}
   {{- end }}
   ports:
   - name: tensorflow
@@ -192,10 +195,10 @@ volumes:
 {{- $requests = mergeOverwrite $requests .values.resources.requests -}}
 {{- with $requests }}
 requests:
-  {{- toYaml . | nindent 2 }}
+  {{- mustToYaml . | nindent 2 }}
 {{- end }}
 {{- with .limits }}
 limits:
-  {{- toYaml . | nindent 2 }}
+  {{- mustToYaml . | nindent 2 }}
 {{- end }}
 {{- end }}

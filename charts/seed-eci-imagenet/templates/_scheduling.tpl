@@ -21,9 +21,11 @@ nodeName: {{ .values.nodeName | quote }}
 {{- end }}
 {{- with $nodeSelector }}
 nodeSelector:
-  {{- toYaml . | nindent 2 }}
+  {{- mustToYaml . | nindent 2 }}
 {{- end }}
-{{- if or (and .root.Values.cloud.eci.enabled (eq .root.Values.cloud.eci.way "VirtualNode")) (and .root.Values.cloud.eci.enabled (eq .root.Values.cloud.eci.way "VNode")) (or .values.spot .root.Values.spot) (.values.tolerations | default .root.Values.tolerations) }}
+{{- if or (and .root.Values.cloud.eci.enabled (eq .root.Values.cloud.eci.way "VirtualNode"))
+    (and .root.Values.cloud.eci.enabled (eq .root.Values.cloud.eci.way "VNode")) (or .values.spot .root.Values.spot)
+    (.values.tolerations | default .root.Values.tolerations) }}
 tolerations:
 {{- if and .root.Values.cloud.eci.enabled (eq .root.Values.cloud.eci.way "VirtualNode") }}
 - key: virtual-kubelet.io/provider
@@ -49,12 +51,12 @@ tolerations:
   effect: NoSchedule
 {{- end }}
 {{- with .values.tolerations | default .root.Values.tolerations }}
-{{- toYaml . | nindent 0 }}
+{{- mustToYaml . | nindent 0 }}
 {{- end }}
 {{- end }}
 {{- if .values.affinity | default .root.Values.affinity }}
 affinity:
-  {{- toYaml (.values.affinity | default .root.Values.affinity) | nindent 2 }}
+  {{- mustToYaml (.values.affinity | default .root.Values.affinity) | nindent 2 }}
 {{- else if eq (.values.placement | default .root.Values.placement) "spread" }}
 affinity:
   podAntiAffinity:
@@ -79,6 +81,6 @@ affinity:
 {{- end }}
 {{- with .values.topologySpreadConstraints | default .root.Values.topologySpreadConstraints }}
 topologySpreadConstraints:
-{{- toYaml . | nindent 0 }}
+{{- mustToYaml . | nindent 0 }}
 {{- end }}
 {{- end }}

@@ -28,20 +28,23 @@ without a line break at its end.
 app.kubernetes.io/name: {{ .Chart.Name | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
-helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-._" }}
 {{- with .Values.labels }}
-{{- toYaml . | nindent 0 }}
+{{- mustToYaml . | nindent 0 }}
 {{- end }}
 {{- end }}
 
 {{/* The cluster part of TF_CONFIG. */}}
 {{- define "seed-volcano-job.cluster" -}}
-{"ps":[{{ include "seed-volcano-job.hosts" (dict "root" $ "role" "ps" "replicas" .Values.roles.ps.replicas) }}],"worker":[{{ include "seed-volcano-job.hosts" (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}]}
+{"ps":[{{ include "seed-volcano-job.hosts" (dict "root" $ "role" "ps" "replicas" .Values.roles.ps.replicas)
+    }}],"worker":[{{ include "seed-volcano-job.hosts"
+    (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}]}
 {{- end }}
 
 {{/* The hosts of a role's tasks, by index. Takes root, role, replicas. */}}
 {{- define "seed-volcano-job.hosts" -}}
-{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}"{{ include "seed-volcano-job.run" $.root }}-{{ $.role }}-{{ $i | int64 }}.{{ include "seed-volcano-job.run" $.root }}:2222"{{ end }}
+{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}"{{ include "seed-volcano-job.run" $.root }}-{{ $.role
+    }}-{{ $i | int64 }}.{{ include "seed-volcano-job.run" $.root }}:2222"{{ end }}
 {{- end }}
 
 {{/* What selects the pods of one run. */}}

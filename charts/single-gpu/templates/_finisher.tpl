@@ -6,7 +6,8 @@ The pod of what releases the run once the Job that ends it has ended.
 */}}
 {{/* The hash of finisher.pod: a StatefulSet has it in its selector, which Kubernetes never changes. */}}
 {{- define "single-gpu.finisher.podHash" -}}
-{{ printf "%s\n" (include "single-gpu.finisher.pod" (dict "root" $)) | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
+{{ printf "%s\n" (include "single-gpu.finisher.pod" (dict "root" $)) | fromYaml | mustToRawJson | sha256sum | trunc 12
+    }}
 {{- end }}
 
 {{/* The pod of the finisher. Takes root, hash. */}}
@@ -21,14 +22,14 @@ metadata:
     app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
     app.kubernetes.io/component: finisher
     {{- with $labels }}
-    {{- toYaml . | nindent 4 }}
+    {{- mustToYaml . | nindent 4 }}
     {{- end }}
     {{- if .hash }}
     tfgen/pod-template-hash: {{ .hash | quote }}
     {{- end }}
   {{- with $annotations }}
   annotations:
-    {{- toYaml . | nindent 4 }}
+    {{- mustToYaml . | nindent 4 }}
   {{- end }}
 spec:
   {{- if .root.Values.priorityClassName }}
@@ -43,15 +44,16 @@ spec:
     {{- include "single-gpu.podSecurityContext" .root | nindent 4 }}
   {{- with .root.Values.nodeSelector }}
   nodeSelector:
-    {{- toYaml . | nindent 4 }}
+    {{- mustToYaml . | nindent 4 }}
   {{- end }}
-  {{- with include "single-gpu.tolerations" (dict "spot" .root.Values.spot "tolerations" .root.Values.tolerations) | trimPrefix "\n" }}
+  {{- with include "single-gpu.tolerations" (dict "spot" .root.Values.spot "tolerations" .root.Values.tolerations) |
+      trimPrefix "\n" }}
   tolerations:
   {{- . | nindent 2 }}
   {{- end }}
   {{- with .root.Values.imagePullSecrets }}
   imagePullSecrets:
-  {{- toYaml . | nindent 2 }}
+  {{- mustToYaml . | nindent 2 }}
   {{- end }}
   containers:
   - name: finisher

@@ -56,7 +56,7 @@ The variables of a task.
 {{- if kindIs "map" $value }}
 - name: {{ $name | quote }}
   valueFrom:
-    {{- toYaml $value | nindent 4 }}
+    {{- mustToYaml $value | nindent 4 }}
 {{- else if not (contains "$(" $value) }}
 - name: {{ $name | quote }}
   value: {{ $value | quote }}

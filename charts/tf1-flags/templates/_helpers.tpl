@@ -29,9 +29,9 @@ without a line break at its end.
 app.kubernetes.io/name: {{ .Chart.Name | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
-helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-._" }}
 {{- with .Values.labels }}
-{{- toYaml . | nindent 0 }}
+{{- mustToYaml . | nindent 0 }}
 {{- end }}
 {{- end }}
 
@@ -43,17 +43,20 @@ tfgen/run: {{ .Values.run | quote }}
 
 {{/* The cluster part of TF_CONFIG. */}}
 {{- define "tf1-flags.cluster" -}}
-{"ps":[{{ include "tf1-flags.hosts" (dict "root" $ "role" "ps" "replicas" .Values.roles.ps.replicas) }}],"worker":[{{ include "tf1-flags.hosts" (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}]}
+{"ps":[{{ include "tf1-flags.hosts" (dict "root" $ "role" "ps" "replicas" .Values.roles.ps.replicas) }}],"worker":[{{
+    include "tf1-flags.hosts" (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}]}
 {{- end }}
 
 {{/* The hosts of a role's tasks, by index. Takes root, role, replicas. */}}
 {{- define "tf1-flags.hosts" -}}
-{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}"{{ include "tf1-flags.run" $.root }}-{{ $.role }}-{{ $i | int64 }}.{{ include "tf1-flags.run" $.root }}:2222"{{ end }}
+{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}"{{ include "tf1-flags.run" $.root }}-{{ $.role }}-{{ $i |
+    int64 }}.{{ include "tf1-flags.run" $.root }}:2222"{{ end }}
 {{- end }}
 
 {{/* The hosts of a role's tasks, as flags have them. Takes root, role, replicas. */}}
 {{- define "tf1-flags.hostList" -}}
-{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}{{ include "tf1-flags.run" $.root }}-{{ $.role }}-{{ $i | int64 }}.{{ include "tf1-flags.run" $.root }}:2222{{ end }}
+{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}{{ include "tf1-flags.run" $.root }}-{{ $.role }}-{{ $i |
+    int64 }}.{{ include "tf1-flags.run" $.root }}:2222{{ end }}
 {{- end }}
 
 {{/* The security context of a pod, for the profile restricted. */}}

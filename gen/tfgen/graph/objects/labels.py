@@ -26,7 +26,7 @@ from tfgen.kubernetes.keys import (
 # What installed an object; it says nothing of what the object is.
 INSTALLED: Final[Mapping[str, Node]] = {
     MANAGED_BY: ChartOnly("{{ .Release.Service }}", filled="tfgen"),
-    CHART: ChartOnly('{{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}'),
+    CHART: ChartOnly('{{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-._" }}'),
 }
 
 _COMMON = Named(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -11,13 +10,13 @@ from tfgen.graph.holes import Guard, Node, chart_files, named_parts
 from tfgen.graph.template import Template
 from tfgen.job.training_job import TrainingJob
 from tfgen.places import CHARTS
-from tfgen.schema import file as schema_file
-from tfgen.schema import tunables
 from tfgen.schema.values_schema import values_schema_text
 from tfgen.targets.chart.go_template import Printer
-from tfgen.targets.chart.notes import notes, upgrade
-from tfgen.targets.chart.upgrade_guards import upgrade_guards
+from tfgen.targets.chart.guards_file import guards_file
+from tfgen.targets.chart.notes import notes
+from tfgen.targets.chart.readme import readme
 from tfgen.targets.chart.values_yaml import values_yaml
+from tfgen.targets.chart.wrap import wrap
 from tfgen.text import yaml_text
 from tfgen.tree.file_tree import FileTree
 
@@ -43,8 +42,6 @@ _FILE_HEADS: Final[Mapping[str, str]] = {
 }
 """What is in each of the files of helpers."""
 
-_GUARDS_HEAD: Final = "{{- /* What values.schema.json cannot say. */}}\n"
-
 
 def chart(
     job: TrainingJob, spec: Mapping[str, Any], templates: Sequence[Template], checks: Sequence[Guard]
@@ -59,16 +56,18 @@ def chart(
     """
     printer = Printer(job.name)
     files = {f"templates/{template.name}.yaml": printer.template(template.node) for template in templates}
-    files["templates/guards.yaml"] = _GUARDS_HEAD + printer.guards(checks) + upgrade_guards(printer, templates)
-    text = notes(job.structure)
+    files["templates/guards.yaml"] = guards_file(printer, checks, templates)
+    environments = [environment for environment in job.environments if environment.enabled]
+    text = notes(job.structure, [environment.name for environment in environments])
     files["templates/NOTES.txt"] = printer.text(text)
     nodes = [*(template.node for template in templates), *checks, text]
     files |= _helper_files(printer, nodes)
+    files = {path: wrap(content) for path, content in files.items()}
     files["values.yaml"] = f"# Values of {job.name}: every one has a default here.\n\n{values_yaml(job.values)}"
-    for environment in (each for each in job.environments if each.enabled):
+    for environment in environments:
         files[f"values-{environment.name}.yaml"] = _environment_values(environment.name, environment.overrides)
     files["values.schema.json"] = values_schema_text(spec)
-    files["README.md"] = _readme(job, spec)
+    files["README.md"] = readme(job, spec)
     files |= chart_files(nodes)
     files["Chart.yaml"] = _chart_yaml(job, files)
     return FileTree({f"{CHARTS}/{job.name}/{path}": text for path, text in files.items()})
@@ -102,38 +101,3 @@ def _chart_yaml(job: TrainingJob, files: Mapping[str, str]) -> str:
 
 def _environment_values(name: str, overrides: Mapping[str, Any]) -> str:
     return f"# What is different in {name}.\n{yaml_text.dump(dict(overrides))}"
-
-
-def _readme(job: TrainingJob, spec: Mapping[str, Any]) -> str:
-    rows = "\n".join(_row(tunable, job.values) for tunable in tunables.tunables(spec))
-    return f"""\
-# {job.name}
-
-The distributed TensorFlow job {job.name} as a Helm chart. tfgen wrote it from a `job.yaml`: change that, not this.
-
-    helm install {job.name} charts/{job.name}
-
-Under another release name the objects are called RELEASE-{job.name}, so that several fit into one namespace.
-
-{upgrade(job.structure)}
-A new run has a new name:
-
-    helm upgrade {job.name} charts/{job.name} --reuse-values --set-string run=2
-
-Claims that the chart makes are kept when the release is uninstalled.
-
-## Values
-
-| Value | Type | Default | What it is |
-|---|---|---|---|
-{rows}
-"""
-
-
-def _row(tunable: tunables.Tunable, values: Mapping[str, Any]) -> str:
-    default: Any = values
-    for key in tunable.path:
-        default = default[key]
-    text = json.dumps(default, ensure_ascii=False)
-    cells = (f"`{'.'.join(tunable.path)}`", tunable.type, f"`` {text} ``", schema_file.first_sentence(tunable.schema))
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

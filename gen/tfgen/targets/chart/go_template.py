@@ -62,7 +62,7 @@ from tfgen.graph.holes import (
     is_hole,
     type_of,
 )
-from tfgen.record import Record
+from tfgen.record import EMPTY, Record
 from tfgen.targets.chart.go_text import Lines, escape, field, indent_lines, join, keep_space, literal
 from tfgen.targets.chart.presence import ends_in_tree, presence
 from tfgen.text import canonical_json, yaml_text
@@ -86,11 +86,13 @@ class Printer(Record):
         parameters: of the part whose text is printed, where it has some: the dot is a ``dict`` of them there, and the
             root context is under ``root`` in it.
         dot: how that context is written here: ``.``, or ``$`` where a ``range`` has moved the dot.
+        variables: by a helper's full name, the variable that has what it prints here.
     """
 
     chart: str
     parameters: tuple[str, ...] = ()
     dot: str = "."
+    variables: Mapping[str, str] = EMPTY
 
     @property
     def inside(self) -> Printer:
@@ -178,6 +180,8 @@ class Printer(Record):
             case File():
                 return self._file(node)
             case Named(name):
+                if self._full(name) in self.variables:
+                    return self.variables[self._full(name)]
                 return f"include {literal(self._full(name))} {self._root or '.'}"
             case Call(part):
                 return f"include {literal(self._full(part.name))} {self._arguments(node)}"
@@ -313,7 +317,7 @@ class Printer(Record):
 
     def _of_part(self, part: Named) -> Printer:
         """The printer for the text of a part."""
-        return self.replaced(parameters=part.parameters, dot=".")
+        return self.replaced(parameters=part.parameters, dot=".", variables=EMPTY)
 
     def _definition(self, node: Node) -> Lines:
         assigned: Lines = []
@@ -407,7 +411,7 @@ class Printer(Record):
             case When():
                 return self._when(node, indent, lambda inner: self._body(inner, indent))
             case NotEmpty(tree):
-                return [f"{indent}{{{{- toYaml {self._argument(tree)} | nindent {len(indent)} }}}}"]
+                return [f"{indent}{{{{- mustToYaml {self._argument(tree)} | nindent {len(indent)} }}}}"]
             case Hole() if type_of(node) in TREES:
                 return self._tree(node, indent, [])
             case str() | int() | None:
@@ -514,7 +518,7 @@ class Printer(Record):
         return [
             f"{indent}{{{{- with {self.expression(node)} }}}}",
             *head,
-            f"{' ' * depth}{{{{- toYaml . | nindent {depth} }}}}",
+            f"{' ' * depth}{{{{- mustToYaml . | nindent {depth} }}}}",
             f"{indent}{{{{- end }}}}",
         ]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from tfgen.graph.holes import ChartOnly, Node, Not, Text, When
 from tfgen.graph.objects import names
 from tfgen.graph.objects.values import value
@@ -10,8 +12,13 @@ from tfgen.job.training_job import Structure
 from tfgen.kubernetes import keys
 
 
-def notes(structure: Structure) -> Node:
-    """The notes: how to follow the run, and how to start the next one."""
+def notes(structure: Structure, environments: Iterable[str] = ()) -> Node:
+    """The notes: how to follow the run, and how to start the next one.
+
+    Args:
+        structure: the job's.
+        environments: the names of those that have values of their own.
+    """
     namespace = ChartOnly("{{ .Release.Namespace }}")
     follow = WORKLOADS[structure.kind].follow(structure)
     return Text(
@@ -35,9 +42,10 @@ def notes(structure: Structure) -> Node:
             names.RELEASE,
             " CHART --namespace ",
             namespace,
-            " --reuse-values --set-string run=",
+            " --reset-then-reuse-values --set-string run=",
             When(Not(value("run")), "2", "NEXT"),
             "\n",
+            *(f"\nWhat is special in {name}:  -f CHART/values-{name}.yaml\n" for name in environments),
         )
     )
 
@@ -53,6 +61,6 @@ def upgrade(structure: Structure) -> str:
     if not again:
         return "An upgrade with the same run starts nothing again."
     return (
-        "An upgrade with the same run is refused if it would change a pod; after the run's end it starts its "
-        f"{again} again, in vain."
+        "An upgrade with the same run is refused if it would change a pod.\n"
+        f"After the run's end it starts its {again} again, in vain."
     )

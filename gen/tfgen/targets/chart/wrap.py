@@ -1,0 +1,98 @@
+r"""Long lines of a template, broken where Go's templates allow it: at the blanks inside their actions.
+
+    >>> print(wrap('{{- fail (printf "the name %v has %d characters" $name (len $name)) }}', width=50))
+    {{- fail
+        (printf "the name %v has %d characters"
+        $name (len $name)) }}
+
+What is printed stays the same: a blank inside an action counts for nothing, and since Go 1.16 a line break neither
+(https://go.dev/doc/go1.16#text/template). A long text in quotes becomes several, joined by `print`. What stands outside
+of actions is printed as it is, so that no line is broken there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from tfgen.record import Record
+
+WIDTH: Final = 120
+_INDENT: Final = "    "
+_LITERAL_MAX: Final = 90
+_ACTION: Final = re.compile(r'(\{\{-? (?:"(?:[^"\\]|\\.)*"|`[^`]*`|[^"`])*?\}\})')
+_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|`[^`]*`|[()]| +|[^"`() ]+')
+
+
+class _Token(Record):
+    """A word of a line, and how deep in the brackets of an action it stands; None outside of actions."""
+
+    text: str
+    depth: int | None = None
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether the line may be broken here."""
+        return self.depth is not None and self.text.isspace()
+
+
+def wrap(text: str, width: int = WIDTH) -> str:
+    """The text with each line that is longer than the width broken, as far as it has actions to break."""
+    return "\n".join(line if len(line) <= width else "\n".join(_lines(line, width)) for line in text.split("\n"))
+
+
+def _lines(line: str, width: int) -> Iterator[str]:
+    indent = " " * (len(line) - len(line.lstrip(" "))) + _INDENT
+    tokens = [token for part in _ACTION.split(line) for token in _tokens(part)]
+    head = ""
+    while len(head) + sum(len(token.text) for token in tokens) > width:
+        at = _best_break(tokens, width - len(head))
+        if at is None:
+            break
+        yield head + "".join(token.text for token in tokens[:at])
+        head, tokens = indent, tokens[at + 1 :]
+    yield head + "".join(token.text for token in tokens)
+
+
+def _best_break(tokens: Sequence[_Token], room: int) -> int | None:
+    """The blank to break at: of those that leave a line in the room, the last of the least deep; else the first."""
+    best: tuple[int, int] | None = None
+    length = 0
+    for index, token in enumerate(tokens):
+        if token.is_blank and token.depth is not None and index:
+            if length > room:
+                return best[1] if best else index
+            if length > room // 3 and (best is None or token.depth <= best[0]):
+                best = token.depth, index
+        length += len(token.text)
+    return best[1] if best else None
+
+
+def _tokens(part: str) -> Iterator[_Token]:
+    """The words of a line's part: an action, or what stands between two."""
+    if not _ACTION.fullmatch(part) or part.startswith(("{{/*", "{{- /*")):
+        yield _Token(part)
+        return
+    depth = 0
+    for word in _TOKEN.findall(part):
+        depth -= word == ")"
+        if word[0] == '"' and len(word) > _LITERAL_MAX:
+            yield from _several(word, depth + 1)
+        else:
+            yield _Token(word, depth)
+        depth += word == "("
+
+
+def _several(literal: str, depth: int) -> Iterator[_Token]:
+    """A long text as several shorter ones."""
+    pieces = [""]
+    for word in re.split("(?<= )", literal[1:-1]):
+        if len(pieces[-1]) + len(word) > _LITERAL_MAX:
+            pieces.append("")
+        pieces[-1] += word
+    yield _Token("(print", depth)
+    for piece in pieces:
+        yield _Token(" ", depth)
+        yield _Token(f'"{piece}"', depth)
+    yield _Token(")", depth)

@@ -1,0 +1,57 @@
+"""Long lines of templates: broken inside actions alone, and printed as before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.tools import ROOT
+from tfgen.targets.chart.wrap import wrap
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("short {{ .Values.image }}", "short {{ .Values.image }}"),
+        (
+            "  {{- if and (gt (int64 .Values.a) (int64 .Values.b)) (eq .Values.c .Values.d) }}",
+            "  {{- if and (gt (int64 .Values.a) (int64 .Values.b))\n      (eq .Values.c .Values.d) }}",
+        ),
+        ("plain text that is longer than sixty characters, and has no action", None),
+        ('{{ "{{" }} a long text of a user, with braces and "quotes\u201d in it {{ .a }}', None),
+        ("{{- /* a comment is left alone, however long it is, since it is text */}}", None),
+    ],
+)
+def test_a_line_is_broken_at_the_least_deep_blank_of_an_action(text, expected):
+    wrapped = wrap(text, width=60)
+    if expected is not None:
+        assert wrapped == expected
+    elif "{{ .a }}" in text:
+        assert wrapped.replace("\n    ", " ") == text
+    else:
+        assert wrapped == text
+
+
+def test_a_long_text_becomes_several():
+    sentence = "word " * 30 + "end"
+    wrapped = wrap(f'{{{{- fail (printf "{sentence}" .Values.a) }}}}')
+    assert max(map(len, wrapped.splitlines())) <= 120
+    assert wrapped.startswith('{{- fail (printf (print "word ')
+    assert "".join(wrapped.split('"')[1::2]) == sentence
+
+
+CHARTS = sorted((ROOT / "charts").glob("*"))
+
+
+@pytest.mark.parametrize("chart", CHARTS, ids=lambda chart: chart.name)
+def test_no_line_of_a_chart_is_long(chart: Path):
+    """But for the patterns of values.schema.json, which cannot be broken."""
+    files = [path for path in chart.rglob("*") if path.is_file()]
+    long = [
+        f"{path.relative_to(chart)}:{number}: {line}"
+        for path in files
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+        if len(line) > 160 and '"pattern": ' not in line
+    ]
+    assert long == []
