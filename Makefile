@@ -60,7 +60,8 @@ lint: $(VENV)/.with-test $(VENV)/.with-e2e $(VENV)/.with-dev ## Checks format, s
 
 .PHONY: drift
 drift: $(VENV)/.installed ## Fails where charts/ and overlays/ are not what the examples render to
-	@fresh=$$(mktemp -d); trap 'rm -rf "$$fresh"' EXIT; \
+	@fresh=$$(mktemp -d); trap 'rm -rf "$$fresh"' EXIT; mkdir "$$fresh/.tfgen"; \
+	cp .tfgen/*.json "$$fresh/.tfgen"; \
 	$(TFGEN) render $(EXAMPLES) --out "$$fresh" >/dev/null; \
 	for folder in $(RENDERED); do diff --recursive --unified "$$folder" "$$fresh/$$folder" && continue; \
 	  echo "$$folder/ (---) is not what the examples render to (+++): run 'make render'" >&2; exit 1; done

@@ -41,6 +41,20 @@ def test_the_text_of_a_ledger_and_back() -> None:
     assert parse_ledger("m", TEXT) == LEDGER
 
 
+def test_a_ledger_that_counts_and_back() -> None:
+    counted = LEDGER.replaced(revision=3, revised_digest=SHA_A)
+    assert f'"revision": {{\n    "digest": "{SHA_A}",\n    "number": 3\n  }}' in counted.to_text()
+    assert parse_ledger("m", counted.to_text()) == counted
+
+
+@pytest.mark.parametrize(
+    "revision", ["3", "{}", f'{{"digest": "{SHA_A}", "number": -1}}', '{"digest": "x", "number": 1}']
+)
+def test_a_count_that_is_none_is_refused(revision: str) -> None:
+    with pytest.raises(TfgenError, match="revision is not a digest and a number"):
+        parse_ledger("m", TEXT.replace('"tool"', f'"revision": {revision},\n  "tool"'))
+
+
 def test_an_unfinished_ledger_and_back() -> None:
     a, old = "charts/m/a.yaml", "charts/m/old.yaml"
     unfinished = Ledger("0.1.0", "", {a: SHA_A}, {a: SHA_B, old: SHA_B})

@@ -99,7 +99,7 @@ runtimeClassName: {{ .values.runtimeClassName | default .root.Values.runtimeClas
 serviceAccountName: {{ .values.serviceAccountName | default .root.Values.serviceAccountName | quote }}
 {{- end }}
 automountServiceAccountToken: false
-{{- /* A namespace of many Services would fill the environment with their addresses. */}}
+{{- /* No variables for the Services of the namespace: many of them can fill a container's environment. */}}
 enableServiceLinks: false
 {{- if eq .role "chief" }}
 subdomain: {{ include "dist-mnist.run" .root | quote }}
@@ -112,6 +112,7 @@ activeDeadlineSeconds: {{ .root.Values.deadline | int64 }}
 {{- end }}
 {{- end }}
 {{- end }}
+{{- /* TensorFlow's Server.join ignores SIGTERM: a task that only serves is waited for in vain. */}}
 terminationGracePeriodSeconds: {{ .values.terminationGracePeriodSeconds | default (ternary 30 5 (eq .role "chief")) |
     int64 }}
 securityContext:
@@ -151,6 +152,8 @@ containers:
   {{- if .values.workingDir | default .root.Values.workingDir }}
   workingDir: {{ .values.workingDir | default .root.Values.workingDir | quote }}
   {{- end }}
+  {{- /* Kubernetes expands $(X) from the variables before it alone: first our own, then the values that refer to
+         none. */}}
   env:
   {{- include "dist-mnist.pod.env" (dict "root" .root "role" .role "values" .values "cpuLimit" $limits.cpu "gpus" $gpus)
       | nindent 2 }}

@@ -36,7 +36,9 @@ def _run(args: Namespace) -> int:
 
 def _write_files(args: Namespace, jobs: Checked) -> int:
     from tfgen.commands.render import render_jobs, write_jobs
+    from tfgen.places import CHARTS
     from tfgen.problems import has_errors
+    from tfgen.tree.ledger import ledger_path
 
     if has_errors(jobs.problems):
         report(args, jobs.problems)
@@ -48,6 +50,8 @@ def _write_files(args: Namespace, jobs: Checked) -> int:
     plan = write_jobs(args.jobs, renderings, out_of(args, jobs), force=args.force, upgrade=args.upgrade)
     for conflict in plan.lost:
         say(f"lost: {conflict}")
+    for name in plan.recounted:
+        say(f"begins again: the number in the version of {CHARTS}/{name}, since {ledger_path(name)} was gone")
     for job in plan.kept:
         say(f"kept: {job.job} as tfgen {plan.ledgers[job.job].tool_version} rendered it; --upgrade renders it anew")
     written = {

@@ -36,8 +36,9 @@ def render(data: Mapping[str, Any], own: Mapping[str, Any] | None = None, built:
     retired = [e.name for e in job.environments if not e.enabled]
     sources = {template.name: template.files for template in built.templates if template.files}
     delivery = _delivery(job, environments)
+    chart_files, version = chart(job, data["spec"], built.templates, guards(job.structure))
     parts = {
-        "the chart": chart(job, data["spec"], built.templates, guards(job.structure)),
+        "the chart": chart_files,
         "the overlays": kustomize(job.name, built.base, environments, sources, retired),
         **{f"the objects of {name}": tree for name, tree in delivery.items()},
     }
@@ -47,6 +48,7 @@ def render(data: Mapping[str, Any], own: Mapping[str, Any] | None = None, built:
         input_digest=_digest(data if own is None else own),
         defaults_digest=_digest(data) if own is not None else "",
         shared=frozenset(delivery["other jobs too"].files if delivery else ()),
+        revision=version,
     )
 
 

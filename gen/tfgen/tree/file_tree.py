@@ -48,6 +48,10 @@ class FileTree(Record):
         """A worker process hands its tree over; a read-only mapping cannot be pickled."""
         return FileTree, (dict(self.files),)
 
+    def with_text(self, path: str, text: str) -> FileTree:
+        """The tree with another text at a path that it has."""
+        return FileTree({**self.files, path: text})
+
     @classmethod
     def combine(cls, parts: Mapping[str, FileTree], shared: Collection[str] = ()) -> FileTree:
         """The files of all parts. Raises FileTreeError if a path is in two, naming both by their keys.

@@ -3,6 +3,7 @@
     {
       "files": {"charts/dist-mnist/Chart.yaml": "5f70bf18..."},
       "input": "9b74c989...",
+      "revision": {"digest": "0c2a8c91...", "number": 3},
       "tool": "0.1.0",
       "version": 1
     }
@@ -15,6 +16,8 @@ render leaves both there, so the next one knows old and new alike as tfgen's own
 `input` is the digest of the job as its own file has it. Where something is merged under it, such as a team's defaults,
 `defaults` is the digest of both together. So a job that changed is told from one whose defaults changed, and both from
 one that another version of tfgen wrote.
+
+`revision` counts how often what has a version of its own came out otherwise (`Revision`): its digest, and its number.
 """
 
 from __future__ import annotations
@@ -32,6 +35,7 @@ LEDGER_FOLDER = RESERVED_PREFIX
 _SUFFIX = ".json"
 _VERSION = 1
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+_REVISION_END = 10**9
 _LONGEST_WRITTEN = 2_000_000
 """Characters of a finished ledger: those of some 18,000 files. With what it replaces it has up to twice as many."""
 _LONGEST_READ = 5_000_000
@@ -57,6 +61,10 @@ class Ledger(Record):
     """Digest of the job with what was merged under it; empty where nothing was."""
     source: str = ""
     """The job's file, from the root of its repository, by which a job that is gone is known; or empty."""
+    revision: int = 0
+    """How often what `revised_digest` is of has changed."""
+    revised_digest: str = ""
+    """The digest of what the revision counts; empty where nothing is counted."""
 
     def paths(self) -> set[str]:
         """Every file that is the job's, those of an unfinished render's past among them."""
@@ -103,6 +111,8 @@ class Ledger(Record):
             data["defaults"] = self.defaults_digest
         if self.source:
             data["source"] = self.source
+        if self.revised_digest:
+            data["revision"] = {"digest": self.revised_digest, "number": self.revision}
         if self.unfinished is not None:
             data["unfinished"] = dict(self.unfinished)
         text = json.dumps(data, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
@@ -138,7 +148,7 @@ def parse_ledger(job: str, text: str) -> Ledger:
     if not isinstance(data, dict) or type(data.get("version")) is not int or data["version"] != _VERSION:
         raise _not_a_ledger(path, [f"not a ledger of version {_VERSION}, the one that this tfgen reads"])
     expected = {"files", "input", "tool", "version"}
-    if data.keys() - {"defaults", "source", "unfinished"} != expected:
+    if data.keys() - {"defaults", "revision", "source", "unfinished"} != expected:
         raise _not_a_ledger(path, [f"its keys are {', '.join(sorted(data))}, not {', '.join(sorted(expected))}"])
     if faults := [*_faults(job, data)]:
         raise _not_a_ledger(path, faults)
@@ -149,6 +159,8 @@ def parse_ledger(job: str, text: str) -> Ledger:
         unfinished=data.get("unfinished"),
         defaults_digest=data.get("defaults", ""),
         source=data.get("source", ""),
+        revision=data.get("revision", {}).get("number", 0),
+        revised_digest=data.get("revision", {}).get("digest", ""),
     )
 
 
@@ -172,6 +184,8 @@ def _faults(job: str, data: Mapping[str, object]) -> Iterator[str]:
         yield "defaults, input, source and tool are not all text"
     elif not str(data["tool"]).isprintable():
         yield "tool has a character that cannot be printed"
+    if "revision" in data and not _is_revision(data["revision"]):
+        yield "revision is not a digest and a number"
     strange: list[str] = []
     for key in ("files", "unfinished"):
         digests = data.get(key, {})
@@ -187,6 +201,17 @@ def _faults(job: str, data: Mapping[str, object]) -> Iterator[str]:
                 yield f"{key} has no SHA-256 for {file!r}"
     if strange:
         yield f"{_first(strange)}, while the job {job} has files only in {name_places(job)}"
+
+
+def _is_revision(data: object) -> bool:
+    return (
+        isinstance(data, dict)
+        and data.keys() == {"digest", "number"}
+        and isinstance(data["digest"], str)
+        and _DIGEST.fullmatch(data["digest"]) is not None
+        and type(data["number"]) is int
+        and 0 <= data["number"] < _REVISION_END
+    )
 
 
 def _first(faults: Sequence[str]) -> str:

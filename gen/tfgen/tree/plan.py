@@ -83,6 +83,12 @@ class JobPlan(Record):
         """The ledger in the end: none for a job that has no file left."""
         return self.target if self.target.files else None
 
+    def is_recounted(self) -> bool:
+        """Whether the ledger is gone of which the number in a file goes on."""
+        revision = self.rendering.revision
+        replaced = {change.path for change in self.changes if change.action is FileAction.CHANGE}
+        return self.before is None and revision is not None and revision.path in replaced
+
     def touches_files(self) -> bool:
         """Whether any file is to be written, removed or forgotten."""
         return any(change.action is not FileAction.KEEP for change in self.changes)
@@ -107,7 +113,7 @@ class JobPlan(Record):
                 replaced[change.path] = change.digest
             elif (last := self.before.last_finished(change.path)) is not None:
                 replaced[change.path] = last
-        return Ledger(self.target.tool_version, "", self.target.files, replaced, source=self.target.source)
+        return self.target.replaced(input_digest="", unfinished=replaced, defaults_digest="")
 
 
 class WritePlan(Record):
@@ -146,6 +152,11 @@ class WritePlan(Record):
     def removed(self) -> tuple[str, ...]:
         """Paths of files that are no longer rendered and are to go."""
         return self._paths(FileAction.REMOVE)
+
+    @property
+    def recounted(self) -> tuple[str, ...]:
+        """The jobs whose ledger is gone, so that the number in a file that is there begins again."""
+        return tuple(job.rendering.job for job in self.jobs if job.is_recounted())
 
     def is_done(self) -> bool:
         """Whether the disk is as it should be already, ledgers included."""
@@ -211,6 +222,7 @@ def plan_job(rendering: Rendering, around: Surroundings, tool_version: str) -> t
         tool_version: Goes to the ledger.
     """
     before = around.ledgers.get(rendering.job)
+    rendering = rendering.following(before)
     stale = before.paths() - rendering.tree.files.keys() if before else set()
     decided = [
         *(_wanted(path, rendering, around) for path in rendering.tree.files),

@@ -9,12 +9,40 @@ from tfgen.tree.file_tree import FileTree, digest_of
 from tfgen.tree.ledger import Ledger
 
 
+class Revision(Record):
+    """A number in one file of a job, which rises by one where a digest changes.
+
+    Attributes:
+        path: the file's.
+        digest: of all that another number is for.
+        head: the file's text before the number.
+        tail: its text behind it.
+    """
+
+    path: str
+    digest: str
+    head: str
+    tail: str
+
+    def text(self, number: int) -> str:
+        """The file's text with a number."""
+        return f"{self.head}{number}{self.tail}"
+
+    def number(self, before: Ledger | None) -> int:
+        """The number of a job that has this ledger: 0 where it has none."""
+        if before is None or not before.revised_digest:
+            return 0
+        return before.revision + (before.revised_digest != self.digest)
+
+
 class Rendering(Record):
     """The files of one rendered job. An empty tree removes the job's files and its ledger.
 
     Attributes:
         shared: paths of the tree that other jobs may have too; such a file goes with the last of them.
         source: the job's file, from the root of its repository.
+        revision: what of the tree depends on the ledger too; it has the number 0 until `following`.
+        number: the number that the tree has.
     """
 
     job: str
@@ -23,6 +51,16 @@ class Rendering(Record):
     defaults_digest: str = ""
     shared: frozenset[str] = frozenset()
     source: str = ""
+    revision: Revision | None = None
+    number: int = 0
+
+    def following(self, before: Ledger | None) -> Rendering:
+        """The same as what comes after a ledger."""
+        number = self.revision.number(before) if self.revision else 0
+        if self.revision is None or number == self.number:
+            return self
+        tree = self.tree.with_text(self.revision.path, self.revision.text(number))
+        return self.replaced(tree=tree, number=number)
 
     @cached_property
     def folded_paths(self) -> frozenset[str]:
@@ -32,4 +70,7 @@ class Rendering(Record):
     def ledger(self, tool_version: str) -> Ledger:
         """The job's ledger once all is written."""
         digests = {path: digest_of(text) for path, text in self.tree.files.items()}
-        return Ledger(tool_version, self.input_digest, digests, None, self.defaults_digest, self.source)
+        revised = self.revision.digest if self.revision else ""
+        return Ledger(
+            tool_version, self.input_digest, digests, None, self.defaults_digest, self.source, self.number, revised
+        )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -11,6 +10,7 @@ from tfgen.graph.template import Template
 from tfgen.job.training_job import TrainingJob
 from tfgen.places import CHARTS
 from tfgen.schema.values_schema import values_schema_text
+from tfgen.targets.chart.chart_yaml import chart_yaml
 from tfgen.targets.chart.go_template import Printer
 from tfgen.targets.chart.guards_file import guards_file
 from tfgen.targets.chart.notes import notes
@@ -19,10 +19,20 @@ from tfgen.targets.chart.values_yaml import values_yaml
 from tfgen.targets.chart.wrap import wrap
 from tfgen.text import yaml_text
 from tfgen.tree.file_tree import FileTree
+from tfgen.tree.rendering import Revision
 
-# Pods' index labels, Jobs' success policy, back-off limit by index and pod replacement policy are all on by default
-# from here (https://kubernetes.io/docs/reference/command-line-tools-reference/feature-gates/).
-KUBE_VERSION: Final = ">=1.31.0-0"
+_HELM_IGNORE: Final = """\
+# What editors and systems leave behind.
+.DS_Store
+.git/
+.idea/
+.vscode/
+*.bak
+*.orig
+*.swp
+*.tmp
+*~
+"""
 
 _HELPERS_HEAD: Final = """\
 Names, labels and the cluster, each once.
@@ -45,8 +55,8 @@ _FILE_HEADS: Final[Mapping[str, str]] = {
 
 def chart(
     job: TrainingJob, spec: Mapping[str, Any], templates: Sequence[Template], checks: Sequence[Guard]
-) -> FileTree:
-    """The files of a job's chart, by path below the output folder.
+) -> tuple[FileTree, Revision]:
+    """The files of a job's chart, by path below the output folder; and what of them is its version.
 
     Args:
         job: the job.
@@ -69,8 +79,11 @@ def chart(
     files["values.schema.json"] = values_schema_text(spec)
     files["README.md"] = readme(job, spec)
     files |= chart_files(nodes)
-    files["Chart.yaml"] = _chart_yaml(job, files)
-    return FileTree({f"{CHARTS}/{job.name}/{path}": text for path, text in files.items()})
+    files[".helmignore"] = _HELM_IGNORE
+    version = chart_yaml(job, files)
+    folder = f"{CHARTS}/{job.name}"
+    tree = {f"{folder}/{path}": text for path, text in files.items()}
+    return FileTree({**tree, version.path: version.text(0)}), version
 
 
 def _helper_files(printer: Printer, nodes: Sequence[Node | Guard]) -> dict[str, str]:
@@ -80,23 +93,6 @@ def _helper_files(printer: Printer, nodes: Sequence[Node | Guard]) -> dict[str, 
         f"templates/_{file}.tpl": printer.helpers_file(_FILE_HEADS[file].strip(), [p for p in parts if p.file == file])
         for file in sorted({part.file for part in parts})
     }
-
-
-def _chart_yaml(job: TrainingJob, files: Mapping[str, str]) -> str:
-    """Chart.yaml. Its version changes with any other file: Flux passes over a chart whose version stands still."""
-    digest = hashlib.sha256()
-    for path in sorted(files):
-        digest.update(f"{path}\0{files[path]}\0".encode())
-    return yaml_text.dump(
-        {
-            "apiVersion": "v2",
-            "name": job.name,
-            "description": f"The distributed TensorFlow job {job.name}.",
-            "type": "application",
-            "version": f"0.1.0-h{digest.hexdigest()[:12]}",
-            "kubeVersion": KUBE_VERSION,
-        }
-    )
 
 
 def _environment_values(name: str, overrides: Mapping[str, Any]) -> str:

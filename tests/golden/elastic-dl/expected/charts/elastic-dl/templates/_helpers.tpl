@@ -28,9 +28,9 @@ without a line break at its end.
 app.kubernetes.io/name: {{ .Chart.Name | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
-helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-._" }}
 {{- with .Values.labels }}
-{{- toYaml . | nindent 0 }}
+{{- mustToYaml . | nindent 0 }}
 {{- end }}
 {{- end }}
 
@@ -50,7 +50,10 @@ fsGroupChangePolicy: OnRootMismatch
 
 {{/* The volumes, as ElasticDL's --volume has them. */}}
 {{- define "elastic-dl.volumes" -}}
-{{- $separator := "" }}{{- range $name, $storage := .Values.storage }}{{ $separator }}{{ $separator = ";" }}{{ if $storage.hostPath }}host_path={{ $storage.hostPath.path }}{{ else }}claim_name={{ if $storage.claim.name }}{{ $storage.claim.name }}{{ else }}{{ include "elastic-dl.fullname" $ }}-{{ $name }}{{ end }}{{ end }},mount_path={{ $storage.mountPath }}{{ if $storage.subPath }},sub_path={{ $storage.subPath }}{{ else }}{{ end }}{{ end }}
+{{- $separator := "" }}{{- range $name, $storage := .Values.storage }}{{ $separator }}{{ $separator = ";" }}{{ if
+    $storage.hostPath }}host_path={{ $storage.hostPath.path }}{{ else }}claim_name={{ if $storage.claim.name }}{{
+    $storage.claim.name }}{{ else }}{{ include "elastic-dl.fullname" $ }}-{{ $name }}{{ end }}{{ end }},mount_path={{
+    $storage.mountPath }}{{ if $storage.subPath }},sub_path={{ $storage.subPath }}{{ else }}{{ end }}{{ end }}
 {{- end }}
 
 {{/* What the master adds to the pods that it makes. */}}

@@ -21,14 +21,14 @@ metadata:
     app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
     app.kubernetes.io/component: finisher
     {{- with $labels }}
-    {{- toYaml . | nindent 4 }}
+    {{- mustToYaml . | nindent 4 }}
     {{- end }}
     {{- if .hash }}
     tfgen/pod-template-hash: {{ .hash | quote }}
     {{- end }}
   {{- with $annotations }}
   annotations:
-    {{- toYaml . | nindent 4 }}
+    {{- mustToYaml . | nindent 4 }}
   {{- end }}
 spec:
   {{- if .root.Values.priorityClassName }}
@@ -43,28 +43,41 @@ spec:
     {{- include "all.podSecurityContext" .root | nindent 4 }}
   {{- with .root.Values.nodeSelector }}
   nodeSelector:
-    {{- toYaml . | nindent 4 }}
+    {{- mustToYaml . | nindent 4 }}
   {{- end }}
-  {{- with include "all.tolerations" (dict "spot" .root.Values.spot "tolerations" .root.Values.tolerations) | trimPrefix "\n" }}
+  {{- with include "all.tolerations" (dict "spot" .root.Values.spot "tolerations" .root.Values.tolerations) | trimPrefix
+      "\n" }}
   tolerations:
   {{- . | nindent 2 }}
   {{- end }}
   {{- with .root.Values.imagePullSecrets }}
   imagePullSecrets:
-  {{- toYaml . | nindent 2 }}
+  {{- mustToYaml . | nindent 2 }}
   {{- end }}
   containers:
   - name: finisher
     {{- if .root.Values.completion.image }}
     image: {{ .root.Values.completion.image | quote }}
-    {{- else if and .root.Values.startDeadline (ne (.root.Values.roles.ps.image | default .root.Values.image) (.root.Values.roles.chief.image | default .root.Values.image)) (ne (.root.Values.roles.worker.image | default .root.Values.image) (.root.Values.roles.chief.image | default .root.Values.image)) (ne (.root.Values.roles.evaluator.image | default .root.Values.image) (.root.Values.roles.chief.image | default .root.Values.image)) }}
+    {{- else if and .root.Values.startDeadline
+        (ne (.root.Values.roles.ps.image | default .root.Values.image)
+        (.root.Values.roles.chief.image | default .root.Values.image))
+        (ne (.root.Values.roles.worker.image | default .root.Values.image)
+        (.root.Values.roles.chief.image | default .root.Values.image))
+        (ne (.root.Values.roles.evaluator.image | default .root.Values.image)
+        (.root.Values.roles.chief.image | default .root.Values.image)) }}
     {{- if .root.Values.roles.ps.image | default .root.Values.image }}
     image: {{ .root.Values.roles.ps.image | default .root.Values.image | quote }}
     {{- end }}
     {{- else if .root.Values.roles.chief.image | default .root.Values.image }}
     image: {{ .root.Values.roles.chief.image | default .root.Values.image | quote }}
     {{- end }}
-    {{- if and .root.Values.startDeadline (ne (.root.Values.roles.ps.image | default .root.Values.image) (.root.Values.roles.chief.image | default .root.Values.image)) (ne (.root.Values.roles.worker.image | default .root.Values.image) (.root.Values.roles.chief.image | default .root.Values.image)) (ne (.root.Values.roles.evaluator.image | default .root.Values.image) (.root.Values.roles.chief.image | default .root.Values.image)) }}
+    {{- if and .root.Values.startDeadline
+        (ne (.root.Values.roles.ps.image | default .root.Values.image)
+        (.root.Values.roles.chief.image | default .root.Values.image))
+        (ne (.root.Values.roles.worker.image | default .root.Values.image)
+        (.root.Values.roles.chief.image | default .root.Values.image))
+        (ne (.root.Values.roles.evaluator.image | default .root.Values.image)
+        (.root.Values.roles.chief.image | default .root.Values.image)) }}
     {{- if .root.Values.roles.ps.imagePullPolicy | default .root.Values.imagePullPolicy }}
     imagePullPolicy: {{ .root.Values.roles.ps.imagePullPolicy | default .root.Values.imagePullPolicy | quote }}
     {{- end }}
@@ -85,14 +98,18 @@ spec:
     - {{ printf "--scale=deployments/%v-tensorboard" (include "all.fullname" .root) | quote }}
     {{- end }}
     - {{ printf "--suspend=%v-evaluator" (include "all.run" .root) | quote }}
-    - {{ printf "--grace-for=%v-evaluator=%d" (include "all.run" .root) (int64 .root.Values.completion.evaluatorGrace) | quote }}
+    - {{ printf "--grace-for=%v-evaluator=%d" (include "all.run" .root) (int64 .root.Values.completion.evaluatorGrace) |
+        quote }}
     - {{ printf "--on-failure=%v" .root.Values.completion.onFailure | quote }}
     {{- if .root.Values.startDeadline }}
     - {{ printf "--starts=jobs/%v-chief" (include "all.run" .root) | quote }}
     - {{ printf "--starts=statefulsets/%v-ps" (include "all.run" .root) | quote }}
     - {{ printf "--starts=statefulsets/%v-worker" (include "all.run" .root) | quote }}
     {{- end }}
-    {{- if and .root.Values.startDeadline (and .root.Values.gang.enabled (and .root.Values.gang.minAvailable (gt (int64 (add 1 .root.Values.roles.ps.replicas .root.Values.roles.worker.replicas)) (int64 .root.Values.gang.minAvailable)))) }}
+    {{- if and .root.Values.startDeadline
+        (and .root.Values.gang.enabled (and .root.Values.gang.minAvailable
+        (gt (int64 (add 1 .root.Values.roles.ps.replicas .root.Values.roles.worker.replicas))
+        (int64 .root.Values.gang.minAvailable)))) }}
     - --start-with={{ .root.Values.gang.minAvailable | int64 }}
     {{- end }}
     {{- if .root.Values.startDeadline }}

@@ -29,9 +29,9 @@ without a line break at its end.
 app.kubernetes.io/name: {{ .Chart.Name | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
-helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-._" }}
 {{- with .Values.labels }}
-{{- toYaml . | nindent 0 }}
+{{- mustToYaml . | nindent 0 }}
 {{- end }}
 {{- end }}
 
@@ -43,17 +43,23 @@ tfgen/run: {{ .Values.run | quote }}
 
 {{/* The cluster part of TF_CONFIG. */}}
 {{- define "all.cluster" -}}
-{"chief":["{{ include "all.run" . }}-chief-0.{{ include "all.run" . }}:3333"],"ps":[{{ include "all.hosts" (dict "root" $ "role" "ps" "replicas" .Values.roles.ps.replicas) }}],"worker":[{{ include "all.hosts" (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}]}
+{"chief":["{{ include "all.run" . }}-chief-0.{{ include "all.run" . }}:3333"],"ps":[{{ include "all.hosts"
+    (dict "root" $ "role" "ps" "replicas" .Values.roles.ps.replicas) }}],"worker":[{{ include "all.hosts"
+    (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}]}
 {{- end }}
 
 {{/* The hosts of a role's tasks, by index. Takes root, role, replicas. */}}
 {{- define "all.hosts" -}}
-{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}"{{ include "all.run" $.root }}-{{ $.role }}-{{ $i | int64 }}.{{ include "all.run" $.root }}:3333"{{ end }}
+{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}"{{ include "all.run" $.root }}-{{ $.role }}-{{ $i | int64
+    }}.{{ include "all.run" $.root }}:3333"{{ end }}
 {{- end }}
 
 {{/* The cluster part of the evaluator's TF_CONFIG: with itself in it. */}}
 {{- define "all.evaluatorCluster" -}}
-{"chief":["{{ include "all.run" . }}-chief-0.{{ include "all.run" . }}:3333"],"ps":[{{ include "all.hosts" (dict "root" $ "role" "ps" "replicas" .Values.roles.ps.replicas) }}],"worker":[{{ include "all.hosts" (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}],"evaluator":["{{ include "all.run" . }}-evaluator-0.{{ include "all.run" . }}:3333"]}
+{"chief":["{{ include "all.run" . }}-chief-0.{{ include "all.run" . }}:3333"],"ps":[{{ include "all.hosts"
+    (dict "root" $ "role" "ps" "replicas" .Values.roles.ps.replicas) }}],"worker":[{{ include "all.hosts"
+    (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}],"evaluator":["{{ include "all.run" .
+    }}-evaluator-0.{{ include "all.run" . }}:3333"]}
 {{- end }}
 
 {{/* The security context of a pod, for the profile privileged. */}}

@@ -39,7 +39,7 @@ app.kubernetes.io/name: {{ .root.Chart.Name | quote }}
 app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 app.kubernetes.io/component: {{ .role | quote }}
 {{- with $labels }}
-{{- toYaml . | nindent 0 }}
+{{- mustToYaml . | nindent 0 }}
 {{- end }}
 {{- end }}
 
@@ -63,7 +63,7 @@ volcano.sh/task-spec: {{ .role | quote }}
 {{- end }}
 {{- end }}
 {{- with $annotations }}
-{{- toYaml . | nindent 0 }}
+{{- mustToYaml . | nindent 0 }}
 {{- end }}
 {{- end }}
 
@@ -124,15 +124,17 @@ activeDeadlineSeconds: {{ .root.Values.deadline | int64 }}
 {{- end }}
 {{- end }}
 {{- /* TensorFlow's Server.join ignores SIGTERM: a task that only serves is waited for in vain. */}}
-terminationGracePeriodSeconds: {{ .values.terminationGracePeriodSeconds | default (ternary 30 5 (eq .role "chief" "evaluator")) | int64 }}
+terminationGracePeriodSeconds: {{ .values.terminationGracePeriodSeconds | default
+    (ternary 30 5 (eq .role "chief" "evaluator")) | int64 }}
 securityContext:
   {{- include "all.podSecurityContext" .root | nindent 2 }}
-{{- with include "all.pod.scheduling" (dict "root" .root "role" .role "values" .values "gpus" $gpus) | trimPrefix "\n" }}
+{{- with include "all.pod.scheduling" (dict "root" .root "role" .role "values" .values "gpus" $gpus) | trimPrefix "\n"
+    }}
 {{- . | nindent 0 }}
 {{- end }}
 {{- with .root.Values.imagePullSecrets }}
 imagePullSecrets:
-{{- toYaml . | nindent 0 }}
+{{- mustToYaml . | nindent 0 }}
 {{- end }}
 initContainers:
 {{- if eq .role "chief" }}
@@ -160,11 +162,11 @@ containers:
   {{- end }}
   {{- with .values.command | default .root.Values.command }}
   command:
-  {{- toYaml . | nindent 2 }}
+  {{- mustToYaml . | nindent 2 }}
   {{- end }}
   {{- with .values.args | default .root.Values.args }}
   args:
-  {{- toYaml . | nindent 2 }}
+  {{- mustToYaml . | nindent 2 }}
   {{- end }}
   {{- if .values.workingDir | default .root.Values.workingDir }}
   workingDir: {{ .values.workingDir | default .root.Values.workingDir | quote }}
@@ -172,10 +174,11 @@ containers:
   {{- /* Kubernetes expands $(X) from the variables before it alone: first our own, then the values that refer to
          none. */}}
   env:
-  {{- include "all.pod.env" (dict "root" .root "role" .role "values" .values "cpuLimit" $limits.cpu "gpus" $gpus) | nindent 2 }}
+  {{- include "all.pod.env" (dict "root" .root "role" .role "values" .values "cpuLimit" $limits.cpu "gpus" $gpus) |
+      nindent 2 }}
   {{- with .values.envFrom | default .root.Values.envFrom }}
   envFrom:
-  {{- toYaml . | nindent 2 }}
+  {{- mustToYaml . | nindent 2 }}
   {{- end }}
   ports:
   - name: tensorflow
@@ -220,10 +223,10 @@ hostAliases:
 {{- $requests = mergeOverwrite $requests .values.resources.requests -}}
 {{- with $requests }}
 requests:
-  {{- toYaml . | nindent 2 }}
+  {{- mustToYaml . | nindent 2 }}
 {{- end }}
 {{- with .limits }}
 limits:
-  {{- toYaml . | nindent 2 }}
+  {{- mustToYaml . | nindent 2 }}
 {{- end }}
 {{- end }}

@@ -29,9 +29,9 @@ without a line break at its end.
 app.kubernetes.io/name: {{ .Chart.Name | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
-helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-._" }}
 {{- with .Values.labels }}
-{{- toYaml . | nindent 0 }}
+{{- mustToYaml . | nindent 0 }}
 {{- end }}
 {{- end }}
 
@@ -42,12 +42,14 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 
 {{/* The hosts of a role's tasks, by index. Takes root, role, replicas. */}}
 {{- define "job-set.hosts" -}}
-{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}"{{ include "job-set.run" $.root }}-{{ $.role }}-0-{{ $i | int64 }}.{{ include "job-set.run" $.root }}:2222"{{ end }}
+{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}"{{ include "job-set.run" $.root }}-{{ $.role }}-0-{{ $i |
+    int64 }}.{{ include "job-set.run" $.root }}:2222"{{ end }}
 {{- end }}
 
 {{/* The cluster part of the evaluator's TF_CONFIG: with itself in it. */}}
 {{- define "job-set.evaluatorCluster" -}}
-{"worker":[{{ include "job-set.hosts" (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}],"evaluator":["{{ include "job-set.run" . }}-evaluator-0-0.{{ include "job-set.run" . }}:2222"]}
+{"worker":[{{ include "job-set.hosts" (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas)
+    }}],"evaluator":["{{ include "job-set.run" . }}-evaluator-0-0.{{ include "job-set.run" . }}:2222"]}
 {{- end }}
 
 {{/* What selects the pods of one run. */}}

@@ -29,7 +29,7 @@ app.kubernetes.io/name: {{ .root.Chart.Name | quote }}
 app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 app.kubernetes.io/component: {{ .role | quote }}
 {{- with $labels }}
-{{- toYaml . | nindent 0 }}
+{{- mustToYaml . | nindent 0 }}
 {{- end }}
 {{- end }}
 
@@ -53,7 +53,7 @@ volcano.sh/task-spec: {{ .role | quote }}
 {{- end }}
 {{- end }}
 {{- with $annotations }}
-{{- toYaml . | nindent 0 }}
+{{- mustToYaml . | nindent 0 }}
 {{- end }}
 {{- end }}
 
@@ -114,19 +114,21 @@ activeDeadlineSeconds: {{ .root.Values.deadline | int64 }}
 terminationGracePeriodSeconds: {{ .values.terminationGracePeriodSeconds | default 30 | int64 }}
 securityContext:
   {{- include "job-set.podSecurityContext" .root | nindent 2 }}
-{{- with include "job-set.pod.scheduling" (dict "root" .root "role" .role "values" .values "gpus" $gpus) | trimPrefix "\n" }}
+{{- with include "job-set.pod.scheduling" (dict "root" .root "role" .role "values" .values "gpus" $gpus) | trimPrefix
+    "\n" }}
 {{- . | nindent 0 }}
 {{- end }}
 {{- with .root.Values.imagePullSecrets }}
 imagePullSecrets:
-{{- toYaml . | nindent 0 }}
+{{- mustToYaml . | nindent 0 }}
 {{- end }}
 {{- if eq .role "worker" }}
 {{- if $locked }}
 initContainers:
 {{- range $name, $storage := $locked }}
 - name: {{ printf "lock-%v" $name | quote }}
-  {{- include "job-set.pod.runLock" (dict "root" $.root "values" $.values "name" $name "storage" $storage) | nindent 2 }}
+  {{- include "job-set.pod.runLock" (dict "root" $.root "values" $.values "name" $name "storage" $storage) | nindent 2
+      }}
 {{- end }}
 {{- end }}
 {{- end }}
@@ -138,11 +140,11 @@ containers:
   {{- end }}
   {{- with .values.command | default .root.Values.command }}
   command:
-  {{- toYaml . | nindent 2 }}
+  {{- mustToYaml . | nindent 2 }}
   {{- end }}
   {{- with .values.args | default .root.Values.args }}
   args:
-  {{- toYaml . | nindent 2 }}
+  {{- mustToYaml . | nindent 2 }}
   {{- end }}
   {{- if .values.workingDir | default .root.Values.workingDir }}
   workingDir: {{ .values.workingDir | default .root.Values.workingDir | quote }}
@@ -150,10 +152,11 @@ containers:
   {{- /* Kubernetes expands $(X) from the variables before it alone: first our own, then the values that refer to
          none. */}}
   env:
-  {{- include "job-set.pod.env" (dict "root" .root "role" .role "values" .values "cpuLimit" $limits.cpu "gpus" $gpus) | nindent 2 }}
+  {{- include "job-set.pod.env" (dict "root" .root "role" .role "values" .values "cpuLimit" $limits.cpu "gpus" $gpus) |
+      nindent 2 }}
   {{- with .values.envFrom | default .root.Values.envFrom }}
   envFrom:
-  {{- toYaml . | nindent 2 }}
+  {{- mustToYaml . | nindent 2 }}
   {{- end }}
   ports:
   - name: tensorflow
@@ -182,10 +185,10 @@ volumes:
 {{- $requests = mergeOverwrite $requests .values.resources.requests -}}
 {{- with $requests }}
 requests:
-  {{- toYaml . | nindent 2 }}
+  {{- mustToYaml . | nindent 2 }}
 {{- end }}
 {{- with .limits }}
 limits:
-  {{- toYaml . | nindent 2 }}
+  {{- mustToYaml . | nindent 2 }}
 {{- end }}
 {{- end }}

@@ -29,9 +29,9 @@ without a line break at its end.
 app.kubernetes.io/name: {{ .Chart.Name | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
-helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-._" }}
 {{- with .Values.labels }}
-{{- toYaml . | nindent 0 }}
+{{- mustToYaml . | nindent 0 }}
 {{- end }}
 {{- end }}
 
@@ -48,12 +48,14 @@ tfgen/run: {{ .Values.run | quote }}
 
 {{/* The hosts of a role's tasks, by index. Takes root, role, replicas. */}}
 {{- define "job.hosts" -}}
-{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}"{{ include "job.run" $.root }}-{{ $.role }}-{{ $i | int64 }}.{{ include "job.run" $.root }}:2222"{{ end }}
+{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}"{{ include "job.run" $.root }}-{{ $.role }}-{{ $i | int64
+    }}.{{ include "job.run" $.root }}:2222"{{ end }}
 {{- end }}
 
 {{/* The cluster part of the evaluator's TF_CONFIG: with itself in it. */}}
 {{- define "job.evaluatorCluster" -}}
-{"worker":[{{ include "job.hosts" (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}],"evaluator":["{{ include "job.run" . }}-evaluator-0.{{ include "job.run" . }}:2222"]}
+{"worker":[{{ include "job.hosts" (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas)
+    }}],"evaluator":["{{ include "job.run" . }}-evaluator-0.{{ include "job.run" . }}:2222"]}
 {{- end }}
 
 {{/* The security context of a pod, for the profile restricted. */}}

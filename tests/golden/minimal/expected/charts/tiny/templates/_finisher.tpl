@@ -21,14 +21,14 @@ metadata:
     app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
     app.kubernetes.io/component: finisher
     {{- with $labels }}
-    {{- toYaml . | nindent 4 }}
+    {{- mustToYaml . | nindent 4 }}
     {{- end }}
     {{- if .hash }}
     tfgen/pod-template-hash: {{ .hash | quote }}
     {{- end }}
   {{- with $annotations }}
   annotations:
-    {{- toYaml . | nindent 4 }}
+    {{- mustToYaml . | nindent 4 }}
   {{- end }}
 spec:
   {{- if .root.Values.priorityClassName }}
@@ -43,28 +43,37 @@ spec:
     {{- include "tiny.podSecurityContext" .root | nindent 4 }}
   {{- with .root.Values.nodeSelector }}
   nodeSelector:
-    {{- toYaml . | nindent 4 }}
+    {{- mustToYaml . | nindent 4 }}
   {{- end }}
-  {{- with include "tiny.tolerations" (dict "spot" .root.Values.spot "tolerations" .root.Values.tolerations) | trimPrefix "\n" }}
+  {{- with include "tiny.tolerations" (dict "spot" .root.Values.spot "tolerations" .root.Values.tolerations) |
+      trimPrefix "\n" }}
   tolerations:
   {{- . | nindent 2 }}
   {{- end }}
   {{- with .root.Values.imagePullSecrets }}
   imagePullSecrets:
-  {{- toYaml . | nindent 2 }}
+  {{- mustToYaml . | nindent 2 }}
   {{- end }}
   containers:
   - name: finisher
     {{- if .root.Values.completion.image }}
     image: {{ .root.Values.completion.image | quote }}
-    {{- else if and .root.Values.startDeadline (ne (.root.Values.roles.ps.image | default .root.Values.image) (.root.Values.roles.chief.image | default .root.Values.image)) (ne (.root.Values.roles.worker.image | default .root.Values.image) (.root.Values.roles.chief.image | default .root.Values.image)) }}
+    {{- else if and .root.Values.startDeadline
+        (ne (.root.Values.roles.ps.image | default .root.Values.image)
+        (.root.Values.roles.chief.image | default .root.Values.image))
+        (ne (.root.Values.roles.worker.image | default .root.Values.image)
+        (.root.Values.roles.chief.image | default .root.Values.image)) }}
     {{- if .root.Values.roles.ps.image | default .root.Values.image }}
     image: {{ .root.Values.roles.ps.image | default .root.Values.image | quote }}
     {{- end }}
     {{- else if .root.Values.roles.chief.image | default .root.Values.image }}
     image: {{ .root.Values.roles.chief.image | default .root.Values.image | quote }}
     {{- end }}
-    {{- if and .root.Values.startDeadline (ne (.root.Values.roles.ps.image | default .root.Values.image) (.root.Values.roles.chief.image | default .root.Values.image)) (ne (.root.Values.roles.worker.image | default .root.Values.image) (.root.Values.roles.chief.image | default .root.Values.image)) }}
+    {{- if and .root.Values.startDeadline
+        (ne (.root.Values.roles.ps.image | default .root.Values.image)
+        (.root.Values.roles.chief.image | default .root.Values.image))
+        (ne (.root.Values.roles.worker.image | default .root.Values.image)
+        (.root.Values.roles.chief.image | default .root.Values.image)) }}
     {{- if .root.Values.roles.ps.imagePullPolicy | default .root.Values.imagePullPolicy }}
     imagePullPolicy: {{ .root.Values.roles.ps.imagePullPolicy | default .root.Values.imagePullPolicy | quote }}
     {{- end }}

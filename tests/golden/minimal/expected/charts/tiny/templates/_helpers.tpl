@@ -28,9 +28,9 @@ without a line break at its end.
 app.kubernetes.io/name: {{ .Chart.Name | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
-helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-._" }}
 {{- with .Values.labels }}
-{{- toYaml . | nindent 0 }}
+{{- mustToYaml . | nindent 0 }}
 {{- end }}
 {{- end }}
 
@@ -42,12 +42,15 @@ tfgen/run: {{ .Values.run | quote }}
 
 {{/* The cluster part of TF_CONFIG. */}}
 {{- define "tiny.cluster" -}}
-{"chief":["{{ include "tiny.run" . }}-chief-0.{{ include "tiny.run" . }}:2222"],"ps":[{{ include "tiny.hosts" (dict "root" $ "role" "ps" "replicas" .Values.roles.ps.replicas) }}],"worker":[{{ include "tiny.hosts" (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}]}
+{"chief":["{{ include "tiny.run" . }}-chief-0.{{ include "tiny.run" . }}:2222"],"ps":[{{ include "tiny.hosts"
+    (dict "root" $ "role" "ps" "replicas" .Values.roles.ps.replicas) }}],"worker":[{{ include "tiny.hosts"
+    (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}]}
 {{- end }}
 
 {{/* The hosts of a role's tasks, by index. Takes root, role, replicas. */}}
 {{- define "tiny.hosts" -}}
-{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}"{{ include "tiny.run" $.root }}-{{ $.role }}-{{ $i | int64 }}.{{ include "tiny.run" $.root }}:2222"{{ end }}
+{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}"{{ include "tiny.run" $.root }}-{{ $.role }}-{{ $i | int64
+    }}.{{ include "tiny.run" $.root }}:2222"{{ end }}
 {{- end }}
 
 {{/* The security context of a pod, for the profile restricted. */}}

@@ -16,15 +16,16 @@ nodeName: {{ .values.nodeName | quote }}
 {{- end }}
 {{- with $nodeSelector }}
 nodeSelector:
-  {{- toYaml . | nindent 2 }}
+  {{- mustToYaml . | nindent 2 }}
 {{- end }}
-{{- with include "tiny.tolerations" (dict "spot" (or .values.spot .root.Values.spot) "tolerations" (.values.tolerations | default .root.Values.tolerations)) | trimPrefix "\n" }}
+{{- with include "tiny.tolerations" (dict "spot" (or .values.spot .root.Values.spot) "tolerations"
+    (.values.tolerations | default .root.Values.tolerations)) | trimPrefix "\n" }}
 tolerations:
 {{- . | nindent 0 }}
 {{- end }}
 {{- if .values.affinity | default .root.Values.affinity }}
 affinity:
-  {{- toYaml (.values.affinity | default .root.Values.affinity) | nindent 2 }}
+  {{- mustToYaml (.values.affinity | default .root.Values.affinity) | nindent 2 }}
 {{- else if eq (.values.placement | default .root.Values.placement) "spread" }}
 affinity:
   podAntiAffinity:
@@ -49,7 +50,7 @@ affinity:
 {{- end }}
 {{- with .values.topologySpreadConstraints | default .root.Values.topologySpreadConstraints }}
 topologySpreadConstraints:
-{{- toYaml . | nindent 0 }}
+{{- mustToYaml . | nindent 0 }}
 {{- end }}
 {{- end }}
 
@@ -68,6 +69,6 @@ topologySpreadConstraints:
   effect: NoSchedule
 {{- end }}
 {{- with .tolerations }}
-{{- toYaml . | nindent 0 }}
+{{- mustToYaml . | nindent 0 }}
 {{- end }}
 {{- end }}

@@ -15,7 +15,7 @@ app.kubernetes.io/name: {{ .root.Chart.Name | quote }}
 app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 app.kubernetes.io/component: {{ .role | quote }}
 {{- with $labels }}
-{{- toYaml . | nindent 0 }}
+{{- mustToYaml . | nindent 0 }}
 {{- end }}
 {{- end }}
 
@@ -26,7 +26,7 @@ app.kubernetes.io/component: {{ .role | quote }}
       .root.Values.annotations
       .values.annotations -}}
 {{- with $annotations }}
-{{- toYaml . | nindent 0 }}
+{{- mustToYaml . | nindent 0 }}
 {{- end }}
 {{- end }}
 
@@ -82,12 +82,13 @@ activeDeadlineSeconds: {{ .root.Values.deadline | int64 }}
 terminationGracePeriodSeconds: {{ .values.terminationGracePeriodSeconds | default 30 | int64 }}
 securityContext:
   {{- include "pod.podSecurityContext" .root | nindent 2 }}
-{{- with include "pod.pod.scheduling" (dict "root" .root "role" .role "values" .values "gpus" $gpus) | trimPrefix "\n" }}
+{{- with include "pod.pod.scheduling" (dict "root" .root "role" .role "values" .values "gpus" $gpus) | trimPrefix "\n"
+    }}
 {{- . | nindent 0 }}
 {{- end }}
 {{- with .root.Values.imagePullSecrets }}
 imagePullSecrets:
-{{- toYaml . | nindent 0 }}
+{{- mustToYaml . | nindent 0 }}
 {{- end }}
 {{- if $locked }}
 initContainers:
@@ -104,11 +105,11 @@ containers:
   {{- end }}
   {{- with .values.command | default .root.Values.command }}
   command:
-  {{- toYaml . | nindent 2 }}
+  {{- mustToYaml . | nindent 2 }}
   {{- end }}
   {{- with .values.args | default .root.Values.args }}
   args:
-  {{- toYaml . | nindent 2 }}
+  {{- mustToYaml . | nindent 2 }}
   {{- end }}
   {{- if .values.workingDir | default .root.Values.workingDir }}
   workingDir: {{ .values.workingDir | default .root.Values.workingDir | quote }}
@@ -119,7 +120,7 @@ containers:
   {{- include "pod.pod.env" (dict "root" .root "values" .values "cpuLimit" $limits.cpu "gpus" $gpus) | nindent 2 }}
   {{- with .values.envFrom | default .root.Values.envFrom }}
   envFrom:
-  {{- toYaml . | nindent 2 }}
+  {{- mustToYaml . | nindent 2 }}
   {{- end }}
   ports:
   - name: tensorflow
@@ -148,10 +149,10 @@ volumes:
 {{- $requests = mergeOverwrite $requests .values.resources.requests -}}
 {{- with $requests }}
 requests:
-  {{- toYaml . | nindent 2 }}
+  {{- mustToYaml . | nindent 2 }}
 {{- end }}
 {{- with .limits }}
 limits:
-  {{- toYaml . | nindent 2 }}
+  {{- mustToYaml . | nindent 2 }}
 {{- end }}
 {{- end }}

@@ -29,25 +29,31 @@ without a line break at its end.
 app.kubernetes.io/name: {{ .Chart.Name | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
-helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-._" }}
 {{- with .Values.labels }}
-{{- toYaml . | nindent 0 }}
+{{- mustToYaml . | nindent 0 }}
 {{- end }}
 {{- end }}
 
 {{/* The cluster part of TF_CONFIG. */}}
 {{- define "volcano-job.cluster" -}}
-{"chief":["{{ include "volcano-job.run" . }}-chief-0.{{ include "volcano-job.run" . }}:2222"],"ps":[{{ include "volcano-job.hosts" (dict "root" $ "role" "ps" "replicas" .Values.roles.ps.replicas) }}],"worker":[{{ include "volcano-job.hosts" (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}]}
+{"chief":["{{ include "volcano-job.run" . }}-chief-0.{{ include "volcano-job.run" . }}:2222"],"ps":[{{ include
+    "volcano-job.hosts" (dict "root" $ "role" "ps" "replicas" .Values.roles.ps.replicas) }}],"worker":[{{ include
+    "volcano-job.hosts" (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}]}
 {{- end }}
 
 {{/* The hosts of a role's tasks, by index. Takes root, role, replicas. */}}
 {{- define "volcano-job.hosts" -}}
-{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}"{{ include "volcano-job.run" $.root }}-{{ $.role }}-{{ $i | int64 }}.{{ include "volcano-job.run" $.root }}:2222"{{ end }}
+{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}"{{ include "volcano-job.run" $.root }}-{{ $.role }}-{{ $i
+    | int64 }}.{{ include "volcano-job.run" $.root }}:2222"{{ end }}
 {{- end }}
 
 {{/* The cluster part of the evaluator's TF_CONFIG: with itself in it. */}}
 {{- define "volcano-job.evaluatorCluster" -}}
-{"chief":["{{ include "volcano-job.run" . }}-chief-0.{{ include "volcano-job.run" . }}:2222"],"ps":[{{ include "volcano-job.hosts" (dict "root" $ "role" "ps" "replicas" .Values.roles.ps.replicas) }}],"worker":[{{ include "volcano-job.hosts" (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}],"evaluator":["{{ include "volcano-job.run" . }}-evaluator-0.{{ include "volcano-job.run" . }}:2222"]}
+{"chief":["{{ include "volcano-job.run" . }}-chief-0.{{ include "volcano-job.run" . }}:2222"],"ps":[{{ include
+    "volcano-job.hosts" (dict "root" $ "role" "ps" "replicas" .Values.roles.ps.replicas) }}],"worker":[{{ include
+    "volcano-job.hosts" (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}],"evaluator":["{{
+    include "volcano-job.run" . }}-evaluator-0.{{ include "volcano-job.run" . }}:2222"]}
 {{- end }}
 
 {{/* What selects the pods of one run. */}}

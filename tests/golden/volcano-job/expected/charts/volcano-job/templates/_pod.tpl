@@ -29,7 +29,7 @@ app.kubernetes.io/name: {{ .root.Chart.Name | quote }}
 app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 app.kubernetes.io/component: {{ .role | quote }}
 {{- with $labels }}
-{{- toYaml . | nindent 0 }}
+{{- mustToYaml . | nindent 0 }}
 {{- end }}
 {{- end }}
 
@@ -40,7 +40,7 @@ app.kubernetes.io/component: {{ .role | quote }}
       .root.Values.annotations
       .values.annotations -}}
 {{- with $annotations }}
-{{- toYaml . | nindent 0 }}
+{{- mustToYaml . | nindent 0 }}
 {{- end }}
 {{- end }}
 
@@ -95,22 +95,25 @@ activeDeadlineSeconds: {{ .root.Values.deadline | int64 }}
 {{- end }}
 {{- end }}
 {{- /* TensorFlow's Server.join ignores SIGTERM: a task that only serves is waited for in vain. */}}
-terminationGracePeriodSeconds: {{ .values.terminationGracePeriodSeconds | default (ternary 30 5 (eq .role "chief" "evaluator")) | int64 }}
+terminationGracePeriodSeconds: {{ .values.terminationGracePeriodSeconds | default
+    (ternary 30 5 (eq .role "chief" "evaluator")) | int64 }}
 securityContext:
   {{- include "volcano-job.podSecurityContext" .root | nindent 2 }}
-{{- with include "volcano-job.pod.scheduling" (dict "root" .root "role" .role "values" .values "gpus" $gpus) | trimPrefix "\n" }}
+{{- with include "volcano-job.pod.scheduling" (dict "root" .root "role" .role "values" .values "gpus" $gpus) |
+    trimPrefix "\n" }}
 {{- . | nindent 0 }}
 {{- end }}
 {{- with .root.Values.imagePullSecrets }}
 imagePullSecrets:
-{{- toYaml . | nindent 0 }}
+{{- mustToYaml . | nindent 0 }}
 {{- end }}
 {{- if eq .role "chief" }}
 {{- if $locked }}
 initContainers:
 {{- range $name, $storage := $locked }}
 - name: {{ printf "lock-%v" $name | quote }}
-  {{- include "volcano-job.pod.runLock" (dict "root" $.root "values" $.values "name" $name "storage" $storage) | nindent 2 }}
+  {{- include "volcano-job.pod.runLock" (dict "root" $.root "values" $.values "name" $name "storage" $storage) | nindent
+      2 }}
 {{- end }}
 {{- end }}
 {{- end }}
@@ -122,11 +125,11 @@ containers:
   {{- end }}
   {{- with .values.command | default .root.Values.command }}
   command:
-  {{- toYaml . | nindent 2 }}
+  {{- mustToYaml . | nindent 2 }}
   {{- end }}
   {{- with .values.args | default .root.Values.args }}
   args:
-  {{- toYaml . | nindent 2 }}
+  {{- mustToYaml . | nindent 2 }}
   {{- end }}
   {{- if .values.workingDir | default .root.Values.workingDir }}
   workingDir: {{ .values.workingDir | default .root.Values.workingDir | quote }}
@@ -134,10 +137,11 @@ containers:
   {{- /* Kubernetes expands $(X) from the variables before it alone: first our own, then the values that refer to
          none. */}}
   env:
-  {{- include "volcano-job.pod.env" (dict "root" .root "role" .role "values" .values "cpuLimit" $limits.cpu "gpus" $gpus) | nindent 2 }}
+  {{- include "volcano-job.pod.env" (dict "root" .root "role" .role "values" .values "cpuLimit" $limits.cpu "gpus"
+      $gpus) | nindent 2 }}
   {{- with .values.envFrom | default .root.Values.envFrom }}
   envFrom:
-  {{- toYaml . | nindent 2 }}
+  {{- mustToYaml . | nindent 2 }}
   {{- end }}
   ports:
   - name: tensorflow
@@ -171,10 +175,10 @@ volumes:
 {{- $requests = mergeOverwrite $requests .values.resources.requests -}}
 {{- with $requests }}
 requests:
-  {{- toYaml . | nindent 2 }}
+  {{- mustToYaml . | nindent 2 }}
 {{- end }}
 {{- with .limits }}
 limits:
-  {{- toYaml . | nindent 2 }}
+  {{- mustToYaml . | nindent 2 }}
 {{- end }}
 {{- end }}

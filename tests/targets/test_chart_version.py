@@ -1,0 +1,133 @@
+"""The chart's version: a number out of the ledger, and a digest of what the chart is.
+
+What Flux takes for a new chart is a version whose text is another; what a range and `helm search repo` find is one
+without a pre-release.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.support.helm import HelmLibrary
+from tfgen.kubernetes.keys import CHART
+from tfgen.targets.render import render
+from tfgen.tree.write import apply, plan_write
+
+VERSION = re.compile(r"0\.1\.(0|[1-9][0-9]*)\+h[0-9a-f]{12}")
+
+
+def job(name: str = "mnist", **spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "tfgen/v1alpha1",
+        "kind": "TrainingJob",
+        "metadata": {"name": name},
+        "spec": {"image": "registry.example.com/ml/mnist:1.4.0", "roles": {"worker": {}, "chief": {}}, **spec},
+    }
+
+
+def written(folder: Path, **spec: Any) -> str:
+    """The version after a render of the job into a folder."""
+    apply(plan_write(folder, [render(job(**spec))], force=False, upgrade=False))
+    version: str = yaml.safe_load((folder / "charts/mnist/Chart.yaml").read_text(encoding="utf-8"))["version"]
+    assert VERSION.fullmatch(version)
+    return version
+
+
+def number(version: str) -> int:
+    return int(version.partition("+")[0].rpartition(".")[2])
+
+
+def test_the_number_rises_where_the_chart_changes_and_nowhere_else(tmp_path):
+    versions = [written(tmp_path, retries=retries) for retries in (1, 1, 2, 1)]
+    assert [number(version) for version in versions] == [0, 0, 1, 2]
+    assert versions[0] == versions[1]
+    assert versions[0].partition("+")[2] == versions[3].partition("+")[2]
+
+
+def test_the_same_input_after_the_same_ledger_gives_the_same_bytes(tmp_path):
+    written(tmp_path / "a", retries=1)
+    shutil.copytree(tmp_path / "a", tmp_path / "b")
+    assert written(tmp_path / "a", retries=2) == written(tmp_path / "b", retries=2)
+
+
+def test_two_branches_and_their_merge_have_three_versions(tmp_path):
+    """Both raise the number; who merges them keeps one side of what is rendered, and renders again."""
+    base = written(tmp_path / "ours", retries=1)
+    shutil.copytree(tmp_path / "ours", tmp_path / "theirs")
+    ours, theirs = written(tmp_path / "ours", retries=2), written(tmp_path / "theirs", retries=1, run="2")
+    assert number(ours) == number(theirs) == 1
+    merged = written(tmp_path / "ours", retries=2, run="2")
+    assert number(merged) == 2
+    assert len({base, ours, theirs, merged}) == 4
+
+
+def test_a_revert_and_a_new_change_have_versions_of_their_own(tmp_path):
+    first = written(tmp_path / "now", retries=1)
+    shutil.copytree(tmp_path / "now", tmp_path / "reverted")
+    second = written(tmp_path / "now", retries=2)
+    third = written(tmp_path / "reverted", retries=3)
+    assert number(second) == number(third) == 1
+    assert len({first, second, third}) == 3
+
+
+def test_a_chart_without_a_ledger_begins_again(tmp_path):
+    first = written(tmp_path, retries=1)
+    written(tmp_path, retries=2)
+    shutil.rmtree(tmp_path)
+    assert written(tmp_path, retries=1) == first
+
+
+def test_a_number_that_begins_again_is_said(tmp_path):
+    written(tmp_path, retries=1)
+    written(tmp_path, retries=2)
+    shutil.rmtree(tmp_path / ".tfgen")
+    plan = plan_write(tmp_path, [render(job(retries=2))], force=True, upgrade=False)
+    assert plan.recounted == ("mnist",)
+
+
+def test_every_file_counts_and_the_version_does_not():
+    parsed = render(job())
+    assert parsed.revision is not None
+    assert parsed.revision.digest == render(job()).revision.digest
+    assert parsed.revision.digest != render(job(image="registry.example.com/ml/mnist:1.4.1")).revision.digest
+
+
+@pytest.mark.parametrize("length", range(41, 46))
+def test_a_cut_label_is_one_that_kubernetes_takes(length, tmp_path):
+    """The label has 63 characters; wherever it is cut, it ends in a letter or a digit."""
+    name = "m" * length
+    rendering = render(job(name))
+    apply(plan_write(tmp_path, [rendering], force=False, upgrade=False))
+    chart = tmp_path / "charts" / name
+    file = chart / "Chart.yaml"
+    file.write_text(file.read_text(encoding="utf-8").replace("version: 0.1.0+", "version: 0.1.10+"), encoding="utf-8")
+    printed = HelmLibrary().template(chart, name, "--skip-tests")
+    labels = {item["metadata"]["labels"][CHART] for item in yaml.safe_load_all(printed) if item}
+    (label,) = labels
+    assert re.fullmatch(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?", label)
+
+
+@pytest.mark.parametrize(
+    ("image", "version"),
+    [
+        ("registry.example.com:5000/ml/mnist:1.4.0", "1.4.0"),
+        ("mnist:2@sha256:" + "a" * 64, "2"),
+        ("mnist@sha256:" + "a" * 64, "sha256-" + "a" * 64),
+        ("registry.example.com:5000/ml/mnist", None),
+    ],
+)
+def test_the_image_says_the_version_of_the_application(image, version):
+    chart = yaml.safe_load(render(job(image=image)).tree.files["charts/mnist/Chart.yaml"])
+    assert chart.get("appVersion") == version
+
+
+def test_a_repository_that_a_browser_reaches_is_a_source():
+    code = {"mountPath": "/src", "git": {"repository": "https://git.example.com/ml/mnist.git"}}
+    chart = yaml.safe_load(render(job(code=code)).tree.files["charts/mnist/Chart.yaml"])
+    assert (chart["home"], chart["sources"]) == (code["git"]["repository"], [code["git"]["repository"]])
