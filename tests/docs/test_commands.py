@@ -68,6 +68,11 @@ def test_a_command_of_a_document_is_run(
             assert "kind:" in helm_template(rendered(chart), release, "--skip-tests", *known)
         case ["tfgen", "render", path]:
             assert cli.run(["render", str(ROOT / path), "--out", str(tmp_path)]) == cli.OK
+        case ["tfgen", "local", path, "--env", "dev"]:
+            # tests/train/test_local.py runs each of these examples so.
+            trained = (ROOT / "tests" / "train" / "test_local.py").read_text(encoding="utf-8")
+            assert (ROOT / path).is_file()
+            assert f'("{Path(path).parent.name}", ' in trained
         case _ if "tfgen import" in command:
             monkeypatch.chdir(tmp_path)
             run_import(document.read_text(encoding="utf-8"), command, monkeypatch)
