@@ -71,13 +71,20 @@ HOSTILE = {
     + "A=`cat /etc/volcano/a.host`; ((" * 10_000
     + "']}]}}}]}",
     "scalars for collections": "metadata: x\nspec: {runPolicy: 3, tfReplicaSpecs: {Worker: 1, PS: {template: no}}}",
+    "many jobs": "spec: {replicatedJobs: [" + "{name: a}," * 12_000 + "]}",
+    "numbers that are none": "spec: {replicatedJobs: [{replicas: many, template: {spec: {parallelism: -1}}}]}",
     "nothing": "metadata:\nspec:",
     "lists for mappings": "metadata: []\nspec: []",
 }
 
 
 @pytest.mark.parametrize(
-    "head", ["apiVersion: kubeflow.org/v1\nkind: TFJob", "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job"]
+    "head",
+    [
+        "apiVersion: kubeflow.org/v1\nkind: TFJob",
+        "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job",
+        "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet",
+    ],
 )
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_manifest_meets_a_message_at_its_place(name: str, head: str) -> None:

@@ -37,6 +37,13 @@ _LOST: Final = ({"event": "PodEvicted", "action": "RestartJob"}, {"event": "PodF
 """What Volcano is told of lost pods: always both."""
 
 
+_NAMES: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
+    "tfReplicaSpecs": (("Chief", "Master"), "Worker"),
+    "tasks": (("chief",), "worker"),
+}
+"""The names of a chief and of workers, by the field of spec that has the roles."""
+
+
 class Normalisation(NamedTuple):
     """A difference that every import may have: where, of what, and what it is called."""
 
@@ -243,18 +250,18 @@ def differences(job: ImportedJob, environment: Name = None) -> tuple[Difference,
 
 def _settled(original: dict[str, Any], rendered: Mapping[str, Any]) -> Iterator[Difference]:
     """Put the original's roles where the strategy has them: one task is a chief, and a chief without ps is worker 0."""
-    was, now = original["spec"].get("tfReplicaSpecs", {}), rendered["spec"].get("tfReplicaSpecs", {})
-    field = "spec.tfReplicaSpecs"
-    if [*was] == ["Worker"] and [*now] == ["Chief"]:
-        was["Chief"] = was.pop("Worker")
-        yield Difference(f"{field}.Worker", "is Chief", "one task is a chief")
-    chief = next((name for name in ("Chief", "Master") if name in was), None)
-    if chief and "Worker" in now and chief not in now:
-        taken = was.pop(chief)
-        workers = was.setdefault("Worker", taken)
-        if workers is not taken:
-            workers["replicas"] = workers.get("replicas", 1) + taken.get("replicas", 1)
-        yield Difference(f"{field}.{chief}", "is one more Worker", "without ps, the chief is worker 0")
+    for field, (chiefs, worker) in _NAMES.items():
+        was, now = original["spec"].get(field, {}), rendered["spec"].get(field, {})
+        if [*was] == [worker] and [*now] == [chiefs[0]]:
+            was[chiefs[0]] = was.pop(worker)
+            yield Difference(f"spec.{field}.{worker}", f"is {chiefs[0]}", "one task is a chief")
+        chief = next((name for name in chiefs if name in was), None)
+        if chief and worker in now and chief not in now:
+            taken = was.pop(chief)
+            workers = was.setdefault(worker, taken)
+            if workers is not taken:
+                workers["replicas"] = workers.get("replicas", 1) + taken.get("replicas", 1)
+            yield Difference(f"spec.{field}.{chief}", f"is one more {worker}", "without ps, the chief is worker 0")
 
 
 def _normalisation(change: FieldChange) -> str:
@@ -298,7 +305,8 @@ def _step(part: Part | None, step: Any) -> Part | None:
     if not isinstance(step, str):
         return None
     # What is a chief in the job may have been the one worker: see `_settled`.
-    return part.get(step) or (part.get("Worker") if step == "Chief" else None)
+    workers = [worker for chiefs, worker in _NAMES.values() if chiefs[0] == step]
+    return part.get(step) or next((below for worker in workers if (below := part.get(worker))), None)
 
 
 def _comparable(item: Mapping[str, Any]) -> dict[str, Any]:
