@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import calendar
+import re
 import time
 
 import pytest
@@ -34,7 +35,8 @@ def test_a_worker_without_a_node_releases_the_gpus_of_the_others(job: MakeJob) -
     training.apply()
     training.pod("chief")
     assert_released_in_time(training)
-    assert "for want of statefulsets/dist-mnist-worker" in training.log("finisher", container="finisher")
+    # On a slow machine there may be more that has not started.
+    assert re.search(r"for want of .*statefulsets/dist-mnist-worker", training.log("finisher", container="finisher"))
 
 
 def late(more: object, workers: int) -> object:
