@@ -12,7 +12,7 @@ from tfgen.check.jobs import check
 from tfgen.check.object_checks.fault import Objects
 from tfgen.graph.built import plain_objects
 from tfgen.graph.fill import Scope, evaluate
-from tfgen.graph.guards import guards
+from tfgen.graph.guards import file_guards, guards
 from tfgen.job.training_job import TrainingJob
 from tfgen.rules import ACROSS, RULES, guarded
 from tfgen.rules.plaintext_secret import RULES as PLAINTEXT_SECRET
@@ -122,8 +122,8 @@ def test_every_summary_has_its_guard() -> None:
     volcano = f"{JOB}  workload: {{kind: VolcanoJob}}\n"
     texts = (JOB, MIRRORED, SINGLE, MIRRORED.replace("kube-batch", "kueue"), elastic, eci, volcano)
     structures = [TrainingJob.from_document(parse(text, "job.yaml").documents[0].data).structure for text in texts]
-    found = {guard.rule for structure in structures for guard in guards(structure)}
-    assert found == {*guarded.SUMMARIES, *SEEN_BY_OTHERS}
+    rules = {guard.rule for structure in structures for guard in (*guards(structure), *file_guards(structure))}
+    assert rules == {*guarded.SUMMARIES, *SEEN_BY_OTHERS}
 
 
 def test_a_release_may_have_a_name_that_no_job_has() -> None:
