@@ -8,8 +8,8 @@ The pod of a task, whatever object makes it. The role's templates call it with t
   mirrored-cifar.pod.spec
   mirrored-cifar.pod.resources
 */}}
-{{/* The hash of pod: a StatefulSet has it in its selector, which Kubernetes never changes. Takes root, role,
-     values. */}}
+{{/* The hash of pod, a label of its pods. A StatefulSet has it in its selector too, which never changes. Takes
+     root, role, values. */}}
 {{- define "mirrored-cifar.podHash" -}}
 {{ printf "%s\n" (include "mirrored-cifar.pod" .) | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
 {{- end }}

@@ -8,8 +8,8 @@ The pod of a task, whatever object makes it. The role's templates call it with t
   tf1-flags.pod.spec
   tf1-flags.pod.resources
 */}}
-{{/* The hash of pod: a StatefulSet has it in its selector, which Kubernetes never changes. Takes root, role,
-     values. */}}
+{{/* The hash of pod, a label of its pods. A StatefulSet has it in its selector too, which never changes. Takes
+     root, role, values. */}}
 {{- define "tf1-flags.podHash" -}}
 {{ printf "%s\n" (include "tf1-flags.pod" .) | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
 {{- end }}

@@ -35,7 +35,7 @@ def hashed(pod: Named, arguments: Mapping[str, Node], workload: Callable[[Node],
         arguments: those of the part, but for the hash.
         workload: makes the object, given the template with its hash.
     """
-    doc = f"The hash of {pod.name}: a StatefulSet has it in its selector, which Kubernetes never changes."
+    doc = f"The hash of {pod.name}, a label of its pods. A StatefulSet has it in its selector too, which never changes."
     others = tuple(name for name in pod.parameters if name != PARAMETER.name)
     unhashed = call(pod, **{name: Parameter(name) for name in others}, hash=None)
     part = Named(f"{pod.name}Hash", doc, Digest(unhashed), file=pod.file, parameters=others)

@@ -4,7 +4,7 @@ The pod of what releases the run once the Job that ends it has ended.
   tiny.finisher.podHash
   tiny.finisher.pod
 */}}
-{{/* The hash of finisher.pod: a StatefulSet has it in its selector, which Kubernetes never changes. */}}
+{{/* The hash of finisher.pod, a label of its pods. A StatefulSet has it in its selector too, which never changes. */}}
 {{- define "tiny.finisher.podHash" -}}
 {{ printf "%s\n" (include "tiny.finisher.pod" (dict "root" $)) | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
 {{- end }}
