@@ -19,7 +19,7 @@ from tfgen.kubernetes.keys import CHART
 from tfgen.targets.render import render
 from tfgen.tree.write import apply, plan_write
 
-VERSION = re.compile(r"0\.1\.(0|[1-9][0-9]*)\+h[0-9a-f]{12}")
+VERSION = re.compile(r"0\.1\.(0|[1-9][0-9]*)-h[0-9a-f]{12}")
 
 
 def job(name: str = "mnist", **spec: Any) -> dict[str, Any]:
@@ -40,14 +40,14 @@ def written(folder: Path, **spec: Any) -> str:
 
 
 def number(version: str) -> int:
-    return int(version.partition("+")[0].rpartition(".")[2])
+    return int(version.partition("-")[0].rpartition(".")[2])
 
 
 def test_the_number_rises_where_the_chart_changes_and_nowhere_else(tmp_path):
     versions = [written(tmp_path, retries=retries) for retries in (1, 1, 2, 1)]
     assert [number(version) for version in versions] == [0, 0, 1, 2]
     assert versions[0] == versions[1]
-    assert versions[0].partition("+")[2] == versions[3].partition("+")[2]
+    assert versions[0].partition("-")[2] == versions[3].partition("-")[2]
 
 
 def test_the_same_input_after_the_same_ledger_gives_the_same_bytes(tmp_path):
@@ -106,7 +106,7 @@ def test_a_cut_label_is_one_that_kubernetes_takes(length, tmp_path):
     apply(plan_write(tmp_path, [rendering], force=False, upgrade=False))
     chart = tmp_path / "charts" / name
     file = chart / "Chart.yaml"
-    file.write_text(file.read_text(encoding="utf-8").replace("version: 0.1.0+", "version: 0.1.10+"), encoding="utf-8")
+    file.write_text(file.read_text(encoding="utf-8").replace("version: 0.1.0-", "version: 0.1.10-"), encoding="utf-8")
     printed = HelmLibrary().template(chart, name, "--skip-tests")
     labels = {item["metadata"]["labels"][CHART] for item in yaml.safe_load_all(printed) if item}
     (label,) = labels

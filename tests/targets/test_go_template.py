@@ -166,17 +166,17 @@ TEMPLATES = {
         """\
         {{- with .Values.labels }}
         labels:
-          {{- mustToYaml . | nindent 2 }}
+          {{- toYaml . | nindent 2 }}
         {{- end }}
         {{- with .Values.args }}
         args:
-        {{- mustToYaml . | nindent 0 }}
+        {{- toYaml . | nindent 0 }}
         {{- end }}
         {{- if .Values.labels }}
         spec:
           {{- with .Values.labels }}
           labels:
-            {{- mustToYaml . | nindent 4 }}
+            {{- toYaml . | nindent 4 }}
           {{- end }}
         {{- end }}
         # end
@@ -187,7 +187,7 @@ TEMPLATES = {
         """\
         {{- if .Values.labels }}
         a:
-          {{- mustToYaml .Values.labels | nindent 2 }}
+          {{- toYaml .Values.labels | nindent 2 }}
         {{- else }}
         a: none
         {{- end }}
@@ -199,7 +199,7 @@ TEMPLATES = {
         """\
         a: 1
         {{- with .Values.labels }}
-        {{- mustToYaml . | nindent 0 }}
+        {{- toYaml . | nindent 0 }}
         {{- end }}
         # end
         """,
@@ -223,7 +223,7 @@ TEMPLATES = {
         {{- $all := mergeOverwrite (dict "a" "b") .Values.labels }}
         {{- with $all }}
         l:
-          {{- mustToYaml . | nindent 2 }}
+          {{- toYaml . | nindent 2 }}
         {{- end }}
         # end
         """,
@@ -242,7 +242,7 @@ TEMPLATES = {
         a: 1
         {{- with $limits }}
         l:
-          {{- mustToYaml . | nindent 2 }}
+          {{- toYaml . | nindent 2 }}
         {{- end }}
         # end
         """,
@@ -256,7 +256,7 @@ TEMPLATES = {
         {{- end }}
         {{- with $env }}
         e:
-          {{- mustToYaml . | nindent 2 }}
+          {{- toYaml . | nindent 2 }}
         {{- end }}
         # end
         """,
@@ -276,7 +276,7 @@ TEMPLATES = {
         {{- $all = mergeOverwrite $all .Values.labels }}
         {{- with $all }}
         l:
-          {{- mustToYaml . | nindent 2 }}
+          {{- toYaml . | nindent 2 }}
         {{- end }}
         # end
         """,
@@ -368,7 +368,7 @@ def test_a_named_part_is_a_documented_helper_that_others_call():
         '{{- define "mnist.labels" -}}',
         'a: {{ include "mnist.hosts" . | quote }}',
         "{{- with .Values.labels }}",
-        "{{- mustToYaml . | nindent 0 }}",
+        "{{- toYaml . | nindent 0 }}",
         "{{- end }}",
         "{{- end }}",
         "",
@@ -479,7 +479,7 @@ def test_items_of_a_list_join_the_others():
         "a:",
         "- name: x",
         "{{- with .Values.args }}",
-        "{{- mustToYaml . | nindent 0 }}",
+        "{{- toYaml . | nindent 0 }}",
         "{{- end }}",
         "# end",
     ]

@@ -43,7 +43,7 @@ The variables of a task.
 {{- if kindIs "map" $value }}
 - name: {{ $name | quote }}
   valueFrom:
-    {{- mustToYaml $value | nindent 4 }}
+    {{- toYaml $value | nindent 4 }}
 {{- else if not (contains "$(" $value) }}
 - name: {{ $name | quote }}
   value: {{ $value | quote }}

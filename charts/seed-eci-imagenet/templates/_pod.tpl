@@ -18,7 +18,7 @@ app.kubernetes.io/component: {{ .role | quote }}
 alibabacloud.com/eci: "true"
 {{- end }}
 {{- with $labels }}
-{{- mustToYaml . | nindent 0 }}
+{{- toYaml . | nindent 0 }}
 {{- end }}
 {{- end }}
 
@@ -70,7 +70,7 @@ k8s.aliyun.com/eci-vswitch: {{ join "," .root.Values.cloud.eci.vSwitches | quote
 {{- end }}
 {{- end }}
 {{- with $annotations }}
-{{- mustToYaml . | nindent 0 }}
+{{- toYaml . | nindent 0 }}
 {{- end }}
 {{- end }}
 
@@ -132,7 +132,7 @@ securityContext:
 {{- end }}
 {{- with .root.Values.imagePullSecrets }}
 imagePullSecrets:
-{{- mustToYaml . | nindent 0 }}
+{{- toYaml . | nindent 0 }}
 {{- end }}
 {{- if $locked }}
 initContainers:
@@ -150,11 +150,11 @@ containers:
   {{- end }}
   {{- with .values.command | default .root.Values.command }}
   command:
-  {{- mustToYaml . | nindent 2 }}
+  {{- toYaml . | nindent 2 }}
   {{- end }}
   {{- with .values.args | default .root.Values.args }}
   args:
-  {{- mustToYaml . | nindent 2 }}
+  {{- toYaml . | nindent 2 }}
   {{- end }}
   {{- if .values.workingDir | default .root.Values.workingDir }}
   workingDir: {{ .values.workingDir | default .root.Values.workingDir | quote }}
@@ -166,7 +166,7 @@ containers:
       nindent 2 }}
   {{- with .values.envFrom | default .root.Values.envFrom }}
   envFrom:
-  {{- mustToYaml . | nindent 2 }}
+  {{- toYaml . | nindent 2 }}
   {{- end }}
   ports:
   - name: tensorflow
@@ -195,10 +195,10 @@ volumes:
 {{- $requests = mergeOverwrite $requests .values.resources.requests -}}
 {{- with $requests }}
 requests:
-  {{- mustToYaml . | nindent 2 }}
+  {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- with .limits }}
 limits:
-  {{- mustToYaml . | nindent 2 }}
+  {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end }}

@@ -21,7 +21,7 @@ nodeName: {{ .values.nodeName | quote }}
 {{- end }}
 {{- with $nodeSelector }}
 nodeSelector:
-  {{- mustToYaml . | nindent 2 }}
+  {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- if or (and .root.Values.cloud.eci.enabled (eq .root.Values.cloud.eci.way "VirtualNode"))
     (and .root.Values.cloud.eci.enabled (eq .root.Values.cloud.eci.way "VNode")) (or .values.spot .root.Values.spot)
@@ -51,12 +51,12 @@ tolerations:
   effect: NoSchedule
 {{- end }}
 {{- with .values.tolerations | default .root.Values.tolerations }}
-{{- mustToYaml . | nindent 0 }}
+{{- toYaml . | nindent 0 }}
 {{- end }}
 {{- end }}
 {{- if .values.affinity | default .root.Values.affinity }}
 affinity:
-  {{- mustToYaml (.values.affinity | default .root.Values.affinity) | nindent 2 }}
+  {{- toYaml (.values.affinity | default .root.Values.affinity) | nindent 2 }}
 {{- else if eq (.values.placement | default .root.Values.placement) "spread" }}
 affinity:
   podAntiAffinity:
@@ -81,6 +81,6 @@ affinity:
 {{- end }}
 {{- with .values.topologySpreadConstraints | default .root.Values.topologySpreadConstraints }}
 topologySpreadConstraints:
-{{- mustToYaml . | nindent 0 }}
+{{- toYaml . | nindent 0 }}
 {{- end }}
 {{- end }}

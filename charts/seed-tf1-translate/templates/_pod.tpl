@@ -39,7 +39,7 @@ app.kubernetes.io/name: {{ .root.Chart.Name | quote }}
 app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 app.kubernetes.io/component: {{ .role | quote }}
 {{- with $labels }}
-{{- mustToYaml . | nindent 0 }}
+{{- toYaml . | nindent 0 }}
 {{- end }}
 {{- end }}
 
@@ -50,7 +50,7 @@ app.kubernetes.io/component: {{ .role | quote }}
       .root.Values.annotations
       .values.annotations -}}
 {{- with $annotations }}
-{{- mustToYaml . | nindent 0 }}
+{{- toYaml . | nindent 0 }}
 {{- end }}
 {{- end }}
 
@@ -116,7 +116,7 @@ securityContext:
 {{- end }}
 {{- with .root.Values.imagePullSecrets }}
 imagePullSecrets:
-{{- mustToYaml . | nindent 0 }}
+{{- toYaml . | nindent 0 }}
 {{- end }}
 {{- if eq .role "worker" }}
 {{- if $locked }}
@@ -136,11 +136,11 @@ containers:
   {{- end }}
   {{- with .values.command | default .root.Values.command }}
   command:
-  {{- mustToYaml . | nindent 2 }}
+  {{- toYaml . | nindent 2 }}
   {{- end }}
   args:
   {{- with .values.args | default .root.Values.args }}
-  {{- mustToYaml . | nindent 2 }}
+  {{- toYaml . | nindent 2 }}
   {{- end }}
   - {{ printf "--job_name=%v" .role | quote }}
   - --task_index=$(TASK_INDEX)
@@ -156,7 +156,7 @@ containers:
       (dict "root" .root "role" .role "values" .values "cpuLimit" $limits.cpu "gpus" $gpus) | nindent 2 }}
   {{- with .values.envFrom | default .root.Values.envFrom }}
   envFrom:
-  {{- mustToYaml . | nindent 2 }}
+  {{- toYaml . | nindent 2 }}
   {{- end }}
   ports:
   - name: tensorflow
@@ -190,10 +190,10 @@ volumes:
 {{- $requests = mergeOverwrite $requests .values.resources.requests -}}
 {{- with $requests }}
 requests:
-  {{- mustToYaml . | nindent 2 }}
+  {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- with .limits }}
 limits:
-  {{- mustToYaml . | nindent 2 }}
+  {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end }}

@@ -1,9 +1,10 @@
-"""``Chart.yaml``, and the version in it: ``0.1.3+h3f07c2a91d5e``.
+"""``Chart.yaml``, and the version in it: ``0.1.3-h3f07c2a91d5e``.
 
-The number is the ledger's. It rises by one where any file of the chart comes out otherwise, so that version ranges and
-``helm search repo`` find the newest: https://helm.sh/docs/chart_best_practices/conventions/#version-numbers. The digest
-behind it is for those who compare the text: after a revert, or where two branches meet, one number may stand for two
-contents, and Flux takes a chart for a new one where the text is another.
+The number is the ledger's. It rises by one where any file of the chart comes out otherwise, so that version ranges find
+the newest: https://helm.sh/docs/chart_best_practices/conventions/#version-numbers. The digest behind it is for those
+who compare the text: after a revert, or where two branches meet, one number may stand for two contents, and Flux takes
+a chart for a new one where the text is another. It is no build metadata (``+h...``): beside ``valuesFiles``, Flux's
+source-controller writes a number of its own there. Release 1.7 said "packaged 'mnist' chart with version '0.1.0+1'".
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from tfgen.tree.rendering import Revision
 KUBE_VERSION: Final = ">=1.31.0-0"
 _KEYWORDS: Final = ("tensorflow", "distributed-training")
 _DIGEST_LENGTH: Final = 12
-_MARK: Final = "0+h"
+_MARK: Final = "0-h"
 
 
 def chart_yaml(job: TrainingJob, files: Mapping[str, str]) -> Revision:
@@ -33,7 +34,7 @@ def chart_yaml(job: TrainingJob, files: Mapping[str, str]) -> Revision:
         digest.update(f"{path}\0{text}\0".encode())
     short = digest.hexdigest()[:_DIGEST_LENGTH]
     path = f"{CHARTS}/{job.name}/Chart.yaml"
-    return Revision(path, digest.hexdigest(), head, f"+h{short}{tail}")
+    return Revision(path, digest.hexdigest(), head, f"-h{short}{tail}")
 
 
 def _text(job: TrainingJob) -> str:

@@ -411,7 +411,7 @@ class Printer(Record):
             case When():
                 return self._when(node, indent, lambda inner: self._body(inner, indent))
             case NotEmpty(tree):
-                return [f"{indent}{{{{- mustToYaml {self._argument(tree)} | nindent {len(indent)} }}}}"]
+                return [f"{indent}{{{{- toYaml {self._argument(tree)} | nindent {len(indent)} }}}}"]
             case Hole() if type_of(node) in TREES:
                 return self._tree(node, indent, [])
             case str() | int() | None:
@@ -518,7 +518,7 @@ class Printer(Record):
         return [
             f"{indent}{{{{- with {self.expression(node)} }}}}",
             *head,
-            f"{' ' * depth}{{{{- mustToYaml . | nindent {depth} }}}}",
+            f"{' ' * depth}{{{{- toYaml . | nindent {depth} }}}}",
             f"{indent}{{{{- end }}}}",
         ]
 

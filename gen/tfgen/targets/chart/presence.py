@@ -63,7 +63,7 @@ def presence(node: Node) -> Node:
 
 
 def ends_in_tree(node: Node) -> bool:
-    """Whether the last line of a node may come from ``mustToYaml``, which writes a text's empty lines at its end."""
+    """Whether the last line of a node may come from ``toYaml``, which writes a text's empty lines at its end."""
     match node:
         case When(_, then, otherwise):
             return ends_in_tree(then) or ends_in_tree(otherwise)

@@ -39,7 +39,7 @@ app.kubernetes.io/name: {{ .root.Chart.Name | quote }}
 app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 app.kubernetes.io/component: {{ .role | quote }}
 {{- with $labels }}
-{{- mustToYaml . | nindent 0 }}
+{{- toYaml . | nindent 0 }}
 {{- end }}
 {{- end }}
 
@@ -63,7 +63,7 @@ volcano.sh/task-spec: {{ .role | quote }}
 {{- end }}
 {{- end }}
 {{- with $annotations }}
-{{- mustToYaml . | nindent 0 }}
+{{- toYaml . | nindent 0 }}
 {{- end }}
 {{- end }}
 
@@ -134,7 +134,7 @@ securityContext:
 {{- end }}
 {{- with .root.Values.imagePullSecrets }}
 imagePullSecrets:
-{{- mustToYaml . | nindent 0 }}
+{{- toYaml . | nindent 0 }}
 {{- end }}
 initContainers:
 {{- if eq .role "chief" }}
@@ -162,11 +162,11 @@ containers:
   {{- end }}
   {{- with .values.command | default .root.Values.command }}
   command:
-  {{- mustToYaml . | nindent 2 }}
+  {{- toYaml . | nindent 2 }}
   {{- end }}
   {{- with .values.args | default .root.Values.args }}
   args:
-  {{- mustToYaml . | nindent 2 }}
+  {{- toYaml . | nindent 2 }}
   {{- end }}
   {{- if .values.workingDir | default .root.Values.workingDir }}
   workingDir: {{ .values.workingDir | default .root.Values.workingDir | quote }}
@@ -178,7 +178,7 @@ containers:
       nindent 2 }}
   {{- with .values.envFrom | default .root.Values.envFrom }}
   envFrom:
-  {{- mustToYaml . | nindent 2 }}
+  {{- toYaml . | nindent 2 }}
   {{- end }}
   ports:
   - name: tensorflow
@@ -223,10 +223,10 @@ hostAliases:
 {{- $requests = mergeOverwrite $requests .values.resources.requests -}}
 {{- with $requests }}
 requests:
-  {{- mustToYaml . | nindent 2 }}
+  {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- with .limits }}
 limits:
-  {{- mustToYaml . | nindent 2 }}
+  {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end }}

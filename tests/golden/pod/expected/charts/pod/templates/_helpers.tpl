@@ -28,7 +28,7 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-._" }}
 {{- with .Values.labels }}
-{{- mustToYaml . | nindent 0 }}
+{{- toYaml . | nindent 0 }}
 {{- end }}
 {{- end }}
 

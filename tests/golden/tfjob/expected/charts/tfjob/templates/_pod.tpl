@@ -29,7 +29,7 @@ app.kubernetes.io/name: {{ .root.Chart.Name | quote }}
 app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 app.kubernetes.io/component: {{ .role | quote }}
 {{- with $labels }}
-{{- mustToYaml . | nindent 0 }}
+{{- toYaml . | nindent 0 }}
 {{- end }}
 {{- end }}
 
@@ -40,7 +40,7 @@ app.kubernetes.io/component: {{ .role | quote }}
       .root.Values.annotations
       .values.annotations -}}
 {{- with $annotations }}
-{{- mustToYaml . | nindent 0 }}
+{{- toYaml . | nindent 0 }}
 {{- end }}
 {{- end }}
 
@@ -104,7 +104,7 @@ securityContext:
 {{- end }}
 {{- with .root.Values.imagePullSecrets }}
 imagePullSecrets:
-{{- mustToYaml . | nindent 0 }}
+{{- toYaml . | nindent 0 }}
 {{- end }}
 {{- if eq .role "chief" }}
 {{- if $locked }}
@@ -123,11 +123,11 @@ containers:
   {{- end }}
   {{- with .values.command | default .root.Values.command }}
   command:
-  {{- mustToYaml . | nindent 2 }}
+  {{- toYaml . | nindent 2 }}
   {{- end }}
   {{- with .values.args | default .root.Values.args }}
   args:
-  {{- mustToYaml . | nindent 2 }}
+  {{- toYaml . | nindent 2 }}
   {{- end }}
   {{- if .values.workingDir | default .root.Values.workingDir }}
   workingDir: {{ .values.workingDir | default .root.Values.workingDir | quote }}
@@ -138,7 +138,7 @@ containers:
   {{- include "tfjob.pod.env" (dict "root" .root "values" .values "cpuLimit" $limits.cpu "gpus" $gpus) | nindent 2 }}
   {{- with .values.envFrom | default .root.Values.envFrom }}
   envFrom:
-  {{- mustToYaml . | nindent 2 }}
+  {{- toYaml . | nindent 2 }}
   {{- end }}
   ports:
   - name: tfjob-port
@@ -167,10 +167,10 @@ volumes:
 {{- $requests = mergeOverwrite $requests .values.resources.requests -}}
 {{- with $requests }}
 requests:
-  {{- mustToYaml . | nindent 2 }}
+  {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- with .limits }}
 limits:
-  {{- mustToYaml . | nindent 2 }}
+  {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end }}

@@ -76,31 +76,31 @@ persistentVolumeClaim:
   {{- end }}
 {{- else if .storage.nfs }}
 nfs:
-  {{- mustToYaml .storage.nfs | nindent 2 }}
+  {{- toYaml .storage.nfs | nindent 2 }}
 {{- else if .storage.hostPath }}
 hostPath:
-  {{- mustToYaml .storage.hostPath | nindent 2 }}
+  {{- toYaml .storage.hostPath | nindent 2 }}
 {{- else if .storage.configMap }}
 configMap:
-  {{- mustToYaml .storage.configMap | nindent 2 }}
+  {{- toYaml .storage.configMap | nindent 2 }}
 {{- else if .storage.secret }}
 secret:
-  {{- mustToYaml .storage.secret | nindent 2 }}
+  {{- toYaml .storage.secret | nindent 2 }}
 {{- else if .storage.azureFile }}
 azureFile:
-  {{- mustToYaml .storage.azureFile | nindent 2 }}
+  {{- toYaml .storage.azureFile | nindent 2 }}
 {{- else if .storage.csi }}
 csi:
-  {{- mustToYaml .storage.csi | nindent 2 }}
+  {{- toYaml .storage.csi | nindent 2 }}
 {{- else if .storage.flexVolume }}
 flexVolume:
-  {{- mustToYaml .storage.flexVolume | nindent 2 }}
+  {{- toYaml .storage.flexVolume | nindent 2 }}
 {{- else if .storage.projected }}
 projected:
-  {{- mustToYaml .storage.projected | nindent 2 }}
+  {{- toYaml .storage.projected | nindent 2 }}
 {{- else if .storage.emptyDir }}
 emptyDir:
-  {{- mustToYaml .storage.emptyDir | nindent 2 }}
+  {{- toYaml .storage.emptyDir | nindent 2 }}
 {{- else }}
 emptyDir: {}
 {{- end }}

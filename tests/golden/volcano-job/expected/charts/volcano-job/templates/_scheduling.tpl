@@ -16,7 +16,7 @@ nodeName: {{ .values.nodeName | quote }}
 {{- end }}
 {{- with $nodeSelector }}
 nodeSelector:
-  {{- mustToYaml . | nindent 2 }}
+  {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- with include "volcano-job.tolerations"
     (dict "spot" (or .values.spot .root.Values.spot) "tolerations"
@@ -26,7 +26,7 @@ tolerations:
 {{- end }}
 {{- if .values.affinity | default .root.Values.affinity }}
 affinity:
-  {{- mustToYaml (.values.affinity | default .root.Values.affinity) | nindent 2 }}
+  {{- toYaml (.values.affinity | default .root.Values.affinity) | nindent 2 }}
 {{- else if eq (.values.placement | default .root.Values.placement) "spread" }}
 affinity:
   podAntiAffinity:
@@ -51,7 +51,7 @@ affinity:
 {{- end }}
 {{- with .values.topologySpreadConstraints | default .root.Values.topologySpreadConstraints }}
 topologySpreadConstraints:
-{{- mustToYaml . | nindent 0 }}
+{{- toYaml . | nindent 0 }}
 {{- end }}
 {{- end }}
 
@@ -70,6 +70,6 @@ topologySpreadConstraints:
   effect: NoSchedule
 {{- end }}
 {{- with .tolerations }}
-{{- mustToYaml . | nindent 0 }}
+{{- toYaml . | nindent 0 }}
 {{- end }}
 {{- end }}
