@@ -69,7 +69,7 @@ def test_what_was_rendered_has_no_drift(out: Path) -> None:
 def test_a_job_that_was_never_rendered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert counted(as_text(found().problems)) == (
-        "job.yaml:3:18: mnist was never rendered: N files would change, the first at charts/mnist/Chart.yaml:1; "
+        "job.yaml:3:18: mnist was never rendered: N files would change, the first at charts/mnist/.helmignore:1; "
         "tfgen render job.yaml [not-rendered]\n"
     )
 
@@ -85,7 +85,7 @@ def test_a_ledger_that_is_gone(out: Path) -> None:
 def test_a_job_without_a_ledger_beside_one_that_has_it(out: Path) -> None:
     (problem,) = found(JOB.replace("{name: mnist}", "{name: other}")).problems
     assert counted(str(problem)) == (
-        "job.yaml:3:18: other was never rendered: N files would change, the first at charts/other/Chart.yaml:1; "
+        "job.yaml:3:18: other was never rendered: N files would change, the first at charts/other/.helmignore:1; "
         "tfgen render job.yaml [not-rendered]"
     )
 

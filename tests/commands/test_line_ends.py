@@ -46,7 +46,7 @@ def test_all_of_them_are_one_problem_and_a_render_mends_it(capsys: Printed) -> N
     assert b"\r\n" in Path("charts/mnist/Chart.yaml").read_bytes()
     files = sum(path.is_file() for folder in ("charts", "overlays") for path in Path(folder).rglob("*"))
     assert checked(capsys) == [
-        f"charts/mnist/Chart.yaml:1:1: {files} rendered files with the line ends CRLF, and tfgen writes LF; where git "
+        f"charts/mnist/.helmignore:1:1: {files} rendered files with the line ends CRLF, and tfgen writes LF; where git "
         "converts them (core.autocrlf), write charts/** -text, overlays/** -text and .tfgen/** -text into "
         ".gitattributes; then render the jobs [line-ends]"
     ]

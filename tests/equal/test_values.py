@@ -132,9 +132,31 @@ def test_helm_gives_what_a_job_that_says_so_gives_for_any_values(share, document
     (values,) = spec.pop("environments").values()
     with tempfile.TemporaryDirectory() as folder:
         rendered = Rendered.write({**document, "spec": spec}, Path(folder))
-        by_helm = rendered.by_helm("--values", _file(values, Path(folder)), helm=HelmLibrary())
+        schema = json.loads((rendered.chart / "values.schema.json").read_text(encoding="utf-8"))
+        known = _known(values, schema, schema["definitions"])
+        by_helm = rendered.by_helm("--values", _file(known, Path(folder)), helm=HelmLibrary())
         by_tfgen = normal.by_identity(plain_objects(saying(rendered.document, values)))
         normal.assert_equal({"helm": by_helm, "tfgen": by_tfgen})
+
+
+def _known(values: Any, schema: Any, definitions: Mapping[str, Any]) -> Any:
+    """The values without the keys that the schema refuses: those that no template of the chart reads.
+
+    A key that is refused and yet changes the job's objects is met by the comparison.
+    """
+    parts = [schema] if isinstance(schema, dict) else []
+    for part in parts:
+        reference = part.get("$ref", "").rpartition("/")[2]
+        parts += [*([definitions[reference]] if reference else []), *part.get("allOf", ())]
+    properties = {key: inner for part in parts for key, inner in part.get("properties", {}).items()}
+    if not isinstance(values, dict):
+        return values
+    closed = any(part.get("additionalProperties") is False for part in parts)
+    return {
+        key: _known(value, properties.get(key), definitions)
+        for key, value in values.items()
+        if properties.get(key, not closed) is not False
+    }
 
 
 def _file(values: Mapping[str, Any], folder: Path) -> str:

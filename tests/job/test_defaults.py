@@ -218,7 +218,7 @@ def test_origin_of_every_value() -> None:
     assert rows["spec.gang.queue"] == "tfgen.yaml:5:17"
     assert rows["spec.retries"] == "tfgen.yaml:6:33"
     assert rows["spec.gang.scheduler"].startswith("job.yaml:1:")
-    assert rows["spec.gang.minAvailable"] == "default"
+    assert rows["spec.gang.enabled"] == "default"
 
 
 def test_the_published_schema_is_made_from_the_jobs() -> None:
