@@ -1,7 +1,7 @@
 """Where `charts/` and `overlays/` of a job go when nobody says: the place follows the job's file.
 
-/work/jobs/.git
-/work/jobs/teams/ads/job.yaml    ->  /work/jobs, from wherever a command is given
+/srv/jobs/.git
+/srv/jobs/teams/ads/job.yaml    ->  /srv/jobs, from wherever a command is given
 """
 
 from __future__ import annotations
