@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfgen.change.field_diff import NOTHING, FieldChange, Item, Order, field_changes
-from tfgen.targets.kustomize.patch import LIST_KEYS
+from tfgen.kubernetes.merge_keys import KUSTOMIZE_KEYS
 
 SCALARS = st.one_of(st.none(), st.booleans(), st.integers(0, 2), st.sampled_from(["", "a", "a.b", "1"]))
 NAMES = st.sampled_from(["a", "b", "c"])
@@ -18,7 +18,7 @@ NAMES = st.sampled_from(["a", "b", "c"])
 
 def keyed(field: str, values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     """Lists of a field whose items have merge keys; now and then two of the same, or none."""
-    names = LIST_KEYS[field]
+    names = KUSTOMIZE_KEYS[field]
     item = st.tuples(st.fixed_dictionaries(dict.fromkeys(names[:1], NAMES)), st.dictionaries(NAMES, values, max_size=2))
     return st.lists(item.map(lambda pair: {**pair[1], **pair[0]}), max_size=3)
 
@@ -62,7 +62,7 @@ def applied(before: Any, changes: tuple[FieldChange, ...]) -> Any:
 
 
 def item_of(items: list[Any], field: str, step: Item) -> Any:
-    names = LIST_KEYS[field]
+    names = KUSTOMIZE_KEYS[field]
     return next((item for item in items if tuple(item[n] for n in names if n in item) == step.keys), None)
 
 

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from tfgen.kubernetes.merge_keys import LIST_KEYS
+from tfgen.kubernetes.merge_keys import KUSTOMIZE_KEYS
 from tfgen.record import Record
 from tfgen.words import shown
 
@@ -91,7 +91,7 @@ def _changes(before: Any, after: Any, steps: tuple[Step, ...]) -> Iterator[Field
         for key in [*after, *(key for key in before if key not in after)]:
             yield from _changes(before.get(key, NOTHING), after.get(key, NOTHING), (*steps, key))
         return
-    names = LIST_KEYS.get(steps[-1]) if steps and isinstance(steps[-1], str) else None
+    names = KUSTOMIZE_KEYS.get(steps[-1]) if steps and isinstance(steps[-1], str) else None
     was, now = _by_keys(before, names), _by_keys(after, names)
     if was is None or now is None:
         yield FieldChange(FieldPath(steps), before, after)

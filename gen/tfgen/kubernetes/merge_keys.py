@@ -30,7 +30,7 @@ _UNKNOWN_TO_KUSTOMIZE: Final = ("resourceClaims", "schedulingGates", "evictionRe
 
 # The lists that kustomize merges. Where one key does not tell two items apart, it goes by all of
 # ``x-kubernetes-list-map-keys``.
-LIST_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
+KUSTOMIZE_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     **{field: (key,) for field, key in MERGE_KEYS.items() if field not in _UNKNOWN_TO_KUSTOMIZE},
     "topologySpreadConstraints": ("topologyKey", "whenUnsatisfiable"),
 }

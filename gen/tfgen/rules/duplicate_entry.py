@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from tfgen.data_path import Path
 from tfgen.graph.objects.names import CONTAINER
-from tfgen.kubernetes.merge_keys import LIST_KEYS
+from tfgen.kubernetes.merge_keys import KUSTOMIZE_KEYS
 from tfgen.rules import pod_parts
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
@@ -20,12 +20,12 @@ from tfgen.words import path_name, shown
 
 def _check(view: View) -> Iterator[Finding]:
     for field in ("imagePullSecrets", "topologySpreadConstraints"):
-        yield from _list((field,), view.values[field], LIST_KEYS[field])
+        yield from _list((field,), view.values[field], KUSTOMIZE_KEYS[field])
     for role in view.roles:
         base: Path = ("roles", role.name)
         constraints = view.values["roles"][role.name]["topologySpreadConstraints"]
-        yield from _list((*base, "topologySpreadConstraints"), constraints, LIST_KEYS["topologySpreadConstraints"])
-        yield from _list((*base, "ports"), role.ports, (*LIST_KEYS["ports"], "protocol"))
+        yield from _list((*base, "topologySpreadConstraints"), constraints, KUSTOMIZE_KEYS["topologySpreadConstraints"])
+        yield from _list((*base, "ports"), role.ports, (*KUSTOMIZE_KEYS["ports"], "protocol"))
         yield from _taken(view, (*base, "ports"), role.ports)
         parts = [(part, "Container") for part in pod_parts.beside(view, role.name)]
         parts += [(part, "PodTemplateSpec") for part in pod_parts.templates(view, role.name)]

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from tfgen.data_path import Path
 from tfgen.graph.workloads import pod
-from tfgen.graph.workloads.pod_template import merge
 from tfgen.job.training_job import Role, Structure
+from tfgen.kubernetes.merge import KUBECTL, merge
 from tfgen.rules import pod_parts
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
@@ -53,7 +53,7 @@ def _of_role(view: View, role: Role) -> Iterator[Misfit]:
     for path, data in templates:
         misfits = list(pod_fields.misfits(path, data, "PodTemplateSpec", view.text, under))
         yield from misfits
-        under = _ANYTHING if misfits or under is _ANYTHING else merge(under, data)
+        under = _ANYTHING if misfits or under is _ANYTHING else merge(under, data, KUBECTL)
 
 
 def _own_template(structure: Structure, role: Role) -> Any:

@@ -50,9 +50,9 @@ from tfgen.graph.objects.values import ROLE, ROLE_VALUES, own, own_or_job, value
 from tfgen.graph.schedulers import GANGS
 from tfgen.graph.schedulers.gang import Binding
 from tfgen.graph.variants import join
-from tfgen.graph.workloads.pod_template import merge
 from tfgen.job.training_job import Role, RoleName, Structure
 from tfgen.kubernetes import keys
+from tfgen.kubernetes.merge import KUBECTL, merge
 from tfgen.record import EMPTY, Record
 
 GRACE_SERVING: Final = 5
@@ -249,7 +249,7 @@ def template(structure: Structure, role: Role, controller: Controller) -> dict[s
     """The pod template of a role, for the controller that makes the pods: as a podTemplate leaves it."""
     pod: Any = own_template(structure, role, controller)
     for over in (structure.pod_template, role.pod_template):
-        pod = merge(pod, _secured(pod, over, security.of_container(structure.profile)))
+        pod = merge(pod, _secured(pod, over, security.of_container(structure.profile)), KUBECTL)
     return _with_security_parts(_with_cluster_names(pod), structure)
 
 
@@ -376,7 +376,7 @@ def _beside(structure: Structure, role: Role, controller: Controller) -> Node:
 
 def _with_security(container: Mapping[str, Any], own: Mapping[str, Node]) -> dict[str, Node]:
     """A user's container, meeting the job's profile in whatever it does not say itself."""
-    return {**container, "securityContext": merge(dict(own), container.get("securityContext") or {})}
+    return {**container, "securityContext": merge(dict(own), container.get("securityContext") or {}, KUBECTL)}
 
 
 def _secured(pod: Any, over: Mapping[str, Any], own: Mapping[str, Node]) -> Mapping[str, Any]:

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tfgen.errors import TfgenError
+from tfgen.kubernetes.merge import JSON_MERGE, KUSTOMIZE, merge
 from tfgen.kubernetes.object import Object, identity
 from tfgen.targets.kustomize.images import Image, with_images
 from tfgen.targets.kustomize.overlays import is_core
-from tfgen.targets.kustomize.patch import merged, strategically_merged
 from tfgen.text.document import parse
 
 BASE: Final = "base"
@@ -59,8 +59,7 @@ def _objects(files: Mapping[str, str], folder: str) -> Iterator[Object]:
         key = _target(found.values(), entry["target"]) if "target" in entry else identity(patch)
         item = found.pop(key)
         if patch.get("$patch") != "delete":
-            merge = strategically_merged if is_core(patch) else merged
-            changed = merge(item, patch)
+            changed = merge(item, patch, KUSTOMIZE if is_core(patch) else JSON_MERGE)
             found[identity(changed)] = changed
     counts = {each["name"]: each["count"] for each in kustomization.get("replicas", ())}
     images = {each["name"]: each for each in kustomization.get("images", ())}

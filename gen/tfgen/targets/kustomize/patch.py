@@ -1,19 +1,16 @@
-"""What changes one object into another, as a patch that a reviewer can read; and the way back.
+"""What changes one object into another, as a patch that a reviewer can read; `kubernetes.merge` goes the way back.
 
 strategic_merge_patch({"spec": {"a": 1, "b": 2}}, {"spec": {"a": 1, "b": 3}})  ->  {"spec": {"b": 3}}
-strategically_merged({"spec": {"a": 1, "b": 2}}, {"spec": {"b": 3}})           ->  {"spec": {"a": 1, "b": 3}}
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
-from tfgen.kubernetes.merge_keys import LIST_KEYS
+from tfgen.kubernetes.merge import REPLACE
+from tfgen.kubernetes.merge_keys import KUSTOMIZE_KEYS
 from tfgen.kubernetes.object import Object
-
-_REPLACE: Final[dict[str, Any]] = {"$patch": "replace"}
-"""The directive that makes a patch's list take the place of the one that is there."""
 
 
 def merge_patch(before: Object, after: Object) -> dict[str, Any]:
@@ -22,7 +19,7 @@ def merge_patch(before: Object, after: Object) -> dict[str, Any]:
 
 
 def strategic_merge_patch(before: Object, after: Object) -> dict[str, Any]:
-    """A strategic merge patch: the lists of `LIST_KEYS` item by item.
+    """A strategic merge patch: the lists of `KUSTOMIZE_KEYS` item by item.
 
     kustomize puts the items that a patch names before those that it does not, so a patch of such a list names every
     item, in the order wanted: https://github.com/kubernetes-sigs/kustomize/issues/4045. Where several keys tell the
@@ -35,19 +32,9 @@ def has_bare_item(patch: Any) -> bool:
     """Whether a list of a strategic merge patch has an item that changes nothing, and only keeps the order."""
     if not isinstance(patch, dict):
         return False
-    items = [(item, LIST_KEYS[key]) for key, inner in patch.items() if key in LIST_KEYS for item in inner or ()]
+    keyed = [(KUSTOMIZE_KEYS[key], inner or ()) for key, inner in patch.items() if key in KUSTOMIZE_KEYS]
     inside = [child for item in patch.values() for child in (item if isinstance(item, list) else [item])]
-    return any(item.keys() <= {*names} for item, names in items) or any(map(has_bare_item, inside))
-
-
-def merged(item: Object, patch: Object) -> dict[str, Any]:
-    """An object under a JSON merge patch."""
-    return _under(item, patch, by_key=False)
-
-
-def strategically_merged(item: Object, patch: Object) -> dict[str, Any]:
-    """An object under a strategic merge patch, as kustomize lays it over."""
-    return _under(item, patch, by_key=True)
+    return any(item.keys() <= {*names} for names, items in keyed for item in items) or any(map(has_bare_item, inside))
 
 
 def _difference(before: Object, after: Object, *, by_key: bool) -> dict[str, Any]:
@@ -65,14 +52,14 @@ def _difference(before: Object, after: Object, *, by_key: bool) -> dict[str, Any
 def _changed(key: str, before: Any, after: Any, *, by_key: bool) -> Any:
     if isinstance(before, dict) and isinstance(after, dict):
         return _difference(before, after, by_key=by_key)
-    if by_key and key in LIST_KEYS and isinstance(before, list) and isinstance(after, list):
-        return _items(before, after, LIST_KEYS[key])
+    if by_key and key in KUSTOMIZE_KEYS and isinstance(before, list) and isinstance(after, list):
+        return _items(before, after, KUSTOMIZE_KEYS[key])
     return after
 
 
 def _items(before: Sequence[Object], after: Sequence[Object], names: Sequence[str]) -> list[dict[str, Any]]:
     if len(names) > 1:
-        return [_REPLACE, *(dict(item) for item in after)]
+        return [dict(REPLACE), *(dict(item) for item in after)]
     old, new = _by_names(before, names), _by_names(after, names)
     patches = [
         {**_named(item, names), **_difference(old[key], item, by_key=True)} if key in old else dict(item)
@@ -87,28 +74,3 @@ def _by_names(items: Sequence[Object], names: Sequence[str]) -> dict[tuple[Any, 
 
 def _named(item: Object, names: Sequence[str]) -> dict[str, Any]:
     return {name: item[name] for name in names if name in item}
-
-
-def _under(item: Object, patch: Object, *, by_key: bool) -> dict[str, Any]:
-    found = dict(item)
-    for key, value in patch.items():
-        if value is None:
-            found.pop(key, None)
-        elif isinstance(value, dict) and isinstance(found.get(key), dict):
-            found[key] = _under(found[key], value, by_key=by_key)
-        elif by_key and key in LIST_KEYS and isinstance(value, list) and isinstance(found.get(key), list):
-            found[key] = _items_under(found[key], value, LIST_KEYS[key])
-        else:
-            found[key] = value
-    return found
-
-
-def _items_under(items: Sequence[Object], patches: Sequence[Object], names: Sequence[str]) -> list[Object]:
-    """What the patch names comes first, in its order; where several keys tell items apart, only what it adds."""
-    if _REPLACE in patches:
-        return [item for item in patches if item != _REPLACE]
-    old, new = _by_names(items, names), _by_names(patches, names)
-    there = {key: patch for key, patch in new.items() if patch.get("$patch") != "delete"}
-    laid = {key: _under(old[key], patch, by_key=True) if key in old else dict(patch) for key, patch in there.items()}
-    kept = {key: laid.get(key, item) for key, item in old.items() if key in laid or key not in new}
-    return list({**({key: laid[key] for key in laid if key not in old} if len(names) > 1 else laid), **kept}.values())

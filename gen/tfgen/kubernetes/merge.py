@@ -1,0 +1,93 @@
+"""What Kubernetes' tools make of an object and a patch that is laid over it.
+
+    merge({"spec": {"a": 1, "b": 2}}, {"spec": {"b": None}}, KUBECTL)  ->  {"spec": {"a": 1}}
+
+Maps merge, and null removes. Which lists merge, and in which order, is the dialect's; any other list is replaced. An
+item with ``$patch: delete`` goes, and after an item ``$patch: replace`` a list has the patch's other items alone.
+https://github.com/kubernetes/community/blob/master/contributors/devel/sig-api-machinery/strategic-merge-patch.md
+
+`tunables.merge` is another thing: Helm's merge of values has no lists that merge, and keeps a null over nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from tfgen.kubernetes.merge_keys import KUSTOMIZE_KEYS, MERGE_KEYS
+from tfgen.record import EMPTY, Record
+
+REPLACE: Final[Mapping[str, Any]] = {"$patch": "replace"}
+"""The directive that makes a patch's list take the place of the one that is there."""
+
+
+class Dialect(Record):
+    """How a tool merges lists.
+
+    Attributes:
+        keys: the lists that it merges, each with the fields that tell its items apart.
+        puts_patch_first: whether the items that a patch names come before the others, in the patch's order.
+    """
+
+    keys: Mapping[str, Sequence[str]]
+    puts_patch_first: bool = False
+
+
+KUBECTL: Final = Dialect({field: (key,) for field, key in MERGE_KEYS.items()})
+"""A strategic merge as the API server and kubectl do it."""
+
+KUSTOMIZE: Final = Dialect(KUSTOMIZE_KEYS, puts_patch_first=True)
+"""A strategic merge as kustomize does it: https://github.com/kubernetes-sigs/kustomize/issues/4045. In a list of
+which several fields tell the items apart it puts only those first that it adds."""
+
+JSON_MERGE: Final = Dialect(EMPTY)
+"""A JSON merge patch (RFC 7386), which any custom kind takes."""
+
+
+def merge(under: Any, patch: Mapping[str, Any], dialect: Dialect) -> dict[Any, Any]:
+    """A mapping with a patch laid over it; neither is changed.
+
+    Args:
+        under: plain data, or a part of a graph. What is no mapping or list, such as a hole, is replaced whole.
+        patch: plain data.
+        dialect: how lists merge.
+    """
+    merged = dict(under) if isinstance(under, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            merged.pop(key, None)
+        elif isinstance(value, dict):
+            merged[key] = merge(merged.get(key), value, dialect)
+        elif key in dialect.keys and isinstance(value, (list, tuple)):
+            merged[key] = _merge_items(merged.get(key), value, dialect.keys[key], dialect)
+        else:
+            merged[key] = value
+    return merged
+
+
+def _merge_items(under: Any, patches: Sequence[Mapping[str, Any]], names: Sequence[str], dialect: Dialect) -> list[Any]:
+    """Items of a graph that only values make, such as those of an `Each`, have no name to merge by."""
+    if REPLACE in patches:
+        return [patch for patch in patches if patch != REPLACE]
+    items: list[Any] = list(under) if isinstance(under, (list, tuple)) else []
+    first: list[Any] = []
+    for patch in patches:
+        key = _key(patch, names)
+        places = [place for place, item in enumerate(items) if _key(item, names) == key]
+        if patch.get("$patch") == "delete":
+            items = [item for place, item in enumerate(items) if place not in places]
+            continue
+        if places:
+            items[places[0]] = merge(items[places[0]], patch, dialect)
+        else:
+            items.append(merge({}, patch, dialect))
+        if len(names) == 1 or not places:
+            first.append(key)
+    if not dialect.puts_patch_first:
+        return items
+    return sorted(items, key=lambda item: first.index(key) if (key := _key(item, names)) in first else len(first))
+
+
+def _key(item: Any, names: Sequence[str]) -> Any:
+    """What tells an item from the others of its list; null for what is no mapping."""
+    return tuple(item.get(name) for name in names) if isinstance(item, dict) else None
