@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 
+from tests.support.again import Again
+
 if TYPE_CHECKING:
     from collections.abc import Generator
 
@@ -29,10 +31,12 @@ hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--no-skips", action="store_true", help="a test that skips itself fails, unless marked may_skip")
+    parser.addoption("--again", action="store_true", help="leave out the files that wanted no tool in the run before")
     parser.addoption("--golden-update", action="store_true", help="write what is expected instead of comparing with it")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Again())
     # A run that is for the tests on real servers is for all of them.
     if os.environ.get("CI") and config.option.markexpr == E2E:
         config.option.no_skips = True

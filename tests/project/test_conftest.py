@@ -45,8 +45,8 @@ def folder(tmp_path: Path) -> Path:
 
 def pytest_in(folder: Path, *args: str) -> str:
     # No colours, and no options of whoever runs the tests.
-    environment = {"PY_COLORS": "0", "PYTEST_ADDOPTS": ""}
-    argv = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *args)
+    environment = {"PY_COLORS": "0", "PYTEST_ADDOPTS": "", "PYTHONPATH": str(ROOT)}
+    argv = (sys.executable, "-m", "pytest", *args)
     return Command(argv, cwd=folder, env=environment).run()
 
 
@@ -68,3 +68,20 @@ def test_skips_are_failures_where_there_is_no_excuse(folder):
 
 def test_a_test_in_the_folder_of_a_tier_has_its_marker(folder):
     assert "1 passed, 5 deselected" in pytest_in(folder, "-m", "train", "--ignore=unit/test_skipped_module.py")
+
+
+def test_again_runs_the_files_that_wanted_a_tool(folder):
+    (folder / "unit/test_helm.py").write_text("""
+from tests.support.again import want
+
+def test_uses_a_library_in_place_of_helm(): want()
+def test_beside_it(): pass
+""")
+    (folder / "unit/test_alone.py").write_text("def test_wants_nothing(): pass")
+    processes = ("-n", "2")
+    assert "5 passed, 4 skipped, 1 xfailed" in pytest_in(folder, *processes)
+    report = pytest_in(folder, *processes, "--again")
+    assert "3 passed, 4 skipped, 1 xfailed" in report
+    assert "test_trains" not in report
+    assert "test_wants_nothing" not in report
+    assert "test_beside_it" in report

@@ -28,6 +28,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.again import want
 from tests.support.command import Command
 from tests.support.helm import Helm, HelmLibrary, HelmProgram
 
@@ -65,7 +66,10 @@ def kustomize_build(folder: Path) -> str:
     Raises:
         CommandError: Where kustomize refuses the folder, or warns, as it does of deprecated fields.
     """
-    return Command((*_kustomize(), folder)).run(silent=True)
+    program, *words = _kustomize()
+    if words == ["kustomize"]:
+        want()
+    return Command((program, *words, folder)).run(silent=True)
 
 
 def kubeconform(manifest: str, *, schemas: Iterable[str] = (), kubernetes: str = LEAST_KUBERNETES) -> None:

@@ -1,0 +1,67 @@
+"""`--again`: leaves out the files of tests that the run before ended without want of a tool.
+
+CI runs all tests twice: as a newcomer, and with all tools. A file of which no test was skipped, and none took
+Helm's library for Helm, has in the second run nothing to say that the first has not said.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+CACHE_KEY = "tfgen/without-want"
+PROPERTY = "wants a tool"
+
+_wanting = False
+
+
+def want() -> None:
+    """Notes that the test that runs would use a tool, were it there."""
+    global _wanting
+    _wanting = True
+
+
+class Again:
+    """The plugin, of one run."""
+
+    def __init__(self) -> None:
+        self.ran: set[str] = set()
+        self.wanting: set[str] = set()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        global _wanting
+        report = yield
+        if _wanting or report.skipped:
+            report.user_properties.append((PROPERTY, True))
+        _wanting = False
+        return report
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        file = report.nodeid.partition("::")[0]
+        self.ran.add(file)
+        if any(name == PROPERTY for name, _ in report.user_properties):
+            self.wanting.add(file)
+
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        if not config.option.again:
+            return
+        done = set(_cache(config).get(CACHE_KEY, []))
+        left_out = [item for item in items if item.nodeid.partition("::")[0] in done]
+        items[:] = [item for item in items if item.nodeid.partition("::")[0] not in done]
+        config.hook.pytest_deselected(items=left_out)
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        config = session.config
+        # A process of pytest-xdist sees its own tests alone; the one that started it sees all.
+        if not (hasattr(config, "workerinput") or config.option.again):
+            _cache(config).set(CACHE_KEY, sorted(self.ran - self.wanting))
+
+
+def _cache(config: pytest.Config) -> pytest.Cache:
+    assert config.cache, "needs pytest's cache"
+    return config.cache
