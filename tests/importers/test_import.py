@@ -71,6 +71,8 @@ HOSTILE = {
     + "A=`cat /etc/volcano/a.host`; ((" * 10_000
     + "']}]}}}]}",
     "scalars for collections": "metadata: x\nspec: {runPolicy: 3, tfReplicaSpecs: {Worker: 1, PS: {template: no}}}",
+    "nodes that are none": "spec: {trainer: {numNodes: many, env: x, command: {}}, podTemplateOverrides: [1, {}]}",
+    "many overrides": "spec: {podTemplateOverrides: [" + "{spec: {}}," * 20_000 + "]}",
     "many jobs": "spec: {replicatedJobs: [" + "{name: a}," * 12_000 + "]}",
     "numbers that are none": "spec: {replicatedJobs: [{replicas: many, template: {spec: {parallelism: -1}}}]}",
     "nothing": "metadata:\nspec:",
@@ -84,6 +86,7 @@ HOSTILE = {
         "apiVersion: kubeflow.org/v1\nkind: TFJob",
         "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job",
         "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet",
+        "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob",
     ],
 )
 @pytest.mark.parametrize("name", HOSTILE)

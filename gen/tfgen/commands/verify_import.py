@@ -146,6 +146,9 @@ NORMALISATIONS: Final = (
     Normalisation(rf"{_POD}spec\.\w+\[[^]]+\]\.resources\b.*", _same_amount, "amounts are written alike"),
     Normalisation(rf"{_POD}spec\.dnsPolicy", _is_new, "a pod of the host's network finds Services, too"),
     Normalisation(rf"{_MAIN}volumeMounts\[[^]]+\]\.readOnly", _is_now_true, "a claim is read-only where it is mounted"),
+    Normalisation(
+        rf"{_POD}spec\.activeDeadlineSeconds", _is_new, "the limit of a job is that of the pod which ends it"
+    ),
     Normalisation(rf"{_POD}spec\.subdomain", _is_new, "tasks have names of one Service"),
     Normalisation(rf"{_POD}metadata\.(name|namespace)", _is_any, "a pod has the name and the namespace of its job"),
     Normalisation(r".*\.env\[[^]]+\]\.value", _is_default(""), "an empty variable is said"),

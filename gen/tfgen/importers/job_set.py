@@ -30,6 +30,7 @@ _ROLES: Final[Mapping[str, RoleName]] = {
     "ps": "ps",
     "worker": "worker",
     "workers": "worker",
+    "node": "worker",
     "evaluator": "evaluator",
 }
 """Names of replicated Jobs, and types in TF_CONFIG, by tfgen's role."""

@@ -98,7 +98,9 @@ class Part(Record):
             yield self
 
     def without(self, *keys: str) -> Part:
-        """The mapping without some of its keys."""
+        """The mapping without some of its keys; what is no mapping has none of them."""
+        if not isinstance(self.value, Mapping):
+            return self
         return self.replaced(value={key: part for key, part in self.value.items() if key not in keys})
 
     def problem(self, message: str, rule: str) -> Problem:

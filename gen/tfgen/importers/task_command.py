@@ -28,6 +28,7 @@ _FLAG_IN_SCRIPT: Final = re.compile(
 )
 _HOST_FILE: Final = re.compile(r"/etc/volcano/([-\w.]+?)\.host\b")
 _PORT: Final = re.compile(r":(\d{2,5})\b")
+_PORT_OF_HOST: Final = re.compile(r"[\w.)}-]:(\d{2,5})\\?[\"']")
 _TYPE: Final = re.compile(r'\\?["\']type\\?["\']\s*:\s*\\?["\']\s*(\w+)')
 _VARIABLE: Final = re.compile(r"\$\{?(\w+)\}?")
 _INDEX: Final = re.compile(r"\$\{?V[KC]_TASK_INDEX\}?")
@@ -77,6 +78,7 @@ def read_command(container: Part) -> TaskCommand:
         role=read.role or config.get("role"),
         index=read.index or config.get("index"),
         hosts=read.hosts or config.get("hosts", {}),
+        port=read.port or _port_of(variable),
     )
 
 
@@ -98,6 +100,12 @@ def _tf_config(text: str) -> dict[str, Any]:
     except (ValueError, AttributeError, TypeError, RecursionError):
         match = _TYPE.search(text)
         return {"role": match[1]} if match else {}
+
+
+def _port_of(config: str) -> int | None:
+    """The port of the first host in the text of a TF_CONFIG."""
+    match = _PORT_OF_HOST.search(config)
+    return int(match[1]) if match else None
 
 
 # -- flags in a list of words ------------------------------------------------------------------------------------
@@ -144,6 +152,7 @@ def _script(command: list[str], args: list[str]) -> TaskCommand:
             port = port or next((int(number) for number in _PORT.findall(assigned[1])), None)
         elif assigned and assigned[0] == TF_CONFIG:
             config = assigned[1]
+            port = port or _port_of(config)
         elif statement.text in (f"export {TF_CONFIG}", *(f"export {name}" for name in hosts)):
             continue
         else:
