@@ -44,6 +44,7 @@ from tfgen.graph.holes import (
     JoinEach,
     Length,
     Let,
+    MapOf,
     Matches,
     Merged,
     Named,
@@ -253,11 +254,11 @@ nodes = st.recursive(
 )
 
 
-# A layer that is no hole has literal keys, or holes that a test or their own truth leaves out.
+# Entries that are literal, and holes that a test or their own truth leaves out.
 lowest = st.one_of(
-    st.sampled_from([{}, {"x": "x", "y": "under"}, MORE]),
-    st.builds(lambda test, text: {"x": When(test, text), "y": "under"}, tests, strings),
-    st.just({Text(("k.", OTHER)): TEXT_VALUE, "amount": Value("amount", "quantity"), "z": ""}),
+    st.sampled_from([MapOf({}), MapOf({"x": "x", "y": "under"}), MORE]),
+    st.builds(lambda test, text: MapOf({"x": When(test, text), "y": "under"}), tests, strings),
+    st.just(MapOf({Text(("k.", OTHER)): TEXT_VALUE, "amount": Value("amount", "quantity"), "z": ""})),
 )
 of_entries = st.one_of(
     st.builds(Contains, st.just(NAME), st.sampled_from(["y", "1"])),

@@ -28,6 +28,7 @@ from tfgen.graph.holes import (
     JoinEach,
     Length,
     Let,
+    MapOf,
     Matches,
     Merged,
     Named,
@@ -108,7 +109,9 @@ FILLED = {
     "default not needed": (Default(v("word"), "else"), "Größe"),
     "default for an empty text": (Default(v("empty"), "else"), "else"),
     "default for zero": (Default(v("zero"), v("four")), 4),
-    "merged": (Merged(({"b": "under", "c": v("empty"), "d": "d"}, v("map"))), {"b": "2", "a": "1", "d": "d"}),
+    "merged": (Merged((MapOf({"b": "under", "c": v("empty"), "d": "d"}), v("map"))), {"b": "2", "a": "1", "d": "d"}),
+    "a map of entries": (MapOf({"a": v("four"), "b": "", "c": MapOf({"d": "e"})}), {"a": 4, "c": {"d": "e"}}),
+    "a map of entries that come to nothing": (MapOf({"a": v("empty"), "b": MapOf({"c": ""})}), ABSENT),
     "named is transparent": (Named("n", "A name.", {"a": v("four")}), {"a": 4}),
     "a call binds its arguments": (
         call(Named("n", "", {"a": Parameter("p", "integer"), "b": v("word")}, parameters=("p",)), p=v("four")),

@@ -32,6 +32,7 @@ from tfgen.graph.holes import (
     Items,
     Length,
     Let,
+    MapOf,
     Matches,
     Merged,
     Named,
@@ -217,7 +218,11 @@ TEMPLATES = {
         """,
     ),
     "let and merged": (
-        Let("role", Value("roles.ps", "map"), Let("all", Merged(({"a": "b"}, LABELS)), {"l": Bound("all", "map")})),
+        Let(
+            "role",
+            Value("roles.ps", "map"),
+            Let("all", Merged((MapOf({"a": "b"}), LABELS)), {"l": Bound("all", "map")}),
+        ),
         """\
         {{- $role := .Values.roles.ps }}
         {{- $all := mergeOverwrite (dict "a" "b") .Values.labels }}
@@ -229,7 +234,11 @@ TEMPLATES = {
         """,
     ),
     "merged with what may come to nothing": (
-        Let("limits", Merged(({"cpu": CPU, "x": When(ENABLED, "y")}, LABELS)), {"a": 1, "l": Bound("limits", "map")}),
+        Let(
+            "limits",
+            Merged((MapOf({"cpu": CPU, "x": When(ENABLED, "y")}), LABELS)),
+            {"a": 1, "l": Bound("limits", "map")},
+        ),
         """\
         {{- $limits := dict }}
         {{- if .Values.resources.cpu }}
@@ -263,7 +272,9 @@ TEMPLATES = {
     ),
     "an entry of a layer is left out where what it says is empty": (
         Let(
-            "all", Merged(({"a": "", "b": When(ENABLED, IMAGE), "c": given(IMAGE)}, LABELS)), {"l": Bound("all", "map")}
+            "all",
+            Merged((MapOf({"a": "", "b": When(ENABLED, IMAGE), "c": given(IMAGE)}), LABELS)),
+            {"l": Bound("all", "map")},
         ),
         """\
         {{- $all := dict }}
@@ -570,7 +581,11 @@ def test_a_guard_names_what_it_counts():
         ({"a": [{"b": given(IMAGE)}]}, "a list item must begin with an entry that is always there"),
         ({"a": {"b": [Each(LABELS, When(ITEM, NAME))]}}, "whether anything is left of these items cannot be said"),
         ("text", "not a mapping or sequence"),
-        (Let("l", Merged(({"a": When(IMAGE, "b", "c")}, LABELS)), {"a": 1}), "an entry of a layer has no other branch"),
+        (
+            Let("l", Merged((MapOf({"a": When(IMAGE, "b", "c")}), LABELS)), {"a": 1}),
+            "an entry of a layer has no other branch",
+        ),
+        (Let("l", Merged((LABELS, MapOf({"a": IMAGE}))), {"a": 1}), "must stand in the lowest layer"),
     ],
 )
 def test_what_cannot_be_printed_is_refused(node, says):

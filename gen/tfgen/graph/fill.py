@@ -23,6 +23,7 @@ from tfgen.graph.holes import (
     Each,
     Entries,
     Equal,
+    Expression,
     File,
     Filtered,
     Greater,
@@ -35,6 +36,7 @@ from tfgen.graph.holes import (
     JoinEach,
     Length,
     Let,
+    MapOf,
     Matches,
     Merged,
     Named,
@@ -169,8 +171,6 @@ def evaluate(node: Node, scope: Scope) -> Any:  # noqa: C901 - a branch a node
             return evaluate(then if evaluate(test, scope) else otherwise, scope)
         case Release(fact):
             return scope.release if fact == "Release.Name" else scope.chart
-        case dict():
-            return _entries_left(node, scope)
         case Not(inner):
             return not evaluate(inner, scope)
         case AllOf(nodes):
@@ -199,6 +199,8 @@ def evaluate(node: Node, scope: Scope) -> Any:  # noqa: C901 - a branch a node
             return ",".join(evaluate(items, scope) or ())
         case Clean(path):
             return cleaned(evaluate(path, scope))
+        case MapOf(entries):
+            return _entries_left(entries, scope)
         case Merged(layers):
             return {key: item for layer in layers for key, item in (evaluate(layer, scope) or {}).items()}
         case Filtered():
@@ -218,9 +220,9 @@ def evaluate(node: Node, scope: Scope) -> Any:  # noqa: C901 - a branch a node
     assert_never(node)
 
 
-def _entries_left(node: Mapping[Any, Node], scope: Scope) -> dict[str, Any]:
-    """A literal mapping, without the entries that come to nothing."""
-    filled = ((evaluate(key, scope), fill(child, scope)) for key, child in node.items() if evaluate(child, scope))
+def _entries_left(entries: Mapping[str | Expression, Node], scope: Scope) -> dict[str, Any]:
+    """The entries of a `MapOf` that come to something."""
+    filled = ((evaluate(key, scope), fill(child, scope)) for key, child in entries.items() if evaluate(child, scope))
     return {key: item for key, item in filled if item is not ABSENT}
 
 

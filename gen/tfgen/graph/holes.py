@@ -178,15 +178,24 @@ class Default(Hole):
     fallback: Node
 
 
+class MapOf(Hole):
+    """A map as data, for other maps to be laid over: an entry that comes to nothing, as "" and 0 do, is left out.
+
+    The printer takes an entry that may come to nothing only in the lowest layer of a `Merged`.
+    """
+
+    entries: Mapping[str | Expression, Node]
+
+
 class Merged(Hole):
     """Maps laid one over the other, key by key at the top only; to be bound by a `Let`.
 
     Attributes:
-        layers: the lowest first. A literal mapping may be the lowest: its entries that come to nothing are left out.
+        layers: the lowest first.
         flat: whether all entries are scalars, for which Go has a function; else each is set by itself.
     """
 
-    layers: tuple[Node, ...]
+    layers: tuple[Expression, ...]
     flat: bool = True
 
 
@@ -403,6 +412,7 @@ Expression: TypeAlias = (
     | Repeat
     | JoinEach
     | Default
+    | MapOf
     | Merged
     | Filtered
     | Named
@@ -507,7 +517,7 @@ def type_of(node: Node) -> ValueType:
             | Items(list=inner)
         ):
             return type_of(inner)
-        case Merged() | Filtered() | dict():
+        case MapOf() | Merged() | Filtered() | dict():
             return "map"
         case Sum() | Length():
             return "integer"

@@ -16,7 +16,9 @@ from tfgen.graph.holes import (
     Contains,
     Default,
     Each,
+    Expression,
     IsMap,
+    MapOf,
     Matches,
     Merged,
     Node,
@@ -40,10 +42,11 @@ _THREADS: Final = ("OMP_NUM_THREADS", "TF_NUM_INTEROP_THREADS", "TF_NUM_INTRAOP_
 
 # With one thread between operations, a worker that waits for a parameter server in it waits for itself: for ever.
 _AT_MOST_ONE_CPU: Final = r"^(1|1000m|[0-9]{1,3}m|0?[.][0-9]+)$"
+_CPU_LIMIT: Final = MapOf({"resourceFieldRef": MapOf({"resource": "limits.cpu"})})
 _INTEROP: Final = When(
     AllOf((resources.CPU_LIMIT, Matches(Text((resources.CPU_LIMIT,)), _AT_MOST_ONE_CPU))),
-    {"TF_NUM_INTEROP_THREADS": "2"},
-    {},
+    MapOf({"TF_NUM_INTEROP_THREADS": "2"}),
+    MapOf({}),
 )
 
 # TensorFlow's images for GPUs say "all": what has no GPU of its own would take memory of each one of its node.
@@ -57,12 +60,12 @@ _REFERENCE: Final[Mapping[str, Node]] = {"name": Bound("name"), "valueFrom": Not
 
 def env() -> Merged:
     """What `ENV` is bound to: what tfgen sets unless the user does, under the job's variables and the role's."""
-    defaults: dict[str, Node] = {
+    defaults: dict[str | Expression, Node] = {
         "HOME": "/tmp",  # noqa: S108 - the pod's own emptyDir, not this machine's
         NO_GPUS["name"]: When(Not(resources.GPUS), NO_GPUS["value"]),
-        **{name: When(resources.CPU_LIMIT, {"resourceFieldRef": {"resource": "limits.cpu"}}) for name in _THREADS},
+        **{name: When(resources.CPU_LIMIT, _CPU_LIMIT) for name in _THREADS},
     }
-    return Merged((defaults, _INTEROP, value("env"), own("env")), flat=False)
+    return Merged((MapOf(defaults), _INTEROP, value("env"), own("env")), flat=False)
 
 
 def variables(structure: Structure, role: RoleName, *, index_label: str, told: bool) -> list[Node]:

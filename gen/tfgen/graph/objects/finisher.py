@@ -21,6 +21,7 @@ from tfgen.graph.holes import (
     Comment,
     Equal,
     Let,
+    MapOf,
     Merged,
     Named,
     Node,
@@ -164,8 +165,8 @@ def job(structure: Structure, plan: Plan) -> Node:
 def _pod_template(structure: Structure, plan: Plan) -> Named:
     template: Node = {"metadata": _pod_metadata(), "spec": _pod(structure, plan)}
     for name, expression in (
-        (labels.POD_ANNOTATIONS.name, Merged(({keys.LINKERD_INJECT: "disabled"}, value("annotations")))),
-        (labels.POD_LABELS.name, Merged(({keys.ISTIO_INJECT: "false"}, value("labels")))),
+        (labels.POD_ANNOTATIONS.name, Merged((MapOf({keys.LINKERD_INJECT: "disabled"}), value("annotations")))),
+        (labels.POD_LABELS.name, Merged((MapOf({keys.ISTIO_INJECT: "false"}), value("labels")))),
     ):
         template = Let(name, expression, template)
     return Named(f"{ROLE}.pod", "The pod of the finisher.", template, file=ROLE, parameters=(PARAMETER.name,))

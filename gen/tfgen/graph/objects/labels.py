@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from tfgen.graph.holes import Bound, ChartOnly, Merged, Named, Node, Splice
+from tfgen.graph.holes import Bound, ChartOnly, MapOf, Merged, Named, Node, Splice
 from tfgen.graph.objects import names
 from tfgen.graph.objects.values import own, value
 from tfgen.kubernetes.keys import (
@@ -75,12 +75,12 @@ def role_selector(role: Node) -> Node:
 
 def pod_labels() -> Merged:
     """What `POD_LABELS` is bound to: what tfgen sets unless the user does, under the job's labels and the role's."""
-    return Merged(({ISTIO_INJECT: "false"}, value("labels"), own("labels")))
+    return Merged((MapOf({ISTIO_INJECT: "false"}), value("labels"), own("labels")))
 
 
 def pod_annotations() -> Merged:
     """What `POD_ANNOTATIONS` is bound to, in the same way."""
-    kept: Node = {CLUSTER_AUTOSCALER_EVICT: "false", KARPENTER_KEEP: "true", LINKERD_INJECT: "disabled"}
+    kept = MapOf({CLUSTER_AUTOSCALER_EVICT: "false", KARPENTER_KEEP: "true", LINKERD_INJECT: "disabled"})
     return Merged((kept, value("annotations"), own("annotations")))
 
 

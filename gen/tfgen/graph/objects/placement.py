@@ -10,6 +10,7 @@ from tfgen.graph.holes import (
     Equal,
     Expression,
     Items,
+    MapOf,
     Merged,
     Named,
     Node,
@@ -52,8 +53,11 @@ def node_selector(structure: Structure) -> Merged:
 
     Where a role's count of GPUs is 0, its tasks need no node that has the product.
     """
-    product = {own("resources.gpu.productLabel"): When(GPUS, own("resources.gpu.product"))}
-    return Merged(({**product, **eci.node_selector(structure)}, value("nodeSelector"), own("nodeSelector")))
+    product: dict[str | Expression, Node] = {
+        own("resources.gpu.productLabel"): When(GPUS, own("resources.gpu.product"))
+    }
+    lowest = MapOf({**product, **eci.node_selector(structure)})
+    return Merged((lowest, value("nodeSelector"), own("nodeSelector")))
 
 
 def tolerations(structure: Structure) -> Node:

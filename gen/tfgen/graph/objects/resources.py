@@ -16,6 +16,7 @@ from tfgen.graph.holes import (
     Equal,
     Expression,
     Filtered,
+    MapOf,
     Matches,
     Merged,
     Node,
@@ -53,14 +54,14 @@ def devices() -> Filtered:
 
 def requests() -> Merged:
     """What `REQUESTS` is bound to."""
-    return Merged((_short(), own("resources.requests")))
+    return Merged((MapOf(_short()), own("resources.requests")))
 
 
 def limits() -> Merged:
     """What `LIMITS` is bound to."""
-    gpu = {own("resources.gpu.resource"): _GPU_COUNT}
-    share = When(_GPU_COUNT, own("resources.gpu.share"), {})
-    return Merged(({**_short(), **gpu}, share, own("resources.limits")))
+    gpu: dict[str | Expression, Node] = {own("resources.gpu.resource"): _GPU_COUNT}
+    share = When(_GPU_COUNT, own("resources.gpu.share"), MapOf({}))
+    return Merged((MapOf({**_short(), **gpu}), share, own("resources.limits")))
 
 
 def resources() -> Node:

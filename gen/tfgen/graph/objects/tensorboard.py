@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tfgen.graph.holes import AllOf, Comment, Default, Let, Merged, Node, Not, NotEmpty, Splice, When, given
+from tfgen.graph.holes import AllOf, Comment, Default, Let, MapOf, Merged, Node, Not, NotEmpty, Splice, When, given
 from tfgen.graph.objects import environment, labels, names, network, placement, resources, security, storage
 from tfgen.graph.objects.pod_spec import pod_spec
 from tfgen.graph.objects.values import value
@@ -112,8 +112,8 @@ def _deployment(structure: Structure, port: int) -> Node:
     return Let(resources.REQUESTS.name, requests(), Let(resources.LIMITS.name, limits(), made))
 
 
-def _short() -> Node:
-    return {name: value(f"tensorboard.resources.{name}") for name in ("cpu", "memory")}
+def _short() -> MapOf:
+    return MapOf({name: value(f"tensorboard.resources.{name}") for name in ("cpu", "memory")})
 
 
 def _pod_metadata() -> Node:

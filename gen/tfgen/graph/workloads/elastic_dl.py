@@ -21,6 +21,7 @@ from tfgen.graph.holes import (
     Items,
     JoinEach,
     Let,
+    MapOf,
     Matches,
     Merged,
     Named,
@@ -104,7 +105,7 @@ def _pod(structure: Structure) -> Node:
             volumes=storage.volumes_of_all(),
         ),
     }
-    return Let(labels.POD_LABELS.name, Merged(({"app": "elasticdl"}, value("labels"))), pod)
+    return Let(labels.POD_LABELS.name, Merged((MapOf({"app": "elasticdl"}), value("labels"))), pod)
 
 
 def _from_pod(name: str, field: str) -> Node:

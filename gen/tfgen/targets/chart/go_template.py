@@ -44,6 +44,7 @@ from tfgen.graph.holes import (
     JoinEach,
     Length,
     Let,
+    MapOf,
     Matches,
     Merged,
     Named,
@@ -201,8 +202,8 @@ class Printer(Record):
                 return self.expression(tree)
             case Digest(tree):
                 return f"{self._data(tree)} | mustToRawJson | sha256sum | trunc {canonical_json.DIGEST_LENGTH}"
-            case dict():
-                return " ".join(["dict", *(self._argument(part) for entry in node.items() for part in entry)])
+            case MapOf(entries):
+                return self._dict(entries)
             case str() | int():
                 return literal(node)
             case Not(Equal(one, other)):
@@ -353,10 +354,10 @@ class Printer(Record):
         if not isinstance(expression, Merged):
             return [f"{{{{- ${name} := {self.expression(expression)} }}}}"]
         lowest, *layers = expression.layers
-        if isinstance(lowest, Hole):
-            first, lines = f"deepCopy {self._argument(lowest)}", Lines()
+        if isinstance(lowest, MapOf):
+            first, lines = self._map_of(name, lowest)
         else:
-            first, lines = self._literal(name, lowest)
+            first, lines = f"deepCopy {self._argument(lowest)}", Lines()
         if expression.flat and layers and not lines:
             return _long(f"{{{{- ${name} := mergeOverwrite", [f"({first})", *map(self._argument, layers)])
         lines.insert(0, f"{{{{- ${name} := {first} }}}}")
@@ -380,13 +381,11 @@ class Printer(Record):
             "{{- end }}",
         ]
 
-    def _literal(self, name: str, lowest: Node) -> tuple[str, Lines]:
-        """A literal mapping: a ``dict`` of what is always there, and lines that set what may come to nothing."""
-        if not isinstance(lowest, dict):
-            raise TypeError(f"the lowest layer must be a hole or a mapping: {lowest!r}")
-        always = {key: node for key, node in lowest.items() if not isinstance(node, Hole) and node}
+    def _map_of(self, name: str, lowest: MapOf) -> tuple[str, Lines]:
+        """A ``dict`` of what is always there, and lines that set what may come to nothing."""
+        always = {key: node for key, node in lowest.entries.items() if _is_known(node)}
         lines: Lines = []
-        tested = ((*_tested(node), key) for key, node in lowest.items() if is_hole(node))
+        tested = ((*_tested(node), key) for key, node in lowest.entries.items() if is_hole(node) and key not in always)
         for test, entries in groupby(tested, key=lambda entry: entry[0]):
             lines += [
                 f"{{{{- if {self.expression(test)} }}}}",
@@ -396,7 +395,13 @@ class Printer(Record):
                 ),
                 "{{- end }}",
             ]
-        return self.expression(always), lines
+        return self._dict(always), lines
+
+    def _dict(self, entries: Mapping[str | Expression, Node]) -> str:
+        if not all(map(_is_known, entries.values())):
+            raise TypeError(f"an entry that may come to nothing must stand in the lowest layer: {entries!r}")
+        left = {key: node for key, node in entries.items() if isinstance(node, MapOf) or node}
+        return " ".join(["dict", *(self._argument(part) for entry in left.items() for part in entry)])
 
     def _item_of_dict(self, node: Node) -> str:
         text = self._argument(node)
@@ -663,13 +668,18 @@ def _flat(parts: Sequence[Node]) -> Iterator[Node]:
             yield part
 
 
+def _is_known(node: Node) -> bool:
+    """Whether an entry of a map is the same whatever the values are."""
+    return not isinstance(node, Hole) or (isinstance(node, MapOf) and all(map(_is_known, node.entries.values())))
+
+
 def _tested(node: Expression) -> tuple[Node, Node]:
-    """When an entry of a literal layer comes to something, and to what."""
+    """When an entry of a map comes to something, and to what."""
     if not isinstance(node, When):
         return node, node
     if node.otherwise is not ABSENT:
         raise TypeError(f"an entry of a layer has no other branch: {node!r}")
-    may_be_empty = isinstance(node.then, Hole) and node.then != node.test
+    may_be_empty = not _is_known(node.then) and node.then != node.test
     return (AllOf((node.test, node.then)) if may_be_empty else node.test), node.then
 
 
