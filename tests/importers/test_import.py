@@ -114,10 +114,11 @@ SUBMITTED = {
 }
 
 
+@pytest.mark.parametrize("command", ["arena submit tfjob", "elasticdl train"])
 @pytest.mark.parametrize("name", SUBMITTED)
-def test_a_hostile_command_meets_a_message_at_its_place(name: str) -> None:
+def test_a_hostile_command_meets_a_message_at_its_place(name: str, command: str) -> None:
     began = time.process_time()
-    imported = import_jobs([Source("a.sh", f"arena submit tfjob {SUBMITTED[name]}\n".encode())], Options())
+    imported = import_jobs([Source("a.sh", f"{command} {SUBMITTED[name]}\n".encode())], Options())
     assert time.process_time() - began < 2
     assert imported.jobs == ()
     assert imported.problems

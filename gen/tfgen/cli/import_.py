@@ -26,15 +26,15 @@ def _arguments(parser: ArgumentParser) -> None:
         nargs="*",
         type=path,
         metavar="FILE",
-        help="manifests of others, scripts with `arena submit tfjob`, or a folder of kustomize overlays, each an "
-        "environment; - is standard input",
+        help="manifests of others, scripts with `arena submit tfjob` or `elasticdl train`, or a folder of kustomize "
+        "overlays, each an environment; - is standard input",
     )
     parser.add_argument(
         "--command",
         action="append",
         default=[],
         metavar="COMMAND",
-        help="a command that submits a job: arena submit tfjob ...",
+        help="a command that submits a job: arena submit tfjob ..., or elasticdl train ...",
     )
     parser.add_argument(
         "--env",

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 from tfgen.check.jobs import check
 from tfgen.data_path import Path, at, has
 from tfgen.errors import UsageError
-from tfgen.importers import FORMS, arena, hand_written, rights
+from tfgen.importers import COMMANDS, FORMS, hand_written, rights
 from tfgen.importers.account import REFUSED, Account, Entry
 from tfgen.importers.command_line import commands
 from tfgen.importers.environments import Name, Variant, base_name, job_with_environments
@@ -38,7 +38,7 @@ _FILE: Final = "job.yaml"
 _MOST_WORDS: Final = 1_000
 """Words of a script; commands that people write have some dozens."""
 
-_SCRIPT: Final = re.compile(r"\s*(#![^\n]*sh\b|(#[^\n]*\n\s*)*arena\s)")
+_SCRIPT: Final = re.compile(r"\s*(#![^\n]*sh\b|(#[^\n]*\n\s*)*(arena|elasticdl)\s)")
 """How a file of commands begins."""
 
 
@@ -215,8 +215,9 @@ def _submitted(script: str, file: str, account: Account) -> Iterator[Part]:
             start = leaf(file, words[0].position, words[0].text, words[0].text)
             account.refuse(start, f"with this command the script has more than {_MOST_WORDS:,} words; split it")
             return
-        if arena.is_command(words):
-            job = arena.job(words, file, account)
+        read = next((read for matches, read in COMMANDS if matches(words)), None)
+        if read:
+            job = read(words, file, account)
             if job:
                 yield job
         else:

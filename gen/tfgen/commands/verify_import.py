@@ -100,6 +100,9 @@ def _same_text(before: Any, after: Any) -> bool:
 
 
 NORMALISATIONS: Final = (
+    Normalisation(
+        r"metadata\.name", lambda before, after: after == f"elasticdl-{before}-master", "the job is its master's pod"
+    ),
     Normalisation(r"apiVersion", _is_any, "the API version is one that tfgen writes"),
     Normalisation(r"metadata\.namespace", _is_any, "the namespace is that of the environment, or of who applies it"),
     Normalisation(r"metadata\.(labels|annotations).+", _is_new, "objects have tfgen's labels and annotations"),
@@ -158,6 +161,13 @@ NORMALISATIONS: Final = (
     Normalisation(
         r"spec\.(tensorBoard|terminationPolicy|tfReplicaSpecs\.\w+\.tfPort)", _is_any, "v1alpha1's words are today's"
     ),
+    Normalisation(
+        r"spec\.args\.(cluster_spec_json|job_name|namespace|need_tf_config|restart_policy|\w+_resource_limit)",
+        _is_new,
+        "tfgen tells the master of its run, and amounts are limits, too",
+    ),
+    Normalisation(r"spec\.args\.master_resource_(request|limit)", _is_new, "defaults are said"),
+    Normalisation(r"spec\.args\.worker_pod_priority", _is_any, "a fraction of the workers is said alone"),
     Normalisation(r"spec\.tfReplicaSpecs\.\w+\.replicas", _is_default(1), "defaults are said"),
     Normalisation(r"spec\.tfReplicaSpecs\.\w+\.restartPolicy", _is_default("Never"), "defaults are said"),
     Normalisation(r"spec\.(tasks\.[-\w]+\.)?(maxRetry|minAvailable|queue|schedulerName)", _is_new, "defaults are said"),

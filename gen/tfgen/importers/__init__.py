@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
-from tfgen.importers import arena, hand_written, job_set, tf_job, train_job, volcano_job
+from tfgen.importers import arena, elastic_dl, hand_written, job_set, tf_job, train_job, volcano_job
 from tfgen.importers.account import Account
 from tfgen.importers.foreign_job import ForeignJob
 from tfgen.importers.options import Options
@@ -39,12 +39,16 @@ class Form(NamedTuple):
 
 FORMS: Final = (
     Form("Arena job", "TFJob", arena.is_arena, arena.canonical, arena.read),
+    Form(elastic_dl.FORM, "ElasticDL", elastic_dl.is_elastic_dl, elastic_dl.canonical, elastic_dl.read),
     Form("TFJob", "TFJob", tf_job.is_tf_job, tf_job.canonical, tf_job.read),
     Form("JobSet", "JobSet", job_set.is_job_set, job_set.canonical, job_set.read),
     Form(train_job.FORM, "JobSet", train_job.is_train_job, job_set.canonical, train_job.read),
     Form("Volcano Job", "VolcanoJob", volcano_job.is_volcano_job, volcano_job.canonical, volcano_job.read),
 )
 """Forms of one object a job."""
+
+COMMANDS: Final = ((arena.is_command, arena.job), (elastic_dl.is_command, elastic_dl.job))
+"""Forms of one command a job: whether a command is one, and the object that is made of it."""
 
 HAND_WRITTEN: Final = hand_written.FORM
 """The form of many objects a job, which is what is left when those of one object are read."""

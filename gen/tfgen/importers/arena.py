@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from tfgen.importers import shell, tf_job
 from tfgen.importers.account import Account
-from tfgen.importers.command_line import Word
+from tfgen.importers.command_line import Word, unknown_value
 from tfgen.importers.foreign_job import ForeignJob
 from tfgen.importers.objects import api_version
 from tfgen.importers.options import Options
@@ -254,7 +254,7 @@ def _flags(words: Sequence[Word], file: str, account: Account) -> _Flags:
         if program or dashed is None:
             program.append(word)
             if word.expands:
-                account.refuse(leaf(file, word.position, "program", word.text), _unknown_value(word))
+                account.refuse(leaf(file, word.position, "program", word.text), unknown_value(word))
             continue
         name, value, value_word = _today(dashed[1]), dashed[2], word
         if value is None and name not in _SWITCHES and name in _KNOWN:
@@ -264,14 +264,10 @@ def _flags(words: Sequence[Word], file: str, account: Account) -> _Flags:
         if name not in _KNOWN:
             account.refuse(part, f"arena submit tfjob has no such flag{meant(nearest(name, _KNOWN))}")
         elif word.expands or value_word.expands:
-            account.refuse(part, _unknown_value(value_word))
+            account.refuse(part, unknown_value(value_word))
         else:
             flags.setdefault(name, []).append(part)
     return _Flags(leaf(file, words[0].position, "arena", "tfjob"), flags, program)
-
-
-def _unknown_value(word: Word) -> str:
-    return f"found {word.text}, whose value the shell knows that runs the command; write the value"
 
 
 def _today(flag: str) -> str:

@@ -41,6 +41,11 @@ class Word(NamedTuple):
     expands: bool = False
 
 
+def unknown_value(word: Word) -> str:
+    """What is said of a word that the shell would make another one of."""
+    return f"found {word.text}, whose value the shell knows that runs the command; write the value"
+
+
 def commands(script: str) -> Iterator[Sequence[Word]]:
     """The commands of a script that have a word."""
     words: list[Word] = []

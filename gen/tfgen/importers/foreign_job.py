@@ -46,6 +46,7 @@ class ForeignJob(Record):
         spec: what the form says of the job as a whole, as keys of ``spec``.
         comments: what was decided, by the path in the job that it is about.
         tensorboard_storage: the volumes that TensorBoard mounts, by name.
+        has_own_pods: whether its pods are made of templates, which say whom they run as.
     """
 
     form: str
@@ -57,6 +58,7 @@ class ForeignJob(Record):
     spec: Mapping[str, Any]
     comments: Mapping[Path, str]
     tensorboard_storage: Mapping[str, Any] = EMPTY
+    has_own_pods: bool = True
 
 
 class Settled(Record):

@@ -204,7 +204,8 @@ def _add_pods(spec: dict[str, Any], job: ForeignJob, account: Account) -> None:
         for number, part in ports.items():
             if number != spec["port"]:
                 account.note(part, f"all tasks listen on one port, {spec['port']}, of which TF_CONFIG tells them")
-    add_rights(spec, job, account)
+    if job.has_own_pods:
+        add_rights(spec, job, account)
     _add_instances(spec, job, account)
 
 

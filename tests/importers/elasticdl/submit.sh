@@ -1,0 +1,26 @@
+# MNIST, with workers that may be preempted.
+elasticdl train \
+  --image_name=registry.example.com/ml/elasticdl:mnist \
+  --model_zoo=model_zoo \
+  --model_def=mnist.mnist_functional_api.custom_model \
+  --training_data=/data/mnist/train \
+  --num_epochs 5 \
+  --master_resource_request="cpu=2,memory=2048Mi" \
+  --master_resource_limit="cpu=2,memory=2048Mi" \
+  --master_pod_priority=high \
+  --worker_resource_request="cpu=2,memory=2048Mi" \
+  --worker_resource_limit="cpu=4,memory=4096Mi,gpu=1" \
+  --worker_pod_priority=high=0.5 \
+  --ps_resource_request="cpu=2,memory=2048Mi" \
+  --ps_resource_limit="cpu=2,memory=2048Mi" \
+  --ps_pod_priority=high \
+  --num_ps_pods=2 \
+  --num_workers=4 \
+  --job_name=test-mnist \
+  --envs="A=1,B=2" \
+  --use_async \
+  --image_pull_policy=IfNotPresent \
+  --need_tf_config=true \
+  --yaml=job.yaml \
+  --volume="mount_path=/data,claim_name=fileserver-claim;host_path=/srv,mount_path=/srv" \
+  --distribution_strategy=ParameterServerStrategy
