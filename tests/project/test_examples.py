@@ -1,0 +1,17 @@
+"""The examples are laid out as `tfgen fmt` lays out a job."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.tools import ROOT
+from tfgen.cli import main
+
+JOBS = sorted((ROOT / "examples").glob("*/job.yaml"))
+
+
+@pytest.mark.parametrize("job", JOBS, ids=lambda job: job.parent.name)
+def test_fmt_changes_nothing(job: Path):
+    assert main(["fmt", "--check", str(job)]) == 0
