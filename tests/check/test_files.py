@@ -99,6 +99,20 @@ def test_a_changed_job_is_one_problem_at_its_name(out: Path) -> None:
     assert edited.notes == ()
 
 
+def test_an_output_that_is_asked_for_no_longer_is_removed_and_check_says_so(out: Path) -> None:
+    overlays_alone = JOB.replace("spec:", "spec:\n  outputs: [overlays]")
+    charts = [path for path in Path("charts").rglob("*") if path.is_file()]
+    assert as_text(found(overlays_alone).problems) == (
+        f"job.yaml:3:18: mnist was changed since it was rendered: {len(charts)} files would change "
+        f"({len(charts)} would be removed), the first at charts/mnist/.helmignore:1; tfgen render job.yaml "
+        "[not-rendered]\n"
+    )
+    write(overlays_alone)
+    assert not Path("charts").exists()
+    assert Path(PROD).exists()
+    assert found(overlays_alone) == FileComparison((), ())
+
+
 def test_a_hand_edit_is_said_at_its_line(out: Path) -> None:
     edit(PROD, "count: 4", "count: 7")
     assert as_text(found().problems) == (

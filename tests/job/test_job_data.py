@@ -13,7 +13,7 @@ from tfgen.job import choices, job_data
 from tfgen.schema import file as schema_file
 from tfgen.schema.workload_kinds import facts
 
-ONLY_FOR_CHECKERS = {name: vars(choices)[name] for name in ("Profile", "RoleName", "Scheduler", "Strategy")}
+ONLY_FOR_CHECKERS = {name: vars(choices)[name] for name in ("Output", "Profile", "RoleName", "Scheduler", "Strategy")}
 vars(job_data).update(ONLY_FOR_CHECKERS, CompletionBy=facts.CompletionBy)
 JSON_TYPES = {str: "string", bool: "boolean", int: "integer", Mapping: "object", Sequence: "array", type(None): "null"}
 

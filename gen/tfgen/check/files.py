@@ -113,7 +113,13 @@ def _reason(job: JobPlan) -> str | None:
 def _would_change(folder: OutputFolder, plan: WritePlan, pending: Sequence[FileChange]) -> str:
     if not pending:
         return ""
-    return f": {count(len(pending), 'file')} would change, the first at {_first_place(folder, plan, pending)}"
+    return f": {_pending_files(folder, plan, pending)}"
+
+
+def _pending_files(folder: OutputFolder, plan: WritePlan, pending: Sequence[FileChange]) -> str:
+    removed = sum(change.action is FileAction.REMOVE for change in pending)
+    removals = f" ({removed} would be removed)" if removed else ""
+    return f"{count(len(pending), 'file')} would change{removals}, the first at {_first_place(folder, plan, pending)}"
 
 
 def _edits_by_hand(job: JobPlan) -> Iterator[FileChange]:
@@ -196,8 +202,7 @@ def _note(folder: OutputFolder, plan: WritePlan, job: JobPlan, pending: Sequence
     causes = job.before.made_otherwise(job.target) if job.before else []
     why = " and ".join(causes) or f"{ledger_path(job.rendering.job)} has the files of another build of this version"
     return (
-        f"{job.rendering.job} stays as it is committed until it changes: {why}; "
-        f"{count(len(pending), 'file')} would change, the first at {_first_place(folder, plan, pending)}"
+        f"{job.rendering.job} stays as it is committed until it changes: {why}; {_pending_files(folder, plan, pending)}"
     )
 
 

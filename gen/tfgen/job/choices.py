@@ -1,4 +1,4 @@
-"""What a job chooses from: the names of its roles, its strategy, its gang's scheduler, its Pod Security profile."""
+"""What a job chooses from: its roles, its strategy, its scheduler, its Pod Security profile, its outputs."""
 
 from __future__ import annotations
 
@@ -11,3 +11,6 @@ Scheduler: TypeAlias = Literal["volcano", "kube-batch", "coscheduling", "kuberne
 Profile: TypeAlias = Literal["restricted", "baseline", "privileged"]
 PROFILES: tuple[Profile, ...] = get_args(Profile)
 """The Pod Security Standards, the strictest first."""
+Output: TypeAlias = Literal["charts", "overlays"]
+OUTPUTS: tuple[Output, ...] = get_args(Output)
+"""What a job is rendered as, by the folders of the output."""

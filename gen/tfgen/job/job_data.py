@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
 if TYPE_CHECKING:
-    from tfgen.job.choices import Profile, RoleName, Scheduler, Strategy
+    from tfgen.job.choices import Output, Profile, RoleName, Scheduler, Strategy
     from tfgen.schema.workload_kinds.facts import CompletionBy
 
 Foreign: TypeAlias = Mapping[str, Any]
@@ -193,6 +193,7 @@ class Spec(FormData, total=False):
     initContainers: Sequence[Foreign]
     sidecars: Sequence[Foreign]
     podTemplate: Foreign
+    outputs: Sequence[Output]
     environments: Mapping[str, EnvironmentData]
     gitops: Foreign
 

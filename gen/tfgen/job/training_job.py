@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from tfgen.job.choices import PROFILES, ROLE_NAMES, Profile, RoleName, Scheduler, Strategy
+from tfgen.job.choices import OUTPUTS, PROFILES, ROLE_NAMES, Output, Profile, RoleName, Scheduler, Strategy
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
 from tfgen.schema import tunables
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tfgen.job.job_data import CloudData, CodeData, Metadata, Spec
 
 __all__ = [
+    "OUTPUTS",
     "PROFILES",
     "ROLE_NAMES",
     "Code",
@@ -35,6 +36,7 @@ __all__ = [
     "FileCode",
     "GitCode",
     "GitOps",
+    "Output",
     "Profile",
     "Role",
     "RoleName",
@@ -222,11 +224,12 @@ class Environment(Record):
 
 
 class TrainingJob(Record):
-    """A job: its structure, its complete values, and its environments."""
+    """A job: its structure, its complete values, its environments, and what is rendered of it."""
 
     structure: Structure
     namespace: str | None
     values: Mapping[str, Any]
+    outputs: frozenset[Output]
     environments: tuple[Environment, ...]
     gitops: GitOps | None
 
@@ -247,6 +250,7 @@ class TrainingJob(Record):
             structure=_structure(metadata["name"], spec),
             namespace=metadata.get("namespace"),
             values=own,
+            outputs=frozenset(spec.get("outputs", OUTPUTS)),
             environments=tuple(
                 Environment(
                     name=name,

@@ -8,14 +8,15 @@ from typing import Any, Final, TypeAlias
 from tfgen import data_path
 from tfgen.data_path import Path
 from tfgen.graph.workloads import WORKLOADS
-from tfgen.job.facts import environments_of, name_of
-from tfgen.job.training_job import Profile, TrainingJob
+from tfgen.job.facts import data_of, environments_of, name_of
+from tfgen.job.training_job import OUTPUTS, Output, Profile, TrainingJob
 from tfgen.rules.rule import AcrossRule, Clash
 from tfgen.text.document import Document
 from tfgen.words import shown
 
 _GITOPS: Final[Path] = ("spec", "gitops")
 _ENVIRONMENTS: Final[Path] = ("spec", "environments")
+_OUTPUTS: Final[Path] = ("spec", "outputs")
 _PROFILE: Final[Path] = ("spec", "security", "profile")
 _LONGEST: Final = 63
 """Characters of a label's value, which Flux makes of its objects' names."""
@@ -33,6 +34,27 @@ def _incomplete(documents: Sequence[Document]) -> Iterator[Clash]:
                 message = "an ApplicationSet finds overlays, not charts; write source: Kustomize, or make Applications"
                 yield Clash(document, (*_GITOPS, "argocd", "generator"), message)
             yield from _environments(document)
+
+
+def _unrendered(documents: Sequence[Document]) -> Iterator[Clash]:
+    for document in documents:
+        job = TrainingJob.from_document(document.data)
+        if job.gitops is None:
+            continue
+        if job.gitops.is_chart and "charts" not in job.outputs:
+            message = "gitops.source is Chart, but outputs has no charts; add charts, or write source: Kustomize"
+            yield Clash(document, _OUTPUTS, message)
+        elif not job.gitops.is_chart and "overlays" not in job.outputs:
+            cure = "add overlays" if _is_in_sets(document) else "add overlays, or write source: Chart"
+            yield Clash(document, _OUTPUTS, f"gitops applies the overlays, but outputs has none; {cure}")
+        elif "overlays" not in job.outputs:
+            for environment in job.environments:
+                if not environment.enabled:
+                    message = (
+                        f"what stays of {environment.name} is applied by its overlay, but outputs has no overlays; "
+                        "add overlays, or take the environment out"
+                    )
+                    yield Clash(document, (*_ENVIRONMENTS, environment.name, "enabled"), message)
 
 
 def _environments(document: Document) -> Iterator[Clash]:
@@ -136,7 +158,7 @@ def _taken_along(documents: Sequence[Document]) -> Iterator[Clash]:
                 sets.setdefault(name, document.data["metadata"]["name"])
     for document in documents:
         for name in environments_of(document):
-            if name in sets and not _is_in_sets(document):
+            if name in sets and not _is_in_sets(document) and "overlays" in _outputs(document):
                 message = (
                     f"the ApplicationSet of {name}, which the job {shown(sets[name])} asks for, applies all overlays "
                     f"of that name, and so this job's; write argocd: {{generator: ApplicationSet}} in both, or in none"
@@ -186,10 +208,15 @@ def _gitops(document: Document) -> Mapping[str, Any] | None:
     return settings
 
 
+def _outputs(document: Document) -> Sequence[Output]:
+    return data_of(document)["spec"].get("outputs", OUTPUTS)
+
+
 RULES: Final = (
     AcrossRule("flux-chart", "warning", "Flux would start again what a finished run released.", _chart_with_flux),
     AcrossRule("flux-folders", "error", "Flux would apply what is another cluster's.", _mixed_folders),
     AcrossRule("gitops-conflict", "error", "Two jobs contradict each other in what applies them.", _conflicts),
     AcrossRule("gitops-incomplete", "error", "What a GitOps tool needs to know is not said.", _incomplete),
+    AcrossRule("gitops-output", "error", "A GitOps tool is to apply what is not rendered.", _unrendered),
     AcrossRule("same-place", "error", "Two environments of a job are in one namespace of one cluster.", _same_place),
 )

@@ -34,7 +34,7 @@ INIT_ORDER: Final = (
 )
 """The keys of ``spec`` as `tfgen init` has them; the others follow, as the schema has them."""
 
-_LAST: Final = ("environments", "gitops")
+_LAST: Final = ("outputs", "environments", "gitops")
 _OF_ENVIRONMENT: Final = ("namespace", "cluster", "enabled")
 
 

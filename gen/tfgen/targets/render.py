@@ -1,6 +1,6 @@
 """A checked job to everything that is written for it.
 
-job.yaml -> TrainingJob -> graph -> FileTree: charts/NAME and overlays/NAME
+job.yaml -> TrainingJob -> graph -> FileTree: charts/NAME, overlays/NAME, or both
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from tfgen.targets.chart.chart import chart
 from tfgen.targets.kustomize.overlays import kustomize
 from tfgen.text.document import Document
 from tfgen.tree.file_tree import FileTree
-from tfgen.tree.rendering import Rendering
+from tfgen.tree.rendering import Rendering, Revision
 
 
 def render(data: Mapping[str, Any], own: Mapping[str, Any] | None = None, built: Built | None = None) -> Rendering:
-    """All files of the job in a document that has no errors.
+    """All files of the outputs that the job asks for, in a document that has no errors.
 
     Args:
         data: the job, with what is merged under it.
@@ -36,12 +36,12 @@ def render(data: Mapping[str, Any], own: Mapping[str, Any] | None = None, built:
     retired = [e.name for e in job.environments if not e.enabled]
     sources = {template.name: template.files for template in built.templates if template.files}
     delivery = _delivery(job, environments)
-    chart_files, version = chart(job, data["spec"], built.templates, guards(job.structure))
-    parts = {
-        "the chart": chart_files,
-        "the overlays": kustomize(job.name, built.base, environments, sources, retired),
-        **{f"the objects of {name}": tree for name, tree in delivery.items()},
-    }
+    parts = {f"the objects of {name}": tree for name, tree in delivery.items()}
+    version: Revision | None = None
+    if "charts" in job.outputs:
+        parts["the chart"], version = chart(job, data["spec"], built.templates, guards(job.structure))
+    if "overlays" in job.outputs:
+        parts["the overlays"] = kustomize(job.name, built.base, environments, sources, retired)
     return Rendering(
         job=job.name,
         tree=FileTree.combine(parts),

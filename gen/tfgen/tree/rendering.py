@@ -43,6 +43,7 @@ class Rendering(Record):
         source: the job's file, from the root of its repository.
         revision: what of the tree depends on the ledger too; it has the number 0 until `following`.
         number: the number that the tree has.
+        counted: the digest that the number was last for, where the tree has nothing that is counted.
     """
 
     job: str
@@ -53,11 +54,14 @@ class Rendering(Record):
     source: str = ""
     revision: Revision | None = None
     number: int = 0
+    counted: str = ""
 
     def following(self, before: Ledger | None) -> Rendering:
-        """The same as what comes after a ledger."""
-        number = self.revision.number(before) if self.revision else 0
-        if self.revision is None or number == self.number:
+        """The same as what comes after a ledger. What is not in this tree is counted on when it comes back."""
+        if self.revision is None:
+            return self.replaced(number=before.revision, counted=before.revised_digest) if before else self
+        number = self.revision.number(before)
+        if number == self.number:
             return self
         tree = self.tree.with_text(self.revision.path, self.revision.text(number))
         return self.replaced(tree=tree, number=number)
@@ -70,7 +74,7 @@ class Rendering(Record):
     def ledger(self, tool_version: str) -> Ledger:
         """The job's ledger once all is written."""
         digests = {path: digest_of(text) for path, text in self.tree.files.items()}
-        revised = self.revision.digest if self.revision else ""
+        revised = self.revision.digest if self.revision else self.counted
         return Ledger(
             tool_version, self.input_digest, digests, None, self.defaults_digest, self.source, self.number, revised
         )
