@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from tests.support.helm import HelmLibrary
+from tests.support.tools import helm_lint
 from tfgen.kubernetes.keys import CHART
 from tfgen.targets.render import render
 from tfgen.tree.write import apply, plan_write
@@ -131,3 +132,19 @@ def test_a_repository_that_a_browser_reaches_is_a_source():
     code = {"mountPath": "/src", "git": {"repository": "https://git.example.com/ml/mnist.git"}}
     chart = yaml.safe_load(render(job(code=code)).tree.files["charts/mnist/Chart.yaml"])
     assert (chart["home"], chart["sources"]) == (code["git"]["repository"], [code["git"]["repository"]])
+
+
+def test_what_a_job_says_for_the_people_who_find_its_chart_stands_before_what_tfgen_knows(tmp_path):
+    page = {
+        "home": "https://ml.example.com/mnist",
+        "sources": ["https://git.example.com/ml/mnist", "https://git.example.com/ml/data"],
+        "keywords": ["mnist"],
+        "maintainers": [{"name": "ML platform", "email": "ml@example.com", "url": "https://ml.example.com/team"}],
+        "icon": "https://ml.example.com/mnist.svg",
+    }
+    code = {"mountPath": "/src", "git": {"repository": "https://git.example.com/ml/mnist.git"}}
+    apply(plan_write(tmp_path, [render(job(code=code, chart=page))]))
+    chart = yaml.safe_load((tmp_path / "charts/mnist/Chart.yaml").read_text(encoding="utf-8"))
+    assert {key: chart[key] for key in page} == page
+    printed = helm_lint(tmp_path / "charts/mnist", "--strict")
+    assert not re.search(r"\[(ERROR|WARNING|INFO)\]", printed)

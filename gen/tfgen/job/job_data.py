@@ -184,6 +184,23 @@ class EnvironmentData(FormData, total=False):
     enabled: bool
 
 
+class MaintainerData(Named, total=False):
+    """Whom to ask about a chart."""
+
+    email: str
+    url: str
+
+
+class ChartData(TypedDict, total=False):
+    """What Chart.yaml says for the people who find the chart."""
+
+    home: str
+    sources: Sequence[str]
+    keywords: Sequence[str]
+    maintainers: Sequence[MaintainerData]
+    icon: str
+
+
 class Spec(FormData, total=False):
     """The job itself. It always has `roles`."""
 
@@ -194,6 +211,7 @@ class Spec(FormData, total=False):
     sidecars: Sequence[Foreign]
     podTemplate: Foreign
     outputs: Sequence[Output]
+    chart: ChartData
     environments: Mapping[str, EnvironmentData]
     gitops: Foreign
 

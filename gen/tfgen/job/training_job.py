@@ -223,6 +223,23 @@ class Environment(Record):
     values: Mapping[str, Any]
 
 
+class ChartPage(Record):
+    """What Chart.yaml says for the people who find the chart.
+
+    Attributes:
+        home: the address of the project's page, or empty.
+        sources: the addresses of the source code.
+        maintainers: as Chart.yaml has them.
+        icon: the address of a picture, or empty.
+    """
+
+    home: str
+    sources: tuple[str, ...]
+    keywords: tuple[str, ...]
+    maintainers: tuple[Mapping[str, Any], ...]
+    icon: str
+
+
 class TrainingJob(Record):
     """A job: its structure, its complete values, its environments, and what is rendered of it."""
 
@@ -230,6 +247,7 @@ class TrainingJob(Record):
     namespace: str | None
     values: Mapping[str, Any]
     outputs: frozenset[Output]
+    chart_page: ChartPage
     environments: tuple[Environment, ...]
     gitops: GitOps | None
 
@@ -251,6 +269,7 @@ class TrainingJob(Record):
             namespace=metadata.get("namespace"),
             values=own,
             outputs=frozenset(spec.get("outputs", OUTPUTS)),
+            chart_page=_chart_page(spec),
             environments=tuple(
                 Environment(
                     name=name,
@@ -304,6 +323,26 @@ def _structure(name: str, spec: Spec) -> Structure:
         code=_code(spec["code"]) if "code" in spec else None,
         eci=_eci(spec.get("cloud", {})),
         pod_template=spec.get("podTemplate", {}),
+    )
+
+
+def _chart_page(spec: Spec) -> ChartPage:
+    """What the job says, else the repositories that it names, as far as a browser reaches them."""
+    said = spec.get("chart", {})
+    schema = schema_file.load()
+    complete = schema_file.complete(schema, schema["properties"]["spec"]["properties"]["chart"], said)
+    addresses = (
+        spec.get("gitops", {}).get("repository", ""),
+        spec.get("code", {}).get("git", {}).get("repository", ""),
+    )
+    repositories = [*dict.fromkeys(address for address in addresses if address.startswith("https://"))]
+    sources = tuple(said.get("sources", repositories))
+    return ChartPage(
+        home=said.get("home", next(iter(sources), "")),
+        sources=sources,
+        keywords=tuple(complete["keywords"]),
+        maintainers=tuple(said.get("maintainers", ())),
+        icon=said.get("icon", ""),
     )
 
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
-from tfgen.job.training_job import GitCode, TrainingJob
+from tfgen.job.training_job import ChartPage, TrainingJob
 from tfgen.places import CHARTS
 from tfgen.text import yaml_text
 from tfgen.tree.rendering import Revision
@@ -21,7 +21,6 @@ from tfgen.tree.rendering import Revision
 # Pods' index labels, Jobs' success policy, back-off limit by index and pod replacement policy are all on by default
 # from here (https://kubernetes.io/docs/reference/command-line-tools-reference/feature-gates/).
 KUBE_VERSION: Final = ">=1.31.0-0"
-_KEYWORDS: Final = ("tensorflow", "distributed-training")
 _DIGEST_LENGTH: Final = 12
 _MARK: Final = "0-h"
 
@@ -39,7 +38,6 @@ def chart_yaml(job: TrainingJob, files: Mapping[str, str]) -> Revision:
 
 def _text(job: TrainingJob) -> str:
     """The file, with a mark for what is another in each version."""
-    sources = _sources(job)
     return yaml_text.dump(
         {
             "apiVersion": "v2",
@@ -49,10 +47,21 @@ def _text(job: TrainingJob) -> str:
             "version": f"0.1.{_MARK}",
             **_app_version(job.values["image"]),
             "kubeVersion": KUBE_VERSION,
-            "keywords": [*_KEYWORDS],
-            **({"home": sources[0], "sources": sources} if sources else {}),
+            **_page(job.chart_page),
         }
     )
+
+
+def _page(page: ChartPage) -> dict[str, Any]:
+    """What it says for the people who find the chart: https://helm.sh/docs/topics/charts/#the-chartyaml-file."""
+    said = {
+        "keywords": [*page.keywords],
+        "home": page.home,
+        "sources": [*page.sources],
+        "maintainers": [dict(maintainer) for maintainer in page.maintainers],
+        "icon": page.icon,
+    }
+    return {key: value for key, value in said.items() if value}
 
 
 def _app_version(image: str) -> dict[str, str]:
@@ -61,10 +70,3 @@ def _app_version(image: str) -> dict[str, str]:
     tag = name.rpartition("/")[2].partition(":")[2]
     version = tag or digest.replace(":", "-")
     return {"appVersion": version} if version else {}
-
-
-def _sources(job: TrainingJob) -> list[str]:
-    """The repositories of the job, as far as a browser reaches them."""
-    code = job.structure.code
-    addresses = [job.gitops.repository if job.gitops else "", code.repository if isinstance(code, GitCode) else ""]
-    return list(dict.fromkeys(address for address in addresses if address.startswith("https://")))
