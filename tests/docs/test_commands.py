@@ -45,7 +45,18 @@ def commands() -> list[object]:
         for path in DOCUMENTS
         for command in INDENTED.findall(path.read_text(encoding="utf-8"))
     ]
-    return [pytest.param(*pair, id=f"{pair[0].relative_to(ROOT)}: {pair[1]}") for pair in dict.fromkeys(found)]
+    return [
+        pytest.param(*pair, id=f"{pair[0].relative_to(ROOT)}: {pair[1]}")
+        for pair in dict.fromkeys(found)
+        if pair[0].name != "live.md"
+    ]
+
+
+def test_a_command_that_looks_at_a_cluster_is_run_where_there_is_one() -> None:
+    page = (ROOT / "docs" / "live.md").read_text(encoding="utf-8")
+    tests = (ROOT / "tests" / "e2e" / "server" / "test_live.py").read_text(encoding="utf-8")
+    names = {command.split()[1] for command in INDENTED.findall(page)}
+    assert names == set(re.findall(r"^def test_(\w+)_needs_the_role_of_its_page", tests, re.MULTILINE))
 
 
 @pytest.mark.parametrize("session", sessions())

@@ -41,6 +41,7 @@ COMMANDS: Final = (
     "rerun",
     "rm",
     "local",
+    "status",
     "explain",
     "schema",
 )
@@ -64,7 +65,10 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     signal.signal(signal.SIGTERM, _terminate)
     gc.set_threshold(_GARBAGE)
     code = run(sys.argv[1:] if argv is None else argv)
-    if code == OK:  # nothing is left to be cleaned up: sys.exit would only free each object by itself
+    # The kubernetes client keeps the keys of a kubeconfig in files, and removes them at the end.
+    if (
+        code == OK and "kubernetes" not in sys.modules
+    ):  # nothing is left to be cleaned up: sys.exit would only free each object by itself
         with contextlib.suppress(OSError):
             sys.stderr.flush()
         os._exit(OK)

@@ -1,0 +1,63 @@
+"""What the commands share that look at a cluster: their arguments, and the runs that these name."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tfgen.cli.output import checked, one_job, path, report, say
+
+if TYPE_CHECKING:
+    from tfgen.commands.live_runs import Clusters
+    from tfgen.live.pauses import Patience
+    from tfgen.live.wanted_run import WantedRun
+
+
+def job_argument(parser: ArgumentParser) -> None:
+    """Adds `args.job` and `args.env`: the run of one job."""
+    parser.add_argument("job", type=path, metavar="JOB", help="a job.yaml")
+    parser.add_argument("--env", metavar="ENV", help="the environment (else the job itself)")
+
+
+def cluster_arguments(parser: ArgumentParser) -> None:
+    """Adds what says which cluster, as kubectl has it."""
+    parser.add_argument("--kubeconfig", metavar="FILE", help="instead of the variable KUBECONFIG and ~/.kube/config")
+    parser.add_argument("--context", help="of the kubeconfig (that named as the environment's cluster, or the current)")
+    parser.add_argument("-n", "--namespace", help="instead of the job's, and of the context's")
+
+
+def clusters_of(args: Namespace, patience: Patience) -> Clusters:
+    """The clusters that the arguments lead to."""
+    from tfgen.commands.live_runs import Clusters
+    from tfgen.live.connection import Access
+
+    return Clusters(Access(args.kubeconfig, args.context, args.namespace), patience, say)
+
+
+def one_run_of(args: Namespace) -> WantedRun | None:
+    """The run that `args.job` and `args.env` name; none where the job has errors, which are reported.
+
+    Raises:
+        UsageError: the file has another number of jobs, or the job has no such environment.
+        TfgenError: the job does not run there.
+    """
+    from tfgen.commands.live_runs import one_run, runs_of
+
+    document = one_job(args, "name one run")
+    return None if document is None else one_run(runs_of([document], args.env))
+
+
+def all_runs_of(args: Namespace) -> Sequence[WantedRun] | None:
+    """The runs of all jobs in the folder `args.job`, or of the repository, in all environments.
+
+    None where a job has errors, which are reported.
+    """
+    from tfgen.commands.live_runs import all_jobs, runs_of
+    from tfgen.problems import has_errors
+
+    jobs = checked([args.job or all_jobs()])
+    if has_errors(jobs.problems):
+        report(args, jobs.problems)
+        return None
+    return runs_of(jobs.documents, args.env, in_all=True)

@@ -1,0 +1,73 @@
+"""``tfgen status``: how a run is in its cluster, or how all runs of the repository are."""
+
+from __future__ import annotations
+
+import sys
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from tfgen.cli.command import OK, PROBLEMS, Command
+from tfgen.cli.live import all_runs_of, cluster_arguments, clusters_of, one_run_of
+from tfgen.cli.output import path, print_json
+
+if TYPE_CHECKING:
+    from tfgen.live.run_state import RunState
+    from tfgen.live.wanted_run import WantedRun
+
+_SECONDS: Final = 2.0
+"""Between two looks of `--watch`."""
+_CLEAR: Final = "\033[H\033[2J"
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "job", nargs="?", type=path, metavar="JOB", help="a job.yaml, or a folder with some (the repository)"
+    )
+    parser.add_argument("--env", metavar="ENV", help="the environment (else the job itself; of all jobs, all)")
+    parser.add_argument("-w", "--watch", action="store_true", help="look again until the runs have ended")
+    cluster_arguments(parser)
+
+
+def _run(args: Namespace) -> int:
+    from tfgen.commands.status import read_states
+    from tfgen.live.pauses import FOLLOWING, ONCE
+
+    runs: Sequence[WantedRun] | None
+    is_one = args.job is not None and not args.job.is_dir()
+    if is_one:
+        run = one_run_of(args)
+        runs = None if run is None else [run]
+    else:
+        runs = all_runs_of(args)
+    if runs is None:
+        return PROBLEMS
+    clusters = clusters_of(args, FOLLOWING if args.watch else ONCE)
+    last: Sequence[RunState] = ()
+    is_screen = args.watch and sys.stdout.isatty()
+    while True:
+        states = read_states(clusters, runs, with_logs=is_one)
+        if is_screen or states != last:
+            _show(args, states, is_one=is_one, is_screen=is_screen)
+        if not args.watch or all(state.end or not state.run.is_enabled for state in states):
+            return OK
+        last = states
+        time.sleep(_SECONDS)
+
+
+def _show(args: Namespace, states: Sequence[RunState], *, is_one: bool, is_screen: bool) -> None:
+    """Print how the runs are; on a screen, in place of what was printed before."""
+    from datetime import UTC, datetime
+
+    from tfgen.report.status import as_table, as_text, rows
+
+    if args.format == "json":
+        print_json({"runs": rows(states)})
+        return
+    now = datetime.now(UTC)
+    text = as_text(states[0], now) if is_one else as_table(states, now)
+    print(f"{_CLEAR if is_screen else ''}{text}", end="", flush=True)
+
+
+COMMAND: Final = Command("status", "say how a run is in its cluster, and why it waits", _arguments, _run)

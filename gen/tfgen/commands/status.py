@@ -1,0 +1,25 @@
+"""``tfgen status``: how runs are, in all clusters that they are in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tfgen.commands.live_runs import Clusters
+from tfgen.live.read_snapshot import read_snapshot
+from tfgen.live.run_state import RunState, judge
+from tfgen.live.wanted_run import WantedRun
+
+
+def read_states(clusters: Clusters, runs: Sequence[WantedRun], *, with_logs: bool = False) -> list[RunState]:
+    """How some runs are now, in their own order.
+
+    Raises:
+        UsageError: the job names a cluster that the kubeconfig does not know.
+        ApiError: the account may not list what tells how a run is.
+        TfgenError: there is no answer in time.
+    """
+    states: dict[str, RunState] = {}
+    for api, namespace, of_namespace in clusters.by_namespace(runs):
+        snapshot = read_snapshot(api, namespace, of_namespace, with_logs=with_logs)
+        states |= {run.title: judge(run, snapshot, namespace) for run in of_namespace}
+    return [states[run.title] for run in runs]

@@ -1,0 +1,196 @@
+"""An API server's objects as plain data. Whatever may succeed when it is asked again is asked again."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.parse
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+import urllib3
+
+from tfgen.errors import TfgenError
+from tfgen.kubernetes.object import Object
+from tfgen.live.connection import Connection
+from tfgen.live.pauses import AGAIN, Patience, pause
+from tfgen.record import EMPTY, Record
+
+_CHUNK: Final = 500
+"""Objects of one answer, as kubectl asks for them."""
+_UNAUTHORIZED: Final = 401
+_FORBIDDEN: Final = 403
+NOT_FOUND: Final = 404
+_GONE: Final = 410
+_ERROR: Final = 400
+_SECONDS_OF_SILENCE: Final = 1.0
+"""A failure that is over at the next try is told to nobody."""
+
+Query = Mapping[str, str]
+
+
+class ApiError(TfgenError):
+    """An answer of the API server that is an error.
+
+    Attributes:
+        status: of HTTP.
+    """
+
+    exit_code: ClassVar[int] = 3
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+    @property
+    def is_forbidden(self) -> bool:
+        """Whether the account may not do it."""
+        return self.status == _FORBIDDEN
+
+
+class Resource(Record):
+    """Where the objects of a kind are.
+
+    Attributes:
+        path: of its group and version, such as /apis/apps/v1.
+        name: its name there, such as statefulsets.
+    """
+
+    path: str
+    name: str
+    is_namespaced: bool
+
+    def at(self, namespace: str, *more: str) -> str:
+        """The path of its objects in a namespace, or of one of them."""
+        place = f"/namespaces/{namespace}" if self.is_namespaced else ""
+        return "/".join((f"{self.path}{place}/{self.name}", *more))
+
+
+class Api:
+    """One account's view of an API server.
+
+    Every method raises an ApiError for an answer that is an error, and a TfgenError where there is none in time.
+    """
+
+    def __init__(self, connection: Connection, patience: Patience, tell: Callable[[str], None]) -> None:
+        """Args: `tell` is told, in a line, of each time that the server does not answer."""
+        self.connection, self._patience, self._tell = connection, patience, tell
+        self._resources: dict[str, Mapping[str, Resource]] = {}
+        self._allowed: set[str] = set()
+
+    def resource(self, api_version: str, kind: str) -> Resource | None:
+        """Where a kind is; None where the cluster has none."""
+        if api_version not in self._resources:
+            self._resources[api_version] = self._discover(api_version)
+        return self._resources[api_version].get(kind)
+
+    def objects(self, resource: Resource, namespace: str, query: Query = EMPTY) -> list[Object]:
+        """All objects of a kind in a namespace that a query selects."""
+        while True:
+            items: list[Object] = []
+            more: dict[str, str] = {}
+            try:
+                while True:
+                    page = self.data("GET", resource.at(namespace), {**query, "limit": str(_CHUNK), **more})
+                    items += page["items"]
+                    token = page["metadata"].get("continue")
+                    if not token:
+                        return items
+                    more = {"continue": token}
+            except ApiError as error:
+                if error.status != _GONE:  # the list has changed too much to be gone on with: it begins anew
+                    raise
+
+    def data(self, method: str, path: str, query: Query = EMPTY, body: Any = None, content_type: str = "") -> Any:
+        """The JSON of an answer."""
+        return self._ask(method, path, query, body, content_type)
+
+    def text(self, path: str, query: Query = EMPTY) -> str:
+        """The text of an answer, such as a log's. It is asked for once: it is a node's, which may be gone for good."""
+        try:
+            response = self._send("GET", path, query, None, "")
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            raise TfgenError(f"{self.connection.host}: {_cause(error)}") from error
+        if response.status >= _ERROR:
+            raise _error(response)
+        return str(response.data.decode("utf-8", "replace"))
+
+    def _discover(self, api_version: str) -> Mapping[str, Resource]:
+        """https://kubernetes.io/docs/concepts/overview/kubernetes-api/#discovery-api."""
+        path = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+        try:
+            listed: Sequence[Mapping[str, Any]] = self.data("GET", path)["resources"]
+        except ApiError as error:
+            if error.status != NOT_FOUND:
+                raise
+            return {}
+        return {
+            item["kind"]: Resource(path, item["name"], item["namespaced"]) for item in listed if "/" not in item["name"]
+        }
+
+    def _ask(self, method: str, path: str, query: Query, body: Any, content_type: str) -> Any:
+        """The JSON of a good answer, as soon as there is one."""
+        start, tries, is_renewed, is_told = time.monotonic(), 0, False, False
+        while True:
+            headers: Mapping[str, str] = {}
+            try:
+                response = self._send(method, path, query, body, content_type)
+                if response.status < _ERROR:
+                    self._allowed.add(path)
+                    return json.loads(response.data)
+                error: Exception = _error(response)
+                if response.status == _UNAUTHORIZED and not is_renewed:
+                    is_renewed = True
+                    self.connection.renew()
+                    continue
+                if not self._may_succeed(response.status, path):
+                    raise error
+                headers = response.headers
+            except (urllib3.exceptions.HTTPError, OSError, json.JSONDecodeError) as trouble:
+                error = trouble
+            seconds, past = pause(tries, headers), time.monotonic() - start
+            tries += 1
+            if self._patience.in_all is not None and past + seconds > self._patience.in_all:
+                raise TfgenError(f"{self.connection.host}: no answer in {past:.0f} s: {_cause(error)}") from error
+            if not is_told and past >= _SECONDS_OF_SILENCE:
+                is_told = True
+                self._tell(f"{self.connection.host}: {_cause(error)}; trying again")
+            time.sleep(seconds)
+
+    def _may_succeed(self, status: int, path: str) -> bool:
+        """Whether the same request may yet succeed: an API server that has just started does not know its Roles yet."""
+        return status in AGAIN or (status == _FORBIDDEN and path in self._allowed and self._patience.in_all is None)
+
+    def _send(self, method: str, path: str, query: Query, body: Any, content_type: str) -> Any:
+        return self.connection.pool.request(
+            method,
+            f"{self.connection.host}{path}{'?' if query else ''}{urllib.parse.urlencode(query)}",
+            body=None if body is None else json.dumps(body),
+            headers={
+                **self.connection.headers(),
+                "Accept": "application/json, */*",
+                **({"Content-Type": content_type} if content_type else {}),
+            },
+            timeout=urllib3.Timeout(connect=self._patience.answer, read=self._patience.answer),
+            retries=False,
+        )
+
+
+def _error(response: Any) -> ApiError:
+    """The error that an answer is."""
+    text = response.data.decode("utf-8", "replace")
+    try:
+        message = json.loads(text)["message"]
+    except (ValueError, KeyError, TypeError):  # a proxy's page
+        message = text.strip()[:200] or response.reason
+    if response.status == _UNAUTHORIZED:
+        message = f"the account of the kubeconfig is not accepted ({message}); log in again, or take another --context"
+    return ApiError(response.status, f"{response.status}: {message}")
+
+
+def _cause(error: Exception) -> str:
+    """An error in one line, without the objects that urllib3 names in it."""
+    reason = getattr(error, "reason", None)
+    inner = reason if isinstance(reason, Exception) else error
+    text = str(inner)
+    return text.partition(": ")[2] if text.startswith("<") else text.rpartition(">: ")[2] or type(inner).__name__

@@ -1,0 +1,48 @@
+"""How long to wait before a request is sent again, as client-go does: longer each time, and never quite the same."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from tfgen.record import Record
+
+LONGEST: Final = 4.0
+"""Seconds between two tries: with the time that a try may take, a server that is back is seen within 10."""
+_FIRST: Final = 0.25
+AGAIN: Final = frozenset({429, 500, 502, 503, 504})
+"""The answers after which the same request may succeed."""
+
+
+class Patience(Record):
+    """How long an answer is waited for, in seconds.
+
+    Attributes:
+        answer: until a connection is there, and then between two parts of its answer.
+        in_all: from the first try to the last; None for ever.
+    """
+
+    answer: float
+    in_all: float | None
+
+
+ONCE: Final = Patience(answer=15, in_all=30)
+"""Of a command that looks once."""
+FOLLOWING: Final = Patience(answer=5, in_all=None)
+"""Of a command that goes on until the run ends."""
+
+
+def pause(tries: int, headers: Mapping[str, str], between: Callable[[float, float], float] = random.uniform) -> float:
+    """The seconds until the next try.
+
+    Args:
+        tries: how many have failed.
+        headers: those of the answer, of which `Retry-After` is the server's own word; in seconds, as Kubernetes has it.
+        between: draws a number between two.
+    """
+    own = headers.get("Retry-After", "")
+    if own.isdecimal():
+        return float(own)
+    longest = min(_FIRST * 2.0**tries, LONGEST)
+    return between(longest / 2, longest)

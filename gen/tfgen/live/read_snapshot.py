@@ -1,0 +1,105 @@
+"""Reads what a cluster has of some runs: a list of each kind, once for all runs of a namespace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from tfgen.errors import TfgenError
+from tfgen.graph.objects.names import CONTAINER
+from tfgen.kubernetes import keys
+from tfgen.kubernetes.object import Object, identity
+from tfgen.live.api import Api, ApiError
+from tfgen.live.run_state import leading_pod
+from tfgen.live.snapshot import Snapshot
+from tfgen.live.wanted_run import Identity, WantedRun
+
+_POD: Final = ("v1", "Pod")
+_EVENT: Final = ("v1", "Event")
+_LINES: Final = "200"
+"""Lines at the end of a log in which the last step is looked for."""
+_NO_LOG: Final = (400, 404)
+"""The answers for a container that has not started, and for a pod that is gone."""
+
+
+def read_snapshot(api: Api, namespace: str, runs: Sequence[WantedRun], *, with_logs: bool = False) -> Snapshot:
+    """What a namespace has of some runs.
+
+    Args:
+        api: the cluster.
+        namespace: where they are.
+        runs: all of them.
+        with_logs: whether the end of the leading task's log is read too.
+
+    Raises:
+        ApiError: the account may not list the pods, or the objects by whose end the runs end.
+        TfgenError: there is no answer in time.
+    """
+    names = ",".join(sorted({run.job for run in runs}))
+    reader = _Reader(api, namespace)
+    pods = reader.objects(_POD, {"labelSelector": f"{keys.JOB} in ({names})"})
+    needed = {run.end[:2] for run in runs if run.end}
+    objects: dict[Identity, Object] = {}
+    wanted = {item for run in runs for item in run.identities}
+    for kind in sorted({item[:2] for item in wanted}):
+        query = {"labelSelector": f"{keys.NAME} in ({names})"}
+        listed = reader.objects(kind, query) if kind in needed else reader.objects_if_allowed(kind, query)
+        objects |= {item: there for item, there in _by_identity(kind, listed).items() if item in wanted}
+    warnings = reader.objects_if_allowed(_EVENT, {"fieldSelector": "type=Warning"})
+    snapshot = Snapshot(tuple(pods), objects, tuple(sorted(warnings, key=_time)))
+    logs = {}
+    for pod in filter(None, (leading_pod(run, snapshot) for run in runs if with_logs)):
+        logs[pod["metadata"]["name"]] = reader.log(pod["metadata"]["name"])
+    return snapshot.replaced(logs=logs, unseen=tuple(reader.unseen))
+
+
+class _Reader:
+    """Lists, and keeps what it was not allowed to see."""
+
+    def __init__(self, api: Api, namespace: str) -> None:
+        self._api, self._namespace = api, namespace
+        self.unseen: list[str] = []
+
+    def objects(self, kind: tuple[str, str], query: Mapping[str, str]) -> list[Object]:
+        """The objects of a kind; none where the cluster does not know it."""
+        resource = self._api.resource(*kind)
+        if resource is None:
+            self.unseen.append(f"{kind[1]} of {kind[0]}: the cluster has no such kind")
+            return []
+        return self._api.objects(resource, self._namespace, query)
+
+    def objects_if_allowed(self, kind: tuple[str, str], query: Mapping[str, str]) -> list[Object]:
+        """The same, for what a run can be judged without."""
+        try:
+            return self.objects(kind, query)
+        except ApiError as error:
+            if not error.is_forbidden:
+                raise
+            self.unseen.append(f"{kind[1]}: {error}")
+            return []
+
+    def log(self, pod: str) -> str:
+        """The end of a pod's log; empty where there is none yet."""
+        resource = self._api.resource(*_POD)
+        if resource is None:
+            return ""
+        try:
+            query = {"container": CONTAINER, "tailLines": _LINES}
+            return self._api.text(resource.at(self._namespace, pod, "log"), query)
+        except TfgenError as error:
+            if not (isinstance(error, ApiError) and error.status in _NO_LOG):
+                self.unseen.append(f"log of {pod}: {error}")
+            return ""
+
+
+def _by_identity(kind: tuple[str, str], items: Iterable[Object]) -> dict[Identity, Object]:
+    """A list's items say neither their version nor their kind."""
+    whole = [{"apiVersion": kind[0], "kind": kind[1], **item} for item in items]
+    return {identity(item): item for item in whole}
+
+
+def _time(event: Object) -> str:
+    """When an event was last seen: each generation of Kubernetes' API has its own field."""
+    series = event.get("series") or {}
+    times = (series.get("lastObservedTime"), event.get("lastTimestamp"), event.get("eventTime"))
+    return str(next(filter(None, times), "") or event["metadata"]["creationTimestamp"])

@@ -1,0 +1,218 @@
+"""How a run is: what a cluster has of it beside what job.yaml says.
+
+judge(run, snapshot)  ->  RunState(phase="Pending", roles=(RoleState("worker", wanted=4, ready=3, ...), ...), why=(...))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, Literal, TypeAlias
+
+from tfgen.kubernetes.object import Object
+from tfgen.live.log_text import last_step
+from tfgen.live.run_end import End, end_of, is_suspended
+from tfgen.live.snapshot import Snapshot
+from tfgen.live.task_state import ENDED, Reason, TaskState, index_of, role_of, task_states
+from tfgen.live.wanted_run import WantedRun
+from tfgen.plural import count
+from tfgen.record import Record
+
+Phase: TypeAlias = Literal["Disabled", "Absent", "Suspended", "Pending", "Partial", "Running", "Succeeded", "Failed"]
+"""Disabled: the job is not to run there. Absent: the cluster has nothing of it. Suspended: it is held back. Pending:
+the task that leads it does not run. Partial: that task runs, and another one does not. Then as of a pod."""
+
+_MASTER: Final = "master"
+
+
+class RoleState(Record):
+    """The tasks of one role.
+
+    Attributes:
+        wanted: how many job.yaml asks for.
+        tasks: those that have a pod.
+    """
+
+    role: str
+    wanted: int
+    tasks: tuple[TaskState, ...]
+
+    @property
+    def ready(self) -> int:
+        """How many are ready, or have ended well."""
+        return sum(task.is_ready or task.has_succeeded for task in self.tasks)
+
+    @property
+    def restarts(self) -> int:
+        """How often its tasks were started again."""
+        return sum(task.restarts for task in self.tasks)
+
+
+class Why(Record):
+    """Why a part of a run is not as it is to be.
+
+    Attributes:
+        subjects: the tasks, or the objects, of which it is true.
+    """
+
+    subjects: tuple[str, ...]
+    reason: Reason
+
+
+class RunState(Record):
+    """How a run is.
+
+    Attributes:
+        namespace: where it was looked for.
+        since: when the object by whose end it ends was made, as Kubernetes writes times; empty where it is not there.
+        end: how it ended; None while it goes on.
+        why: what it waits for, or fails of.
+        gpus: how many its pods hold.
+        finisher: how the Job is that releases its tasks; empty where it has none.
+        step: the last that the leading task's log names; None where it names none.
+        unseen: what could not be looked at.
+    """
+
+    run: WantedRun
+    namespace: str
+    phase: Phase
+    since: str
+    end: End | None
+    roles: tuple[RoleState, ...]
+    why: tuple[Why, ...]
+    gpus: int
+    finisher: str
+    step: int | None
+    unseen: tuple[str, ...]
+
+
+def judge(run: WantedRun, snapshot: Snapshot, namespace: str) -> RunState:
+    """How a run is, by what its cluster has."""
+    pods = snapshot.pods_of(run)
+    states = task_states(pods)
+    roles = _roles(run, states)
+    lead = snapshot.objects.get(run.end) if run.end else None
+    end = end_of(lead) if lead else None
+    leader = leading_pod(run, snapshot)
+    return RunState(
+        run=run,
+        namespace=namespace,
+        phase=_phase(run, lead, end, roles),
+        since=lead["metadata"]["creationTimestamp"] if lead else "",
+        end=end,
+        roles=roles,
+        why=() if end and end.result == "Succeeded" else tuple(_group(_reasons(run, snapshot, roles))),
+        gpus=sum(task.gpus for task in states),
+        finisher=_finisher(run, snapshot, end),
+        step=last_step(snapshot.logs.get(leader["metadata"]["name"], "")) if leader else None,
+        unseen=snapshot.unseen,
+    )
+
+
+def leading_role(run: WantedRun) -> str:
+    """The role whose first task leads the training: the chief, or without one the workers."""
+    return next((role for role in ("chief", "worker") if role in run.roles), _MASTER)
+
+
+def leading_pod(run: WantedRun, snapshot: Snapshot) -> Object | None:
+    """The newest pod of the task that leads the training."""
+    role = leading_role(run)
+    own = [pod for pod in snapshot.pods_of(run) if role_of(pod) == role and index_of(pod) == 0]
+    return max(own, key=lambda pod: str(pod["metadata"]["creationTimestamp"]), default=None)
+
+
+def _roles(run: WantedRun, states: Sequence[TaskState]) -> tuple[RoleState, ...]:
+    by_role = {role: tuple(state for state in states if state.role == role) for role in run.roles}
+    return tuple(RoleState(role, run.roles[role], tasks) for role, tasks in by_role.items())
+
+
+def _phase(run: WantedRun, lead: Object | None, end: End | None, roles: Sequence[RoleState]) -> Phase:
+    if end:
+        return end.result
+    if lead is None:
+        return "Absent" if run.is_enabled else "Disabled"
+    if is_suspended(lead):
+        return "Suspended"
+    first = leading_role(run)
+    if not any(task.is_ready for role in roles if role.role == first for task in role.tasks if task.index == 0):
+        return "Pending"
+    return "Running" if all(role.ready >= role.wanted for role in roles) else "Partial"
+
+
+def _reasons(run: WantedRun, snapshot: Snapshot, roles: Sequence[RoleState]) -> Iterator[Why]:
+    """All that keeps the run from its end, each for one subject."""
+    yield from _gang_reasons(run, snapshot)
+    by_name = {pod["metadata"]["name"]: pod for pod in snapshot.pods_of(run)}
+    for role in roles:
+        for task in role.tasks:
+            reason = task.reason
+            if not task.is_ready and not task.has_succeeded and reason is None:
+                reason = _warning(snapshot, by_name[task.pod])
+            if reason:
+                yield Why((task.task,), reason)
+        controller = run.controllers.get(role.role)
+        item = snapshot.objects.get(controller) if controller else None
+        if item and len(role.tasks) < role.wanted and not is_suspended(item) and not end_of(item):
+            warning = _warning(snapshot, item)
+            if warning:
+                yield Why((role.role,), warning)
+    for claim in run.claims:
+        item = snapshot.objects.get(claim)
+        if item and item.get("status", {}).get("phase") != "Bound":
+            reason = _warning(snapshot, item) or Reason(
+                item.get("status", {}).get("phase", "Pending"), "it has no volume"
+            )
+            yield Why((f"claim {claim[2]}",), reason)
+    item = snapshot.objects.get(run.finisher) if run.finisher else None
+    if item and not end_of(item) and not item.get("status", {}).get("active"):
+        warning = _warning(snapshot, item)
+        if warning:
+            yield Why(("finisher",), warning)
+    lead = snapshot.objects.get(run.end) if run.end else None
+    end = end_of(lead) if lead else None
+    if run.end and end and end.result == "Failed":
+        yield Why((f"{run.end[1]} {run.end[2]}",), Reason("Failed", end.message))
+
+
+def _gang_reasons(run: WantedRun, snapshot: Snapshot) -> Iterator[Why]:
+    """Whether the gang waits, and for how many: its scheduler starts none before it has room for all."""
+    if run.gang is None or run.gang[0] not in snapshot.objects:
+        return
+    identity, size = run.gang
+    pods = [pod for pod in snapshot.pods_of(run) if role_of(pod) in run.roles and role_of(pod) != "evaluator"]
+    placed = sum("nodeName" in pod["spec"] or pod["status"].get("phase") in ENDED for pod in pods)
+    if placed < size:
+        status = snapshot.objects[identity].get("status") or {}
+        conditions = [item for item in status.get("conditions") or () if item.get("status") == "True"]
+        text = f"{placed} of {count(size, 'pod')} have a node; it waits for {size - placed} more"
+        message = next((item["message"] for item in conditions if item["type"] == "Unschedulable"), "")
+        yield Why(
+            (f"gang {identity[2]}",), Reason(status.get("phase", "Pending"), f"{text}{': ' * bool(message)}{message}")
+        )
+
+
+def _warning(snapshot: Snapshot, item: Object) -> Reason | None:
+    event = snapshot.warning_of(item)
+    return Reason(event.get("reason", "Warning"), event.get("message", "")) if event else None
+
+
+def _group(reasons: Iterable[Why]) -> Iterator[Why]:
+    """The same reason of several subjects as one."""
+    groups: dict[Reason, list[str]] = {}
+    for why in reasons:
+        groups.setdefault(why.reason, []).extend(why.subjects)
+    yield from (Why(tuple(subjects), reason) for reason, subjects in groups.items())
+
+
+def _finisher(run: WantedRun, snapshot: Snapshot, run_end: End | None) -> str:
+    """The state of the Job that releases the run's tasks: Waiting for the run's end, and then Releasing them."""
+    if run.finisher is None:
+        return ""
+    item = snapshot.objects.get(run.finisher)
+    if item is None:
+        return "Absent"
+    end = end_of(item)
+    if end:
+        return {"Succeeded": "Complete", "Failed": "Failed"}[end.result]
+    if not item.get("status", {}).get("active"):
+        return "Pending"
+    return "Releasing" if run_end else "Waiting"

@@ -1,0 +1,134 @@
+"""A run as job.yaml has it: which objects it is made of, and how many tasks of each role."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from tfgen import data_path
+from tfgen.graph.built import Built, TaskObjects
+from tfgen.graph.objects import finisher
+from tfgen.job.training_job import Structure
+from tfgen.kubernetes import keys
+from tfgen.kubernetes.object import Object, group, identity
+from tfgen.local.pod import pods
+from tfgen.record import EMPTY, Record
+from tfgen.schema.workload_kinds import RESOURCES
+
+Identity = tuple[str, str, str]
+"""API version, kind and name."""
+
+_GANG: Final = "PodGroup"
+_CLAIM: Final = "PersistentVolumeClaim"
+_JOB: Final = ("batch/v1", "Job")
+_CONTROLLERS: Final = (("apps/v1", "StatefulSet"), _JOB)
+_POD_ROLE: Final = ("spec", "template", "metadata", "labels", keys.ROLE)
+_UNUSED_NAMESPACE: Final = ""
+
+
+class WantedRun(Record):
+    """The run of a job, or of one of its environments.
+
+    Attributes:
+        environment: None for the job itself.
+        run: the run's own name; empty where it has none.
+        namespace: what the job says; None for that of the kubeconfig's context.
+        cluster: what the job calls its cluster; None for that of the context.
+        is_enabled: whether the job runs there.
+        roles: how many tasks each role has.
+        controllers: the objects that make the pods, by role; none of an operator's kind.
+        end: the object by whose end the run ends.
+        finisher: the Job that releases the others; None where there is none.
+        gang: the PodGroup, and how many pods it starts at once; None where there is none.
+        claims: the claims that the job makes.
+    """
+
+    job: str
+    environment: str | None
+    run: str
+    namespace: str | None
+    cluster: str | None
+    is_enabled: bool
+    roles: Mapping[str, int]
+    controllers: Mapping[str, Identity] = EMPTY
+    end: Identity | None = None
+    finisher: Identity | None = None
+    gang: tuple[Identity, int] | None = None
+    claims: tuple[Identity, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """What the run is called: its job, its environment, and its own name."""
+        parts = [self.job, *([self.environment] if self.environment else []), *([self.run] if self.run else [])]
+        return "/".join(parts)
+
+    @property
+    def identities(self) -> tuple[Identity, ...]:
+        """All objects that tell how the run is."""
+        optional = [self.end, self.finisher, self.gang[0] if self.gang else None]
+        return tuple(dict.fromkeys([*self.controllers.values(), *filter(None, optional), *self.claims]))
+
+
+def wanted_run(built: Built, tasks: TaskObjects, environment: str | None) -> WantedRun:
+    """The run of a job as its filled objects have it.
+
+    Args:
+        built: the job's objects.
+        tasks: those of its tasks in kinds that need no operator.
+        environment: of the job; None for the job itself.
+    """
+    job, structure = built.job, built.job.structure
+    place = next((item for item in job.environments if item.name == environment), None)
+    objects = tuple((built.base if environment is None else built.environments[environment or ""]).values())
+    is_enabled = place is None or place.enabled
+    values = job.values if place is None else place.values
+    controllers = {
+        item["metadata"]["labels"][keys.COMPONENT]: identity(item)
+        for item in objects
+        if identity(item)[:2] in _CONTROLLERS and keys.COMPONENT in _labels(item)
+    }
+    return WantedRun(
+        job=job.name,
+        environment=environment,
+        run=values.get("run", ""),
+        namespace=job.namespace if place is None else place.namespace,
+        cluster=None if place is None else place.cluster,
+        is_enabled=is_enabled,
+        roles=Counter(pod.role for pod in pods(tasks.objects, _UNUSED_NAMESPACE) if is_enabled),
+        controllers=controllers,
+        end=_end(objects, structure),
+        finisher=_first_identity(item for item in objects if _makes_finisher(item)),
+        gang=next(((identity(item), _size(item)) for item in objects if item["kind"] == _GANG), None),
+        claims=tuple(identity(item) for item in objects if item["kind"] == _CLAIM),
+    )
+
+
+def _end(objects: Sequence[Object], structure: Structure) -> Identity | None:
+    """The object by whose end the run ends: an operator's own, a Pod, or the Job of the role that ends it."""
+    own = [item for item in objects if (group(item), item["kind"]) in RESOURCES]
+    pods_of_it = [item for item in objects if item["kind"] == "Pod" and keys.ROLE in _labels(item)]
+    jobs = [
+        item for item in objects if identity(item)[:2] == _JOB and _labels(item).get(keys.COMPONENT) == structure.ends
+    ]
+    return _first_identity((*own, *pods_of_it, *jobs))
+
+
+def _makes_finisher(item: Object) -> bool:
+    return identity(item)[:2] == _JOB and bool(data_path.at(item, _POD_ROLE) == finisher.ROLE)
+
+
+def _first_identity(objects: Iterable[Object]) -> Identity | None:
+    return next(map(identity, objects), None)
+
+
+def _labels(item: Object) -> Mapping[str, str]:
+    labels: Mapping[str, str] = item["metadata"].get("labels", {})
+    return labels
+
+
+def _size(group_object: Object) -> int:
+    """How many pods a gang starts at once: of Volcano and its kin, or of Kubernetes' own."""
+    spec = group_object["spec"]
+    size: int = spec["minMember"] if "minMember" in spec else spec["schedulingPolicy"]["gang"]["minCount"]
+    return size

@@ -1,0 +1,157 @@
+"""How runs are, as text and as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from tfgen.live.run_state import RoleState, RunState
+from tfgen.live.task_state import TaskState
+from tfgen.words import either, printable
+
+_TASKS: Final = 8
+"""Tasks of one role that are listed one by one, where all of them are well."""
+_SUBJECTS: Final = 6
+"""Tasks that a reason names before it counts them."""
+
+
+def as_table(states: Sequence[RunState], now: datetime) -> str:
+    """A line for each run."""
+    rows = [["RUN", "NAMESPACE", "PHASE", "READY", "GPUS", "AGE", "WHY"]]
+    for state in states:
+        ready, wanted = sum(role.ready for role in state.roles), sum(role.wanted for role in state.roles)
+        why = state.why[0].reason if state.why else None
+        text = f"{why.word}: {printable(why.message)}" if why else ""
+        rows.append(
+            [
+                state.run.title,
+                state.namespace,
+                state.phase,
+                f"{ready}/{wanted}",
+                str(state.gpus),
+                age(state.since, now),
+                text if len(text) <= 60 else f"{text[:57]}...",
+            ]
+        )
+    return _columns(rows)
+
+
+def as_text(state: RunState, now: datetime) -> str:
+    """All of one run."""
+    return "".join(f"{line}\n" for line in _lines(state, now))
+
+
+def rows(states: Iterable[RunState]) -> list[dict[str, Any]]:
+    """The runs for JSON."""
+    return [_row(state) for state in states]
+
+
+def age(timestamp: str, now: datetime) -> str:
+    """The time since then, as kubectl writes it: two parts at most."""
+    if not timestamp:
+        return ""
+    seconds = max(int((now - _time(timestamp)) / timedelta(seconds=1)), 0)
+    for size, unit, smaller, small_unit in ((86400, "d", 3600, "h"), (3600, "h", 60, "m"), (60, "m", 1, "s")):
+        if seconds >= size:
+            rest = seconds % size // smaller
+            return (
+                f"{seconds // size}{unit}{rest}{small_unit}"
+                if rest and seconds < 10 * size
+                else f"{seconds // size}{unit}"
+            )
+    return f"{seconds}s"
+
+
+def _lines(state: RunState, now: datetime) -> Iterator[str]:
+    since = f" for {age(state.since, now)}" if state.since and not state.end else ""
+    if state.end:
+        since = f" {age(state.end.at, now)} ago" if state.end.at else ""
+    yield f"{state.run.title} in {state.namespace}: {state.phase}{since}"
+    if state.phase in ("Absent", "Disabled"):
+        return
+    yield ""
+    yield from _columns(
+        [["TASK", "READY", "STATE", "RESTARTS", "NODE", "AGE"], *_task_rows(state.roles, now)]
+    ).splitlines()
+    yield ""
+    if state.step is not None:
+        yield f"step:     {state.step}"
+    yield f"GPUs:     {state.gpus} held"
+    if state.finisher:
+        yield f"finisher: {state.finisher}"
+    for why in state.why:
+        named = list(why.subjects[:_SUBJECTS])
+        rest = len(why.subjects) - len(named)
+        subjects = f"{', '.join(named)} and {rest} more" if rest else either(named, "and")
+        message = f": {printable(why.reason.message)}" if why.reason.message else ""
+        yield f"why:      {subjects}: {why.reason.word}{message}"
+    for text in state.unseen:
+        yield f"not seen: {printable(text)}"
+
+
+def _task_rows(roles: Iterable[RoleState], now: datetime) -> Iterator[list[str]]:
+    for role in roles:
+        restarts = str(role.restarts)
+        yield [role.role, f"{role.ready}/{role.wanted}", "", restarts, "", ""]
+        is_well = role.ready == role.wanted and not role.restarts
+        tasks = role.tasks if not is_well or len(role.tasks) <= _TASKS else ()
+        yield from (_task_row(task, now) for task in tasks)
+
+
+def _task_row(task: TaskState, now: datetime) -> list[str]:
+    ready = "yes" if task.is_ready else ""
+    return [f"  {task.task}", ready, task.word, str(task.restarts), task.node, age(task.since, now)]
+
+
+def _columns(rows_of_cells: Sequence[Sequence[str]]) -> str:
+    widths = [max(map(len, column)) for column in zip(*rows_of_cells, strict=True)]
+    padded = ("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows_of_cells)
+    return "".join(f"{line.rstrip()}\n" for line in padded)
+
+
+def _time(timestamp: str) -> datetime:
+    return datetime.fromisoformat(timestamp)
+
+
+def _row(state: RunState) -> dict[str, Any]:
+    return {
+        "job": state.run.job,
+        "environment": state.run.environment,
+        "run": state.run.run,
+        "namespace": state.namespace,
+        "phase": state.phase,
+        "since": state.since or None,
+        "endedAt": (state.end.at or None) if state.end else None,
+        "gpus": state.gpus,
+        "step": state.step,
+        "finisher": state.finisher or None,
+        "roles": [
+            {
+                "role": role.role,
+                "wanted": role.wanted,
+                "ready": role.ready,
+                "restarts": role.restarts,
+                "tasks": [_task(task) for task in role.tasks],
+            }
+            for role in state.roles
+        ],
+        "why": [
+            {"subjects": list(why.subjects), "reason": why.reason.word, "message": why.reason.message}
+            for why in state.why
+        ],
+        "notSeen": list(state.unseen),
+    }
+
+
+def _task(task: TaskState) -> dict[str, Any]:
+    return {
+        "task": task.task,
+        "pod": task.pod,
+        "state": task.word,
+        "ready": task.is_ready,
+        "restarts": task.restarts,
+        "node": task.node or None,
+        "since": task.since,
+        "gpus": task.gpus,
+    }

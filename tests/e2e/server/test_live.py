@@ -1,0 +1,364 @@
+"""The commands that look at a cluster, as their users run them, on a real API server and real controllers.
+
+Each is run with the Role that docs/live.md gives it, with less, and through a server that fails.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import IO
+
+import pytest
+import yaml
+
+from tests.e2e.client import eventually
+from tests.e2e.control_plane import ControlPlane
+from tests.e2e.jobs import write_job
+from tests.e2e.servers.faulty_proxy import FaultyProxy
+from tests.e2e.servers.kubeconfig import write_kubeconfig
+from tests.support.command import Command
+from tests.support.tools import ROOT
+from tfgen import cli
+from tfgen.live import api as live_api
+from tfgen.live.connection import Access, Connection
+from tfgen.live.pauses import ONCE
+
+JOB = """
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {name: mnist, namespace: NAMESPACE}
+spec:
+  image: registry.example.com/mnist:1
+  retries: 0
+  roles:
+    chief: {}
+    ps: {replicas: 2}
+    worker: {replicas: 2, resources: {gpu: {count: 1}}}
+  environments:
+    dev: {roles: {worker: {replicas: 1}}}
+    off: {enabled: false}
+    far: {cluster: elsewhere}
+"""
+PAGE = (ROOT / "docs" / "live.md").read_text(encoding="utf-8")
+RETURN = 10.0
+"""Seconds within which a command is back after its server is."""
+
+
+def role(command: str) -> dict[str, object]:
+    """The Role that the page gives for a command."""
+    section = PAGE.split(f"## `tfgen {command}`\n", 1)[1].partition("\n## ")[0]
+    match = re.search(r"```yaml\n(.*?)```", section, re.DOTALL)
+    assert match
+    document: dict[str, object] = yaml.safe_load(match[1])
+    return document
+
+
+@pytest.fixture
+def job(namespace: str, tmp_path: Path) -> Path:
+    path = tmp_path / "job.yaml"
+    path.write_text(JOB.replace("NAMESPACE", namespace), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def running(cluster: ControlPlane, namespace: str, job: Path, tmp_path: Path) -> None:
+    """The job is applied, and all of its pods run."""
+    rendered = write_job(job.read_text(encoding="utf-8"), tmp_path / "rendered")
+    cluster.kubectl("apply", "--server-side", "-n", namespace, "-k", rendered.overlay(None))
+    eventually(lambda: len(ready_pods(cluster, namespace)) == 6, "six running pods")
+
+
+def ready_pods(cluster: ControlPlane, namespace: str) -> Sequence[object]:
+    pods = cluster.client.list("v1/Pod", namespace)
+    return [pod for pod in pods if pod["status"].get("phase") == "Running"]
+
+
+@pytest.fixture
+def account(cluster: ControlPlane, namespace: str) -> Callable[..., Path]:
+    """Makes an account that has a Role, and gives its kubeconfig."""
+
+    def make(rules: dict[str, object] | None) -> Path:
+        name = "viewer"
+        cluster.client.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}}, namespace)
+        if rules is not None:
+            cluster.client.apply(rules, namespace)
+            binding = {
+                "apiVersion": "rbac.authorization.k8s.io/v1",
+                "kind": "RoleBinding",
+                "metadata": {"name": name},
+                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": rules["metadata"]["name"]},  # type: ignore[index]
+                "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": namespace}],
+            }
+            cluster.client.apply(binding, namespace)
+        return cluster.service_account(name, namespace)
+
+    return make
+
+
+@pytest.fixture
+def proxy(cluster: ControlPlane) -> Iterator[FaultyProxy]:
+    with FaultyProxy(cluster.url, cluster.authority.certificate, cluster.address) as server:
+        yield server
+
+
+@pytest.fixture
+def through(
+    cluster: ControlPlane, namespace: str, proxy: FaultyProxy, account: Callable[..., Path], tmp_path: Path
+) -> Path:
+    """The kubeconfig of who may see the status, by the proxy."""
+    account(role("status"))
+    token = cluster.client.token("viewer", namespace)
+    return write_kubeconfig(tmp_path / "proxy.kubeconfig", proxy.url, cluster.authority.certificate, token)
+
+
+class Following:
+    """A command that goes on, and what it has printed so far."""
+
+    def __init__(self, *args: str | Path) -> None:
+        argv = [sys.executable, "-u", "-m", "tfgen", *map(str, args)]
+        self.process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        stdout: IO[str] | None = self.process.stdout
+        assert stdout
+        self.stdout = stdout
+        self.lines: list[str] = []
+        threading.Thread(target=lambda: self.lines.extend(iter(self.stdout.readline, "")), daemon=True).start()
+
+    def __enter__(self) -> Following:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.process.kill()
+        self.process.wait()
+        self.stdout.close()
+
+    def wait_for(self, pattern: str, patience: float = 60) -> None:
+        eventually(lambda: re.search(pattern, "".join(self.lines)), pattern, patience)
+
+
+# -- status ----------------------------------------------------------------------------------------------------------
+
+
+def status(job: Path, kubeconfig: Path, *more: str) -> int:
+    return cli.run(["status", str(job), "--kubeconfig", str(kubeconfig), *more])
+
+
+@pytest.mark.usefixtures("running")
+def test_status_needs_the_role_of_its_page(
+    job: Path, account: Callable[..., Path], namespace: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert status(job, account(role("status")), "--format", "json") == cli.OK
+    (run,) = json.loads(capsys.readouterr().out)["runs"]
+    assert (run["phase"], run["namespace"], run["gpus"]) == ("Running", namespace, 2)
+    assert {role["role"]: (role["ready"], role["wanted"]) for role in run["roles"]} == {
+        "chief": (1, 1),
+        "ps": (2, 2),
+        "worker": (2, 2),
+    }
+    assert run["why"] == []
+    assert not [text for text in run["notSeen"] if "forbidden" in text], "and no less"
+
+
+@pytest.mark.usefixtures("running")
+def test_status_of_an_environment_compares_with_what_it_says(
+    cluster: ControlPlane, job: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert status(job, cluster.admin, "--env", "dev") == cli.OK
+    assert re.search(r"^worker +2/1 ", capsys.readouterr().out, re.MULTILINE)
+
+
+@pytest.mark.usefixtures("running")
+def test_all_runs_of_a_folder_have_a_line_each(
+    cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job.write_text(job.read_text(encoding="utf-8").replace("    far: {cluster: elsewhere}\n", ""), encoding="utf-8")
+    assert status(job.parent, cluster.admin) == cli.OK
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[:3] for line in lines] == [
+        ["RUN", "NAMESPACE", "PHASE"],
+        ["mnist/dev", namespace, "Running"],
+        ["mnist/off", namespace, "Disabled"],
+    ]
+
+
+def test_the_keys_of_a_kubeconfig_are_left_in_no_file(
+    cluster: ControlPlane, job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client writes them into files for OpenSSL, which reads no others."""
+    config = yaml.safe_load(cluster.admin.read_text(encoding="utf-8"))
+    user = config["users"][0]["user"]
+    config["users"][0]["user"] = {
+        f"{key}-data": base64.b64encode(Path(file).read_bytes()).decode() for key, file in user.items()
+    }
+    inline, temporary = tmp_path / "inline.kubeconfig", tmp_path / "temporary"
+    inline.write_text(yaml.safe_dump(config), encoding="utf-8")
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    Command((sys.executable, "-m", "tfgen", "status", job, "--kubeconfig", inline)).run()
+    assert [*temporary.iterdir()] == []
+
+
+def test_a_run_that_is_not_there_is_absent(
+    cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert status(job, cluster.admin) == cli.OK
+    assert capsys.readouterr().out == f"mnist in {namespace}: Absent\n"
+
+
+def test_a_quota_is_why_a_run_waits(
+    cluster: ControlPlane, job: Path, namespace: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "small"},
+        "spec": {"hard": {"pods": "0"}},
+    }
+    cluster.client.create(quota, namespace)
+    eventually(
+        lambda: cluster.client.get("ResourceQuota", "small", namespace).get("status", {}).get("hard"), "the quota"
+    )
+    rendered = write_job(job.read_text(encoding="utf-8"), tmp_path / "rendered")
+    cluster.kubectl("apply", "--server-side", "-n", namespace, "-k", rendered.overlay(None))
+
+    def why() -> str:
+        assert status(job, cluster.admin) == cli.OK
+        return "\n".join(re.findall("why: .*exceeded quota: small", capsys.readouterr().out))
+
+    eventually(lambda: why().count("\n") >= 2, "a reason for each role")
+
+
+def test_an_account_that_may_do_nothing_is_told_what_it_lacks(
+    job: Path, account: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert status(job, account(None)) == cli.FAILED
+    error = capsys.readouterr().err
+    assert re.fullmatch(r'tfgen: error: 403: pods is forbidden: User ".*:viewer" cannot list resource .*\n', error)
+
+
+@pytest.mark.usefixtures("running")
+def test_an_account_that_may_do_little_gets_what_it_may_see(
+    job: Path, account: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    least = {
+        **role("status"),
+        "rules": [{"apiGroups": ["", "batch"], "resources": ["pods", "jobs"], "verbs": ["list"]}],
+    }
+    assert status(job, account(least)) == cli.OK
+    out = capsys.readouterr().out
+    assert ": Running for " in out
+    assert re.findall(r"not seen: (?:log of )?(\w+).*forbidden", out) == ["StatefulSet", "Event", "mnist"]
+
+
+@pytest.mark.usefixtures("running")
+@pytest.mark.parametrize("code", [429, 500, 503])
+def test_a_server_that_fails_for_a_while_is_asked_again(
+    job: Path, through: Path, proxy: FaultyProxy, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    proxy.fail(code, times=3, headers={"Retry-After": "1"} if code == 429 else None)
+    start = time.monotonic()
+    assert status(job, through) == cli.OK
+    assert ": Running for " in capsys.readouterr().out
+    assert code != 429 or time.monotonic() - start >= 3
+
+
+@pytest.mark.usefixtures("running")
+def test_a_list_that_is_too_old_to_go_on_with_begins_anew(
+    cluster: ControlPlane, through: Path, proxy: FaultyProxy, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_api, "_CHUNK", 2)
+    proxy.fail(410, times=1, path="continue=")
+    api = live_api.Api(Connection(Access(str(through))), ONCE, print)
+    pods = api.resource("v1", "Pod")
+    assert pods
+    names = [pod["metadata"]["name"] for pod in api.objects(pods, namespace)]
+    assert sorted(names) == sorted({pod["metadata"]["name"] for pod in cluster.client.list("v1/Pod", namespace)})
+    assert sum("/pods?" in path and "continue=" not in path for path in proxy.requests) == 2
+
+
+def test_a_token_that_is_none_any_more_is_told(
+    cluster: ControlPlane, job: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = write_kubeconfig(tmp_path / "old", cluster.url, cluster.authority.certificate, "expired")
+    assert status(job, old) == cli.FAILED
+    assert "401: the account of the kubeconfig is not accepted (Unauthorized); log in again" in capsys.readouterr().err
+
+
+def exec_kubeconfig(cluster: ControlPlane, folder: Path, script: str) -> Path:
+    """A kubeconfig whose user is what a plugin says."""
+    plugin = folder / "plugin"
+    plugin.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    plugin.chmod(0o700)
+    path = write_kubeconfig(folder / "exec.kubeconfig", cluster.url, cluster.authority.certificate, "")
+    config = yaml.safe_load(path.read_text(encoding="utf-8"))
+    version = "client.authentication.k8s.io/v1"
+    config["users"][0]["user"] = {"exec": {"apiVersion": version, "command": str(plugin), "interactiveMode": "Never"}}
+    path.write_text(yaml.safe_dump(config), encoding="utf-8")
+    return path
+
+
+CREDENTIAL = '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"%s"}}'
+
+
+@pytest.mark.usefixtures("running")
+def test_a_plugin_logs_in_and_again_when_its_token_has_expired(
+    cluster: ControlPlane,
+    job: Path,
+    account: Callable[..., Path],
+    namespace: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    account(role("status"))
+    good = CREDENTIAL % cluster.client.token("viewer", namespace)
+    runs = tmp_path / "runs"
+    script = f"echo x >> {runs}\nif [ $(wc -l < {runs}) = 1 ]; then echo '{CREDENTIAL % 'old'}'; else echo '{good}'; fi"
+    assert status(job, exec_kubeconfig(cluster, tmp_path, script)) == cli.OK
+    assert ": Running for " in capsys.readouterr().out
+    assert runs.read_text(encoding="utf-8") == "x\nx\n"
+
+
+def test_a_plugin_that_fails_is_heard(
+    cluster: ControlPlane, job: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert status(job, exec_kubeconfig(cluster, tmp_path, "echo 'the session is over' >&2; exit 7")) == cli.FAILED
+    error = capsys.readouterr().err
+    assert re.fullmatch(r"tfgen: error: .*: exec: process returned 7. the session is over\n", error)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--context", "e2d"], "no context 'e2d'; did you mean \"e2e\"?"),
+        (["--env", "far"], "runs in the cluster elsewhere, and the kubeconfig has no context of that name; it has e2e"),
+        (["--env", "off"], "mnist/off: the job is not to run there (enabled: false)"),
+        (["--env", "nope"], "no environment 'nope'; it has dev, off, far"),
+    ],
+)
+def test_a_place_that_is_none_is_an_error(
+    cluster: ControlPlane, job: Path, arguments: Sequence[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert status(job, cluster.admin, *arguments) in (cli.USAGE, cli.FAILED)
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("running")
+@pytest.mark.parametrize("fault", ["hang", "refuse"])
+def test_a_watch_is_back_when_its_server_is(
+    cluster: ControlPlane, job: Path, through: Path, proxy: FaultyProxy, namespace: str, fault: str
+) -> None:
+    with Following("status", job, "--kubeconfig", through, "--watch") as watch:
+        watch.wait_for("Running for")
+        getattr(proxy, fault)()
+        watch.wait_for("trying again")
+        cluster.client.delete("Pod", "mnist-worker-1", namespace)
+        cluster.client.delete("Job", "mnist-chief", namespace)
+        proxy.work()
+        watch.wait_for(": Absent", RETURN)

@@ -1,0 +1,70 @@
+"""What a real API server had of a run, in a file: recorded once, judged by the tests.
+
+    python -m tests.support.recorded_run tests/live/quota/job.yaml ENV > tests/live/quota/cluster.json
+
+takes it from the cluster of the kubeconfig. ENV is an environment, or - for the job itself.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tfgen.check.jobs import check
+from tfgen.graph.built import build, task_objects
+from tfgen.kubernetes.object import identity
+from tfgen.live.snapshot import Snapshot
+from tfgen.live.wanted_run import WantedRun, wanted_run
+
+
+def read_run(job: Path, environment: str | None) -> WantedRun:
+    """The run that a job.yaml asks for."""
+    (document,) = check(job.read_text(encoding="utf-8"), job.name).documents
+    return wanted_run(build(document.data), task_objects(document.data, environment), environment)
+
+
+def read_recorded(file: Path) -> tuple[Snapshot, str | None, datetime]:
+    """What a file holds, of which environment, and when it was recorded."""
+    data = json.loads(file.read_text(encoding="utf-8"))
+    snapshot = Snapshot(
+        pods=tuple(data["pods"]),
+        objects={identity(item): item for item in data["objects"]},
+        warnings=tuple(data["warnings"]),
+        unseen=tuple(data["unseen"]),
+        logs=data["logs"],
+    )
+    return snapshot, data["environment"], datetime.fromisoformat(data["now"])
+
+
+def record(job: Path, environment: str | None, now: datetime) -> dict[str, Any]:
+    """What the cluster of the kubeconfig has of a run, as the file holds it."""
+    from tfgen.commands.live_runs import Clusters  # needs the kubernetes client
+    from tfgen.live.connection import Access
+    from tfgen.live.pauses import ONCE
+    from tfgen.live.read_snapshot import read_snapshot
+
+    run = read_run(job, environment)
+    ((api, namespace, runs),) = Clusters(Access(), ONCE, print).by_namespace([run])
+    snapshot = read_snapshot(api, namespace, runs, with_logs=True)
+    return {
+        "environment": environment,
+        "now": now.isoformat(timespec="seconds"),
+        "pods": [_short(pod) for pod in snapshot.pods],
+        "objects": [_short(item) for item in snapshot.objects.values()],
+        "warnings": [_short(event) for event in snapshot.warnings],
+        "unseen": list(snapshot.unseen),
+        "logs": dict(snapshot.logs),
+    }
+
+
+def _short(item: Any) -> Any:
+    """An object without its book-keeping of fields, which nobody reads."""
+    return {**item, "metadata": {key: value for key, value in item["metadata"].items() if key != "managedFields"}}
+
+
+if __name__ == "__main__":
+    _, file, name = sys.argv
+    print(json.dumps(record(Path(file), None if name == "-" else name, datetime.now(UTC)), indent=1))
