@@ -43,6 +43,46 @@ _ROOT: Final = {
     "default": False,
     "examples": [True],
 }
+_RULES: Final = {
+    "description": (
+        "How much the warnings of a rule weigh, by the rule's id. An error stays an error: what it refuses cannot run. "
+        "A nearer tfgen.yaml may make more of a warning than one above it says, never less."
+    ),
+    "type": "object",
+    "additionalProperties": {
+        "description": "What the warnings of one rule are.",
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["severity"],
+        "properties": {
+            "severity": {
+                "description": (
+                    "error: nothing is rendered, and no comment of a job ignores it. off: they are not reported, which "
+                    "needs a reason."
+                ),
+                "type": "string",
+                "enum": ["error", "warning", "off"],
+                "examples": ["error"],
+            },
+            "reason": {
+                "description": "Why the rule is off.",
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 1000,
+                "examples": ["our images are tagged by the day"],
+            },
+        },
+        "examples": [{"severity": "error"}],
+    },
+    "maxProperties": 200,
+    "examples": [{"latest-tag": {"severity": "error"}}],
+}
+_WARNINGS_AS_ERRORS: Final = {
+    "description": "Whether each warning of the jobs below is an error, unless a comment beside it ignores it.",
+    "type": "boolean",
+    "default": False,
+    "examples": [True],
+}
 _EXAMPLE: Final = {
     "apiVersion": "tfgen/v1alpha1",
     "kind": "Defaults",
@@ -69,6 +109,8 @@ def defaults_schema(schema: Schema) -> dict[str, Any]:
             "kind": {"description": "Kind of this document.", "const": "Defaults", "examples": ["Defaults"]},
             "root": _ROOT,
             "registry": _REGISTRY,
+            "rules": _RULES,
+            "warningsAsErrors": _WARNINGS_AS_ERRORS,
             "spec": spec,
         },
         "examples": [_EXAMPLE],

@@ -13,7 +13,7 @@ import pytest
 import tfgen
 from tfgen.change import immutable, new_run, run_back
 from tfgen.check import files as drift
-from tfgen.check import namespace
+from tfgen.check import namespace, severities
 from tfgen.check import objects as object_problems
 from tfgen.check.jobs import check
 from tfgen.check.object_schemas import ObjectSchemas
@@ -28,12 +28,14 @@ PAGE = (Path(__file__).parents[2] / "docs" / "rules.md").read_text(encoding="utf
 
 # What no example on a page can show: bytes that are no text, what is too large, a release's name, other files.
 TOO_LARGE = {"annotations-size", "code-size", "object-size", "program-size", "yaml-size"}
-NOT_OF_THE_JOB = {*drift.RULES, *import_job.RULES, *namespace.RULES, *orphans.RULES}
+OF_TFGEN_YAML = {severities.GUARD_RAIL}
+NOT_OF_THE_JOB = {*OF_TFGEN_YAML, *drift.RULES, *import_job.RULES, *namespace.RULES, *orphans.RULES}
 OF_A_CHANGE = {*immutable.RULES, *run_back.RULES}
 WITHOUT_EXAMPLE = {"yaml-encoding", "service-name", *TOO_LARGE, *NOT_OF_THE_JOB, *local.RULES}
 
-# A name that leaves no room for a host's role and index leaves none for a StatefulSet either.
-COMES_WITH = {"host-name": {"statefulset-name"}}
+# A name that leaves no room for a host's role and index leaves none for a StatefulSet either; and what a wrong comment
+# is about stays.
+COMES_WITH = {"host-name": {"statefulset-name"}, "ignore-comment": {"latest-tag"}}
 
 
 class Section(NamedTuple):
@@ -58,7 +60,11 @@ def blocks(text: str) -> list[str]:
 SECTIONS = sections()
 BASE = blocks(PAGE)[0]
 SUMMARIES = rule_summaries()
-WARNINGS = {rule.id for rule in (*RULES, *ACROSS) if rule.severity == "warning"} | {*rerun.RULES, *namespace.RULES}
+WARNINGS = {rule.id for rule in (*RULES, *ACROSS) if rule.severity == "warning"} | {
+    *rerun.RULES,
+    *namespace.RULES,
+    severities.UNUSED_IGNORE,
+}
 
 
 def ids_of_the_reader() -> set[str]:
@@ -134,6 +140,8 @@ def problems(section: Section, before: str, example: str) -> list[Problem]:
     if section.id in object_problems.RULES:
         (job,) = checked.documents
         return [*checked.problems, *object_problems.check_objects(job, build(job.data), ObjectSchemas("1.31"))]
+    if section.id == severities.UNUSED_IGNORE:
+        return [*checked.problems, *severities.find_unused(checked.documents, checked.ignored)]
     if section.id in rerun.RULES:
         (job,) = checked.documents
         return [*checked.problems, *rerun.not_fresh(job, None)]

@@ -1,18 +1,24 @@
-"""Every mistake, and its neighbour that is none: NAME.yaml has the problems of NAME.out, and ok/NAME.yaml has none."""
+"""Every mistake, and its neighbour that is none: NAME.yaml has the problems of NAME.out, and ok/NAME.yaml has none.
+
+What takes several files is a folder of them: `tfgen check` of layers/NAME has the problems of its expected.out.
+"""
 
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
+from tfgen import cli
 from tfgen.check.jobs import check
 from tfgen.report.problems import as_text
 from tfgen.rules import ACROSS, RULES
 
 FOLDER = Path(__file__).parent
 CASES = sorted({path.with_suffix("") for path in FOLDER.iterdir() if path.suffix in (".yaml", ".out")})
+REPOSITORIES = sorted((FOLDER / "layers").iterdir())
 NEIGHBOURS = sorted((FOLDER / "ok").iterdir())
 
 # No job of tfgen's can have such a name, since a job's begins with a letter: only a release can, in Helm.
@@ -35,6 +41,16 @@ def test_neighbour(path: Path) -> None:
     assert problems(path) == ""
 
 
+@pytest.mark.parametrize("repository", REPOSITORIES, ids=lambda path: path.name)
+def test_mistake_in_layers(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(repository, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    cli.run(["check", ".", "--no-files"])
+    assert capsys.readouterr().out == (repository / "expected.out").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("rule", sorted({rule.id for rule in (*RULES, *ACROSS)} - OF_RELEASES))
 def test_every_rule_has_a_case_and_a_neighbour(rule: str) -> None:
     assert f"[{rule}]" in (FOLDER / f"{rule}.out").read_text(encoding="utf-8")
@@ -42,10 +58,11 @@ def test_every_rule_has_a_case_and_a_neighbour(rule: str) -> None:
 
 
 def test_every_message_is_one_short_sentence_without_its_full_stop() -> None:
-    for case in CASES:
-        for line in case.with_suffix(".out").read_text(encoding="utf-8").splitlines():
+    outputs = [*FOLDER.glob("*.out"), *FOLDER.glob("layers/*/*.out")]
+    for output in outputs:
+        for line in output.read_text(encoding="utf-8").splitlines():
             message = re.fullmatch(r"[^:]+:\d+:\d+: (?:warning: )?(.*) \[[a-z-]+\]", line)
             assert message, line
             assert not message[1].endswith("."), line
-            assert message[1][0].islower() or message[1].startswith("TF_CONFIG"), line
+            assert not message[1][0].isupper() or message[1].startswith("TF_CONFIG"), line
             assert len(message[1]) <= 240, line

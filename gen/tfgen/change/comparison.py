@@ -110,7 +110,7 @@ def pair_jobs(checked: Checked, revision: str, gone: Sequence[str] = ()) -> Pair
         if source == earlier:
             documents = [document for document in after if document.file == earlier.file]
         else:
-            as_it_was = check_all([earlier])
+            as_it_was = check_all([earlier], is_guarded=False)
             documents = [*as_it_was.documents]
             if has_errors(as_it_was.problems):
                 notes.append(f"{earlier.file} has errors in {revision}, so it is not compared with that")

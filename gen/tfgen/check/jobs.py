@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from tfgen import data_path
+from tfgen.check.severities import check_comments, check_severities, weigh
 from tfgen.job import defaults
 from tfgen.job.sources import Source
 from tfgen.problems import Place, Problem, in_order
@@ -36,11 +37,16 @@ _MOST_ENVIRONMENTS: Final = 50
 
 
 class Checked(Record):
-    """The documents of all files, in their order, all that is wrong with them, in order, and the files."""
+    """The documents of all files, in their order, all that is wrong with them, in order, and the files.
+
+    Attributes:
+        ignored: the warnings that comments ignore.
+    """
 
     documents: tuple[Document, ...]
     problems: tuple[Problem, ...]
     sources: tuple[Source, ...] = ()
+    ignored: tuple[Problem, ...] = ()
 
     @property
     def whole(self) -> tuple[Document, ...]:
@@ -55,19 +61,24 @@ def check(content: str | bytes, file: str, under: Source | None = None) -> Check
     return check_all([Source(file, content, under)])
 
 
-def check_all(sources: Iterable[Source]) -> Checked:
+def check_all(sources: Iterable[Source], *, is_guarded: bool = True) -> Checked:
     """Check several files together, each with the defaults under it.
 
     Where a team's defaults have errors, the jobs over them are not known. Then a job's problems are only those of its
     own keys and values.
+
+    Args:
+        sources: the files.
+        is_guarded: whether the guard rails of tfgen.yaml count; they do not for what is committed already.
     """
     documents: list[Document] = []
     accepted: list[Document] = []
     problems: list[Problem] = []
+    ignored: list[Problem] = []
     teams: dict[str, _Team] = {}
     sources = tuple(sources)
     for source in sources:
-        team = _team(source.defaults, teams)
+        team = _team(source.defaults, teams, is_guarded=is_guarded)
         parsed = _parsed(source)
         problems += parsed.problems
         # What the parser refused reads as something else: what the schema says of that is no news.
@@ -84,10 +95,16 @@ def check_all(sources: Iterable[Source]) -> Checked:
             problems += (problem for problem in schema_problems if (problem.file, problem.position) not in refused)
             if not schema_problems and not team.problems:
                 accepted.append(document)
-                problems += _rule_problems(document)
-    problems += _across_problems(accepted)
+                weighed = weigh(document, _rule_problems(document), is_guarded=is_guarded)
+                problems += weighed.problems
+                ignored += weighed.ignored
+    for document, problem in _across_problems(accepted):
+        weighed = weigh(document, (problem,), is_guarded=is_guarded)
+        problems += weighed.problems
+        ignored += weighed.ignored
+    problems += check_comments(documents) if is_guarded else ()
     problems += (problem for team in teams.values() for problem in team.problems)
-    return Checked(tuple(documents), in_order(problems), sources)
+    return Checked(tuple(documents), in_order(problems), sources, tuple(ignored))
 
 
 def _size(document: Document) -> int:
@@ -117,16 +134,17 @@ class _Team(Record):
     problems: tuple[Problem, ...] = ()
 
 
-def _team(source: Source | None, teams: dict[str, _Team]) -> _Team:
+def _team(source: Source | None, teams: dict[str, _Team], *, is_guarded: bool) -> _Team:
     """The defaults in a file, or none; `teams` has those that are known, by file."""
     if source is None:
         return _Team()
     if source.file not in teams:
-        teams[source.file] = _new_team(source, _team(source.defaults, teams))
+        above = _team(source.defaults, teams, is_guarded=is_guarded)
+        teams[source.file] = _new_team(source, above, is_guarded=is_guarded)
     return teams[source.file]
 
 
-def _new_team(source: Source, above: _Team) -> _Team:
+def _new_team(source: Source, above: _Team, *, is_guarded: bool) -> _Team:
     parsed = _parsed(source)
     problems = list(parsed.problems)
     for document in parsed.documents[1:]:
@@ -140,7 +158,10 @@ def _new_team(source: Source, above: _Team) -> _Team:
         documents = tuple(defaults.over(document, above.defaults) for document in documents)
         schema_problems = [problem for document in documents for problem in schema.check_defaults(document)]
     problems += (problem for problem in schema_problems if (problem.file, problem.position) not in refused)
+    problems += check_comments(documents) if is_guarded else ()
     problems += above.problems
+    if is_guarded and not problems:
+        problems += check_severities(documents[0])
     return _Team(problems=tuple(problems)) if problems else _Team(documents[0])
 
 
@@ -172,7 +193,7 @@ def _messages(rule: Rule, forms: Iterable[View]) -> dict[tuple[Place, str], list
     return messages
 
 
-def _across_problems(documents: list[Document]) -> Iterator[Problem]:
+def _across_problems(documents: list[Document]) -> Iterator[tuple[Document, Problem]]:
     for rule in ACROSS:
         for document, path, message in rule.check(documents):
-            yield Problem(document.source(path), document.value(path), message, rule.id, rule.severity)
+            yield document, Problem(document.source(path), document.value(path), message, rule.id, rule.severity)

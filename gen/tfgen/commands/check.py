@@ -21,6 +21,7 @@ from tfgen.check.jobs import Checked
 from tfgen.check.manifests import Manifest, read_manifests
 from tfgen.check.object_schemas import ObjectSchemas
 from tfgen.check.objects import check_objects
+from tfgen.check.severities import Weighed, find_unused, weigh
 from tfgen.commands.orphans import find_orphans
 from tfgen.commands.workers import map_items
 from tfgen.git import read as git
@@ -93,7 +94,11 @@ def full_check(
     results = map_items(partial(_check_job, kubernetes_version, manifests), whole)
     renderings = tuple(result.rendering for result in results)
     problems = [*checked.problems, *compared.problems, *orphans]
-    problems += (problem for result in results for problem in result.problems)
+    problems += (problem for result in results for problem in result.weighed.problems)
+    ignored = (*checked.ignored, *(problem for result in results for problem in result.weighed.ignored))
+    problems += (
+        problem for document in whole for problem in weigh(document, find_unused((document,), ignored)).problems
+    )
     notes = [*compared.notes]
     if unknown := sorted({kind for result in results for kind in result.unknown}):
         notes.append(f"no schemas for {', '.join(unknown)}, so such objects are not held against one")
@@ -118,7 +123,7 @@ def _changed_jobs(documents: Sequence[Document], compared: Comparison, out: Path
 class _CheckedJob(Record):
     """One job: what is wrong with its objects, the kinds that no schema is known of, and its files."""
 
-    problems: tuple[Problem, ...]
+    weighed: Weighed
     unknown: frozenset[str]
     rendering: Rendering
 
@@ -128,4 +133,4 @@ def _check_job(kubernetes_version: str | None, manifests: tuple[Manifest, ...], 
     built = build(document.data)
     problems = check_objects(document, built, schemas, manifests)
     items = [item for objects in (built.base, *built.environments.values()) for item in objects.values()]
-    return _CheckedJob(problems, schemas.unknown(items), render_document(document, built))
+    return _CheckedJob(weigh(document, problems), schemas.unknown(items), render_document(document, built))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tfgen.check.object_schemas import ObjectSchemas
 from tfgen.check.objects import check_objects
+from tfgen.check.severities import weigh
 from tfgen.commands.removed_jobs import find_removed_jobs
 from tfgen.graph.built import build
 from tfgen.job.facts import check_environment
@@ -26,7 +27,7 @@ def render_jobs(documents: Iterable[Document]) -> tuple[list[Rendering], tuple[P
     problems: list[Problem] = []
     for document in documents:
         built = build(document.data)
-        problems += check_objects(document, built, ObjectSchemas())
+        problems += weigh(document, check_objects(document, built, ObjectSchemas())).problems
         renderings.append(render_document(document, built))
     return renderings, in_order(problems)
 
@@ -48,7 +49,7 @@ def render_objects(documents: Sequence[Document], environment: str | None) -> tu
     problems: list[Problem] = []
     for document in documents:
         built = build(document.data)
-        problems += check_objects(document, built, ObjectSchemas())
+        problems += weigh(document, check_objects(document, built, ObjectSchemas())).problems
         objects += (built.base if environment is None else built.environments[environment]).values()
     return objects, in_order(problems)
 

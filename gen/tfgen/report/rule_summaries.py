@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tfgen.change import immutable, run_back
 from tfgen.check import files as drift
-from tfgen.check import namespace
+from tfgen.check import namespace, severities
 from tfgen.check import objects as object_problems
 from tfgen.commands import import_job, local, orphans, rerun
 from tfgen.rules import ACROSS, RULES
@@ -26,6 +26,7 @@ def rule_summaries() -> Mapping[str, str]:
         **local.RULES,
         **object_problems.RULES,
         **namespace.RULES,
+        **severities.RULES,
         **{rule.id: rule.summary for rule in RULES},
         **{rule.id: rule.summary for rule in ACROSS},
     }

@@ -34,6 +34,7 @@ import yaml
 from tfgen.data_path import Path
 from tfgen.problems import Place, Position, Problem, in_order
 from tfgen.record import Record
+from tfgen.text.comments import Directive, directives
 from tfgen.text.yaml_syntax import explain
 from tfgen.text.yaml_text import UNCARRIED, uncarried
 from tfgen.value_type import MAX_INTEGER
@@ -100,6 +101,7 @@ class Document(Record):
         under: a document that says what this one does not, at the same paths: the defaults under a job, and under
             those the ones of the folder above.
         own: what it says itself, where something is under it.
+        directives: the comments of its file that speak to tfgen.
     """
 
     file: str
@@ -107,10 +109,11 @@ class Document(Record):
     root: SourceTree
     under: Document | None = None
     own: Any = None
+    directives: tuple[Directive, ...] = ()
 
     def alone(self) -> Document:
         """The document without what is under it."""
-        return self if self.under is None else Document(self.file, self.own, self.root)
+        return self if self.under is None else self.replaced(data=self.own, under=None, own=None)
 
     def layers(self) -> Iterator[Document]:
         """The document and all that are under it, the uppermost first, each with what it says itself."""
@@ -203,6 +206,9 @@ def parse(text: str, file: str) -> Parsed:
     builder = _Builder(text, file)
     documents = builder.documents()
     problems += builder.problems
+    if not problems:
+        spoken = tuple(directives(text))
+        documents = tuple(document.replaced(directives=spoken) for document in documents) if spoken else documents
     if not documents and not problems:
         problems.append(Problem(file, _START, "the file has no content", "yaml-empty"))
     return Parsed(documents, in_order(problems)[:MAX_PROBLEMS])

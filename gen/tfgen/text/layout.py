@@ -21,6 +21,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from tfgen.data_path import Path
 from tfgen.errors import TfgenError
 from tfgen.problems import Place, Position
+from tfgen.text.comments import COMMENT, HEADER, comments, leaves
 from tfgen.text.document import Document, parse
 from tfgen.text.yaml_node import Entry, YamlNode, nodes
 from tfgen.text.yaml_text import block_lines, in_line
@@ -31,9 +32,7 @@ KeyOrder: TypeAlias = Callable[[Path], Sequence[str] | None]
 _WIDTH: Final = 100
 """Columns up to which braces or brackets of several lines are put into one."""
 
-_COMMENT: Final = re.compile(r"(?<![^\s])#[^\n]*")
 _NOTE: Final = re.compile(r"(?P<note>[ \t]+#.*)?[ \t]*")
-_HEADER: Final = re.compile(r"(?P<header>[|>][-+0-9]*)(?P<note>[ \t]+#.*)?[ \t]*")
 _ANCHOR: Final = re.compile(r"&\S+")
 _BYTE_ORDER_MARK: Final = "\ufeff"
 
@@ -75,26 +74,7 @@ def _content(text: str, file: str) -> Iterator[Any]:
     if parsed.problems:
         return
     yield from (document.data for document in parsed.documents)
-    leaves = sorted(leaf for root in nodes(text).values() for leaf in _leaves(root))
-    comments, behind = [], 0
-    for start, end in leaves:
-        comments += _COMMENT.findall(text, behind, start)
-        header = _HEADER.match(text, start, end)
-        comments += [header["note"]] if header and header["note"] else []
-        behind = end
-    comments += _COMMENT.findall(text, behind)
-    yield sorted(comment.strip() for comment in comments)
-
-
-def _leaves(node: YamlNode) -> Iterator[tuple[int, int]]:
-    """Where keys, scalars and aliases stand: a # in them begins no comment."""
-    if node.form in ("scalar", "alias"):
-        yield node.start, node.end
-    for entry in node.entries:
-        yield entry.start, entry.end
-        yield from _leaves(entry.value)
-    for item in node.items:
-        yield from _leaves(item)
+    yield sorted(comment.strip() for _, comment in comments(text))
 
 
 def _has_anchors(node: YamlNode) -> bool:
@@ -214,7 +194,7 @@ class _Layout:
                 head = _give(parts[-1], head, column)
             if not _is_block(value):
                 behind = self._text.index(":", entry.end) if entry else token
-                head += (_Line(0, comment) for comment in _COMMENT.findall(self._text, behind, value.token))
+                head += (_Line(0, comment) for comment in COMMENT.findall(self._text, behind, value.token))
             parts.append(_Part(entry, value, token, head, self._note(entry, value, token), []))
             behind = self._line(value.end)
         return parts, _give(parts[-1], list(foot), column)
@@ -299,7 +279,7 @@ class _Layout:
         return match[0] if match else ""
 
     def _header_note(self, node: YamlNode) -> str:
-        header = _HEADER.match(self._text, node.start, node.end) if node.form == "scalar" else None
+        header = HEADER.match(self._text, node.start, node.end) if node.form == "scalar" else None
         return (header["note"] or "").rstrip() if header else ""
 
     def _fits(self, node: YamlNode, data: Any, column: int) -> bool:
@@ -309,17 +289,17 @@ class _Layout:
         written = self._text[node.start : node.end]
         if "\n" not in written:
             return True
-        if any("\n" in self._text[start:end] for start, end in _leaves(node)) or self._has_comments(node):
+        if any("\n" in self._text[start:end] for start, end in leaves(node)) or self._has_comments(node):
             return False
         return column + 1 + len(self._flow_without_anchor(node, data)) <= _WIDTH
 
     def _has_comments(self, node: YamlNode) -> bool:
         behind = node.start
-        for start, end in sorted(_leaves(node)):
-            if _COMMENT.search(self._text, behind, start):
+        for start, end in sorted(leaves(node)):
+            if COMMENT.search(self._text, behind, start):
                 return True
             behind = end
-        return _COMMENT.search(self._text, behind, node.end) is not None
+        return COMMENT.search(self._text, behind, node.end) is not None
 
     def _flow(self, node: YamlNode, data: Any) -> str:
         """A value within braces or brackets, in one line."""
@@ -347,7 +327,7 @@ class _Layout:
         if not isinstance(data, str):
             return [in_line(data)]
         blanks = " " * (indent + 2)
-        header = _HEADER.match(written)
+        header = HEADER.match(written)
         if header:
             lines = block_lines(data) if written.startswith("|") else None
             lines = lines or _dedented(header["header"], written)

@@ -1,0 +1,196 @@
+"""How much a warning weighs: what each tfgen.yaml says of its rule, and the comments that ignore it.
+
+    tfgen.yaml      rules: {latest-tag: {severity: error}}
+    job.yaml        image: tf:latest  # tfgen: ignore latest-tag it moves on purpose
+
+An error stays an error: what it refuses no cluster takes, or not all three outputs say it alike. An error that a
+`severity: error` makes of a warning is the platform's, so no comment ignores it. One that `warningsAsErrors` makes is
+ignored by a comment with its reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from tfgen.check.namespace import RULES as NAMESPACE_RULES
+from tfgen.problems import Place, Problem
+from tfgen.record import EMPTY, Record
+from tfgen.rules import ACROSS
+from tfgen.rules import RULES as JOB_RULES
+from tfgen.text.comments import Directive
+from tfgen.text.document import Document
+from tfgen.words import meant, nearest, path_name, shown
+
+GUARD_RAIL: Final = "guard-rail"
+IGNORE_COMMENT: Final = "ignore-comment"
+UNUSED_IGNORE: Final = "unused-ignore"
+
+RULES: Final[Mapping[str, str]] = {
+    GUARD_RAIL: "A guard rail of tfgen.yaml is incomplete, or is looser than one above it.",
+    IGNORE_COMMENT: "A comment that is to ignore a warning names none, or no reason.",
+    UNUSED_IGNORE: "A comment ignores a warning that is not there.",
+}
+"""What each rule says; it begins the rule's section of docs/rules.md. `UNUSED_IGNORE` is a warning."""
+
+WARNINGS: Final = frozenset(
+    (
+        *(rule.id for rule in JOB_RULES if rule.severity == "warning"),
+        *(rule.id for rule in ACROSS if rule.severity == "warning"),
+        *NAMESPACE_RULES,
+        UNUSED_IGNORE,
+    )
+)
+"""The rules whose problems are warnings, unless tfgen.yaml says otherwise."""
+
+_ORDER: Final = ("off", "warning", "error")
+
+
+class Weighed(Record):
+    """Problems with the weight that the platform gives them, and the warnings that a comment ignores."""
+
+    problems: tuple[Problem, ...] = ()
+    ignored: tuple[Problem, ...] = ()
+
+
+class _Setting(Record):
+    """What a tfgen.yaml says of a rule, and where."""
+
+    severity: str
+    place: Place
+
+
+class _Severities(Record):
+    """What all layers under a job say together.
+
+    Attributes:
+        rules: by id.
+        as_errors: where warnings are made errors; None where nothing does.
+    """
+
+    rules: Mapping[str, _Setting] = EMPTY
+    as_errors: Place | None = None
+
+
+def weigh(document: Document, problems: Iterable[Problem], *, is_guarded: bool = True) -> Weighed:
+    """The problems of a job as its tfgen.yaml files weigh them, without what is off or ignored; all, if not guarded."""
+    if not is_guarded:
+        return Weighed(tuple(problems))
+    severities = _severities(document.under)
+    comments = {(layer.file, ignored) for layer in document.layers() for ignored in _ignored(layer.directives)}
+    weighed, ignored = [], []
+    for problem in problems:
+        setting = severities.rules.get(problem.rule)
+        if problem.severity == "error":
+            weighed.append(problem)
+        elif setting and setting.severity == "error":
+            weighed.append(_error(problem, f"an error by {setting.place}"))
+        elif setting and setting.severity == "off":
+            continue
+        elif (problem.file, (problem.position.line, problem.rule)) in comments:
+            ignored.append(problem)
+        elif severities.as_errors:
+            weighed.append(_error(problem, f"warnings are errors by {severities.as_errors}"))
+        else:
+            weighed.append(problem)
+    return Weighed(tuple(weighed), tuple(ignored))
+
+
+def check_comments(documents: Iterable[Document]) -> Iterator[Problem]:
+    """What is wrong with the comments that speak to tfgen, each file's once."""
+    for file, directives in {document.file: document.directives for document in documents}.items():
+        for directive in directives:
+            if message := _fault(directive):
+                yield Problem(file, directive.position, message, IGNORE_COMMENT)
+
+
+def find_unused(documents: Iterable[Document], ignored: Iterable[Problem]) -> Iterator[Problem]:
+    """The comments of jobs that ignore nothing.
+
+    Args:
+        documents: the jobs of which all problems are known.
+        ignored: the warnings that comments ignore.
+    """
+    used = {(problem.file, problem.position.line, problem.rule) for problem in ignored}
+    for file, directives in {document.file: document.directives for document in documents}.items():
+        for directive in directives:
+            if _fault(directive):
+                continue
+            rule = _rule(directive)
+            if (file, directive.line, rule) not in used:
+                message = f"no warning of {rule} stands at line {directive.line}; remove the comment"
+                yield Problem(file, directive.position, message, UNUSED_IGNORE, "warning")
+
+
+def check_severities(defaults: Document) -> Iterator[Problem]:
+    """What is wrong with what a tfgen.yaml says of rules, by itself and beside the layers above it."""
+    layer = defaults.alone()
+    above = _severities(defaults.under)
+    for name, setting in _rules(layer).items():
+        place = layer.place(("rules", name))
+        if name not in WARNINGS:
+            message = f"{shown(name)} is no rule that warns, and only a warning weighs more or less{_nearest(name)}"
+            yield Problem(*place, message, GUARD_RAIL)
+        elif setting["severity"] == "off" and not setting.get("reason"):
+            message = f"{path_name(('rules', name))} is off without a reason; say it in reason"
+            yield Problem(*place, message, GUARD_RAIL)
+        farther = above.rules.get(name)
+        if farther and _ORDER.index(setting["severity"]) < _ORDER.index(farther.severity):
+            message = (
+                f"{path_name(('rules', name))}: found {setting['severity']}, where {farther.place} says "
+                f"{farther.severity}; a nearer tfgen.yaml may only make more of it"
+            )
+            yield Problem(*layer.place(("rules", name, "severity")), message, GUARD_RAIL)
+    if above.as_errors and layer.data.get("warningsAsErrors") is False:
+        message = f"warningsAsErrors: found false, where {above.as_errors} says true, which a nearer tfgen.yaml keeps"
+        yield Problem(*layer.place(("warningsAsErrors",)), message, GUARD_RAIL)
+
+
+def _error(problem: Problem, why: str) -> Problem:
+    return problem.replaced(severity="error", message=f"{problem.message} ({why})")
+
+
+def _severities(nearest_layer: Document | None) -> _Severities:
+    layers = [] if nearest_layer is None else [*nearest_layer.layers()]
+    rules: dict[str, _Setting] = {}
+    as_errors = None
+    for layer in reversed(layers):
+        for name, setting in _rules(layer).items():
+            rules[name] = _Setting(setting["severity"], layer.place(("rules", name, "severity")))
+        if layer.data.get("warningsAsErrors"):
+            as_errors = layer.place(("warningsAsErrors",))
+    return _Severities(rules, as_errors)
+
+
+def _rules(layer: Document) -> Mapping[str, Any]:
+    rules: Mapping[str, Any] = layer.data.get("rules", EMPTY)
+    return rules
+
+
+def _ignored(directives: Sequence[Directive]) -> Iterator[tuple[int, str]]:
+    """The lines and the rules that comments ignore."""
+    return ((directive.line, _rule(directive)) for directive in directives if not _fault(directive))
+
+
+def _rule(directive: Directive) -> str:
+    return directive.words.split()[1]
+
+
+def _fault(directive: Directive) -> str:
+    """What is wrong with the words of a comment; empty where nothing is."""
+    form = "write # tfgen: ignore RULE REASON"
+    match directive.words.split():
+        case ["ignore", rule, *_] if rule not in WARNINGS:
+            return f"{shown(rule)} is no rule that warns, and no comment ignores an error{_nearest(rule)}"
+        case ["ignore", _, _, *_]:
+            return ""
+        case ["ignore", rule]:
+            return f"it says no reason why {rule} is ignored; {form}"
+        case ["ignore"]:
+            return f"it names no rule; {form}"
+        case words:
+            return f"found {shown(words[0] if words else '')}, expected ignore; {form}"
+
+
+def _nearest(name: str, known: Collection[str] = WARNINGS) -> str:
+    return meant(nearest(name, known))
