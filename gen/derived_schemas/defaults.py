@@ -43,6 +43,75 @@ _ROOT: Final = {
     "default": False,
     "examples": [True],
 }
+_ENFORCE: Final = {
+    "description": (
+        "What no job below may override: registry, or paths of spec. The value is the one that this file says. What it "
+        "says nothing of, nobody below may say. Of a map its keys here are enforced."
+    ),
+    "type": "array",
+    "uniqueItems": True,
+    "maxItems": 200,
+    "items": {
+        "description": "registry, or a path of spec, as messages write it.",
+        "type": "string",
+        "minLength": 1,
+        "maxLength": 500,
+        "examples": ["spec.gang.queue"],
+    },
+    "examples": [["registry", "spec.gang.queue", "spec.podTemplate"]],
+}
+
+
+def _number(description: str, example: int) -> dict[str, Any]:
+    return {"description": description, "type": "integer", "minimum": 0, "maximum": 1_000_000, "examples": [example]}
+
+
+def _quantity(description: str, example: str) -> dict[str, Any]:
+    return {"$ref": "#/definitions/quantity", "description": description, "examples": [example]}
+
+
+_MOST_OF: Final = {
+    "gpus": _number("GPUs, and parts of them that are counted. A share of one by its memory counts as one.", 16),
+    "cpu": _quantity("CPUs that the pods request.", "128"),
+    "memory": _quantity("Memory that the pods request.", "512Gi"),
+    "replicas": _number("Tasks of all roles together.", 32),
+    "storage": _quantity("Size of all claims that tfgen makes.", "2Ti"),
+}
+
+
+def _amounts(description: str) -> dict[str, Any]:
+    return {
+        "description": description,
+        "type": "object",
+        "additionalProperties": False,
+        "properties": _MOST_OF,
+        "examples": [{"gpus": 16, "memory": "512Gi"}],
+    }
+
+
+_LIMITS: Final = {
+    "description": ("What jobs may ask for at most. A nearer tfgen.yaml may allow less than one above it, never more."),
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "job": _amounts("One job, in each of its environments."),
+        "environments": {
+            "description": "All jobs below this folder together, in an environment.",
+            "type": "object",
+            "additionalProperties": _amounts("All jobs together in one environment."),
+            "maxProperties": 50,
+            "examples": [{"prod": {"gpus": 64}}],
+        },
+        "namespaces": {
+            "description": "All jobs below this folder together, in a namespace of one cluster.",
+            "type": "object",
+            "additionalProperties": _amounts("All jobs together in one namespace."),
+            "maxProperties": 1000,
+            "examples": [{"ml-ads": {"gpus": 24}}],
+        },
+    },
+    "examples": [{"job": {"gpus": 16}, "namespaces": {"ml-ads": {"gpus": 24}}}],
+}
 _RULES: Final = {
     "description": (
         "How much the warnings of a rule weigh, by the rule's id. An error stays an error: what it refuses cannot run. "
@@ -109,6 +178,8 @@ def defaults_schema(schema: Schema) -> dict[str, Any]:
             "kind": {"description": "Kind of this document.", "const": "Defaults", "examples": ["Defaults"]},
             "root": _ROOT,
             "registry": _REGISTRY,
+            "enforce": _ENFORCE,
+            "limits": _LIMITS,
             "rules": _RULES,
             "warningsAsErrors": _WARNINGS_AS_ERRORS,
             "spec": spec,

@@ -12,8 +12,8 @@ import pytest
 
 import tfgen
 from tfgen.change import immutable, new_run, run_back
+from tfgen.check import enforced, limits, namespace, severities
 from tfgen.check import files as drift
-from tfgen.check import namespace, severities
 from tfgen.check import objects as object_problems
 from tfgen.check.jobs import check
 from tfgen.check.object_schemas import ObjectSchemas
@@ -28,7 +28,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "rules.md").read_text(encoding="utf
 
 # What no example on a page can show: bytes that are no text, what is too large, a release's name, other files.
 TOO_LARGE = {"annotations-size", "code-size", "object-size", "program-size", "yaml-size"}
-OF_TFGEN_YAML = {severities.GUARD_RAIL}
+OF_TFGEN_YAML = {severities.GUARD_RAIL, *enforced.RULES, *limits.RULES}
 NOT_OF_THE_JOB = {*OF_TFGEN_YAML, *drift.RULES, *import_job.RULES, *namespace.RULES, *orphans.RULES}
 OF_A_CHANGE = {*immutable.RULES, *run_back.RULES}
 WITHOUT_EXAMPLE = {"yaml-encoding", "service-name", *TOO_LARGE, *NOT_OF_THE_JOB, *local.RULES}

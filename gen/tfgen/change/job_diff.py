@@ -20,7 +20,7 @@ from typing import Any, Final, Literal, TypeAlias
 from tfgen import data_path
 from tfgen.change.comparison import Pair
 from tfgen.change.field_diff import FieldChange, field_changes
-from tfgen.change.totals import Totals, totals
+from tfgen.check.totals import Totals, totals
 from tfgen.graph.built import build, plain_objects
 from tfgen.job.facts import environments_of, run_of
 from tfgen.job.training_job import TrainingJob

@@ -13,7 +13,9 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from tfgen import data_path
-from tfgen.check.severities import check_comments, check_severities, weigh
+from tfgen.check.enforced import check_enforced_paths, find_overrides
+from tfgen.check.limits import check_limits
+from tfgen.check.severities import GUARD_RAIL, check_comments, check_severities, weigh
 from tfgen.job import defaults
 from tfgen.job.sources import Source
 from tfgen.problems import Place, Problem, in_order
@@ -28,6 +30,9 @@ from tfgen.words import in_environments
 MOST: Final = 100
 """Problems of one rule in one document. More help nobody, and a hostile file may have a million."""
 
+
+GUARD_RAILS: Final = ("enforce", "limits", "rules", "warningsAsErrors")
+"""The keys of a tfgen.yaml that hold for all below it."""
 
 _ANY_JOB: Final = 100
 """What the check of the smallest job costs, in values."""
@@ -95,6 +100,7 @@ def check_all(sources: Iterable[Source], *, is_guarded: bool = True) -> Checked:
             problems += (problem for problem in schema_problems if (problem.file, problem.position) not in refused)
             if not schema_problems and not team.problems:
                 accepted.append(document)
+                problems += find_overrides(document) if is_guarded else ()
                 weighed = weigh(document, _rule_problems(document), is_guarded=is_guarded)
                 problems += weighed.problems
                 ignored += weighed.ignored
@@ -161,8 +167,24 @@ def _new_team(source: Source, above: _Team, *, is_guarded: bool) -> _Team:
     problems += check_comments(documents) if is_guarded else ()
     problems += above.problems
     if is_guarded and not problems:
-        problems += check_severities(documents[0])
+        problems += _guard_rail_problems(source, documents[0])
     return _Team(problems=tuple(problems)) if problems else _Team(documents[0])
+
+
+def _guard_rail_problems(source: Source, document: Document) -> Iterator[Problem]:
+    """What is wrong with the guard rails of a tfgen.yaml, by themselves and beside those above them."""
+    yield from check_severities(document)
+    yield from check_limits(document)
+    yield from check_enforced_paths(document)
+    yield from find_overrides(document)
+    above = source.left_out
+    while above is not None:
+        for layer in _parsed(above).documents[:1]:
+            if rail := next((key for key in GUARD_RAILS if data_path.at(layer.data, (key,))), None):
+                place = Place(layer.file, layer.key((rail,)))
+                message = f"root: true leaves out {rail} of {place}, which holds for this folder too; remove root"
+                yield Problem(*document.place(("root",)), message, GUARD_RAIL)
+        above = above.defaults or above.left_out
 
 
 def _parsed(source: Source) -> Parsed:

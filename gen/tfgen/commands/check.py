@@ -23,6 +23,7 @@ from tfgen.check.object_schemas import ObjectSchemas
 from tfgen.check.objects import check_objects
 from tfgen.check.severities import Weighed, find_unused, weigh
 from tfgen.commands.orphans import find_orphans
+from tfgen.commands.sums import find_sums
 from tfgen.commands.workers import map_items
 from tfgen.git import read as git
 from tfgen.graph.built import build
@@ -100,6 +101,7 @@ def full_check(
         problem for document in whole for problem in weigh(document, find_unused((document,), ignored)).problems
     )
     notes = [*compared.notes]
+    problems += find_sums(checked)
     if unknown := sorted({kind for result in results for kind in result.unknown}):
         notes.append(f"no schemas for {', '.join(unknown)}, so such objects are not held against one")
     if whole:

@@ -23,11 +23,11 @@ import textwrap
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from tfgen.commands.job_path import read_path
 from tfgen.errors import UsageError
 from tfgen.schema import file as schema_file
 from tfgen.schema.file import entry, first_sentence, is_record
 from tfgen.schema.hints import choices, expected, hint_for_key, json_types
+from tfgen.schema.job_path import read_path
 from tfgen.text.yaml_text import dump
 from tfgen.words import either, path_name, shown
 

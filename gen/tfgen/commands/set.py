@@ -7,7 +7,6 @@ from typing import Any
 
 from tfgen import data_path
 from tfgen.check.jobs import check_all
-from tfgen.commands.job_path import read_assignment
 from tfgen.data_path import Path
 from tfgen.errors import UsageError
 from tfgen.job.sources import Source
@@ -15,6 +14,7 @@ from tfgen.problems import Problem, has_errors
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
 from tfgen.schema.hints import json_types
+from tfgen.schema.job_path import read_assignment
 from tfgen.schema.key_order import key_order
 from tfgen.text.document import Document, decode, parse
 from tfgen.text.edit import REMOVED, Assignment, assign

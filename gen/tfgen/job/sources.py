@@ -37,11 +37,13 @@ class Source(Record):
 
     Attributes:
         defaults: the nearest tfgen.yaml, from the folder of a job upwards, or from the one above a tfgen.yaml.
+        left_out: the nearest one above a tfgen.yaml that says `root: true`, for which it does not count.
     """
 
     file: str
     content: bytes | str
     defaults: Source | None = None
+    left_out: Source | None = None
 
     def layers(self) -> Iterator[Source]:
         """The defaults under it, the nearest first."""
@@ -180,7 +182,8 @@ def defaults_under(job: Path, content: Callable[[Path], bytes | None]) -> Source
     for path in reversed(defaults_paths(job)):
         of_folder = content(path)
         if of_folder is not None:
-            under = Source(str(path), of_folder, None if says_root(of_folder) else under)
+            is_root = says_root(of_folder)
+            under = Source(str(path), of_folder, None if is_root else under, under if is_root else None)
     return under
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from tfgen.change.field_diff import NOTHING, FieldChange
 from tfgen.change.job_diff import JobDiff, ObjectDiff
-from tfgen.change.totals import Totals
+from tfgen.check.totals import Totals
 from tfgen.kubernetes.object import identity
 
 

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from tfgen.change.field_diff import NOTHING, FieldChange
 from tfgen.change.job_diff import EnvironmentDiff, JobDiff, ObjectDiff
-from tfgen.change.totals import Totals, amount
+from tfgen.check.totals import Totals, amount
 from tfgen.report.problems import as_text
 from tfgen.words import shown
 

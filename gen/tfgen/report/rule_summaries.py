@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tfgen.change import immutable, run_back
+from tfgen.check import enforced, limits, namespace, severities
 from tfgen.check import files as drift
-from tfgen.check import namespace, severities
 from tfgen.check import objects as object_problems
 from tfgen.commands import import_job, local, orphans, rerun
 from tfgen.rules import ACROSS, RULES
@@ -27,6 +27,8 @@ def rule_summaries() -> Mapping[str, str]:
         **object_problems.RULES,
         **namespace.RULES,
         **severities.RULES,
+        **enforced.RULES,
+        **limits.RULES,
         **{rule.id: rule.summary for rule in RULES},
         **{rule.id: rule.summary for rule in ACROSS},
     }

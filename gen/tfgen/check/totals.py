@@ -29,7 +29,7 @@ def totals(objects: Iterable[Mapping[str, Any]]) -> Totals:
     all_pods = [pods for item in objects for pods in pods_of(item)]
     requests: dict[str, Fraction] = {}
     for pods in all_pods:
-        _add(requests, _requests(pods), pods.count)
+        _add(requests, pod_requests(pods), pods.count)
     return Totals(sum(pods.count for pods in all_pods), requests)
 
 
@@ -43,7 +43,7 @@ def amount(resource: str, value: Fraction) -> str:
     return f"{float(round(value, 2)):g}{_UNITS[unit]}"
 
 
-def _requests(pods: Pods) -> dict[str, Fraction]:
+def pod_requests(pods: Pods) -> dict[str, Fraction]:
     """What the scheduler reserves for one pod.
 
     The sum of what runs side by side, or what the largest of those before needs, if that is more:

@@ -1,0 +1,249 @@
+"""What no job may override: the paths that a tfgen.yaml enforces.
+
+    tfgen.yaml      enforce: [registry, spec.gang.queue, spec.podTemplate]
+                    registry: registry.example.com/ml
+                    spec: {gang: {queue: research}}
+
+A job, or a nearer tfgen.yaml, that says another queue has an error at its line. What the tfgen.yaml says nothing of,
+such as podTemplate here, nobody below it may say. Of a map the keys that it says are enforced. The registry is looked
+for in every image of the objects, wherever the image comes from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from tfgen import data_path
+from tfgen.check.object_checks.pods import pods_of
+from tfgen.check.severities import GUARD_RAIL
+from tfgen.data_path import Path
+from tfgen.errors import UsageError
+from tfgen.graph.built import Built
+from tfgen.kubernetes import keys
+from tfgen.problems import Place, Problem
+from tfgen.schema import file as schema_file
+from tfgen.schema.job_path import read_path
+from tfgen.text.document import Document
+from tfgen.words import in_environments, meant, nearest, path_name, shown
+
+ENFORCED: Final = "enforced"
+
+RULES: Final[Mapping[str, str]] = {ENFORCED: "A job says otherwise than a tfgen.yaml enforces."}
+"""What the rule says; it begins the rule's section of docs/rules.md."""
+
+_REGISTRY: Final[Path] = ("registry",)
+_ENVIRONMENTS: Final = ("spec", "environments")
+
+
+class _Enforced(NamedTuple):
+    """A path that a layer enforces, where it does so, and what the layer says over all above it."""
+
+    path: Path
+    place: Place
+    data: Any
+
+
+def check_enforced_paths(defaults: Document) -> Iterator[Problem]:
+    """The paths of a tfgen.yaml's own `enforce` that are none of a job."""
+    layer = defaults.alone()
+    for index, text in enumerate(layer.data.get("enforce", ())):
+        if message := _fault(text):
+            yield Problem(*layer.place(("enforce", index)), message, GUARD_RAIL)
+
+
+def find_overrides(document: Document) -> Iterator[Problem]:
+    """What a job, or a tfgen.yaml, says itself otherwise than the layers under it enforce.
+
+    Args:
+        document: what the schema accepts, over layers that are without errors.
+    """
+    own = document.alone()
+    for enforced in _all_enforced(document.under):
+        if enforced.path == _REGISTRY:
+            yield from _other_registry(own, enforced)
+            continue
+        for path, value in _forms(own.data, enforced):
+            if contradiction := _contradiction(own.data, path, value):
+                yield Problem(*own.place(contradiction), _message(own, contradiction, path, value, enforced), ENFORCED)
+
+
+def find_foreign_images(document: Document, built: Built) -> Iterator[Problem]:
+    """Each image of a job's objects that is in no registry that the layers under it enforce."""
+    registries = [(_registry(item), item.place) for item in _all_enforced(document.under) if item.path == _REGISTRY]
+    forms = built.environments if built.environments else {None: built.base}
+    environments: dict[tuple[str, str | None, str, Place], list[str | None]] = {}
+    for environment, objects in forms.items() if registries else ():
+        for item in objects.values():
+            for role, image in _images(item):
+                for registry, place in registries:
+                    if registry and not _is_in(image, registry):
+                        environments.setdefault((image, role, registry, place), []).append(environment)
+    for (image, role, registry, place), names in environments.items():
+        path = _origin(document, image, role, names[0])
+        where = "" if path[:2] == _ENVIRONMENTS else in_environments(names)
+        message = f"the image {shown(image)} is not in the registry {registry}, which {place} enforces{where}"
+        yield Problem(*document.place(path), message, ENFORCED)
+
+
+# -- the paths -----------------------------------------------------------------------------------------------------
+
+
+def _all_enforced(nearest_layer: Document | None) -> Iterator[_Enforced]:
+    document = nearest_layer
+    while document is not None:
+        layer = document.alone()
+        for index, text in enumerate(layer.data.get("enforce", ())):
+            yield _Enforced(_read(text), layer.place(("enforce", index)), document.data)
+        document = document.under
+
+
+def _read(text: str) -> Path:
+    return _REGISTRY if text == "registry" else read_path(text)
+
+
+def _fault(text: str) -> str:
+    """What is wrong with a path; empty where nothing is."""
+    try:
+        path = _read(text)
+    except UsageError as error:
+        return str(error)
+    schema = schema_file.load()
+    if path == _REGISTRY:
+        return ""
+    if path[0] != "spec" or len(path) == 1:
+        return f"{shown(text)} is no path that is enforced; name registry, or a key of spec such as spec.gang.queue"
+    for end in range(1, len(path) + 1):
+        if schema_file.node(schema, path[:end]) is None:
+            above = schema_file.node(schema, path[: end - 1]) or {}
+            hint = meant(nearest(path[end - 1], above.get("properties", {})))
+            return f"no job has the key {path_name(path[:end])}{hint}"
+    return ""
+
+
+def _forms(own: Any, enforced: _Enforced) -> Iterator[tuple[Path, Any]]:
+    """Where a document may say an enforced path, with the value that it has to have; None for one that nobody says."""
+    path, data = enforced.path, enforced.data
+    if path[:2] == _ENVIRONMENTS:
+        yield from _in_form(own, path[:3], path[3:], [(*path[:3],)], data)
+        return
+    rest = path[1:]
+    yield from _in_form(own, ("spec",), rest, [("spec",)], data)
+    for name in data_path.at(own, _ENVIRONMENTS) or ():
+        base = (*_ENVIRONMENTS, name)
+        yield from _in_form(own, base, rest, [base, ("spec",)], data)
+
+
+def _in_form(own: Any, base: Path, rest: Path, says: list[Path], data: Any) -> Iterator[tuple[Path, Any]]:
+    """The same of the spec or of one environment: the path itself, and where a role says it. No podTemplate does.
+
+    `says` is where the layer that enforces says it, the nearest first, and `data` what that layer says.
+    """
+    value = _first(data, [(*above, *rest) for above in says])
+    yield (*base, *rest), value
+    is_of_pods = rest[:1] and rest[0] in _pod_keys()
+    if not is_of_pods:
+        return
+    for role in data_path.at(own, (*base, "roles")) or ():
+        of_role = _first(
+            data, [*((*above, "roles", role, *rest) for above in says), *((*above, *rest) for above in says)]
+        )
+        yield (*base, "roles", role, *rest), of_role
+
+
+def _pod_keys() -> Mapping[str, Any]:
+    """The keys that the job says of all its pods, and a role of its own."""
+    schema = schema_file.load()
+    spec, worker = (schema_file.node(schema, path) or {} for path in (("spec",), ("spec", "roles", "worker")))
+    return {key: None for key in spec["properties"] if key in worker["properties"] and key != "podTemplate"}
+
+
+def _first(data: Any, paths: list[Path]) -> Any:
+    return next((data_path.at(data, path) for path in paths if data_path.has(data, path)), None)
+
+
+def _contradiction(own: Any, path: Path, value: Any) -> Path | None:
+    """The path at which a document says otherwise; None where it says nothing, or the same."""
+    data = own
+    for end, step in enumerate(path, start=1):
+        if not isinstance(data, Mapping) or step not in data:
+            return None
+        data = data[step]
+        if data is None:
+            return path[:end] if value is not None else None
+    return path if value is None else _difference(data, value, path)
+
+
+def _difference(own: Any, value: Any, path: Path) -> Path | None:
+    if isinstance(own, Mapping) and isinstance(value, Mapping):
+        differences = (_difference(own[key], value[key], (*path, key)) for key in value if key in own)
+        return next((difference for difference in differences if difference), None)
+    return None if own == value else path
+
+
+def _message(own: Document, contradiction: Path, path: Path, value: Any, enforced: _Enforced) -> str:
+    """A sentence on a contradiction, which is at the path, above it or below it."""
+    here = shown(data_path.at(own.data, contradiction))
+    name = path_name(contradiction)
+    if value is None:
+        return f"{name}: found {here}, which {enforced.place} lets nobody say; remove it"
+    if len(contradiction) < len(path):
+        return f"{name}: found null, which removes what {enforced.place} enforces: {path_name(path)}"
+    wanted = data_path.at(value, contradiction[len(path) :])
+    return f"{name}: found {here}, and {enforced.place} enforces {shown(wanted)}; remove it"
+
+
+# -- the registry --------------------------------------------------------------------------------------------------
+
+
+def _other_registry(own: Document, enforced: _Enforced) -> Iterator[Problem]:
+    """A nearer tfgen.yaml may name a folder of the registry, and no other registry."""
+    if "registry" not in own.data:
+        return
+    registry, wanted = own.data["registry"], _registry(enforced)
+    if not wanted:
+        message = f"registry: found {shown(registry)}, which {enforced.place} lets nobody say; remove it"
+        yield Problem(*own.place(_REGISTRY), message, ENFORCED)
+    elif registry is None or (registry != wanted and not _is_in(registry, wanted)):
+        message = f"registry: found {shown(registry)}, and {enforced.place} enforces {shown(wanted)}, or a folder in it"
+        yield Problem(*own.place(_REGISTRY), message, ENFORCED)
+
+
+def _registry(enforced: _Enforced) -> str:
+    registry: str = enforced.data.get("registry") or ""
+    return registry
+
+
+def _is_in(image: str, registry: str) -> bool:
+    return image.startswith(f"{registry}/")
+
+
+def _images(item: Mapping[str, Any]) -> Iterator[tuple[str | None, str]]:
+    """The images of an object's pods, each with the role whose pods they are."""
+    for pods in pods_of(item):
+        role = pods.labels.get(keys.ROLE)
+        for _, container in pods.containers:
+            yield role, container.get("image") or ""
+        for volume in pods.spec.get("volumes") or ():
+            if reference := data_path.at(volume, ("image", "reference")):
+                yield role, reference
+
+
+def _origin(document: Document, image: str, role: str | None, environment: str | None) -> Path:
+    """Where a job says an image: in the environment, else in the job; its name where it does not say it."""
+    paths = [path for path in _texts(document.data, ()) if data_path.follow(document.data, path) == image]
+    of_role = [path for path in paths if "roles" not in path or role is None or role in path]
+    own = [path for path in of_role if path[:3] == (*_ENVIRONMENTS, environment)]
+    shared = [path for path in of_role if path[:2] != _ENVIRONMENTS]
+    return next(iter((*own, *shared)), ("metadata", "name"))
+
+
+def _texts(value: Any, path: Path) -> Iterator[Path]:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _texts(inner, (*path, key))
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _texts(inner, (*path, index))
+    elif isinstance(value, str):
+        yield path

@@ -1,0 +1,252 @@
+"""What a job, an environment and a namespace may ask for at most, as each tfgen.yaml limits it.
+
+    tfgen.yaml      limits: {job: {gpus: 16}, environments: {prod: {gpus: 64}}, namespaces: {ml-ads: {gpus: 24}}}
+
+A job counts in each environment by itself: its tasks, what their pods request, and its claims. A sum is that of all
+jobs below the folder of the tfgen.yaml, in one environment, or in one namespace of one cluster.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, Final
+
+from tfgen import data_path
+from tfgen.check.object_checks.pods import Pods, pods_of
+from tfgen.check.severities import GUARD_RAIL
+from tfgen.check.totals import amount, pod_requests
+from tfgen.data_path import Path
+from tfgen.graph.built import Built
+from tfgen.graph.objects.resources import IS_GPU
+from tfgen.kubernetes import keys, quantity
+from tfgen.kubernetes.object import Object
+from tfgen.problems import Place, Problem
+from tfgen.record import Record
+from tfgen.text.document import Document
+from tfgen.words import in_environments, path_name, shown
+
+OVER_LIMIT: Final = "over-limit"
+
+RULES: Final[Mapping[str, str]] = {OVER_LIMIT: "A job, or several together, ask for more than a tfgen.yaml allows."}
+"""What the rule says; it begins the rule's section of docs/rules.md."""
+
+_WORDS: Final[Mapping[str, str]] = {
+    "gpus": "GPUs",
+    "cpu": "CPUs",
+    "memory": "of memory",
+    "replicas": "tasks",
+    "storage": "of storage",
+}
+"""The keys of `limits`, as a message counts them."""
+
+_WHOLE_GPU: Final = re.compile(r".*/gpu(\.shared)?|nvidia\.com/mig-.+|gpu\.intel\.com/.+|volcano\.sh/vgpu-number")
+"""Device plugins' names for what is counted by the piece; of a GPU's memory or its share a pod has one GPU."""
+
+_SUMS: Final = ("environments", "namespaces")
+_MOST: Final = 3
+"""Jobs that a sum names."""
+
+Amounts = Mapping[str, Fraction]
+
+
+class JobUse(Record):
+    """What a job asks for in one environment, and where that is.
+
+    Attributes:
+        environment: its name; None for a job that has none.
+        by_role: what the tasks of each role ask for.
+    """
+
+    document: Document
+    job: str
+    environment: str | None
+    namespace: str | None
+    cluster: str | None
+    total: Amounts
+    by_role: Mapping[str, Amounts]
+
+
+def uses(document: Document, built: Built) -> tuple[JobUse, ...]:
+    """What a job asks for in each of its environments, or by itself where it has none."""
+    job = built.job
+    if not job.environments:
+        return (_use(document, job.name, (None, job.namespace, None), built.base.values()),)
+    return tuple(
+        _use(document, job.name, (form.name, form.namespace, form.cluster), built.environments[form.name].values())
+        for form in job.environments
+    )
+
+
+def find_over_limits(job_uses: Iterable[JobUse]) -> Iterator[Problem]:
+    """Each amount of one job that is more than the layers under it allow a job."""
+    environments: dict[tuple[Place, str], list[str | None]] = {}
+    for use in job_uses:
+        for resource, value in use.total.items():
+            layer = next((layer for layer in _layers(use.document) if _has(layer, ("job", resource))), None)
+            if layer is None or value <= _limit(layer, ("job", resource)):
+                continue
+            path = _origin(use, resource)
+            message = (
+                f"the job asks for {_counted(resource, value)}, more than the "
+                f"{_shown(resource, _limit(layer, ('job', resource)))} that "
+                f"{layer.place(('limits', 'job', resource))} allows a job"
+            )
+            own = path[:2] == ("spec", "environments")
+            environments.setdefault((use.document.place(path), message), []).append(None if own else use.environment)
+    for (place, message), names in environments.items():
+        yield Problem(*place, message + in_environments(names), OVER_LIMIT)
+
+
+def find_sums_over_limits(layer: Document, job_uses: Sequence[JobUse]) -> Iterator[Problem]:
+    """Each sum of jobs that is more than one tfgen.yaml allows in an environment or in a namespace.
+
+    Args:
+        layer: the tfgen.yaml, by itself.
+        job_uses: those of all jobs that have it under them.
+    """
+    for name in _named(layer, "environments"):
+        of_environment = [use for use in job_uses if use.environment == name]
+        yield from _over_sum(layer, ("environments", name), f"in the environment {name}", of_environment)
+    for name in _named(layer, "namespaces"):
+        of_namespace = [use for use in job_uses if use.namespace == name]
+        for cluster in dict.fromkeys(use.cluster for use in of_namespace):
+            where = f"in the namespace {name}" + (f" of the cluster {cluster}" if cluster else "")
+            of_cluster = [use for use in of_namespace if use.cluster == cluster]
+            yield from _over_sum(layer, ("namespaces", name), where, of_cluster)
+
+
+def layers_with_sums(document: Document) -> Iterator[Document]:
+    """The layers under a job that limit a sum, each by itself."""
+    return (layer for layer in _layers(document) if any(_named(layer, kind) for kind in _SUMS))
+
+
+def check_limits(defaults: Document) -> Iterator[Problem]:
+    """The limits of a tfgen.yaml that are looser than those above it."""
+    layer = defaults.alone()
+    if defaults.under is None:
+        return
+    for path in _paths(layer):
+        farther = next((above for above in defaults.under.layers() if _has(above, path)), None)
+        if farther and _limit(layer, path) > _limit(farther, path):
+            message = (
+                f"{path_name(('limits', *path))}: found {shown(_written(layer, path))}, more than "
+                f"{shown(_written(farther, path))} of {farther.place(('limits', *path))}; a nearer tfgen.yaml may only "
+                "allow less"
+            )
+            yield Problem(*layer.place(("limits", *path)), message, GUARD_RAIL)
+
+
+# -- what is asked for ---------------------------------------------------------------------------------------------
+
+
+def _use(
+    document: Document, job: str, where: tuple[str | None, str | None, str | None], items: Iterable[Object]
+) -> JobUse:
+    total: dict[str, Fraction] = dict.fromkeys(_WORDS, Fraction(0))
+    by_role: dict[str, dict[str, Fraction]] = {}
+    for item in items:
+        if item["kind"] == "PersistentVolumeClaim":
+            total["storage"] += _size(item["spec"])
+        for pods in pods_of(item):
+            role = pods.labels.get(keys.ROLE, "")
+            amounts = by_role.setdefault(role, dict.fromkeys(_WORDS, Fraction(0)))
+            for resource, value in _amounts(pods, is_task=bool(role)).items():
+                amounts[resource] += value
+                total[resource] += value
+    return JobUse(document, job, *where, total, by_role)
+
+
+def _amounts(pods: Pods, *, is_task: bool) -> dict[str, Fraction]:
+    """What equal pods ask for together. A task is what a role runs: the finisher and TensorBoard are none."""
+    requests = pod_requests(pods)
+    gpus = {name: value for name, value in requests.items() if re.search(IS_GPU, name) and value}
+    whole = sum((value for name, value in gpus.items() if _WHOLE_GPU.fullmatch(name)), Fraction(0))
+    claims = (data_path.at(volume, ("ephemeral", "volumeClaimTemplate", "spec")) for volume in _volumes(pods))
+    one = {
+        "gpus": whole or Fraction(bool(gpus)),
+        "cpu": requests.get("cpu", Fraction(0)),
+        "memory": requests.get("memory", Fraction(0)),
+        "replicas": Fraction(is_task),
+        "storage": sum((_size(claim) for claim in claims if claim), Fraction(0)),
+    }
+    return {resource: value * pods.count for resource, value in one.items()}
+
+
+def _volumes(pods: Pods) -> Sequence[Mapping[str, Any]]:
+    return pods.spec.get("volumes") or ()
+
+
+def _size(claim: Mapping[str, Any]) -> Fraction:
+    return Fraction(quantity.parse(data_path.at(claim, ("resources", "requests", "storage")) or 0))
+
+
+def _origin(use: JobUse, resource: str) -> Path:
+    """The part of a job that asks for most of a resource."""
+    if resource == "storage" and not any(amounts["storage"] for amounts in use.by_role.values()):
+        endings: list[Path] = [("storage",)]
+    else:
+        role = max(use.by_role, key=lambda name: use.by_role[name][resource])
+        endings = [("roles", role, "replicas"), ("roles", role, "resources"), ("roles", role)] if role else []
+    own: list[Path] = [("spec", "environments", use.environment, *end) for end in endings] if use.environment else []
+    paths = [*own, *(("spec", *end) for end in endings)]
+    return next((path for path in paths if data_path.has(use.document.data, path)), ("metadata", "name"))
+
+
+# -- what is allowed -----------------------------------------------------------------------------------------------
+
+
+def _layers(document: Document) -> Iterator[Document]:
+    return iter(()) if document.under is None else document.under.layers()
+
+
+def _paths(layer: Document) -> Iterator[Path]:
+    """The paths of all amounts in a layer's limits."""
+    yield from (("job", resource) for resource in data_path.at(layer.data, ("limits", "job")) or ())
+    for kind in _SUMS:
+        for name in _named(layer, kind):
+            yield from ((kind, name, resource) for resource in data_path.at(layer.data, ("limits", kind, name)))
+
+
+def _named(layer: Document, kind: str) -> Sequence[str]:
+    return tuple(data_path.at(layer.data, ("limits", kind)) or ())
+
+
+def _has(layer: Document, path: Path) -> bool:
+    return data_path.has(layer.data, ("limits", *path))
+
+
+def _written(layer: Document, path: Path) -> Any:
+    return data_path.at(layer.data, ("limits", *path))
+
+
+def _limit(layer: Document, path: Path) -> Fraction:
+    return Fraction(quantity.parse(_written(layer, path)))
+
+
+def _over_sum(layer: Document, path: Path, where: str, job_uses: Sequence[JobUse]) -> Iterator[Problem]:
+    for resource in _written(layer, path):
+        total = sum((use.total[resource] for use in job_uses), Fraction(0))
+        limit = _limit(layer, (*path, resource))
+        if total <= limit:
+            continue
+        by_job: dict[str, Fraction] = {}
+        for use in job_uses:
+            by_job[use.job] = by_job.get(use.job, Fraction(0)) + use.total[resource]
+        largest = sorted(by_job, key=lambda job: (-by_job[job], job))
+        names = ", ".join(f"{job} {_shown(resource, by_job[job])}" for job in largest[:_MOST])
+        more = f" and {len(largest) - _MOST} more" if len(largest) > _MOST else ""
+        message = (
+            f"the jobs {where} ask for {_counted(resource, total)} together, more than {_shown(resource, limit)}: "
+            f"{names}{more}"
+        )
+        yield Problem(*layer.place(("limits", *path, resource)), message, OVER_LIMIT)
+
+
+def _counted(resource: str, value: Fraction) -> str:
+    return f"{_shown(resource, value)} {_WORDS[resource]}"
+
+
+def _shown(resource: str, value: Fraction) -> str:
+    return amount("memory" if resource == "storage" else resource, value)
