@@ -1,11 +1,19 @@
-"""Fills the holes of a graph with values."""
+"""Fills the holes of a graph with values.
+
+    fill(node, scope)       -> plain data, or `ABSENT`
+    evaluate(node, scope)   -> what an expression comes to
+
+A graph is filled for each environment, and a part of it for each role. So a node is turned into a function of the scope
+once, by one match over all nodes, and a hole keeps that function as long as it lives.
+"""
 
 from __future__ import annotations
 
+import operator
 import posixpath
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, assert_never
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias, TypeVar, assert_never
 
 from tfgen.graph.holes import (
     ABSENT,
@@ -30,6 +38,7 @@ from tfgen.graph.holes import (
     Guard,
     Has,
     HasKey,
+    Hole,
     IsMap,
     Items,
     Join,
@@ -51,6 +60,7 @@ from tfgen.graph.holes import (
     Text,
     Value,
     When,
+    inner_nodes,
     type_of,
 )
 from tfgen.record import EMPTY, Record
@@ -71,159 +81,29 @@ class Scope(Record):
         """The scope with more names bound."""
         return Scope(self.values, self.release, self.chart, {**self.bound, **names}, self.arguments)
 
-    def inside(self, call: Call) -> Scope:
-        """The scope of the part that is called: its arguments, and nothing that is bound around the call."""
-        arguments = {name: evaluate(node, self) for name, node in call.arguments}
-        return Scope(self.values, self.release, self.chart, EMPTY, arguments)
+    def open(self) -> tuple[Scope, dict[str, Any]]:
+        """A scope of its own, and the names bound in it, to be bound anew for each entry or index."""
+        bound = dict(self.bound)
+        return Scope(self.values, self.release, self.chart, bound, self.arguments), bound
+
+
+Filler: TypeAlias = Callable[[Scope], Any]
+"""A node as a function of the scope."""
 
 
 def fill(node: Node, scope: Scope) -> Any:
     """Plain data: the graph with its holes filled, or `ABSENT`."""
-    match node:
-        case str() | int() | None:
-            return node
-        case dict():
-            return _fill_mapping(node, scope)
-        case list() | tuple():
-            return _fill_sequence(node, scope)
-        case When(test, then, otherwise):
-            return fill(then if evaluate(test, scope) else otherwise, scope)
-        case Named(node=inner):
-            return fill(inner, scope)
-        case Call(part):
-            return fill(part.node, scope.inside(node))
-        case Let(name, expression, body):
-            return fill(body, scope.binding({name: evaluate(expression, scope)}))
-        case Each():
-            return [item for _, item in fill_entries(node, scope)] or ABSENT
-        case Absent():
-            return node
-        case Splice() | Comment():
-            raise TypeError(f"{node!r} is a key, not a node")
-    value, value_type = evaluate(node, scope), type_of(node)
-    if value_type == "quantity":
-        return str(value)
-    return ABSENT if value_type in TREES and not value else value
+    return compile_filler(node)(scope)
 
 
-def _fill_mapping(node: Mapping[Any, Node], scope: Scope) -> Any:
-    filled: dict[str, Any] = {}
-    for key, child in node.items():
-        if isinstance(key, Comment):
-            continue
-        value = fill(child, scope)
-        if value is ABSENT:
-            continue
-        if isinstance(key, Splice):
-            filled.update(value)
-        else:
-            filled[key if isinstance(key, str) else evaluate(key, scope)] = value
-    return filled if filled or not node else ABSENT
-
-
-def _fill_sequence(node: Sequence[Node], scope: Scope) -> Any:
-    filled: list[Any] = []
-    for child in node:
-        while isinstance(child, When):
-            child = child.then if evaluate(child.test, scope) else child.otherwise
-        value = fill(child, scope)
-        if value is ABSENT:
-            continue
-        if isinstance(child, (Each, Items)):
-            filled.extend(value)
-        else:
-            filled.append(value)
-    return filled if filled or not node else ABSENT
+def evaluate(node: Node, scope: Scope) -> Any:
+    """What an expression comes to: a scalar, a map or list (perhaps empty), or null for what is missing."""
+    return compile_expression(node)(scope)
 
 
 def fill_entries(node: Each, scope: Scope) -> Iterator[tuple[str, Any]]:
     """What is filled for each entry, with its key; nothing for an entry that is absent."""
-    over = evaluate(node.over, scope) or {}
-    for key in sorted(over):
-        item = fill(node.body, scope.binding({node.key: key, node.item: over[key]}))
-        if item is not ABSENT:
-            yield key, item
-
-
-def evaluate(node: Node, scope: Scope) -> Any:  # noqa: C901 - a branch a node
-    """What an expression comes to: a scalar, a map or list (perhaps empty), or null for what is missing.
-
-    The nodes that a job asks for most often come first.
-    """
-    match node:
-        case str() | int() | None | Absent():
-            return node
-        case Bound(name, _, path):
-            return _lookup(scope.bound[name], path) if path else scope.bound[name]
-        case Parameter(name, _, path):
-            return _lookup(scope.arguments[name], path) if path else scope.arguments[name]
-        case Value(path):
-            return _lookup(scope.values, path)
-        case Text(parts):
-            return _text(parts, scope)
-        case Default(first, fallback):
-            return evaluate(first, scope) or evaluate(fallback, scope)
-        case Named(node=inner) | NotEmpty(inner) | Items(inner):
-            return evaluate(inner, scope)
-        case Call(part):
-            return evaluate(part.node, scope.inside(node))
-        case When(test, then, otherwise):
-            return evaluate(then if evaluate(test, scope) else otherwise, scope)
-        case Release(fact):
-            return scope.release if fact == "Release.Name" else scope.chart
-        case Not(inner):
-            return not evaluate(inner, scope)
-        case AllOf(nodes):
-            return all(evaluate(inner, scope) for inner in nodes)
-        case AnyOf(nodes):
-            return any(evaluate(inner, scope) for inner in nodes)
-        case Equal(one, other):
-            return evaluate(one, scope) == evaluate(other, scope)
-        case Contains(text, part):
-            return evaluate(part, scope) in evaluate(text, scope)
-        case Greater(one, other):
-            return evaluate(one, scope) > evaluate(other, scope)
-        case Has(items, item):
-            return evaluate(item, scope) in (evaluate(items, scope) or ())
-        case HasKey(inner, key):
-            return evaluate(key, scope) in (evaluate(inner, scope) or {})
-        case IsMap(inner):
-            return isinstance(evaluate(inner, scope), dict)
-        case Matches(text, pattern):
-            return re.search(pattern, evaluate(text, scope)) is not None
-        case Sum(terms):
-            return sum(int(evaluate(term, scope)) for term in terms)
-        case Length(text):
-            return len(evaluate(text, scope).encode())
-        case Join(items):
-            return ",".join(evaluate(items, scope) or ())
-        case Clean(path):
-            return cleaned(evaluate(path, scope))
-        case MapOf(entries):
-            return _entries_left(entries, scope)
-        case Merged(layers):
-            return {key: item for layer in layers for key, item in (evaluate(layer, scope) or {}).items()}
-        case Filtered():
-            return _filtered(node, scope)
-        case Repeat():
-            return _repeated(node, scope)
-        case JoinEach():
-            return _joined(node, scope)
-        case ChartOnly(_, filled):
-            return filled
-        case File(_, text):
-            return text
-        case Digest(tree):
-            return canonical_json.digest(fill(tree, scope))
-        case Each() | Let() | Mapping() | Sequence():
-            raise TypeError(f"no expression: {node!r}")
-    assert_never(node)
-
-
-def _entries_left(entries: Mapping[str | Expression, Node], scope: Scope) -> dict[str, Any]:
-    """The entries of a `MapOf` that come to something."""
-    filled = ((evaluate(key, scope), fill(child, scope)) for key, child in entries.items() if evaluate(child, scope))
-    return {key: item for key, item in filled if item is not ABSENT}
+    return compile_entries(node)(scope)
 
 
 def broken(guard: Guard, scope: Scope) -> Iterator[Scope]:
@@ -243,68 +123,400 @@ def _scopes(entries: Sequence[Entries], scope: Scope) -> Iterator[Scope]:
         yield from _scopes(rest, scope.binding({first.key: key, first.item: over[key]}))
 
 
-def _lookup(data: Any, path: str) -> Any:
-    for key in path.split("."):
-        if data is None:
-            return None
-        data = data.get(key)
-    return data
-
-
-def _text(parts: Sequence[Node], scope: Scope) -> str:
-    texts = (evaluate(part, scope) for part in parts)
-    return "".join(str(text) for text in texts if text is not ABSENT)
-
-
 def cleaned(path: str) -> str:
     """A path from the root as `Clean` has it. POSIX lets two slashes at the start be something else, Go does not."""
     return posixpath.normpath("/" + path.lstrip("/"))
 
 
-def _repeated(node: Repeat, scope: Scope) -> str:
-    """All that does not depend on the index is evaluated once: there may be ten thousand hosts."""
-    indexes = range(int(evaluate(node.count, scope)))
-    others = {name: bound for name, bound in scope.bound.items() if name != node.index}
-    try:
-        around = _texts_around(
-            node.index, node.body, Scope(scope.values, scope.release, scope.chart, others, scope.arguments)
-        )
-    except KeyError:  # the body does more with its index than to write it
-        return ",".join(evaluate(node.body, scope.binding({node.index: i})) for i in indexes)
-    return ",".join(str(i).join(around) for i in indexes)
+_Node = TypeVar("_Node")
+_Compiled = TypeVar("_Compiled")
 
 
-def _texts_around(name: str, node: Node, scope: Scope) -> list[str]:
-    """What an expression comes to, cut where it writes a bound name.
+def _once_a_hole(compile_node: Callable[[_Node], _Compiled]) -> Callable[[_Node], _Compiled]:
+    """The same function, which does its work once for a hole. What it returns lives as long as the hole does."""
+    slot = compile_node.__name__
 
-    Raises:
-        KeyError: it depends on the name, which the scope does not have, in another way.
-    """
+    def compile_once(node: _Node) -> _Compiled:
+        kept = node.__dict__ if isinstance(node, Hole) else {}
+        if slot not in kept:
+            kept[slot] = compile_node(node)
+        compiled: _Compiled = kept[slot]
+        return compiled
+
+    return compile_once
+
+
+# -- data ----------------------------------------------------------------------------------------------------------
+
+
+@_once_a_hole
+def compile_filler(node: Node) -> Filler:
+    """What `fill` does with the node."""
     match node:
-        case Bound(name=bound, path="") if bound == name:
-            return ["", ""]
+        case str() | int() | None | Absent():
+            return lambda _: node
+        case dict():
+            return _mapping(node)
+        case list() | tuple():
+            return _sequence(node)
+        case When(test, then, otherwise):
+            return _choice(compile_expression(test), compile_filler(then), compile_filler(otherwise))
         case Named(node=inner):
-            return _texts_around(name, inner, scope)
-        case Text(parts=parts):
-            texts = [""]
-            for part in parts:
-                first, *others = _texts_around(name, part, scope)
-                texts[-1] += first
-                texts += others
-            return texts
-    value = evaluate(node, scope)
-    return ["" if value is ABSENT else str(value)]
+            return compile_filler(inner)
+        case Call(part):
+            return _called(node, compile_filler(part))
+        case Let(name, expression, body):
+            return _let(name, compile_expression(expression), compile_filler(body))
+        case Each():
+            return _items(compile_entries(node))
+        case Splice() | Comment():
+            raise TypeError(f"{node!r} is a key, not a node")
+    expression_of, value_type = compile_expression(node), type_of(node)
+    if value_type == "quantity":
+        return lambda scope: str(expression_of(scope))
+    if value_type in TREES:
+        return lambda scope: expression_of(scope) or ABSENT
+    return expression_of
 
 
-def _joined(node: JoinEach, scope: Scope) -> str:
-    over = evaluate(node.over, scope) or {}
-    return node.separator.join(
-        str(evaluate(node.body, scope.binding({node.key: key, node.item: over[key]}))) for key in sorted(over)
+@_once_a_hole
+def compile_entries(node: Each) -> Callable[[Scope], Iterator[tuple[str, Any]]]:
+    """What `fill_entries` does with the node."""
+    over, body = compile_expression(node.over), compile_filler(node.body)
+
+    def fill_each(scope: Scope) -> Iterator[tuple[str, Any]]:
+        entries = over(scope) or {}
+        inner, bound = scope.open()
+        for key in sorted(entries):
+            bound[node.key], bound[node.item] = key, entries[key]
+            item = body(inner)
+            if item is not ABSENT:
+                yield key, item
+
+    return fill_each
+
+
+def _items(entries: Callable[[Scope], Iterator[tuple[str, Any]]]) -> Filler:
+    return lambda scope: [item for _, item in entries(scope)] or ABSENT
+
+
+def _mapping(node: Mapping[Any, Node]) -> Filler:
+    entries = [
+        (
+            key if isinstance(key, str) else None,
+            None if isinstance(key, (str, Splice)) else compile_expression(key),
+            compile_filler(child),
+        )
+        for key, child in node.items()
+        if not isinstance(key, Comment)
+    ]
+
+    def fill_mapping(scope: Scope) -> Any:
+        filled: dict[str, Any] = {}
+        for name, key, child in entries:
+            value = child(scope)
+            if value is ABSENT:
+                continue
+            if name is not None:
+                filled[name] = value
+            elif key is not None:
+                filled[key(scope)] = value
+            else:
+                filled.update(value)
+        return filled if filled or not node else ABSENT
+
+    return fill_mapping
+
+
+_Adder: TypeAlias = Callable[[Scope, list[Any]], None]
+"""Puts what comes of a sequence's item to the list's end."""
+
+
+def _sequence(node: Sequence[Node]) -> Filler:
+    adders = [_adder(child) for child in node]
+
+    def fill_sequence(scope: Scope) -> Any:
+        filled: list[Any] = []
+        for add in adders:
+            add(scope, filled)
+        return filled if filled or not node else ABSENT
+
+    return fill_sequence
+
+
+def _adder(node: Node) -> _Adder:
+    if isinstance(node, When):
+        test, then, otherwise = compile_expression(node.test), _adder(node.then), _adder(node.otherwise)
+        return lambda scope, filled: (then if test(scope) else otherwise)(scope, filled)
+    filler, are_many = compile_filler(node), isinstance(node, (Each, Items))
+
+    def add(scope: Scope, filled: list[Any]) -> None:
+        value = filler(scope)
+        if value is ABSENT:
+            return
+        if are_many:
+            filled.extend(value)
+        else:
+            filled.append(value)
+
+    return add
+
+
+def _choice(test: Filler, then: Filler, otherwise: Filler) -> Filler:
+    return lambda scope: then(scope) if test(scope) else otherwise(scope)
+
+
+def _called(call: Call, part: Filler) -> Filler:
+    """A part in its own scope: its arguments, and nothing that is bound around the call."""
+    arguments = [(name, compile_expression(argument)) for name, argument in call.arguments]
+    return lambda scope: part(
+        Scope(
+            scope.values,
+            scope.release,
+            scope.chart,
+            EMPTY,
+            {name: argument(scope) for name, argument in arguments},
+        )
     )
 
 
-def _filtered(node: Filtered, scope: Scope) -> dict[str, Any]:
-    over = evaluate(node.over, scope) or {}
-    return {
-        key: item for key, item in over.items() if evaluate(node.test, scope.binding({node.key: key, node.item: item}))
-    }
+def _let(name: str, expression: Filler, body: Filler) -> Filler:
+    return lambda scope: body(scope.binding({name: expression(scope)}))
+
+
+# -- expressions ---------------------------------------------------------------------------------------------------
+
+
+@_once_a_hole
+def compile_expression(node: Node) -> Filler:  # noqa: C901 - a branch a node
+    """What `evaluate` does with the node."""
+    match node:
+        case str() | int() | None | Absent():
+            return lambda _: node
+        case ChartOnly(_, constant) | File(_, constant):
+            return lambda _: constant
+        case Bound(name, _, path):
+            return _looked_up(lambda scope: scope.bound[name], path)
+        case Parameter(name, _, path):
+            return _looked_up(lambda scope: scope.arguments[name], path)
+        case Value(path):
+            return _looked_up(lambda scope: scope.values, path)
+        case Release(fact):
+            return (lambda scope: scope.release) if fact == "Release.Name" else (lambda scope: scope.chart)
+        case Named(node=inner) | NotEmpty(inner) | Items(inner):
+            return compile_expression(inner)
+        case Call(part):
+            return _called(node, compile_expression(part))
+        case When(test, then, otherwise):
+            return _choice(compile_expression(test), compile_expression(then), compile_expression(otherwise))
+        case Default(one, other):
+            return _first_true(compile_expression(one), compile_expression(other))
+        case Text(parts):
+            return _text(parts)
+        case MapOf(entries):
+            return _entries_left(entries)
+        case Merged(layers):
+            return _merged(layers)
+        case Filtered():
+            return _filtered(node)
+        case Repeat():
+            return _repeated(node)
+        case JoinEach():
+            return _joined(node)
+        case Digest(tree):
+            return _applied(canonical_json.digest, compile_filler(tree))
+        case Sum(nodes):
+            return _sum(nodes)
+        case AllOf(nodes):
+            return _all(nodes)
+        case AnyOf(nodes):
+            return _any(nodes)
+        case Not(inner):
+            return _applied(operator.not_, compile_expression(inner))
+        case IsMap(inner):
+            return _applied(lambda data: isinstance(data, dict), compile_expression(inner))
+        case Length(inner):
+            return _applied(lambda text: len(text.encode()), compile_expression(inner))
+        case Clean(inner):
+            return _applied(cleaned, compile_expression(inner))
+        case Join(inner):
+            return _applied(lambda items: ",".join(items or ()), compile_expression(inner))
+        case Matches(inner, pattern):
+            return _applied(lambda text: re.search(pattern, text) is not None, compile_expression(inner))
+        case Equal(one, other):
+            return _of_two(operator.eq, one, other)
+        case Greater(one, other):
+            return _of_two(operator.gt, one, other)
+        case Contains(one, other):
+            return _of_two(operator.contains, one, other)
+        case Has(one, other):
+            return _of_two(lambda items, item: item in (items or ()), one, other)
+        case HasKey(one, other):
+            return _of_two(lambda data, key: key in (data or {}), one, other)
+        case Each() | Let() | Mapping() | Sequence():
+            raise TypeError(f"no expression: {node!r}")
+    assert_never(node)
+
+
+def _looked_up(data: Filler, path: str) -> Filler:
+    """What stands at a path; null where there is nothing."""
+    if not path:
+        return data
+    keys = path.split(".")
+
+    def look_up(scope: Scope) -> Any:
+        place = data(scope)
+        for key in keys:
+            if place is None:
+                return None
+            place = place.get(key)
+        return place
+
+    return look_up
+
+
+def _applied(function: Callable[[Any], Any], inner: Filler) -> Filler:
+    return lambda scope: function(inner(scope))
+
+
+def _of_two(function: Callable[[Any, Any], Any], one: Node, other: Node) -> Filler:
+    first, second = compile_expression(one), compile_expression(other)
+    return lambda scope: function(first(scope), second(scope))
+
+
+def _all(nodes: Sequence[Node]) -> Filler:
+    tests = [compile_expression(node) for node in nodes]
+
+    def test_all(scope: Scope) -> bool:
+        for test in tests:  # noqa: SIM110 - a generator for each of many thousands of entries costs
+            if not test(scope):
+                return False
+        return True
+
+    return test_all
+
+
+def _sum(nodes: Sequence[Node]) -> Filler:
+    terms = [compile_expression(node) for node in nodes]
+    return lambda scope: sum(int(term(scope)) for term in terms)
+
+
+def _any(nodes: Sequence[Node]) -> Filler:
+    tests = [compile_expression(node) for node in nodes]
+    return lambda scope: any(test(scope) for test in tests)
+
+
+def _first_true(one: Filler, other: Filler) -> Filler:
+    return lambda scope: one(scope) or other(scope)
+
+
+def _text(parts: Sequence[Node]) -> Filler:
+    fillers = [compile_expression(part) for part in parts]
+
+    def join(scope: Scope) -> str:
+        texts = (filler(scope) for filler in fillers)
+        return "".join(str(text) for text in texts if text is not ABSENT)
+
+    return join
+
+
+def _entries_left(entries: Mapping[str | Expression, Node]) -> Filler:
+    """The entries of a `MapOf` that come to something."""
+    compiled = [
+        (compile_expression(key), compile_expression(child), compile_filler(child)) for key, child in entries.items()
+    ]
+
+    def fill_left(scope: Scope) -> dict[str, Any]:
+        filled = ((key(scope), child(scope)) for key, is_left, child in compiled if is_left(scope))
+        return {key: item for key, item in filled if item is not ABSENT}
+
+    return fill_left
+
+
+def _merged(nodes: Sequence[Node]) -> Filler:
+    layers = [compile_expression(node) for node in nodes]
+
+    def merge(scope: Scope) -> dict[str, Any]:
+        merged: dict[str, Any] = {}
+        for layer in layers:
+            merged.update(layer(scope) or {})
+        return merged
+
+    return merge
+
+
+def _filtered(node: Filtered) -> Filler:
+    over, test = compile_expression(node.over), compile_expression(node.test)
+
+    def keep(scope: Scope) -> dict[str, Any]:
+        kept: dict[str, Any] = {}
+        inner, bound = scope.open()
+        for key, item in (over(scope) or {}).items():
+            bound[node.key], bound[node.item] = key, item
+            if test(inner):
+                kept[key] = item
+        return kept
+
+    return keep
+
+
+def _joined(node: JoinEach) -> Filler:
+    over, body = compile_expression(node.over), compile_expression(node.body)
+
+    def join(scope: Scope) -> str:
+        texts: list[str] = []
+        entries = over(scope) or {}
+        inner, bound = scope.open()
+        for key in sorted(entries):
+            bound[node.key], bound[node.item] = key, entries[key]
+            texts.append(str(body(inner)))
+        return node.separator.join(texts)
+
+    return join
+
+
+def _repeated(node: Repeat) -> Filler:
+    """All that does not depend on the index is evaluated once: there may be ten thousand hosts."""
+    count = compile_expression(node.count)
+    if (around := _around(node.index, node.body)) is not None:
+        texts = [_text(nodes) for nodes in around]
+
+        def copy(scope: Scope) -> str:
+            parts = [text(scope) for text in texts]
+            return ",".join(str(index).join(parts) for index in range(int(count(scope))))
+
+        return copy
+    body = compile_expression(node.body)
+
+    def repeat(scope: Scope) -> str:
+        copies: list[str] = []
+        inner, bound = scope.open()
+        for bound[node.index] in range(int(count(scope))):
+            copies.append(body(inner))
+        return ",".join(copies)
+
+    return repeat
+
+
+def _around(name: str, node: Node) -> list[list[Node]] | None:
+    """What stands around a bound name where a text writes it; None where the node does more with it."""
+    match node:
+        case Bound(name=bound, path="") if bound == name:
+            return [[], []]
+        case Named(node=inner):
+            return _around(name, inner)
+        case Text(parts=parts):
+            around: list[list[Node]] = [[]]
+            for part in parts:
+                of_part = _around(name, part)
+                if of_part is None:
+                    return None
+                first, *others = of_part
+                around[-1] += first
+                around += others
+            return around
+    return None if _depends(name, node) else [[node]]
+
+
+def _depends(name: str, node: Node) -> bool:
+    return (isinstance(node, Bound) and node.name == name) or any(_depends(name, inner) for inner in inner_nodes(node))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Any
 
-from tfgen.graph.fill import Scope, fill, fill_entries
+from tfgen.graph.fill import Filler, Scope, compile_filler, fill_entries
 from tfgen.graph.holes import ABSENT, Each, File, Let, Node, When
 from tfgen.record import Record
 
@@ -39,5 +40,9 @@ class Template(Record):
         if isinstance(self.node, Each):
             for key, item in fill_entries(self.node, scope):
                 yield f"{self.name}-{key}", item
-        elif (item := fill(self.node, scope)) is not ABSENT:
+        elif (item := self._filler(scope)) is not ABSENT:
             yield self.name, item
+
+    @cached_property
+    def _filler(self) -> Filler:
+        return compile_filler(self.node)

@@ -14,12 +14,12 @@ from typing import Any
 
 from tfgen import data_path
 from tfgen.data_path import Path
-from tfgen.graph.fill import Scope, fill
+from tfgen.graph.fill import Filler, Scope, compile_filler
 from tfgen.graph.guards import file_guards, guards
 from tfgen.graph.holes import Guard
 from tfgen.graph.objects import environment
 from tfgen.graph.workloads import WORKLOADS, pod
-from tfgen.job.training_job import Role, RoleName, TrainingJob
+from tfgen.job.training_job import Role, RoleName, Structure, TrainingJob
 from tfgen.problems import Place
 from tfgen.record import Record
 from tfgen.schema import tunables
@@ -36,6 +36,7 @@ class View(Record):
         values: the complete values; what nothing of the job reads has its default.
         guards: what must not be, whatever the values.
         all_values: the complete values of every form: the job's, then those of each environment.
+        env_fillers: what makes the environment of each role's main container.
     """
 
     document: Document
@@ -44,6 +45,7 @@ class View(Record):
     values: Mapping[str, Any]
     guards: tuple[Guard, ...]
     all_values: tuple[Mapping[str, Any], ...]
+    env_fillers: Mapping[RoleName, Filler]
 
     @property
     def spec(self) -> Mapping[str, Any]:
@@ -90,14 +92,7 @@ class View(Record):
 
     @cached_property
     def _variables(self) -> Mapping[RoleName, tuple[Mapping[str, Any], ...]]:
-        structure = self.job.structure
-        told = WORKLOADS[structure.kind].tells_cluster(structure)
-        return {
-            role.name: tuple(
-                fill(environment.variables(structure, role.name, index_label="", told=told), self.role_scope(role.name))
-            )
-            for role in self.roles
-        }
+        return {role.name: tuple(self.env_fillers[role.name](self.role_scope(role.name))) for role in self.roles}
 
     def effective(self, role: RoleName, field: str) -> tuple[Path, Any]:
         """A field that a role may say for itself: the path that counts, and its value."""
@@ -154,6 +149,15 @@ def views(document: Document) -> Iterator[View]:
     shared = (*guards(job.structure), *file_guards(job.structure))
     own, by_environment = tunables.all_values(document.data["spec"], of_any_kind=True)
     every = (own, *(by_environment[form.name] for form in job.environments))
-    yield View(document, job, None, own, shared, every)
+    fillers = _env_fillers(job.structure)
+    yield View(document, job, None, own, shared, every, fillers)
     for form in job.environments:
-        yield View(document, job, form.name, by_environment[form.name], shared, every)
+        yield View(document, job, form.name, by_environment[form.name], shared, every, fillers)
+
+
+def _env_fillers(structure: Structure) -> Mapping[RoleName, Filler]:
+    told = WORKLOADS[structure.kind].tells_cluster(structure)
+    return {
+        role.name: compile_filler(environment.variables(structure, role.name, index_label="", told=told))
+        for role in structure.roles
+    }
