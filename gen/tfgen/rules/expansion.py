@@ -7,6 +7,7 @@ the text `$(X)`. What comes out of envFrom is not known here, so with it every n
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
@@ -38,16 +39,17 @@ class _Reference(NamedTuple):
     from_elsewhere: bool
 
 
-def find_references(text: str) -> list[str]:
+@functools.lru_cache(maxsize=1 << 12)  # a text is asked about for each role, rule and environment
+def find_references(text: str) -> tuple[str, ...]:
     """The names that a text refers to, each once.
 
     Example:
         >>> find_references("$(A)/$$(B)/$(A)")
-        ['A']
+        ('A',)
     """
     # After the last bracket nothing is closed; to look for one from each $( there takes time by the square of them.
     closed = text[: text.rfind(")") + 1]
-    return [name for name in dict.fromkeys(_REFERENCE.findall(closed)) if name]
+    return tuple(name for name in dict.fromkeys(_REFERENCE.findall(closed)) if name)
 
 
 def measure_expanded(text: str, sizes: Mapping[str, int]) -> int:

@@ -21,10 +21,10 @@ from tfgen.rules.view import View
 
 
 class _String(NamedTuple):
-    """An argument or a variable: where it is said, what it is called, and its bytes."""
+    """An argument or a variable: where it is said, the variable's name (an argument has none), and its bytes."""
 
     path: Path
-    name: str
+    variable: str | None
     size: int
 
 
@@ -39,8 +39,9 @@ def _check_programs(view: View) -> Iterator[Finding]:
 
 
 def _of_program(strings: Sequence[_String]) -> Iterator[Finding]:
-    for path, name, size in strings:
+    for path, variable, size in strings:
         if size > STRING_MAX:
+            name = "this argument" if variable is None else f"the variable {variable}"
             message = (
                 f"{name} has {size:,} bytes, more than the {STRING_MAX:,} that one may have, and no container would "
                 "start; put the text into a file, by code or a ConfigMap in storage"
@@ -77,7 +78,7 @@ def _variables(items: Sequence[tuple[Path, Mapping[str, Any]]], sizes: dict[str,
         name, value = item.get("name"), item.get("value", "")
         if isinstance(name, str):
             sizes[name] = measure_expanded(value, sizes) if isinstance(value, str) else 0
-            yield _String(path, f"the variable {name}", len(f"{name}=".encode()) + sizes[name])
+            yield _String(path, name, len(f"{name}=".encode()) + sizes[name])
 
 
 def _arguments_of(container: Part, sizes: Mapping[str, int]) -> Iterator[_String]:
@@ -89,7 +90,7 @@ def _arguments_of(container: Part, sizes: Mapping[str, int]) -> Iterator[_String
 def _arguments(path: Path, texts: Sequence[Any], sizes: Mapping[str, int]) -> Iterator[_String]:
     for index, text in enumerate(texts):
         if isinstance(text, str):
-            yield _String((*path, index), "this argument", measure_expanded(text, sizes))
+            yield _String((*path, index), None, measure_expanded(text, sizes))
 
 
 def _check_annotations(view: View) -> Iterator[Finding]:

@@ -238,7 +238,9 @@ def misspelt(name: str, known: Collection[str]) -> str | None:
 
     No two fields of a type are as near to each other, nor is any that Kubernetes added since 1.26 to an earlier one.
     """
-    return next((field for field in known if _is_slip(name.lower(), field.lower())), None)
+    lowered = name.lower()
+    as_long = (field for field in known if abs(len(field) - len(lowered)) <= 1)  # first: there may be many names
+    return next((field for field in as_long if _is_slip(lowered, field.lower())), None)
 
 
 @functools.lru_cache(maxsize=1 << 16)  # a name is asked about for each role, rule and environment
@@ -247,8 +249,7 @@ def _misspelt(name: str, type_name: str) -> str | None:
 
 
 def _is_slip(name: str, field: str) -> bool:
-    if abs(len(name) - len(field)) > 1:
-        return False
+    """Whether one is a slip of the other, whose length is not that of two slips."""
     short, long = sorted((name, field), key=len)
     same = next((i for i, (a, b) in enumerate(zip(short, long, strict=False)) if a != b), len(short))
     a, b = short[same:], long[same:]

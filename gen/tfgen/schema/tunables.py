@@ -86,7 +86,7 @@ def values(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> dict[str, A
         spec: the job's.
         of_any_kind: also those that nothing of the job reads.
     """
-    return _complete(spec, spec, of_any_kind=of_any_kind)
+    return _complete(spec, spec, {}, of_any_kind=of_any_kind)
 
 
 def environment_values(spec: Mapping[str, Any], name: str, *, of_any_kind: bool = False) -> dict[str, Any]:
@@ -172,18 +172,27 @@ def order_keys(value: Any, node: Schema) -> Any:
 
 
 def _of_environment(spec: Mapping[str, Any], own: Mapping[str, Any], name: str, *, of_any_kind: bool) -> dict[str, Any]:
-    return _complete(spec, merge(own, overrides(spec["environments"][name])), of_any_kind=of_any_kind)
+    return _complete(spec, merge(own, overrides(spec["environments"][name])), own, of_any_kind=of_any_kind)
 
 
-def _complete(spec: Mapping[str, Any], given: Mapping[str, Any], *, of_any_kind: bool) -> dict[str, Any]:
+def _complete(
+    spec: Mapping[str, Any], given: Mapping[str, Any], ordered: Mapping[str, Any], *, of_any_kind: bool
+) -> dict[str, Any]:
+    """The values that are given, in order; what is also in `ordered`, the same object, is so already."""
     complete: dict[str, Any] = {}
     for tunable in tunables(spec, of_any_kind=of_any_kind):
         *records, name = tunable.path
-        place, source = complete, given
+        place, source, known = complete, given, ordered
         for record in records:
             place = place.setdefault(record, {})
             source = source.get(record, {})
-        place[name] = order_keys(source[name], tunable.schema) if name in source else tunable.default
+            known = known.get(record, {})
+        if name not in source:
+            place[name] = tunable.default
+        elif name in known and known[name] is source[name]:
+            place[name] = source[name]
+        else:
+            place[name] = order_keys(source[name], tunable.schema)
     return complete
 
 
