@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, NoReturn, Self, dataclass_transform
 
-EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
+EMPTY: Final[Mapping[Any, Any]] = MappingProxyType({})
 """The default of a field that is a mapping."""
 
 

@@ -31,7 +31,6 @@ from tfgen.graph.holes import (
     Each,
     Entries,
     Equal,
-    Expression,
     File,
     Filtered,
     Greater,
@@ -43,11 +42,13 @@ from tfgen.graph.holes import (
     Items,
     Join,
     JoinEach,
+    Key,
     Length,
     Let,
     MapOf,
     Matches,
     Merged,
+    Name,
     Named,
     Node,
     Not,
@@ -200,7 +201,7 @@ def _items(entries: Callable[[Scope], Iterator[tuple[str, Any]]]) -> Filler:
     return lambda scope: [item for _, item in entries(scope)] or ABSENT
 
 
-def _mapping(node: Mapping[Any, Node]) -> Filler:
+def _mapping(node: Mapping[Key, Node]) -> Filler:
     entries = [
         (
             key if isinstance(key, str) else None,
@@ -420,7 +421,7 @@ def _text(parts: Sequence[Node]) -> Filler:
     return join
 
 
-def _entries_left(entries: Mapping[str | Expression, Node]) -> Filler:
+def _entries_left(entries: Mapping[Name, Node]) -> Filler:
     """The entries of a `MapOf` that come to something."""
     compiled = [
         (compile_expression(key), compile_expression(child), compile_filler(child)) for key, child in entries.items()
@@ -518,5 +519,5 @@ def _around(name: str, node: Node) -> list[list[Node]] | None:
     return None if _depends(name, node) else [[node]]
 
 
-def _depends(name: str, node: Node) -> bool:
+def _depends(name: str, node: Node | Record) -> bool:
     return (isinstance(node, Bound) and node.name == name) or any(_depends(name, inner) for inner in inner_nodes(node))

@@ -184,7 +184,7 @@ class MapOf(Hole):
     The printer takes an entry that may come to nothing only in the lowest layer of a `Merged`.
     """
 
-    entries: Mapping[str | Expression, Node]
+    entries: Mapping[Name, Node]
 
 
 class Merged(Hole):
@@ -436,7 +436,13 @@ Expression: TypeAlias = (
 )
 """Every kind of hole. A type checker finds each `match` over it that lacks one."""
 
-Node: TypeAlias = "Expression | Absent | str | int | bool | Mapping[Any, Node] | Sequence[Node] | None"
+Name: TypeAlias = Expression | str
+"""The name of an entry of a map: a text, or what comes to one."""
+
+Key: TypeAlias = Name | Comment | Splice
+"""The key of an entry of a mapping in a graph."""
+
+Node: TypeAlias = "Expression | Absent | str | int | bool | Mapping[Key, Node] | Sequence[Node] | None"
 
 
 def is_hole(node: object) -> TypeGuard[Expression]:
@@ -444,7 +450,7 @@ def is_hole(node: object) -> TypeGuard[Expression]:
     return isinstance(node, Hole)
 
 
-def inner_nodes(node: Node | Record) -> Iterator[Node]:
+def inner_nodes(node: Node | Record) -> Iterator[Node | Record]:
     """What a node consists of, in the order in which it is printed: keys and values, items, the fields of a hole."""
     if isinstance(node, (Hole, Record)):
         yield from (getattr(node, name) for name in node.__match_args__)
@@ -479,6 +485,11 @@ def _walk(nodes: Iterable[Node | Record], parts: dict[str, Named]) -> Iterator[N
                 continue
         yield node
         yield from _walk(inner_nodes(node), parts)
+
+
+def plain(data: Mapping[str, Any]) -> dict[Key, Node]:
+    """A mapping of plain data, such as a user's, as one of a graph."""
+    return dict(data.items())
 
 
 def given(hole: Expression) -> When:

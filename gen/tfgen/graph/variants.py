@@ -11,17 +11,9 @@ has the same answer for all of them.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from tfgen.graph.holes import (
-    AnyOf,
-    Default,
-    Equal,
-    Expression,
-    Node,
-    Parameter,
-    When,
-)
+from tfgen.graph.holes import AnyOf, Default, Equal, Expression, Key, Node, Parameter, When
 
 _Key = TypeVar("_Key", bound=Hashable)
 _Variants = Mapping[str, Node]
@@ -50,7 +42,7 @@ def join(variants: _Variants, parameter: Parameter) -> Node:
 
 
 def _join_mappings(variants: _Variants, parameter: Parameter) -> Node:
-    mappings: dict[str, dict[Any, Node]] = {name: dict(node) for name, node in variants.items()}  # type: ignore[arg-type]
+    mappings: dict[str, dict[Key, Node]] = {name: dict(node) for name, node in variants.items()}  # type: ignore[arg-type]
     if not all(mappings.values()):
         return _choose(variants, parameter)
     keys = _all_keys([list(mapping) for mapping in mappings.values()])
@@ -59,12 +51,13 @@ def _join_mappings(variants: _Variants, parameter: Parameter) -> Node:
 
 def _join_sequences(variants: _Variants, parameter: Parameter) -> Node:
     """The items by their names; what has none is the same or another as a whole."""
-    named = {name: [(_identity(item), item) for item in items] for name, items in variants.items()}  # type: ignore[union-attr]
-    sequences = [[identity for identity, _ in items] for items in named.values()]
+    items: dict[str, list[Node]] = {name: list(node) for name, node in variants.items()}  # type: ignore[arg-type]
+    named = {name: [(_identity(item), item) for item in own] for name, own in items.items()}
+    sequences = [[identity for identity, _ in own] for own in named.values()]
     keys = _all_keys(sequences)
     if not all(sequences) or any([key for key in keys if key in sequence] != sequence for sequence in sequences):
         return _choose(variants, parameter)  # an item is there twice, or the items have no order in common
-    by_key = {name: dict(items) for name, items in named.items()}
+    by_key = {name: dict(own) for name, own in named.items()}
     return [_join_some({n: i[key] for n, i in by_key.items() if key in i}, variants, parameter) for key in keys]
 
 

@@ -51,7 +51,8 @@ def _check(view: View) -> Iterator[Finding]:
             yield from _metadata(view, role.name, template)
         for spec in pod_parts.specs(view, role.name):
             yield from _fields(spec, role.name, _POD_HIDES, _POD_LISTS)
-            breaks = {**_POD_BREAKS, **dict.fromkeys(_binding(view, role.name).spec, "the gang needs its own")}
+            gangs = (field for field in _binding(view, role.name).spec if isinstance(field, str))
+            breaks = {**_POD_BREAKS, **dict.fromkeys(gangs, "the gang needs its own")}
             yield from (_own((*spec.path, field), field, breaks[field]) for field in spec.data if field in breaks)
         containers = list(pod_parts.main_container(view, role.name))
         for container in containers:

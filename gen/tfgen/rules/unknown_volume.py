@@ -41,7 +41,8 @@ def _hint(view: View, name: str, known: dict[RoleName, set[str]]) -> str:
 def _declared(view: View, role: RoleName) -> set[str]:
     shm = {SHM} if view.effective(role, "shm")[1] else set()
     patched = pod_parts.patched(view, role, "volumes")
-    own = {TMP, *view.volumes(role), *shm, *(volume["name"] for volume in code.volumes(view.job.structure))}
+    of_code = {name for volume in code.volumes(view.job.structure) if isinstance(name := volume["name"], str)}
+    own = {TMP, *view.volumes(role), *shm, *of_code}
     return own | {pod_parts.name(part) for part in patched if not pod_parts.removes(part)}
 
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from tfgen.graph.holes import Node, Text
+from tfgen.graph.holes import Key, Node, Text
 from tfgen.graph.objects import environment, labels, names, resources, security
 from tfgen.graph.objects.storage import TMP
 from tfgen.graph.objects.values import value
@@ -33,26 +33,26 @@ _SECRET_ROOT: Final = "/etc/git-secret"  # noqa: S105 - a path; git-sync looks f
 _USER: Final = 65533
 
 
-def init_containers(structure: Structure) -> list[dict[str, Any]]:
+def init_containers(structure: Structure) -> list[Node]:
     """What runs in every pod before the user's own init containers."""
     return [_fetch(structure, structure.code)] if isinstance(structure.code, GitCode) else []
 
 
-def volumes(structure: Structure) -> list[dict[str, Any]]:
+def volumes(structure: Structure) -> list[dict[Key, Node]]:
     """The pod's volumes."""
     match structure.code:
         case FileCode(files=files):
             return [{"name": VOLUME, "configMap": {"name": names.code(_digest(files))}}]
         case GitCode(secret=secret) as git:
             # 0440: with fsGroup set, the files belong to root and to the group that git-sync is in.
-            key = {"name": SECRET_VOLUME, "secret": {"secretName": secret, "defaultMode": 0o440}}
+            key: dict[Key, Node] = {"name": SECRET_VOLUME, "secret": {"secretName": secret, "defaultMode": 0o440}}
             return [{"name": VOLUME, "emptyDir": {}}, *([key] if git.is_ssh and secret else [])]
     return []
 
 
-def mounts(structure: Structure) -> list[dict[str, Any]]:
+def mounts(structure: Structure) -> list[Node]:
     """The main container's mounts."""
-    mount = {"name": VOLUME, "mountPath": value("code.mountPath")}
+    mount: dict[Key, Node] = {"name": VOLUME, "mountPath": value("code.mountPath")}
     match structure.code:
         case FileCode():
             return [{**mount, "readOnly": True}]
@@ -76,9 +76,9 @@ def _digest(files: Mapping[str, str]) -> str:
     return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()[:10]
 
 
-def _fetch(structure: Structure, git: GitCode) -> dict[str, Any]:
+def _fetch(structure: Structure, git: GitCode) -> Node:
     ssh = [f"--ssh-key-file={_SECRET_ROOT}/ssh-privatekey"] if git.is_ssh else []
-    key = [{"name": SECRET_VOLUME, "mountPath": _SECRET_ROOT, "readOnly": True}] if git.is_ssh and git.secret else []
+    key: Node = {"name": SECRET_VOLUME, "mountPath": _SECRET_ROOT, "readOnly": True}
     return {
         "name": CONTAINER,
         "image": value("code.git.image"),
@@ -104,7 +104,7 @@ def _fetch(structure: Structure, git: GitCode) -> dict[str, Any]:
         "volumeMounts": [
             {"name": TMP, "mountPath": "/tmp"},  # noqa: S108 - a path in the pod
             {"name": VOLUME, "mountPath": _ROOT},
-            *key,
+            *([key] if git.is_ssh and git.secret else []),
         ],
     }
 

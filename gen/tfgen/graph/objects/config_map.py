@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tfgen.graph.holes import Comment, Node
+from tfgen.graph.holes import Comment, Key, Node
 from tfgen.graph.objects import cluster_spec, labels, names
 from tfgen.job.training_job import Structure
 from tfgen.kubernetes import keys
@@ -17,7 +17,7 @@ WORKER_HOSTS: Final = "workerHosts"
 
 def config_map(structure: Structure, pod: cluster_spec.PodName) -> Node:
     """The ConfigMap. It cannot be changed: a task that is started again must see the cluster that its peers saw."""
-    data: dict[str, Node] = {CLUSTER: cluster_spec.cluster(structure, pod)}
+    data: dict[Key, Node] = {CLUSTER: cluster_spec.cluster(structure, pod)}
     if structure.role("evaluator"):
         data[EVALUATOR_CLUSTER] = cluster_spec.evaluator_cluster(structure, pod)
     if structure.legacy_flags:

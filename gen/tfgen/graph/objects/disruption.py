@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from tfgen.graph.holes import Comment, Node, When
+from tfgen.graph.holes import Comment, Key, Node, When
 from tfgen.graph.objects import cluster_spec, labels, names
 from tfgen.graph.objects.values import value
 from tfgen.graph.template import Template
@@ -36,7 +36,7 @@ def budgets(structure: Structure, is_scalable: Callable[[Role], bool]) -> tuple[
 
 
 def _budget(role: Role, is_scalable: bool) -> Node:
-    bound: dict[str, Node] = (
+    bound: dict[Key, Node] = (
         {"maxUnavailable": value("podDisruptionBudget.maxUnavailable")}
         if is_scalable
         else {"minAvailable": cluster_spec.replicas(role.name)}

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from tfgen.graph.holes import AllOf, Equal, Expression, Join, Node, When, given
+from tfgen.graph.holes import AllOf, Equal, Expression, Join, Key, Name, Node, When, given
 from tfgen.graph.objects import labels, names
 from tfgen.graph.objects.values import value
 from tfgen.job.training_job import GitCode, Structure
@@ -24,28 +24,28 @@ def _enabled() -> Expression:
     return value("cloud.eci.enabled")
 
 
-def pod_annotations(structure: Structure) -> Mapping[str, Node]:
+def pod_annotations(structure: Structure) -> Mapping[Key, Node]:
     """What the pods of the tasks say of the instance that they want."""
     if not structure.eci:
         return {}
-    said: dict[str, Node] = {
+    annotations: dict[str, Node] = {
         **{keys.ECI_PREFIX + key: given(value(f"cloud.eci.{path}")) for key, path in eci.TEXTS.items()},
         **{keys.ECI_PREFIX + key: _joined(f"cloud.eci.{path}") for key, path in eci.LISTS.items()},
         keys.ECI_PREFIX + eci.IMAGE_CACHE: When(value("cloud.eci.imageCache.match"), "true"),
     }
-    return {key: When(_enabled(), said[key]) for key in sorted(said)}
+    return {key: When(_enabled(), annotations[key]) for key in sorted(annotations)}
 
 
 def _joined(path: str) -> Node:
     return When(value(path), Join(value(path)))
 
 
-def pod_labels(structure: Structure) -> Mapping[str, Node]:
+def pod_labels(structure: Structure) -> Mapping[Key, Node]:
     """The label by which Alibaba's webhook sends a pod to ECI, past every other rule of where it runs."""
     return {keys.ECI: When(_goes("Label"), "true")} if structure.eci else {}
 
 
-def node_selector(structure: Structure) -> Mapping[str | Expression, Node]:
+def node_selector(structure: Structure) -> Mapping[Name, Node]:
     """What makes a scheduler send it there: the label of the virtual nodes."""
     if not structure.eci:
         return {}

@@ -16,11 +16,12 @@ from tfgen.graph.holes import (
     Contains,
     Default,
     Each,
-    Expression,
     IsMap,
+    Key,
     MapOf,
     Matches,
     Merged,
+    Name,
     Node,
     Not,
     NotEmpty,
@@ -50,19 +51,21 @@ _INTEROP: Final = When(
 )
 
 # TensorFlow's images for GPUs say "all": what has no GPU of its own would take memory of each one of its node.
-NO_GPUS: Final[Mapping[str, str]] = {"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}
+_VISIBLE_DEVICES: Final = "NVIDIA_VISIBLE_DEVICES"
+_NO_DEVICES: Final = "void"
+NO_GPUS: Final[Mapping[Key, Node]] = {"name": _VISIBLE_DEVICES, "value": _NO_DEVICES}
 
 _ITEM: Final = Bound("value")
 _EXPANDS: Final = Contains(_ITEM, "$(")
-_LITERAL: Final[Mapping[str, Node]] = {"name": Bound("name"), "value": _ITEM}
-_REFERENCE: Final[Mapping[str, Node]] = {"name": Bound("name"), "valueFrom": NotEmpty(Bound("value", "map"))}
+_LITERAL: Final[Mapping[Key, Node]] = {"name": Bound("name"), "value": _ITEM}
+_REFERENCE: Final[Mapping[Key, Node]] = {"name": Bound("name"), "valueFrom": NotEmpty(Bound("value", "map"))}
 
 
 def env() -> Merged:
     """What `ENV` is bound to: what tfgen sets unless the user does, under the job's variables and the role's."""
-    defaults: dict[str | Expression, Node] = {
+    defaults: dict[Name, Node] = {
         "HOME": "/tmp",  # noqa: S108 - the pod's own emptyDir, not this machine's
-        NO_GPUS["name"]: When(Not(resources.GPUS), NO_GPUS["value"]),
+        _VISIBLE_DEVICES: When(Not(resources.GPUS), _NO_DEVICES),
         **{name: When(resources.CPU_LIMIT, _CPU_LIMIT) for name in _THREADS},
     }
     return Merged((MapOf(defaults), _INTEROP, value("env"), own("env")), flat=False)

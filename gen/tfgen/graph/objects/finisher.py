@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from tfgen.graph import programs
 from tfgen.graph.holes import (
@@ -20,6 +20,7 @@ from tfgen.graph.holes import (
     AllOf,
     Comment,
     Equal,
+    Key,
     Let,
     MapOf,
     Merged,
@@ -146,12 +147,12 @@ def config_map() -> Node:
 
 def job(structure: Structure, plan: Plan) -> Node:
     """The Job: never given up for its time or its tries, nor for what its node or the scheduler does to its pod."""
-    job: dict[str, Node] = {
+    job: dict[Key, Node] = {
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": labels.metadata(names.finisher()),
     }
-    spec: dict[Any, Node] = {
+    spec: dict[Key, Node] = {
         "completions": 1,
         Comment("It outlives the run: a new try comes after ten minutes at most, so these last for months."): None,
         "backoffLimit": BACKOFF_LIMIT,

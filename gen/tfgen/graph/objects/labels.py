@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from tfgen.graph.holes import Bound, ChartOnly, MapOf, Merged, Named, Node, Splice
+from tfgen.graph.holes import Bound, ChartOnly, Key, MapOf, Merged, Named, Node, Splice, plain
 from tfgen.graph.objects import names
 from tfgen.graph.objects.values import own, value
 from tfgen.kubernetes.keys import (
@@ -24,7 +24,7 @@ from tfgen.kubernetes.keys import (
 )
 
 # What installed an object; it says nothing of what the object is.
-INSTALLED: Final[Mapping[str, Node]] = {
+INSTALLED: Final[Mapping[Key, Node]] = {
     MANAGED_BY: ChartOnly("{{ .Release.Service }}", filled="tfgen"),
     CHART: ChartOnly('{{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-._" }}'),
 }
@@ -51,15 +51,15 @@ def metadata(
     name: Node,
     role: str | None = None,
     annotations: Mapping[str, Any] | None = None,
-    labels: Mapping[str, Node] | None = None,
+    labels: Mapping[Key, Node] | None = None,
 ) -> Node:
     """An object's metadata: a role's objects also say the role."""
     users = value("annotations")
-    own = {**({COMPONENT: role} if role else {}), **(labels or {})}
+    own: dict[Key, Node] = {**({COMPONENT: role} if role else {}), **(labels or {})}
     return {
         "name": name,
         "labels": {Splice("labels"): _COMMON, **own} if own else _COMMON,
-        "annotations": {**annotations, Splice("annotations"): users} if annotations else users,
+        "annotations": {**plain(annotations), Splice("annotations"): users} if annotations else users,
     }
 
 

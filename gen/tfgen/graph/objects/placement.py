@@ -10,8 +10,10 @@ from tfgen.graph.holes import (
     Equal,
     Expression,
     Items,
+    Key,
     MapOf,
     Merged,
+    Name,
     Named,
     Node,
     NotEmpty,
@@ -53,9 +55,7 @@ def node_selector(structure: Structure) -> Merged:
 
     Where a role's count of GPUs is 0, its tasks need no node that has the product.
     """
-    product: dict[str | Expression, Node] = {
-        own("resources.gpu.productLabel"): When(GPUS, own("resources.gpu.product"))
-    }
+    product: dict[Name, Node] = {own("resources.gpu.productLabel"): When(GPUS, own("resources.gpu.product"))}
     lowest = MapOf({**product, **eci.node_selector(structure)})
     return Merged((lowest, value("nodeSelector"), own("nodeSelector")))
 
@@ -67,7 +67,7 @@ def tolerations(structure: Structure) -> Node:
     return [*cloud, *(When(spot, taint) for taint in _CLOUDS), Items(users)] if cloud else _tolerations(spot, users)
 
 
-def of_job() -> dict[str, Node]:
+def of_job() -> dict[Key, Node]:
     """Where a pod that has no role may run."""
     return {
         "nodeSelector": value("nodeSelector"),
@@ -82,8 +82,8 @@ def _tolerations(spot: Expression, users: Expression) -> Node:
 def affinity() -> Node:
     """The user's affinity where there is one; else ``spread`` parts a role's tasks, ``pack`` joins the run's."""
     mine, word = own_or_job("affinity"), own_or_job("placement")
-    apart = {"podAntiAffinity": _prefer(labels.role_selector(ROLE))}
-    together = {"podAffinity": _prefer(labels.run_selector())}
+    apart: Node = {"podAntiAffinity": _prefer(labels.role_selector(ROLE))}
+    together: Node = {"podAffinity": _prefer(labels.run_selector())}
     return When(mine, NotEmpty(mine), When(Equal(word, "spread"), apart, When(Equal(word, "pack"), together)))
 
 

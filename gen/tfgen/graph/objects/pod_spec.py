@@ -6,9 +6,8 @@ https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/#P
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from tfgen.graph.holes import ABSENT, Comment, Node
+from tfgen.graph.holes import ABSENT, Comment, Key, Node
 from tfgen.record import EMPTY
 
 _NO_SERVICE_LINKS = Comment(
@@ -20,17 +19,17 @@ def pod_spec(
     *,
     security_context: Node,
     containers: Node,
-    scheduler: Mapping[str, Node] = EMPTY,
+    scheduler: Mapping[Key, Node] = EMPTY,
     priority: Node = ABSENT,
     runtime_class: Node = ABSENT,
     account: Node = ABSENT,
     needs_token: bool = False,
-    ending: Mapping[Any, Node] = EMPTY,
-    scheduling: Mapping[str, Node] = EMPTY,
+    ending: Mapping[Key, Node] = EMPTY,
+    scheduling: Mapping[Key, Node] = EMPTY,
     pull_secrets: Node = ABSENT,
     init_containers: Node = ABSENT,
     volumes: Node = ABSENT,
-) -> dict[Any, Node]:
+) -> dict[Key, Node]:
     """The spec of a pod, in the order in which a reader looks for its fields.
 
     Args:
@@ -47,7 +46,7 @@ def pod_spec(
         init_containers: what runs before the containers, or beside them.
         volumes: its volumes.
     """
-    spec: dict[Any, Node] = {
+    spec: dict[Key, Node] = {
         **scheduler,
         "priorityClassName": priority,
         "runtimeClassName": runtime_class,

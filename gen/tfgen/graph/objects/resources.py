@@ -19,6 +19,7 @@ from tfgen.graph.holes import (
     MapOf,
     Matches,
     Merged,
+    Name,
     Node,
     Not,
     Parameter,
@@ -59,7 +60,7 @@ def requests() -> Merged:
 
 def limits() -> Merged:
     """What `LIMITS` is bound to."""
-    gpu: dict[str | Expression, Node] = {own("resources.gpu.resource"): _GPU_COUNT}
+    gpu: dict[Name, Node] = {own("resources.gpu.resource"): _GPU_COUNT}
     share = When(_GPU_COUNT, own("resources.gpu.share"), MapOf({}))
     return Merged((MapOf({**_short(), **gpu}), share, own("resources.limits")))
 
@@ -82,5 +83,5 @@ def of_helper(path: str) -> Node:
     }
 
 
-def _short() -> dict[str | Expression, Node]:
+def _short() -> dict[Name, Node]:
     return {"cpu": own("resources.cpu"), "memory": own("resources.memory")}

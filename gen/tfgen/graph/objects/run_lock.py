@@ -16,6 +16,7 @@ from tfgen.graph.holes import (
     Each,
     Filtered,
     Has,
+    Key,
     Named,
     Node,
     Not,
@@ -60,14 +61,14 @@ def containers(profile: Profile, index_label: str) -> Each:
         file="run-lock",
         parameters=(ROLE_VALUES.name, *volume),
     )
-    container = {"name": Text((_PREFIX, _NAME)), Splice("lock"): call(part, values=ROLE_VALUES, **volume)}
+    container: Node = {"name": Text((_PREFIX, _NAME)), Splice("lock"): call(part, values=ROLE_VALUES, **volume)}
     return Each(LOCKED, container, item="storage")
 
 
 def _container(profile: Profile, index_label: str) -> Node:
     name = Parameter(_NAME.name)
     held = Text(("/tmp/.tfgen-lock-", name))  # noqa: S108 - the pod's own emptyDir
-    index: dict[str, Node] = {"value": "0"}
+    index: dict[Key, Node] = {"value": "0"}
     if index_label:
         index = {"valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{index_label}']"}}}
     return {

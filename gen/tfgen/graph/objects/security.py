@@ -5,14 +5,14 @@ https://kubernetes.io/docs/concepts/security/pod-security-standards/
 
 from __future__ import annotations
 
-from tfgen.graph.holes import Named, Node
+from tfgen.graph.holes import Key, Named, Node
 from tfgen.graph.objects.values import value
 from tfgen.job.training_job import Profile
 
 
 def of_pod(profile: Profile) -> Node:
     """The pod's security context."""
-    identity: dict[str, Node] = {
+    identity: dict[Key, Node] = {
         "runAsUser": value("security.runAsUser"),
         "runAsGroup": value("security.runAsGroup"),
         "fsGroup": value("security.fsGroup"),
@@ -21,13 +21,13 @@ def of_pod(profile: Profile) -> Node:
     }
     if profile == "privileged":
         return identity
-    seccomp: dict[str, Node] = {"seccompProfile": {"type": "RuntimeDefault"}}
+    seccomp: dict[Key, Node] = {"seccompProfile": {"type": "RuntimeDefault"}}
     return {"runAsNonRoot": True, **identity, **seccomp} if profile == "restricted" else {**identity, **seccomp}
 
 
-def of_container(profile: Profile) -> dict[str, Node]:
+def of_container(profile: Profile) -> dict[Key, Node]:
     """A container's security context."""
-    root: dict[str, Node] = {"readOnlyRootFilesystem": value("security.readOnlyRootFilesystem")}
+    root: dict[Key, Node] = {"readOnlyRootFilesystem": value("security.readOnlyRootFilesystem")}
     if profile != "restricted":
         return root
     return {"allowPrivilegeEscalation": False, **root, "capabilities": {"drop": ["ALL"]}}

@@ -6,9 +6,10 @@ of a workload, matches its pod.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
-from tfgen.graph.holes import AllOf, Comment, Default, Let, MapOf, Merged, Node, Not, NotEmpty, Splice, When, given
+from tfgen.graph.holes import AllOf, Comment, Default, Key, Let, MapOf, Merged, Node, Not, NotEmpty, Splice, When, given
 from tfgen.graph.objects import environment, labels, names, network, placement, resources, security, storage
 from tfgen.graph.objects.pod_spec import pod_spec
 from tfgen.graph.objects.values import value
@@ -23,7 +24,7 @@ _PORT: Final = "http"
 _ENABLED: Final = value("tensorboard.enabled")
 
 # Its start takes a minute or two where half a CPU has to import TensorFlow.
-_START: Final = {"periodSeconds": 5, "failureThreshold": 60}
+_START: Final[Mapping[Key, Node]] = {"periodSeconds": 5, "failureThreshold": 60}
 
 
 def tensorboard(structure: Structure, port: int) -> tuple[Template, ...]:
@@ -54,7 +55,7 @@ def _where_enabled(made: Node) -> When:
     return When(_ENABLED, made)
 
 
-def _selector() -> dict[str, Node]:
+def _selector() -> dict[Key, Node]:
     return {keys.JOB: names.JOB, keys.ROLE: ROLE}
 
 
@@ -159,5 +160,5 @@ def _pod(structure: Structure, port: int) -> Node:
     )
 
 
-def _probe() -> dict[str, Node]:
+def _probe() -> dict[Key, Node]:
     return {"httpGet": {"path": "/", "port": _PORT}, "timeoutSeconds": 10}

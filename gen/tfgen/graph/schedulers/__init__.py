@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tfgen.graph.holes import Node
+from tfgen.graph.holes import Key, Node
 from tfgen.graph.schedulers import coscheduling, kube_batch, kubernetes, kueue, volcano
 from tfgen.graph.schedulers.gang import Gang
 from tfgen.job.training_job import Scheduler, Structure
@@ -21,6 +21,6 @@ GANGS: dict[Scheduler, Gang] = {
 }
 
 
-def queue_labels(structure: Structure) -> Mapping[str, Node]:
+def queue_labels(structure: Structure) -> Mapping[Key, Node]:
     """The labels by which the one object that is the whole gang waits in its queue, where the scheduler has such."""
     return GANGS[structure.gang].object_labels() if structure.gang else {}

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from tfgen.graph.holes import Node, given
+from tfgen.graph.holes import Key, Node, given
 from tfgen.graph.objects import names
 from tfgen.graph.objects.values import value
 from tfgen.graph.schedulers.gang import MIN_RESOURCES, Binding, Gang, least
@@ -19,7 +19,7 @@ from tfgen.job.training_job import Structure
 from tfgen.kubernetes import keys
 
 
-def _spec(structure: Structure) -> Mapping[str, Node]:
+def _spec(structure: Structure) -> Mapping[Key, Node]:
     return {
         "minMember": least(structure),
         "minResources": MIN_RESOURCES,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from tfgen.graph.holes import AllOf, Default, Expression, Greater, Node, Sum, Text, When
+from tfgen.graph.holes import AllOf, Default, Expression, Greater, Key, Node, Sum, Text, When
 from tfgen.graph.objects import cluster_spec, labels, names
 from tfgen.graph.objects.values import ROLE, value
 from tfgen.graph.template import Template
@@ -32,9 +32,9 @@ class Binding(Record):
         spec: fields of its spec.
     """
 
-    labels: Mapping[str, Node] = EMPTY
-    annotations: Mapping[str, Node] = EMPTY
-    spec: Mapping[str, Node] = EMPTY
+    labels: Mapping[Key, Node] = EMPTY
+    annotations: Mapping[Key, Node] = EMPTY
+    spec: Mapping[Key, Node] = EMPTY
 
 
 class Gang(Record):
@@ -54,8 +54,8 @@ class Gang(Record):
     task: Callable[[Node], Binding]
     group: str = ""
     version: Node = ""
-    spec: Callable[[Structure], Mapping[str, Node]] | None = None
-    whole: Mapping[str, Node] = EMPTY
+    spec: Callable[[Structure], Mapping[Key, Node]] | None = None
+    whole: Mapping[Key, Node] = EMPTY
     outside: Binding = Binding()
     scheduler_name: str = ""
 
@@ -71,7 +71,7 @@ class Gang(Record):
         }
         return (Template("podgroup", When(ENABLED, group)),)
 
-    def object_labels(self) -> Mapping[str, Node]:
+    def object_labels(self) -> Mapping[Key, Node]:
         """What the object says that makes all pods of the gang."""
         return _where_enabled(self.whole)
 
@@ -93,7 +93,7 @@ class Gang(Record):
         return When(AllOf((ENABLED, _SCHEDULER_NAME)), _SCHEDULER_NAME)
 
 
-def _where_enabled(nodes: Mapping[str, Node]) -> dict[str, Node]:
+def _where_enabled(nodes: Mapping[Key, Node]) -> dict[Key, Node]:
     return {key: When(ENABLED, node) for key, node in nodes.items()}
 
 

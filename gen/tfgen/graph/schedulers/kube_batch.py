@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from tfgen.graph.holes import Node, given
+from tfgen.graph.holes import Key, Node, given
 from tfgen.graph.objects import names
 from tfgen.graph.schedulers.gang import PRIORITY, QUEUE, Binding, Gang, least
 from tfgen.job.training_job import Structure
 from tfgen.kubernetes import keys
 
 
-def _spec(structure: Structure) -> Mapping[str, Node]:
+def _spec(structure: Structure) -> Mapping[Key, Node]:
     return {"minMember": least(structure), "queue": given(QUEUE), "priorityClassName": given(PRIORITY)}
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from tfgen.graph.holes import Default, Node, When, given
+from tfgen.graph.holes import Default, Key, Node, When, given
 from tfgen.graph.objects import names
 from tfgen.graph.objects.values import value
 from tfgen.graph.schedulers.gang import PRIORITY, REQUIRED_TOPOLOGY, Binding, Gang, least
@@ -20,7 +20,7 @@ from tfgen.job.training_job import Structure
 _VERSION: Final = "v1alpha2"
 
 
-def _spec(structure: Structure) -> Mapping[str, Node]:
+def _spec(structure: Structure) -> Mapping[Key, Node]:
     return {
         "schedulingPolicy": {"gang": {"minCount": least(structure)}},
         "schedulingConstraints": When(REQUIRED_TOPOLOGY, {"topology": [{"key": REQUIRED_TOPOLOGY}]}),

@@ -11,14 +11,15 @@ suspended (`startJob` in pkg/controller/jobframework/reconciler.go), so nothing 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
-from tfgen.graph.holes import Node, given
+from tfgen.graph.holes import Key, Node, given
 from tfgen.graph.objects.values import value
 from tfgen.graph.schedulers.gang import PRIORITY, QUEUE, REQUIRED_TOPOLOGY, Binding, Gang
 from tfgen.kubernetes import keys
 
-_TOPOLOGY: Final = {
+_TOPOLOGY: Final[Mapping[Key, Node]] = {
     keys.REQUIRED_TOPOLOGY: given(REQUIRED_TOPOLOGY),
     keys.PREFERRED_TOPOLOGY: given(value("gang.preferredTopology")),
 }

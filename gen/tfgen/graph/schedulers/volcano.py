@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from tfgen.graph.holes import Node, When, given
+from tfgen.graph.holes import Key, Node, When, given
 from tfgen.graph.objects import cluster_spec, names
 from tfgen.graph.schedulers.gang import MIN_RESOURCES, PRIORITY, QUEUE, Binding, Gang, is_partial, least, may_be_partial
 from tfgen.job.training_job import RoleName, Structure
@@ -20,9 +20,9 @@ from tfgen.kubernetes import keys
 _WHOLE: Final[tuple[RoleName, ...]] = ("chief", "ps")
 
 
-def _spec(structure: Structure) -> Mapping[str, Node]:
+def _spec(structure: Structure) -> Mapping[Key, Node]:
     """It has ``minResources`` only where they are asked for: a finished group would go on holding them of its queue."""
-    whole = {role: cluster_spec.replicas(role) for role in _WHOLE if structure.role(role)}
+    whole: dict[Key, Node] = {role: cluster_spec.replicas(role) for role in _WHOLE if structure.role(role)}
     return {
         "minMember": least(structure),
         **({"minTaskMember": When(is_partial(structure), whole)} if whole and may_be_partial(structure) else {}),

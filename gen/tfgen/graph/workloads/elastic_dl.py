@@ -60,7 +60,7 @@ def _rules() -> list[Node]:
 
 def _pod(structure: Structure) -> Node:
     """The master: a pod of the name by which its own pods and its client know it. ``app`` may be the user's."""
-    amounts = {name: given(value(f"workload.elasticDL.resources.{name}")) for name in ("cpu", "memory")}
+    amounts: Node = {name: given(value(f"workload.elasticDL.resources.{name}")) for name in ("cpu", "memory")}
     pod: Node = {
         "apiVersion": "v1",
         "kind": "Pod",

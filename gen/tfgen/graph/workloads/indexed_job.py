@@ -6,9 +6,9 @@ https://kubernetes.io/docs/tasks/job/job-with-pod-to-pod-communication/
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any, Final
+from typing import Final
 
-from tfgen.graph.holes import ABSENT, Absent, AllOf, Comment, Named, Node, When
+from tfgen.graph.holes import ABSENT, Absent, AllOf, Comment, Key, Named, Node, When
 from tfgen.graph.objects import cluster_spec, disruption, labels, name_guards, names, tensorboard
 from tfgen.graph.objects.finisher import Kind, Plan
 from tfgen.graph.objects.pod_template_hash import hashed
@@ -23,7 +23,7 @@ from tfgen.kubernetes import keys
 
 def controller(structure: Structure) -> pod.Controller:
     """What a pod has of its Job."""
-    subdomain: dict[str, Node] = {"subdomain": names.RUN} if structure.is_distributed else {}
+    subdomain: dict[Key, Node] = {"subdomain": names.RUN} if structure.is_distributed else {}
     return pod.Controller(keys.JOB_INDEX, {**subdomain, "restartPolicy": "Never"})
 
 
@@ -31,11 +31,11 @@ def indexed_job(structure: Structure, role: Role, template: Named) -> Node:
     """The Job of a role: each task one index. A pod is replaced only once it has ended: never two chiefs at once."""
     queue = queue_labels(structure) if role.name != "evaluator" else {}
     metadata = labels.metadata(names.workload(role.name), role.name, labels=queue)
-    job: dict[str, Node] = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata}
+    job: dict[Key, Node] = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata}
     return hashed(template, pod.arguments(role.name), lambda pod: {**job, "spec": job_spec(structure, role, pod)})
 
 
-def job_spec(structure: Structure, role: Role, template: Node) -> dict[Any, Node]:
+def job_spec(structure: Structure, role: Role, template: Node) -> dict[Key, Node]:
     """The spec of the Job of a role, around its pod template."""
     replicas = cluster_spec.replicas(role.name)
     return {
@@ -52,7 +52,7 @@ def job_spec(structure: Structure, role: Role, template: Node) -> dict[Any, Node
     }
 
 
-def _retries(role: Role) -> dict[Any, Node]:
+def _retries(role: Role) -> dict[Key, Node]:
     """How often a task may fail. By index where there are several.
 
     The peers of a lost worker fail with it; counted together, eight of them end the job at once, or wait ten minutes
@@ -66,7 +66,7 @@ def _retries(role: Role) -> dict[Any, Node]:
     return {by_index: None, "backoffLimitPerIndex": value("retries"), "maxFailedIndexes": 0}
 
 
-def _success(structure: Structure, role: Role) -> dict[Any, Node]:
+def _success(structure: Structure, role: Role) -> dict[Key, Node]:
     """Worker 0's success is the job's, where it is waited for; the others are ended then."""
     if role.name == structure.ends and structure.completion == "Worker0":
         ends = Comment("Worker 0 ends the job; the others are ended then.")

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tfgen.graph.holes import Guard, Node, When, given
+from tfgen.graph.holes import Guard, Key, Node, When, given
 from tfgen.graph.objects import labels, name_guards, names
 from tfgen.graph.objects.values import value
 from tfgen.graph.schedulers import queue_labels
@@ -65,7 +65,7 @@ def _in_order(structure: Structure) -> list[Role]:
 
 
 def _replicated(structure: Structure, role: Role, template: Node) -> Node:
-    waits: dict[str, Node] = {"dependsOn": [{"name": "ps", "status": "Ready"}]}
+    waits: dict[Key, Node] = {"dependsOn": [{"name": "ps", "status": "Ready"}]}
     job = job_spec(structure, role, template)
     if role.name == "evaluator":
         job["backoffLimit"] = _WITHOUT_END

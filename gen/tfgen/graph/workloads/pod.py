@@ -18,6 +18,7 @@ from tfgen.graph.holes import (
     Default,
     Expression,
     Items,
+    Key,
     Let,
     Named,
     Node,
@@ -29,6 +30,7 @@ from tfgen.graph.holes import (
     call,
     given,
     inner_nodes,
+    plain,
 )
 from tfgen.graph.objects import (
     cluster_spec,
@@ -103,7 +105,7 @@ class Controller(Record):
     """
 
     index_label: str
-    fields: Mapping[str, Node]
+    fields: Mapping[Key, Node]
     tells_cluster: bool = False
     binds_gang: bool = False
     port_name: str = PORT_NAME
@@ -159,7 +161,7 @@ def pods(structure: Structure, controllers: Mapping[RoleName, Controller], *, ha
         for field in ("labels", "annotations")
     }
     own_hash = pod_template_hash.LABEL if has_hash else EMPTY
-    calls: dict[str, Node] = {
+    calls: dict[Key, Node] = {
         "labels": {Splice("labels"): _call(parts["labels"]), **own_hash},
         "annotations": _call(parts["annotations"]),
     }
@@ -171,12 +173,12 @@ def pods(structure: Structure, controllers: Mapping[RoleName, Controller], *, ha
     return Pods(parts["labels"], parts["annotations"], spec, _part("pod", doc, whole, ()))
 
 
-def _spec(spec: Mapping[Any, Node], structure: Structure) -> Node:
+def _spec(spec: Mapping[Key, Node], structure: Structure) -> Node:
     """A pod's spec with its parts in their places."""
     lets = ((placement.NODE_SELECTOR, placement.node_selector(structure)),)
     where = {key: node for key, node in spec.items() if key in _WHERE}
     scheduling = _part("pod.scheduling", "Where a task's pod may run.", where, lets, "scheduling")
-    divided: dict[Any, Node] = {}
+    divided: dict[Key, Node] = {}
     for key, node in spec.items():
         match key:
             case "containers" if isinstance(node, list):
@@ -214,7 +216,7 @@ def _part(name: str, doc: str, node: Node, lets: _Lets, file: str = "pod") -> Na
 _Bindable = TypeVar("_Bindable", Bound, Parameter)
 
 
-def _used(node: Node, kind: type[_Bindable]) -> Iterator[_Bindable]:
+def _used(node: Node | Record, kind: type[_Bindable]) -> Iterator[_Bindable]:
     """What a part's own text names; a part that it calls has its own."""
     if isinstance(node, kind):
         yield node
@@ -341,7 +343,7 @@ def _pod_annotations(structure: Structure, gang: Binding) -> Node:
 def _container(structure: Structure, role: Role, controller: Controller) -> Node:
     told = structure.is_distributed and not controller.tells_cluster
     flags = cluster_spec.flags() if structure.legacy_flags else []
-    probe: dict[Any, Node] = {"readinessProbe": {"tcpSocket": {"port": controller.port_name}}}
+    probe: dict[Key, Node] = {"readinessProbe": {"tcpSocket": {"port": controller.port_name}}}
     return {
         "name": CONTAINER,
         "image": own_or_job("image"),
@@ -352,7 +354,7 @@ def _container(structure: Structure, role: Role, controller: Controller) -> Node
         environment.ORDER: None,
         "env": environment.variables(structure, role.name, index_label=controller.index_label, told=told),
         "envFrom": own_or_job("envFrom"),
-        "ports": [{"name": controller.port_name, "containerPort": structure.port}, *role.ports],
+        "ports": [{"name": controller.port_name, "containerPort": structure.port}, *map(plain, role.ports)],
         "resources": {"requests": resources.REQUESTS, "limits": Parameter(resources.LIMITS.name, "map")},
         **(probe if role.serves and controller.names_unready else {}),
         "securityContext": security.of_container(structure.profile),
@@ -374,12 +376,12 @@ def _beside(structure: Structure, role: Role, controller: Controller) -> Node:
     return [*locks, *code.init_containers(structure), *init, *named] or ABSENT
 
 
-def _with_security(container: Mapping[str, Any], own: Mapping[str, Node]) -> dict[str, Node]:
+def _with_security(container: Mapping[str, Any], own: Mapping[Key, Node]) -> dict[Key, Node]:
     """A user's container, meeting the job's profile in whatever it does not say itself."""
-    return {**container, "securityContext": merge(dict(own), container.get("securityContext") or {}, KUBECTL)}
+    return {**plain(container), "securityContext": merge(dict(own), container.get("securityContext") or {}, KUBECTL)}
 
 
-def _secured(pod: Any, over: Mapping[str, Any], own: Mapping[str, Node]) -> Mapping[str, Any]:
+def _secured(pod: Any, over: Mapping[str, Any], own: Mapping[Key, Node]) -> Mapping[str, Any]:
     """A user's pod template, whose containers that the pod does not have yet meet the job's profile, too."""
     spec = dict(over.get("spec") or {})
     for key in ("initContainers", "containers"):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-from tfgen.graph.holes import Comment, Guard, Named, Node, Splice
+from tfgen.graph.holes import Comment, Guard, Key, Named, Node, Splice
 from tfgen.graph.objects import cluster_spec, labels, name_guards, names
 from tfgen.graph.objects.finisher import Plan
 from tfgen.graph.objects.pod_template_hash import HASH, hashed
@@ -25,7 +25,7 @@ def stateful_set(role: Role, template: Named) -> Node:
     (https://github.com/kubernetes-sigs/kueue/issues/3189). The tasks of one run must stay alike: another template is
     refused for its hash, and none restarts a pod.
     """
-    spec: dict[Any, Node] = {
+    spec: dict[Key, Node] = {
         "serviceName": names.RUN,
         "replicas": cluster_spec.replicas(role.name),
         Comment("All pods at once: a gang that starts one by one never starts."): None,
@@ -41,7 +41,7 @@ def stateful_set(role: Role, template: Named) -> Node:
         },
     }
     metadata = labels.metadata(names.workload(role.name), role.name)
-    workload: dict[str, Node] = {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": metadata}
+    workload: dict[Key, Node] = {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": metadata}
     return hashed(template, pod.arguments(role.name), lambda pod: {**workload, "spec": {**spec, "template": pod}})
 
 

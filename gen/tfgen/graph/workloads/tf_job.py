@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from tfgen.graph.holes import Default, Guard, Node, When, given
+from tfgen.graph.holes import Default, Guard, Key, Node, When, given
 from tfgen.graph.objects import cluster_spec, labels, name_guards, names
 from tfgen.graph.objects.values import value
 from tfgen.graph.schedulers import gang, queue_labels
@@ -60,7 +60,7 @@ def _type(structure: Structure, role: RoleName) -> str:
     return structure.tf_job.leader if role == "chief" else _REPLICAS[role]
 
 
-def _clean_up(structure: Structure) -> dict[str, Node]:
+def _clean_up(structure: Structure) -> dict[Key, Node]:
     """What becomes of the job that is done, and of its pods."""
     by_completion = "Running" if structure.releases else "None"
     return {
@@ -90,7 +90,7 @@ def _scheduling(structure: Structure) -> Node:
     return When(gang.ENABLED, policy)
 
 
-def _success(structure: Structure) -> dict[str, Node]:
+def _success(structure: Structure) -> dict[Key, Node]:
     """Whose success is the job's: by default the chief's, or else worker 0's."""
     return {"successPolicy": "AllWorkers"} if structure.completion == "AllWorkers" else {}
 

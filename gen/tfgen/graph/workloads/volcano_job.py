@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tfgen.graph.holes import Default, Guard, Node, Sum, When, given
+from tfgen.graph.holes import Default, Guard, Key, Node, Sum, When, given
 from tfgen.graph.objects import cluster_spec, labels, name_guards, names
 from tfgen.graph.objects.values import value
 from tfgen.graph.schedulers import gang
@@ -62,7 +62,7 @@ def volcano_job(structure: Structure) -> Node:
     }
 
 
-def _gang(structure: Structure) -> dict[str, Node]:
+def _gang(structure: Structure) -> dict[Key, Node]:
     """Volcano schedules the job in any case: all tasks together, as is its default, unless the gang is not enabled."""
     if not structure.gang:
         return {
@@ -86,7 +86,7 @@ def _topology() -> Node:
 
 def _plugins(structure: Structure) -> Node:
     """Names for the pods, ready or not; their policy is ours. The plugin tensorflow is told the tasks' names."""
-    plugins: dict[str, Node] = {
+    plugins: dict[Key, Node] = {
         "env": [],
         "svc": ["--publish-not-ready-addresses=true", "--disable-network-policy=true"],
     }

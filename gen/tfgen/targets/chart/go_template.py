@@ -13,7 +13,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Any, Final, assert_never
+from typing import Final, assert_never
 
 from tfgen.graph.holes import (
     ABSENT,
@@ -42,11 +42,13 @@ from tfgen.graph.holes import (
     Items,
     Join,
     JoinEach,
+    Key,
     Length,
     Let,
     MapOf,
     Matches,
     Merged,
+    Name,
     Named,
     Node,
     Not,
@@ -397,7 +399,7 @@ class Printer(Record):
             ]
         return self._dict(always), lines
 
-    def _dict(self, entries: Mapping[str | Expression, Node]) -> str:
+    def _dict(self, entries: Mapping[Name, Node]) -> str:
         if not all(map(_is_known, entries.values())):
             raise TypeError(f"an entry that may come to nothing must stand in the lowest layer: {entries!r}")
         left = {key: node for key, node in entries.items() if isinstance(node, MapOf) or node}
@@ -425,7 +427,7 @@ class Printer(Record):
                 return self._items(node, indent)
         raise TypeError(f"not a mapping or sequence: {node!r}")
 
-    def _entries(self, mapping: Mapping[Any, Node], indent: str) -> Lines:
+    def _entries(self, mapping: Mapping[Key, Node], indent: str) -> Lines:
         """The lines of a mapping's entries; neighbours under one condition share it."""
         lines: Lines = []
         for test, run in groupby(mapping.items(), key=lambda entry: _own_test(entry[1])):
@@ -448,7 +450,7 @@ class Printer(Record):
                 lines += self._when(When(test, then), indent, lambda inner: self._body(inner, indent))
         return lines
 
-    def _entry(self, key: Any, node: Node, indent: str) -> Lines:
+    def _entry(self, key: Key, node: Node, indent: str) -> Lines:
         """The lines of one entry of a mapping."""
         if node is ABSENT:
             return []
@@ -557,7 +559,7 @@ class Printer(Record):
             return lines
         return [f"{indent}{{{{- if {self.expression(test)} }}}}", *lines, f"{indent}{{{{- end }}}}"]
 
-    def _key(self, key: Any) -> str:
+    def _key(self, key: Name) -> str:
         return f"{{{{ {self.expression(key)} | quote }}}}" if is_hole(key) else escape(yaml_text.scalar(key))
 
     def _scalar(self, node: Node) -> str:
@@ -589,7 +591,7 @@ def _compared(nodes: Sequence[Node]) -> Node:
     return ones[0] if len(ones) == len(nodes) and all(one == ones[0] for one in ones) else None
 
 
-def _needs_root(part: Node) -> bool:
+def _needs_root(part: Node | Record) -> bool:
     """Whether a part with parameters looks at more than these."""
     match part:
         case Value() | Release() | File() | Named(parameters=()):
