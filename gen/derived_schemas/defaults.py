@@ -54,7 +54,8 @@ _ENFORCE: Final = {
     "items": {
         "description": "registry, or a path of spec, as messages write it.",
         "type": "string",
-        "minLength": 1,
+        "pattern": r"\S",
+        "x-pattern-says": "a path such as spec.gang.queue",
         "maxLength": 500,
         "examples": ["spec.gang.queue"],
     },
@@ -126,8 +127,8 @@ _RULES: Final = {
         "properties": {
             "severity": {
                 "description": (
-                    "error: nothing is rendered, and no comment of a job ignores it. off: they are not reported, which "
-                    "needs a reason."
+                    "What the warnings are. error: nothing is rendered, and no comment of a job ignores it. off: they "
+                    "are not reported, which needs a reason."
                 ),
                 "type": "string",
                 "enum": ["error", "warning", "off"],
@@ -136,7 +137,8 @@ _RULES: Final = {
             "reason": {
                 "description": "Why the rule is off.",
                 "type": "string",
-                "minLength": 1,
+                "pattern": r"\S",
+                "x-pattern-says": "a sentence",
                 "maxLength": 1000,
                 "examples": ["our images are tagged by the day"],
             },

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -31,6 +32,57 @@ def shell(line: str, job: Path, **env: str) -> subprocess.CompletedProcess[bytes
     """The line, in which `$tfgen` is the program, run beside the job."""
     surroundings = {**os.environ, "tfgen": f"{sys.executable} -m tfgen", **env}
     return subprocess.run(["bash", "-c", line], cwd=job.parent, env=surroundings, capture_output=True, check=False)
+
+
+PROBLEM = (
+    'job.yaml:8:11: unknown key "chef" in spec.roles; did you mean "chief"? (allowed: chief, evaluator, ps, worker) '
+    "[unknown-key]\n"
+)
+
+
+def terminal(line: str, job: Path) -> str:
+    """What a person sees: both outputs are one terminal."""
+    ours, its = os.openpty()
+    surroundings = {**os.environ, "tfgen": f"{sys.executable} -m tfgen", "COLUMNS": "120"}
+    with subprocess.Popen(["bash", "-c", line], cwd=job.parent, env=surroundings, stdout=its, stderr=its):
+        os.close(its)
+        shown = b""
+        with contextlib.suppress(OSError):  # as Linux says that nobody writes any more
+            while part := os.read(ours, 4096):
+                shown += part
+    os.close(ours)
+    return shown.decode().replace("\r\n", "\n")
+
+
+def test_a_terminal_shows_a_problem_with_its_line(job: Path) -> None:
+    job.write_text(JOB.replace("chief: {}", "chef: {}"), encoding="utf-8")
+    excerpt = "  |\n8 |   roles: {chef: {}}\n  |           ^~~~\n"
+    assert terminal("$tfgen render job.yaml --out .", job) == PROBLEM + excerpt
+    assert terminal("$tfgen check job.yaml --out . 2>/dev/null", job) == PROBLEM + excerpt
+
+
+def test_a_pipe_has_one_line_a_problem(job: Path) -> None:
+    """Editors and CI read it."""
+    job.write_text(JOB.replace("chief: {}", "chef: {}"), encoding="utf-8")
+    problem = PROBLEM.encode()
+    assert shell("$tfgen check job.yaml --out . 2>/dev/null", job).stdout == problem
+    assert shell("$tfgen render job.yaml --out .", job).stderr == problem
+
+
+def test_a_terminal_shows_what_to_do_with_what_was_rendered(job: Path) -> None:
+    shown = terminal("$tfgen render job.yaml --out .", job)
+    assert shown.endswith(
+        """\
+
+Next:
+
+  tfgen diff job.yaml                   what changes, in each environment
+  tfgen check job.yaml --out .          what is wrong, and which change needs a new run
+  tfgen commit job.yaml --out . --push  into git, from where Argo CD or Flux applies it
+"""
+    )
+    assert "Next:" not in terminal("$tfgen render job.yaml --out .", job)
+    assert shell("$tfgen render job.yaml --out other", job).stderr == b""
 
 
 def test_a_closed_output_is_an_error(job: Path) -> None:

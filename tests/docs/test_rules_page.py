@@ -22,13 +22,13 @@ from tfgen.graph.built import build
 from tfgen.problems import Problem
 from tfgen.report.problems import as_text
 from tfgen.report.rule_summaries import rule_summaries
-from tfgen.rules import ACROSS, RULES
+from tfgen.rules import ACROSS, RULES, team_defaults
 
 PAGE = (Path(__file__).parents[2] / "docs" / "rules.md").read_text(encoding="utf-8")
 
 # What no example on a page can show: bytes that are no text, what is too large, a release's name, other files.
 TOO_LARGE = {"annotations-size", "code-size", "object-size", "program-size", "yaml-size"}
-OF_TFGEN_YAML = {severities.GUARD_RAIL, *enforced.RULES, *limits.RULES}
+OF_TFGEN_YAML = {severities.GUARD_RAIL, *(rule.id for rule in team_defaults.RULES), *enforced.RULES, *limits.RULES}
 NOT_OF_THE_JOB = {*OF_TFGEN_YAML, *drift.RULES, *import_job.RULES, *namespace.RULES, *orphans.RULES}
 OF_A_CHANGE = {*immutable.RULES, *run_back.RULES}
 WITHOUT_EXAMPLE = {"yaml-encoding", "service-name", *TOO_LARGE, *NOT_OF_THE_JOB, *local.RULES}

@@ -210,8 +210,8 @@ def test_a_mistake_is_said(spec, expected):
         ),
         (
             "{dev: {gang: {enabled: false}, roles: {worker: {replicas: 1}}}}",
-            '8:24: the job has no "gang" that spec.environments.dev could change; write spec.gang first, or remove this'
-            " [not-tunable]\n"
+            '8:24: the job has no "gang" that spec.environments.dev could change; write spec.gang: {scheduler: volcano,'
+            " enabled: false}, and enabled: true in the environments that have it, or remove this [not-tunable]\n"
             '8:56: the job has no "worker" that spec.environments.dev could change; write spec.roles.worker first, or'
             " remove this [not-tunable]\n",
         ),

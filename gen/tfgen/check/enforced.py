@@ -113,6 +113,8 @@ def _fault(text: str) -> str:
         return ""
     if path[0] != "spec" or len(path) == 1:
         return f"{shown(text)} is no path that is enforced; name registry, or a key of spec such as spec.gang.queue"
+    if any(isinstance(step, int) for step in path):
+        return f"{shown(text)} is an item of a list, and a list is enforced as a whole"
     for end in range(1, len(path) + 1):
         if schema_file.node(schema, path[:end]) is None:
             above = schema_file.node(schema, path[: end - 1]) or {}

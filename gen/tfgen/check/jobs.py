@@ -100,8 +100,16 @@ def check_all(sources: Iterable[Source], *, is_guarded: bool = True) -> Checked:
             problems += (problem for problem in schema_problems if (problem.file, problem.position) not in refused)
             if not schema_problems and not team.problems:
                 accepted.append(document)
-                problems += find_overrides(document) if is_guarded else ()
-                weighed = weigh(document, _rule_problems(document), is_guarded=is_guarded)
+                overrides = tuple(find_overrides(document)) if is_guarded else ()
+                problems += overrides
+                # What is enforced there says more than a warning does.
+                refused = {(problem.file, problem.position) for problem in overrides}
+                of_rules = (
+                    problem
+                    for problem in _rule_problems(document)
+                    if problem.severity == "error" or (problem.file, problem.position) not in refused
+                )
+                weighed = weigh(document, of_rules, is_guarded=is_guarded)
                 problems += weighed.problems
                 ignored += weighed.ignored
     for document, problem in _across_problems(accepted):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.output import checked, jobs_argument, out_of, path, print_json, say
+from tfgen.cli.output import checked, jobs_argument, out_of, path, print_json, problem_text, say
 from tfgen.plural import count
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def _run(args: Namespace) -> int:
 
 
 def _print(args: Namespace, report: Report) -> None:
-    from tfgen.report.problems import as_github, as_text, rows
+    from tfgen.report.problems import as_github, rows
     from tfgen.report.rule_summaries import rule_summaries
     from tfgen.report.sarif import sarif
 
@@ -63,7 +64,8 @@ def _print(args: Namespace, report: Report) -> None:
         case "sarif":
             print_json(sarif(report.problems, report.notes, rule_summaries()))
         case _:
-            print(as_github(report.problems) if args.format == "github" else as_text(report.problems), end="")
+            is_github = args.format == "github"
+            print(as_github(report.problems) if is_github else problem_text(report.problems, sys.stdout), end="")
             for note in report.notes:
                 say(f"note: {note}")
             errors = sum(problem.severity == "error" for problem in report.problems)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentParser, Namespace
 from typing import Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.output import checked, jobs_argument, out_of, path, print_json, report, say
+from tfgen.cli.output import checked, jobs_argument, out_of, path, print_json, problem_text, report, say
 from tfgen.plural import count
 
 
@@ -20,7 +21,7 @@ def _arguments(parser: ArgumentParser) -> None:
 
 def _run(args: Namespace) -> int:
     from tfgen.commands.commit import ProblemsError, commit_jobs
-    from tfgen.report.problems import as_text, rows
+    from tfgen.report.problems import rows
 
     jobs = checked(args.jobs, may_be_none=True)
     try:
@@ -49,7 +50,7 @@ def _run(args: Namespace) -> int:
             }
         )
         return OK
-    say(as_text(done.problems), end="")
+    say(problem_text(done.problems, sys.stderr), end="")
     for note in done.notes:
         say(f"note: {note}")
     if done.commit:

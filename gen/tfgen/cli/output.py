@@ -74,12 +74,29 @@ def one_job(args: Namespace, why: str) -> Document | None:
 
 def report(args: Namespace, problems: Iterable[Problem], *, written: Mapping[str, Any] | None = None) -> None:
     """The problems: as text on standard error, as JSON in the command's one object on standard output."""
-    from tfgen.report.problems import as_text, rows
+    from tfgen.report.problems import rows
 
     if args.format == "json":
         print_json({"problems": rows(problems), **(written or {})})
     else:
-        say(as_text(problems), end="")
+        say(problem_text(problems, sys.stderr), end="")
+
+
+def problem_text(problems: Iterable[Problem], stream: TextIO) -> str:
+    """The problems as a stream is to have them: with the lines that they are in on a terminal, else one line each."""
+    from tfgen.report.excerpts import as_excerpts
+    from tfgen.report.problems import as_text
+
+    return as_excerpts(problems, _lines) if stream.isatty() else as_text(problems)
+
+
+def _lines(file: str) -> Sequence[str]:
+    """The lines of a file as its problems count them; none of what cannot be read, such as standard input."""
+    try:
+        content = Path(file).read_bytes()
+    except (OSError, ValueError):
+        return ()
+    return content.decode("utf-8-sig", errors="replace").replace("\r\n", "\n").split("\n")
 
 
 def with_progress(items: Sequence[_Item], doing: str) -> Iterator[_Item]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.output import checked, jobs_argument, out_of, path, print_json, report, say, with_progress
+from tfgen.cli.output import checked, jobs_argument, out_of, path, print_json, problem_text, report, say, with_progress
 from tfgen.errors import UsageError
 from tfgen.plural import count
 
@@ -68,20 +70,34 @@ def _write_files(args: Namespace, jobs: Checked) -> int:
                 print(f"{action:<8} {path}")
         print(f"{count(len(jobs.documents), 'job')}, ", end="")
         print(", ".join(f"{len(paths)} {action}" for action, paths in written.items()))
+        if sys.stdout.isatty() and (plan.created or plan.changed or plan.removed):
+            say(_next_steps(args))
     return OK
+
+
+def _next_steps(args: Namespace) -> str:
+    """What a person does with rendered files, for who is at a terminal."""
+    out = f" --out {shlex.quote(str(args.out))}" if args.out else ""
+    jobs = shlex.join(map(str, args.jobs))
+    steps = {
+        f"tfgen diff {jobs}": "what changes, in each environment",
+        f"tfgen check {jobs}{out}": "what is wrong, and which change needs a new run",
+        f"tfgen commit {jobs}{out} --push": "into git, from where Argo CD or Flux applies it",
+    }
+    width = max(map(len, steps))
+    return "\nNext:\n\n" + "\n".join(f"  {command:<{width}}  {why}" for command, why in steps.items())
 
 
 def _print_objects(args: Namespace, jobs: Checked) -> int:
     from tfgen.commands.render import render_objects
     from tfgen.problems import has_errors
-    from tfgen.report.problems import as_text
     from tfgen.text.yaml_text import documents
 
-    say(as_text(jobs.problems), end="")  # standard output is the objects', in JSON too
+    say(problem_text(jobs.problems, sys.stderr), end="")  # standard output is the objects', in JSON too
     if has_errors(jobs.problems):
         return PROBLEMS
     objects, problems = render_objects(jobs.documents, args.env)
-    say(as_text(problems), end="")
+    say(problem_text(problems, sys.stderr), end="")
     if has_errors(problems):
         return PROBLEMS
     if args.format == "json":

@@ -122,11 +122,27 @@ def missing_section(document: Document, environment: str, section: tuple[str, ..
     """The environment changes a section that the job does not have."""
     path = ("spec", "environments", environment, *section)
     *_, name = section
-    message = (
-        f"the job has no {shown(name)} that {path_name(path[:3])} could change; "
-        f"write {path_name(('spec', *section))} first, or remove this"
-    )
+    if _can_be_off(schema_file.load(), section):
+        cure = f"write {_off(section, {})}, and enabled: true in the environments that have it, or remove this"
+    else:
+        cure = f"write {path_name(('spec', *section))} first, or remove this"
+    message = f"the job has no {shown(name)} that {path_name(path[:3])} could change; {cure}"
     return Problem(document.source(path), document.key(path), message, "not-tunable")
+
+
+def _can_be_off(schema: Schema, section: Path) -> bool:
+    """Whether a section of the spec is there or not by its own `enabled`, which an environment may say."""
+    node = schema_file.node(schema, ("spec", *section)) or {}
+    return "enabled" in node.get("properties", {}) and "default" not in node
+
+
+def _off(section: Path, own: Mapping[str | int, Any]) -> str:
+    """The section as the job may say it for some environments alone, with the keys that it has to have."""
+    schema = schema_file.load()
+    node = schema_file.node(schema, ("spec", *section)) or {}
+    examples = {key: (schema_file.entry(schema, node, key) or {})["examples"][0] for key in node.get("required", ())}
+    needed = {key: own.get(key, example) for key, example in examples.items()}
+    return f"{path_name(('spec', *section))}: {flow({**needed, 'enabled': False})}"
 
 
 def _without_echoes(schema_errors: Iterable[SchemaError]) -> Iterator[SchemaError]:
@@ -178,10 +194,13 @@ def _instead(checked: CheckedData, path: Path) -> str:
 
 def _not_tunable(checked: CheckedData, path: Path) -> Problem:
     environment, inside = path_name(path[:3]), path[3:]
-    message = (
-        f"{path_name(inside)} must be the same in every environment; "
-        f"set {path_name(('spec', *inside))}, or make {environment} a job of its own"
-    )
+    section = inside[:1]
+    if _can_be_off(checked.schema, section) and not data_path.has(checked.data, ("spec", *section)):
+        own = {inside[-1]: checked.value(path)} if len(inside) == len(section) + 1 else {}
+        cure = f"write {_off(section, own)}, and enabled: true in {environment} in its place"
+    else:
+        cure = f"set {path_name(('spec', *inside))}, or make {environment} a job of its own"
+    message = f"{path_name(inside)} must be the same in every environment; {cure}"
     return checked.problem(path, message, "not-tunable", at_key=True)
 
 

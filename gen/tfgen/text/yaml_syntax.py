@@ -69,6 +69,10 @@ _NO_BLANK_AFTER_COLON = re.compile(r"\s*(?:- +)*(?P<key>[A-Za-z_][\w./-]*):(?P<v
 """`name:foo`, but no address (`http://...`)."""
 
 
+_KEY_AND_VALUE = re.compile(r"\s*(?:- +)*(?P<key>[A-Za-z_][\w./-]*) +(?:[\[{\"'].*|[^\s#]+)(?: +#.*)?$")
+"""`replicas 4`: a key, and one word or what is in brackets or quotes."""
+
+
 def explain(error: yaml.MarkedYAMLError, text: str, file: str) -> Problem:
     """The problem behind a syntax error, at the place to mend."""
     lines = text.split("\n")
@@ -143,11 +147,11 @@ def _no_value_here(failure: _Failure) -> _Explained:
     match = _NO_BLANK_AFTER_COLON.match(above)
     if match:
         return _blank_missing(number, match)
-    if ":" in above or above.lstrip().startswith("- "):
+    if re.search(r":(?:\s|$)", above) or (above.lstrip().startswith("- ") and not _KEY_AND_VALUE.match(above)):
         start = len(failure.line) - len(failure.line.lstrip()) + 1
         message = f"a key cannot stand here: line {number} is less indented and has its value already"
         return Position(failure.at.line, start), message
-    return Position(number, len(above.rstrip()) + 1), f"a colon is missing after {_cut(above.strip())}"
+    return _colon_missing(number, above)
 
 
 def _no_colon(failure: _Failure) -> _Explained:
@@ -160,7 +164,14 @@ def _no_colon(failure: _Failure) -> _Explained:
     match = _NO_BLANK_AFTER_COLON.match(line)
     if match:
         return _blank_missing(number, match)
-    return Position(number, len(line.rstrip()) + 1), f"a colon is missing after {_cut(line.strip())}"
+    return _colon_missing(number, line)
+
+
+def _colon_missing(number: int, line: str) -> _Explained:
+    """A line without the colon behind its key, which is all of it, or stands before its value."""
+    match = _KEY_AND_VALUE.match(line)
+    key, end = (match["key"], match.end("key")) if match else (line.strip(), len(line.rstrip()))
+    return Position(number, end + 1), f"a colon is missing after {_cut(key)}"
 
 
 def _blank_missing(number: int, match: re.Match[str]) -> _Explained:
@@ -179,6 +190,9 @@ def _no_key(failure: _Failure) -> _Explained:
         return failure.at, "a key is missing before the colon"
     if failure.before.strip(" -"):
         return failure.at, "a line has one value: text with this in it needs quotes"
+    number, above = failure.above()
+    if _KEY_AND_VALUE.match(above) and number > failure.since.line:
+        return _colon_missing(number, above)
     return _indentation(failure, "mapping")
 
 
