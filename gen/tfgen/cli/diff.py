@@ -18,9 +18,7 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(args: Namespace) -> int:
-    from tfgen.change.comparison import pair_jobs
-    from tfgen.change.job_diff import diff_job
-    from tfgen.commands.removed_jobs import removed_sources
+    from tfgen.commands.diff import diff_jobs
     from tfgen.problems import has_errors
     from tfgen.report.diff_json import rows
     from tfgen.report.diff_markdown import diff_markdown
@@ -31,24 +29,19 @@ def _run(args: Namespace) -> int:
     if has_errors(jobs.problems):
         report(args, jobs.problems)
         return PROBLEMS
-    matched = pair_jobs(jobs, args.against, removed_sources(args.jobs, args.against))
-    diffs = [diff_job(pair) for pair in matched.pairs]
-    for note in matched.notes:
+    diff = diff_jobs(jobs, args.jobs, args.against)
+    for note in diff.notes:
         say(f"note: {note}")
-    changed = [diff for diff in diffs if diff]
-    for pair, diff in zip(matched.pairs, diffs, strict=True):
-        if diff and pair.stays:
-            say(f"note: {pair.name} stays as it is committed until its own file changes, or tfgen render --upgrade")
     match args.format:
         case "json":
             problems = problem_rows(jobs.problems)
-            print_json({"against": args.against, "jobs": [rows(diff) for diff in changed], "problems": problems})
+            print_json({"against": args.against, "jobs": [rows(job) for job in diff.changed], "problems": problems})
         case "markdown":
-            print(diff_markdown(changed), end="")
+            print(diff_markdown(diff.changed), end="")
         case _:
-            print(diff_text(changed, colour=is_in_colour(sys.stdout)), end="")
-            say(f"{count(len(changed), 'job')} of {len(diffs)} changed since {args.against}")
-    return PROBLEMS if changed and args.exit_code else OK
+            print(diff_text(diff.changed, colour=is_in_colour(sys.stdout)), end="")
+            say(f"{count(len(diff.changed), 'job')} of {diff.compared} changed since {args.against}")
+    return PROBLEMS if diff.changed and args.exit_code else OK
 
 
 COMMAND: Final = Command(

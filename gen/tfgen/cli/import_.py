@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import argparse
 import re
-import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
 from tfgen.cli.output import path, report, say
-from tfgen.errors import TfgenError, UsageError
 from tfgen.plural import count
-
-if TYPE_CHECKING:
-    from tfgen.commands.import_job import Source
 
 _KINDS: Final = ("StatefulSet", "Job", "TFJob", "VolcanoJob", "JobSet")
 
@@ -70,6 +65,7 @@ def _version(text: str) -> tuple[int, int]:
 
 
 def _run(args: Namespace) -> int:
+    from tfgen.commands.import_files import read_manifests, write_job
     from tfgen.commands.import_job import import_jobs
     from tfgen.commands.verify_import import verify
     from tfgen.importers.options import Options
@@ -77,13 +73,13 @@ def _run(args: Namespace) -> int:
     from tfgen.report.imports import advice, entry_rows, summary, verified_rows, verified_text
 
     options = Options(kind=args.workload, name=args.name, operator=args.operator_version)
-    sources, environments = _sources(args)
+    sources, environments = read_manifests(args.files, args.command, args.env)
     imported = import_jobs(sources, options, environments)
     if has_errors(imported.problems):
         report(args, imported.problems, written={"entries": entry_rows(imported.entries)})
         return PROBLEMS
     if args.out:
-        _write(args.out, imported.text)
+        write_job(args.out, imported.text)
     elif args.format == "text":
         print(imported.text, end="")
     verified = list(verify(imported, sources, options, environments)) if args.verify else []
@@ -96,8 +92,7 @@ def _run(args: Namespace) -> int:
         if args.out:
             say(f"\nNext:\n\n  tfgen check {args.out}\n  tfgen render {args.out}")
         say(advice(imported.jobs), end="")
-    is_explained = all(difference.why for job in verified for difference in job.differences)
-    return OK if is_explained else PROBLEMS
+    return OK if all(job.is_explained for job in verified) else PROBLEMS
 
 
 def _environment(text: str) -> tuple[str, Path]:
@@ -105,68 +100,6 @@ def _environment(text: str) -> tuple[str, Path]:
     if not re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", name) or not file:
         raise argparse.ArgumentTypeError("an environment's name and its file, such as prod=prod.yaml")
     return name, path(file)
-
-
-def _sources(args: Namespace) -> tuple[list[Source], dict[str, list[Source]]]:
-    """The files of the jobs themselves, and those of each environment.
-
-    Raises:
-        UsageError: there are none, or one of them cannot be read.
-    """
-    from tfgen.commands import kustomize
-    from tfgen.commands.import_job import Source
-
-    sources: list[Source] = []
-    environments: dict[str, list[Source]] = {}
-    for file in args.files:
-        if file.is_dir() and not kustomize.is_overlay(file):
-            for name, overlay in kustomize.overlays(file).items():
-                environments.setdefault(name, []).append(_source(overlay))
-        else:
-            sources.append(_source(file))
-    sources += [Source("--command", command.encode()) for command in args.command]
-    for name, file in args.env:
-        environments.setdefault(name, []).append(_source(file))
-    if not sources and not environments:
-        raise UsageError("nothing to import: name a file, - for standard input, --command, or --env NAME=FILE")
-    return sources, environments
-
-
-def _source(file: Path) -> Source:
-    from tfgen.commands import kustomize
-    from tfgen.commands.import_job import Source
-
-    if file.is_dir():
-        return Source(f"kustomize build {file}", kustomize.build(file))
-    return Source(_name(file), _content(file))
-
-
-def _name(file: Path) -> str:
-    return "<stdin>" if file == Path("-") else str(file)
-
-
-def _content(file: Path) -> bytes:
-    from tfgen.text.document import MAX_BYTES
-
-    if file == Path("-"):
-        if sys.stdin is None:
-            raise UsageError("-: standard input is closed")
-        return sys.stdin.buffer.read(MAX_BYTES + 1)
-    try:
-        with file.open("rb") as stream:
-            return stream.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise UsageError(f"{file}: {error.strerror}") from error
-
-
-def _write(file: Path, text: str) -> None:
-    try:
-        with file.open("x", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
-    except FileExistsError as error:
-        raise UsageError(f"{file}: there already; tfgen import writes over nothing") from error
-    except OSError as error:
-        raise TfgenError(f"{file}: {error.strerror}") from error
 
 
 COMMAND: Final = Command("import", "write a job.yaml from a TFJob or another's manifests", _arguments, _run)

@@ -210,6 +210,11 @@ class Verified(Record):
     environment: Name
     differences: tuple[Difference, ...]
 
+    @property
+    def is_explained(self) -> bool:
+        """Whether each difference has a reason."""
+        return all(difference.why for difference in self.differences)
+
 
 def verify(
     imported: Imported,

@@ -1,0 +1,48 @@
+"""What `tfgen diff` does with checked jobs: it compares their objects with those of a revision."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tfgen.change.comparison import pair_jobs
+from tfgen.change.job_diff import JobDiff, diff_job
+from tfgen.check.jobs import Checked
+from tfgen.commands.removed_jobs import removed_sources
+from tfgen.record import Record
+
+
+class Diff(Record):
+    """What some jobs change.
+
+    Attributes:
+        changed: the jobs that change anything.
+        compared: how many jobs there are, with those that are gone.
+        notes: why a job was not compared, or stays as it is.
+    """
+
+    changed: tuple[JobDiff, ...]
+    compared: int
+    notes: tuple[str, ...]
+
+
+def diff_jobs(jobs: Checked, paths: Sequence[Path], against: str) -> Diff:
+    """The differences of jobs without errors from a revision.
+
+    Args:
+        jobs: as they are.
+        paths: the files and folders that were named.
+        against: the revision.
+
+    Raises:
+        UsageError: there is no such revision.
+        TfgenError: git fails.
+    """
+    matched = pair_jobs(jobs, against, removed_sources(paths, against))
+    diffs = [(pair, diff_job(pair)) for pair in matched.pairs]
+    staying = (
+        f"{pair.name} stays as it is committed until its own file changes, or tfgen render --upgrade"
+        for pair, diff in diffs
+        if diff and pair.stays
+    )
+    return Diff(tuple(diff for _, diff in diffs if diff), len(diffs), (*matched.notes, *staying))

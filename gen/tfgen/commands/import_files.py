@@ -1,0 +1,80 @@
+"""The files that `tfgen import` reads, and the one that it writes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from tfgen.commands import kustomize
+from tfgen.commands.import_job import Source
+from tfgen.errors import TfgenError, UsageError
+from tfgen.text.document import MAX_BYTES
+
+STDIN: Final = Path("-")
+
+
+def read_manifests(
+    files: Iterable[Path], commands: Iterable[str], environments: Iterable[tuple[str, Path]]
+) -> tuple[list[Source], dict[str, list[Source]]]:
+    """The files of the jobs themselves, and those of each environment.
+
+    Args:
+        files: manifests, scripts, overlays of kustomize, or folders of overlays, where each overlay is an environment;
+            `STDIN` is standard input.
+        commands: commands that submit a job.
+        environments: files or overlays, by the name of an environment.
+
+    Raises:
+        UsageError: there are none, or one of them cannot be read.
+        TfgenError: kustomize fails.
+    """
+    own: list[Source] = []
+    by_environment: dict[str, list[Source]] = {}
+    for file in files:
+        if file.is_dir() and not kustomize.is_overlay(file):
+            for name, overlay in kustomize.overlays(file).items():
+                by_environment.setdefault(name, []).append(_source(overlay))
+        else:
+            own.append(_source(file))
+    own += [Source("--command", command.encode()) for command in commands]
+    for name, file in environments:
+        by_environment.setdefault(name, []).append(_source(file))
+    if not own and not by_environment:
+        raise UsageError("nothing to import: name a file, - for standard input, --command, or --env NAME=FILE")
+    return own, by_environment
+
+
+def write_job(file: Path, text: str) -> None:
+    """Write the file of imported jobs, which must not be there yet.
+
+    Raises:
+        UsageError: it is there.
+        TfgenError: the disk fails.
+    """
+    try:
+        with file.open("x", encoding="utf-8", newline="\n") as stream:
+            stream.write(text)
+    except FileExistsError as error:
+        raise UsageError(f"{file}: there already; tfgen import writes over nothing") from error
+    except OSError as error:
+        raise TfgenError(f"{file}: {error.strerror}") from error
+
+
+def _source(file: Path) -> Source:
+    if file.is_dir():
+        return Source(f"kustomize build {file}", kustomize.build(file))
+    return Source("<stdin>" if file == STDIN else str(file), _content(file))
+
+
+def _content(file: Path) -> bytes:
+    if file == STDIN:
+        if sys.stdin is None:
+            raise UsageError("-: standard input is closed")
+        return sys.stdin.buffer.read(MAX_BYTES + 1)
+    try:
+        with file.open("rb") as stream:
+            return stream.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise UsageError(f"{file}: {error.strerror}") from error
