@@ -42,6 +42,8 @@ COMMANDS: Final = (
     "rm",
     "local",
     "status",
+    "wait",
+    "logs",
     "explain",
     "schema",
 )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 
 from tfgen.cli.output import checked, one_job, path, report, say
 
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from tfgen.commands.live_runs import Clusters
     from tfgen.live.pauses import Patience
     from tfgen.live.wanted_run import WantedRun
+
+_UNITS: Final[Mapping[str, int]] = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def job_argument(parser: ArgumentParser) -> None:
@@ -25,6 +27,18 @@ def cluster_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--kubeconfig", metavar="FILE", help="instead of the variable KUBECONFIG and ~/.kube/config")
     parser.add_argument("--context", help="of the kubeconfig (that named as the environment's cluster, or the current)")
     parser.add_argument("-n", "--namespace", help="instead of the job's, and of the context's")
+
+
+def seconds(text: str) -> int:
+    """The type of an argument that is a time: `90s`, `10m`, `2h`, `1d`, or seconds alone.
+
+    Raises:
+        ArgumentTypeError: it is none.
+    """
+    number, unit = (text[:-1], text[-1]) if text[-1:] in _UNITS else (text, "s")
+    if not number.isdecimal():
+        raise ArgumentTypeError(f"{text!r} is no time, such as 90s, 10m, 2h or 1d")
+    return int(number) * _UNITS[unit]
 
 
 def clusters_of(args: Namespace, patience: Patience) -> Clusters:

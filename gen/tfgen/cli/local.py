@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.output import is_in_colour, path, print_json, report, say
+from tfgen.cli.output import COLOURS, is_in_colour, path, print_json, report, say
 
 if TYPE_CHECKING:
     from tfgen.commands.local import LocalJob, LocalOptions
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from tfgen.local.run import Run
 
 _STOPS: Final = (signal.SIGINT, signal.SIGTERM)
-_COLOURS: Final = (36, 33, 32, 35, 34, 31)
-"""The codes of the terminal's colours but black and white, those that are easiest to tell apart first."""
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -148,7 +146,7 @@ class _Screen:
         width = max(map(len, tasks))
         self._prefixes = {task: f"{task:<{width}} | " for task in tasks}
         if is_in_colour(stream):
-            colours = itertools.cycle(_COLOURS)
+            colours = itertools.cycle(COLOURS)
             self._prefixes = {t: f"\033[{next(colours)}m{prefix}\033[0m" for t, prefix in self._prefixes.items()}
         self._stream = stream
         self._has_status = sys.stderr.isatty()

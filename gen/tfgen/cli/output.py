@@ -8,7 +8,7 @@ import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TextIO, TypeVar
 
 from tfgen.errors import UsageError
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from tfgen.text.document import Document
 
 _Item = TypeVar("_Item")
+
+COLOURS: Final = (36, 33, 32, 35, 34, 31)
+"""The codes of the terminal's colours but black and white, those that are easiest to tell apart first."""
 
 _LONG: int = 20
 """Items whose work a person waits for."""

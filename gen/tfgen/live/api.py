@@ -23,7 +23,9 @@ _FORBIDDEN: Final = 403
 NOT_FOUND: Final = 404
 _GONE: Final = 410
 _ERROR: Final = 400
-_SECONDS_OF_SILENCE: Final = 1.0
+_SILENCE: Final = 60.0
+"""Seconds without a line after which a log is asked for again: its connection may have died unseen."""
+_SHORT: Final = 1.0
 """A failure that is over at the next try is told to nobody."""
 
 Query = Mapping[str, str]
@@ -70,6 +72,9 @@ class Api:
     """One account's view of an API server.
 
     Every method raises an ApiError for an answer that is an error, and a TfgenError where there is none in time.
+
+    Attributes:
+        failures: how many tries have failed so far.
     """
 
     def __init__(self, connection: Connection, patience: Patience, tell: Callable[[str], None]) -> None:
@@ -77,6 +82,7 @@ class Api:
         self.connection, self._patience, self._tell = connection, patience, tell
         self._resources: dict[str, Mapping[str, Resource]] = {}
         self._allowed: set[str] = set()
+        self.failures = 0
 
     def resource(self, api_version: str, kind: str) -> Resource | None:
         """Where a kind is; None where the cluster has none."""
@@ -115,6 +121,21 @@ class Api:
             raise _error(response)
         return str(response.data.decode("utf-8", "replace"))
 
+    def stream(self, path: str, query: Query = EMPTY) -> Any:
+        """urllib3's response of an answer that goes on, such as a log that is followed. It is asked for once, too.
+
+        Raises:
+            ApiError: the answer is an error.
+            OSError: there is none.
+            urllib3.exceptions.HTTPError: likewise.
+        """
+        response = self._send("GET", path, query, None, "", is_stream=True)
+        if response.status >= _ERROR:
+            error = _error(response)
+            response.close()
+            raise error
+        return response
+
     def _discover(self, api_version: str) -> Mapping[str, Resource]:
         """https://kubernetes.io/docs/concepts/overview/kubernetes-api/#discovery-api."""
         path = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
@@ -150,9 +171,10 @@ class Api:
                 error = trouble
             seconds, past = pause(tries, headers), time.monotonic() - start
             tries += 1
-            if self._patience.in_all is not None and past + seconds > self._patience.in_all:
+            self.failures += 1
+            if self._patience.ends(start, start + past + seconds):
                 raise TfgenError(f"{self.connection.host}: no answer in {past:.0f} s: {_cause(error)}") from error
-            if not is_told and past >= _SECONDS_OF_SILENCE:
+            if not is_told and past >= _SHORT:
                 is_told = True
                 self._tell(f"{self.connection.host}: {_cause(error)}; trying again")
             time.sleep(seconds)
@@ -161,7 +183,9 @@ class Api:
         """Whether the same request may yet succeed: an API server that has just started does not know its Roles yet."""
         return status in AGAIN or (status == _FORBIDDEN and path in self._allowed and self._patience.in_all is None)
 
-    def _send(self, method: str, path: str, query: Query, body: Any, content_type: str) -> Any:
+    def _send(
+        self, method: str, path: str, query: Query, body: Any, content_type: str, *, is_stream: bool = False
+    ) -> Any:
         return self.connection.pool.request(
             method,
             f"{self.connection.host}{path}{'?' if query else ''}{urllib.parse.urlencode(query)}",
@@ -171,7 +195,10 @@ class Api:
                 "Accept": "application/json, */*",
                 **({"Content-Type": content_type} if content_type else {}),
             },
-            timeout=urllib3.Timeout(connect=self._patience.answer, read=self._patience.answer),
+            timeout=urllib3.Timeout(
+                connect=self._patience.answer, read=_SILENCE if is_stream else self._patience.answer
+            ),
+            preload_content=not is_stream,
             retries=False,
         )
 

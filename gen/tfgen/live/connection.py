@@ -26,6 +26,8 @@ except ImportError as _error:
 DEFAULT_NAMESPACE: Final = "default"
 _HOME_FILE: Final = "~/.kube/config"
 _OWN_NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+_CONNECTIONS: Final = 256
+"""Kept at once: a log that is followed holds one for each container."""
 _IN_CLUSTER: Final = "KUBERNETES_SERVICE_HOST"
 _UNREADABLE: Final = (
     config.ConfigException,
@@ -92,6 +94,7 @@ class Connection:
                 config.load_incluster_config(configuration)
                 self.namespace = _OWN_NAMESPACE.read_text(encoding="utf-8").strip()
             self.host = configuration.host
+            configuration.connection_pool_maxsize = _CONNECTIONS
             self.pool = client.ApiClient(configuration).rest_client.pool_manager
         self._configuration = configuration
 

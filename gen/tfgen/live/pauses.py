@@ -8,7 +8,7 @@ from typing import Final
 
 from tfgen.record import Record
 
-LONGEST: Final = 4.0
+LONGEST: Final = 3.0
 """Seconds between two tries: with the time that a try may take, a server that is back is seen within 10."""
 _FIRST: Final = 0.25
 AGAIN: Final = frozenset({429, 500, 502, 503, 504})
@@ -21,10 +21,17 @@ class Patience(Record):
     Attributes:
         answer: until a connection is there, and then between two parts of its answer.
         in_all: from the first try to the last; None for ever.
+        deadline: after which nothing is tried again, as `time.monotonic` counts; None for never.
     """
 
     answer: float
     in_all: float | None
+    deadline: float | None = None
+
+    def ends(self, first: float, following: float) -> bool:
+        """Whether it is over, by the times of the first try and of the one that would follow."""
+        is_late = self.in_all is not None and following - first > self.in_all
+        return is_late or (self.deadline is not None and following > self.deadline)
 
 
 ONCE: Final = Patience(answer=15, in_all=30)

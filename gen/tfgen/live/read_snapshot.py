@@ -53,6 +53,22 @@ def read_snapshot(api: Api, namespace: str, runs: Sequence[WantedRun], *, with_l
     return snapshot.replaced(logs=logs, unseen=tuple(reader.unseen))
 
 
+def read_progress(api: Api, namespace: str, run: WantedRun) -> Snapshot:
+    """The pods of a run, and the object by whose end it ends.
+
+    Raises:
+        ApiError: the account may not list them.
+        TfgenError: there is no answer in time.
+    """
+    reader = _Reader(api, namespace)
+    pods = reader.objects(_POD, {"labelSelector": f"{keys.JOB}={run.job},{keys.RUN}={run.run}"})
+    objects: dict[Identity, Object] = {}
+    if run.end:
+        listed = _by_identity(run.end[:2], reader.objects(run.end[:2], {"labelSelector": f"{keys.NAME}={run.job}"}))
+        objects = {item: there for item, there in listed.items() if item == run.end}
+    return Snapshot(tuple(pods), objects)
+
+
 class _Reader:
     """Lists, and keeps what it was not allowed to see."""
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from tfgen.live.run_state import RoleState, RunState
+from tfgen.live.run_state import RoleState, RunState, Why
 from tfgen.live.task_state import TaskState
 from tfgen.words import either, printable
 
@@ -40,6 +40,19 @@ def as_table(states: Sequence[RunState], now: datetime) -> str:
 def as_text(state: RunState, now: datetime) -> str:
     """All of one run."""
     return "".join(f"{line}\n" for line in _lines(state, now))
+
+
+def as_line(state: RunState) -> str:
+    """One run in one line, which changes where the run does."""
+    ready, wanted = sum(role.ready for role in state.roles), sum(role.wanted for role in state.roles)
+    parts = [f"{state.run.title}: {state.phase}"]
+    if state.phase not in ("Absent", "Disabled"):
+        parts.append(f"{ready}/{wanted} ready")
+    if state.step is not None:
+        parts.append(f"step {state.step}")
+    if state.why:
+        parts.append(f"{either(state.why[0].subjects, 'and')}: {_reason(state.why[0])}")
+    return ", ".join(parts)
 
 
 def rows(states: Iterable[RunState]) -> list[dict[str, Any]]:
@@ -84,10 +97,13 @@ def _lines(state: RunState, now: datetime) -> Iterator[str]:
         named = list(why.subjects[:_SUBJECTS])
         rest = len(why.subjects) - len(named)
         subjects = f"{', '.join(named)} and {rest} more" if rest else either(named, "and")
-        message = f": {printable(why.reason.message)}" if why.reason.message else ""
-        yield f"why:      {subjects}: {why.reason.word}{message}"
+        yield f"why:      {subjects}: {_reason(why)}"
     for text in state.unseen:
         yield f"not seen: {printable(text)}"
+
+
+def _reason(why: Why) -> str:
+    return f"{why.reason.word}: {printable(why.reason.message)}" if why.reason.message else why.reason.word
 
 
 def _task_rows(roles: Iterable[RoleState], now: datetime) -> Iterator[list[str]]:

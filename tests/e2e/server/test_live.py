@@ -22,6 +22,7 @@ import yaml
 from tests.e2e.client import eventually
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.jobs import write_job
+from tests.e2e.kubelet import end
 from tests.e2e.servers.faulty_proxy import FaultyProxy
 from tests.e2e.servers.kubeconfig import write_kubeconfig
 from tests.support.command import Command
@@ -362,3 +363,89 @@ def test_a_watch_is_back_when_its_server_is(
         cluster.client.delete("Job", "mnist-chief", namespace)
         proxy.work()
         watch.wait_for(": Absent", RETURN)
+
+
+# -- wait ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("running")
+@pytest.mark.parametrize(("exit_code", "code", "phase"), [(0, cli.OK, "Succeeded"), (1, cli.PROBLEMS, "Failed")])
+def test_wait_ends_with_the_run_though_the_server_was_lost(
+    cluster: ControlPlane,
+    job: Path,
+    through: Path,
+    proxy: FaultyProxy,
+    namespace: str,
+    exit_code: int,
+    code: int,
+    phase: str,
+) -> None:
+    with Following("wait", job, "--kubeconfig", through) as wait:
+        wait.wait_for("mnist: Running, 5/5 ready")
+        proxy.hang()
+        wait.wait_for("trying again")
+        (chief,) = cluster.client.list("v1/Pod", namespace, labels="tfgen/role=chief")
+        end(cluster.client, chief, exit_code)
+        eventually(lambda: cluster.client.get("Job", "mnist-chief", namespace)["status"].get("conditions"), "its end")
+        proxy.work()
+        wait.wait_for(f"mnist: {phase}", RETURN)
+        assert wait.process.wait(RETURN) == code
+
+
+@pytest.mark.usefixtures("running")
+def test_wait_needs_the_role_of_its_page(
+    job: Path, account: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["wait", str(job), "--kubeconfig", str(account(role("wait"))), "--timeout", "3s"]
+    assert cli.run(arguments) == cli.FAILED
+    captured = capsys.readouterr()
+    assert captured.out == "mnist: Running, 5/5 ready\n"
+    assert captured.err == "tfgen: error: mnist: not at its end after 3 s; Running\n"
+
+
+def test_wait_gives_up_in_time_where_no_server_answers(
+    job: Path, through: Path, proxy: FaultyProxy, capsys: pytest.CaptureFixture[str]
+) -> None:
+    proxy.refuse()
+    start = time.monotonic()
+    assert cli.run(["wait", str(job), "--kubeconfig", str(through), "--timeout", "4"]) == cli.FAILED
+    assert time.monotonic() - start < 10
+    assert "no answer in" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("running")
+def test_wait_ends_where_the_run_is_deleted(cluster: ControlPlane, job: Path, namespace: str) -> None:
+    with Following("wait", job, "--kubeconfig", cluster.admin) as wait:
+        wait.wait_for("mnist: Running")
+        cluster.client.delete("Job", "mnist-chief", namespace)
+        wait.wait_for("mnist: Absent")
+        assert wait.process.wait(RETURN) == cli.PROBLEMS
+
+
+# -- logs ------------------------------------------------------------------------------------------------------------
+# A fake node has no kubelet: what logs hold is tested on a real one (tests/e2e/node/test_live.py).
+
+
+@pytest.mark.usefixtures("running")
+def test_logs_needs_the_role_of_its_page(
+    job: Path, account: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    kubeconfig = account(role("logs"))
+    assert cli.run(["logs", str(job), "--kubeconfig", str(kubeconfig)]) == cli.FAILED
+    assert re.search(r"500: Get .*/containerLogs/.*connection refused", capsys.readouterr().err), "all but a kubelet"
+
+
+@pytest.mark.usefixtures("running")
+@pytest.mark.parametrize("follow", [(), ("--follow",)])
+def test_an_account_that_may_read_no_logs_is_told(
+    job: Path, account: Callable[..., Path], follow: Sequence[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run(["logs", str(job), "--kubeconfig", str(account(role("wait"))), *follow]) == cli.FAILED
+    assert re.search(r'403: .* cannot get resource "pods/log"', capsys.readouterr().err)
+
+
+def test_logs_of_a_role_that_is_none_are_an_error(
+    cluster: ControlPlane, job: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run(["logs", str(job), "--kubeconfig", str(cluster.admin), "--role", "wrker"]) == cli.USAGE
+    assert "no such role, but chief, ps, worker and finisher" in capsys.readouterr().err

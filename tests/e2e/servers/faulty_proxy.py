@@ -148,6 +148,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Transfer-Encoding", "chunked")
             self.end_headers()
             while part := response.read1():
+                if self.server.mode == "hang":
+                    time.sleep(3600)
                 self.wfile.write(b"%x\r\n%s\r\n" % (len(part), part))
                 self.wfile.flush()
             self.wfile.write(b"0\r\n\r\n")

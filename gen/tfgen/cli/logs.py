@@ -1,0 +1,96 @@
+"""``tfgen logs``: what the tasks of a run print, each line with its task before it."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from tfgen.cli.command import OK, PROBLEMS, Command
+from tfgen.cli.live import cluster_arguments, clusters_of, job_argument, one_run_of, seconds
+from tfgen.cli.output import COLOURS, is_in_colour
+from tfgen.errors import UsageError
+from tfgen.words import either
+
+if TYPE_CHECKING:
+    from tfgen.live.api import Api
+    from tfgen.live.follow_logs import LogChoice, TaskLine
+    from tfgen.live.wanted_run import WantedRun
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    job_argument(parser)
+    parser.add_argument("--role", help="of one role alone, such as worker")
+    parser.add_argument("--index", type=_number, metavar="N", help="of one task of each role alone")
+    parser.add_argument("-f", "--follow", action="store_true", help="go on until the run ends, with pods made anew")
+    parser.add_argument("--all", action="store_true", help="of all containers, and of the finisher too")
+    parser.add_argument("--since", type=seconds, metavar="TIME", help="no older lines, such as 10m")
+    parser.add_argument("--tail", type=_number, metavar="N", help="of each container the last lines alone")
+    cluster_arguments(parser)
+
+
+def _run(args: Namespace) -> int:
+    from tfgen.live.follow_logs import LogChoice
+    from tfgen.live.pauses import FOLLOWING, ONCE
+
+    run = one_run_of(args)
+    if run is None:
+        return PROBLEMS
+    _check_role(args, run)
+    clusters = clusters_of(args, FOLLOWING if args.follow else ONCE)
+    live = clusters.place(run)
+    choice = LogChoice(args.role, args.index, args.all, args.since, args.tail)
+    with _lines(args, clusters.api(live.context), live.namespace, run, choice) as lines:
+        for text in _as_json(lines) if args.format == "json" else _as_text(lines):
+            print(text, flush=args.follow)
+    return OK
+
+
+@contextmanager
+def _lines(
+    args: Namespace, api: Api, namespace: str, run: WantedRun, choice: LogChoice
+) -> Iterator[Iterator[TaskLine]]:
+    from tfgen.live.follow_logs import Follower, read_logs
+
+    if not args.follow:
+        yield read_logs(api, namespace, run, choice)
+        return
+    with Follower(api, namespace, run, choice) as follower:
+        yield follower.lines()
+
+
+def _as_text(lines: Iterable[TaskLine]) -> Iterator[str]:
+    prefixes: dict[tuple[str, str], str] = {}
+    is_coloured = is_in_colour(sys.stdout)
+    for item in lines:
+        key = (item.task, item.container)
+        if key not in prefixes:
+            name = f"{'/'.join(filter(None, key)):<10} | "
+            colour = COLOURS[len(prefixes) % len(COLOURS)]
+            prefixes[key] = f"\033[{colour}m{name}\033[0m" if is_coloured else name
+        yield f"{prefixes[key]}{item.line.text}"
+
+
+def _as_json(lines: Iterable[TaskLine]) -> Iterator[str]:
+    import json
+
+    for item in lines:
+        row = {"task": item.task, "container": item.container or None, "time": item.line.time, "text": item.line.text}
+        yield json.dumps(row, ensure_ascii=False)
+
+
+def _check_role(args: Namespace, run: WantedRun) -> None:
+    known = [*run.roles, *(["finisher"] if run.finisher else [])]
+    if args.role is not None and args.role not in known:
+        raise UsageError(f"--role {args.role}: the run has no such role, but {either(known, 'and')}")
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal():
+        raise ArgumentTypeError(f"{text!r} is no number")
+    return int(text)
+
+
+COMMAND: Final = Command("logs", "print what the tasks of a run print", _arguments, _run)
