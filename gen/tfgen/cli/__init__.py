@@ -44,6 +44,7 @@ COMMANDS: Final = (
     "status",
     "wait",
     "logs",
+    "release",
     "explain",
     "schema",
 )

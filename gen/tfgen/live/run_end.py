@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias
 
 from tfgen import data_path
-from tfgen.kubernetes.object import Object, group
+from tfgen.kubernetes.object import Object
 from tfgen.record import Record
 from tfgen.schema.workload_kinds import RESOURCES
 
@@ -56,6 +56,13 @@ def end_of(item: Object) -> End | None:
 
 def is_suspended(item: Object) -> bool:
     """Whether an object is held back: by its author, by a queue, or by a finisher that released it."""
-    own = RESOURCES.get((group(item), item["kind"]))
-    pointer = own.suspend if own else "/spec/suspend"
-    return bool(pointer) and data_path.at(item, pointer.split("/")[1:]) is True
+    path = suspend_path(item["apiVersion"], item["kind"])
+    return bool(path) and data_path.at(item, path) is True
+
+
+def suspend_path(api_version: str, kind: str) -> tuple[str, ...]:
+    """The field that holds an object of a kind back; empty where the kind has none."""
+    own = RESOURCES.get((api_version.rpartition("/")[0], kind))
+    if own:
+        return tuple(own.suspend.split("/")[1:])
+    return ("spec", "suspend") if (api_version, kind) == ("batch/v1", "Job") else ()

@@ -449,3 +449,64 @@ def test_logs_of_a_role_that_is_none_are_an_error(
 ) -> None:
     assert cli.run(["logs", str(job), "--kubeconfig", str(cluster.admin), "--role", "wrker"]) == cli.USAGE
     assert "no such role, but chief, ps, worker and finisher" in capsys.readouterr().err
+
+
+# -- release ---------------------------------------------------------------------------------------------------------
+
+RELEASED = """
+StatefulSet mnist-ps FATE
+StatefulSet mnist-worker FATE
+Job mnist-chief FATE
+""".lstrip()
+
+
+@pytest.mark.usefixtures("running")
+def test_release_needs_the_role_of_its_page(
+    cluster: ControlPlane, job: Path, namespace: str, account: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["release", str(job), "--kubeconfig", str(account(role("release")))]
+    assert cli.run(arguments) == cli.OK
+    assert capsys.readouterr().out == RELEASED.replace("FATE", "released")
+    eventually(lambda: len(ready_pods(cluster, namespace)) == 1, "the finisher's pod alone")
+    assert cli.run(arguments) == cli.OK
+    assert capsys.readouterr().out == RELEASED.replace("FATE", "was released")
+    assert status(job, cluster.admin) == cli.OK
+    assert re.search(r": Suspended for .*^GPUs: +0 held$", capsys.readouterr().out, re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.usefixtures("running")
+def test_release_leaves_a_run_that_has_ended_its_result(
+    cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (chief,) = cluster.client.list("v1/Pod", namespace, labels="tfgen/role=chief")
+    end(cluster.client, chief)
+    eventually(lambda: cluster.client.get("Job", "mnist-chief", namespace)["status"].get("completionTime"), "its end")
+    assert cli.run(["release", str(job), "--kubeconfig", str(cluster.admin)]) == cli.OK
+    assert capsys.readouterr().out.splitlines()[-1] == "Job mnist-chief had ended"
+    assert status(job, cluster.admin) == cli.OK
+    assert ": Succeeded " in capsys.readouterr().out
+
+
+def test_release_of_what_is_not_there_says_so(
+    cluster: ControlPlane, job: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run(["release", str(job), "--kubeconfig", str(cluster.admin)]) == cli.OK
+    assert capsys.readouterr().out == RELEASED.replace("FATE", "is not there")
+
+
+@pytest.mark.usefixtures("running")
+def test_release_by_an_account_that_may_only_look_is_refused(
+    job: Path, account: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run(["release", str(job), "--kubeconfig", str(account(role("status")))]) == cli.FAILED
+    assert re.search(r'403: .* cannot get resource "statefulsets/scale"', capsys.readouterr().err)
+
+
+def test_release_of_a_kind_that_nothing_holds_back_says_what_to_do(
+    cluster: ControlPlane, job: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = job.read_text(encoding="utf-8").split("  roles:")[0]
+    text += "  strategy: Single\n  workload: {kind: Pod}\n  roles: {chief: {}}\n"
+    job.write_text(text.replace("  retries: 0\n", ""), encoding="utf-8")
+    assert cli.run(["release", str(job), "--kubeconfig", str(cluster.admin)]) == cli.FAILED
+    assert "no field of a Pod holds it back; delete it: kubectl delete pod mnist-chief" in capsys.readouterr().err

@@ -1,0 +1,38 @@
+"""``tfgen release``: frees the GPUs of a run now."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from typing import Final
+
+from tfgen.cli.command import OK, PROBLEMS, Command
+from tfgen.cli.live import cluster_arguments, clusters_of, job_argument, one_run_of
+from tfgen.cli.output import print_json
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    job_argument(parser)
+    cluster_arguments(parser)
+
+
+def _run(args: Namespace) -> int:
+    from tfgen.commands.release import release_run
+    from tfgen.live.pauses import ONCE
+
+    run = one_run_of(args)
+    if run is None:
+        return PROBLEMS
+    clusters = clusters_of(args, ONCE)
+    live = clusters.place(run)
+    rows = []
+    for item in release_run(clusters.api(live.context), live.namespace, run):
+        _, kind, name = item.identity
+        rows.append({"kind": kind, "name": name, "fate": item.fate})
+        if args.format == "text":
+            print(f"{kind} {name} {item.fate}", flush=True)
+    if args.format == "json":
+        print_json({"objects": rows})
+    return OK
+
+
+COMMAND: Final = Command("release", "free the GPUs of a run now, whether it has ended or not", _arguments, _run)
