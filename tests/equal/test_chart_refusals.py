@@ -131,20 +131,6 @@ CONTRADICTIONS = [
         {"run": "2", "resumeFrom": "1", "storage": {"data": {"runs": "Separate"}}},
     ),
     Contradiction(
-        "a path of the node",
-        {"storage": {"x": {"mountPath": "/x", "hostPath": {"path": "/y"}}}},
-        "storage.x: security.profile restricted refuses hostPath volumes, which need at least privileged; "
-        "use an emptyDir or a claim, or a job with security.profile privileged",
-        {"storage": {"x": _volume("/x")}},
-    ),
-    Contradiction(
-        "a server",
-        {"storage": {"x": {"mountPath": "/x", "nfs": {"server": "nfs.example.com", "path": "/y"}}}},
-        "storage.x: security.profile restricted refuses nfs volumes, which need at least baseline; "
-        "use a claim, or a CSI volume, or a job with security.profile baseline",
-        {"storage": {"x": {"mountPath": "/x", "claim": {"name": "nfs"}}}},
-    ),
-    Contradiction(
         "the temporary folder",
         {"storage": {"x": _volume("//tmp/./")}},
         "storage.x is mounted at /tmp, and so is the temporary folder of every pod; choose another mountPath",
@@ -223,15 +209,17 @@ def _setting(values: Mapping[str, Any]) -> list[str]:
 
 
 def test_a_weaker_profile_lets_more_volumes_through(tmp_path):
-    """A chart has the guards of its own profile: hostPath is refused by two of the three, nfs by one."""
-    for profile, taken in {"baseline": ["nfs"], "privileged": ["nfs", "hostPath"]}.items():
+    """A chart knows the volumes of its own profile: two of the three have no hostPath, and one has no nfs."""
+    for profile, taken in {"restricted": [], "baseline": ["nfs"], "privileged": ["nfs", "hostPath"]}.items():
         rendered = Rendered.write(saying(JOB, {"security": {"profile": profile}}), tmp_path / profile)
         for source, said in {"nfs": {"server": "a", "path": "/"}, "hostPath": {"path": "/y"}}.items():
             args = _setting({"storage": {"x": {"mountPath": "/x", source: said}}})
             if source in taken:
                 assert rendered.by_helm(*args)
             else:
-                assert f"security.profile {profile} refuses {source} volumes" in _refusal(rendered, *args)
+                assert f"additional properties '{source}' not allowed" in _refusal(rendered, *args)
+                templates = (rendered.chart / "templates").rglob("*")
+                assert not any(source in path.read_text(encoding="utf-8") for path in templates if path.is_file())
 
 
 def test_helm_refuses_a_volume_where_the_code_is(tmp_path):

@@ -71,7 +71,7 @@ spec:
 """
 
 
-SEEN_BY_OTHERS = ("duplicate-mount-path", "gpu-count", "legacy-gpu", "volume-profile")
+SEEN_BY_OTHERS = ("duplicate-mount-path", "gpu-count", "legacy-gpu")
 """Guards whose rules see more than a chart can, and so are no lines of `guarded`."""
 
 
@@ -104,7 +104,7 @@ def test_every_guard_is_a_rule(profile: str) -> None:
 # What no value of a chart can break, and what breaks kustomize alone.
 OF_THE_STRUCTURE = """
     code-size controlled-field gang-objects git-secret legacy-flags missing-role nothing-ends-the-job
-    pod-security unused-role workload-kind uncarried-text
+    pod-security unused-role volume-profile workload-kind uncarried-text
 """
 
 

@@ -75,27 +75,15 @@ persistentVolumeClaim:
   {{- else }}
   claimName: {{ printf "%v-%v" (include "seed-azure-tfjob.fullname" .root) .name | quote }}
   {{- end }}
-{{- else if .storage.nfs }}
-nfs:
-  {{- toYaml .storage.nfs | nindent 2 }}
-{{- else if .storage.hostPath }}
-hostPath:
-  {{- toYaml .storage.hostPath | nindent 2 }}
 {{- else if .storage.configMap }}
 configMap:
   {{- toYaml .storage.configMap | nindent 2 }}
 {{- else if .storage.secret }}
 secret:
   {{- toYaml .storage.secret | nindent 2 }}
-{{- else if .storage.azureFile }}
-azureFile:
-  {{- toYaml .storage.azureFile | nindent 2 }}
 {{- else if .storage.csi }}
 csi:
   {{- toYaml .storage.csi | nindent 2 }}
-{{- else if .storage.flexVolume }}
-flexVolume:
-  {{- toYaml .storage.flexVolume | nindent 2 }}
 {{- else if .storage.projected }}
 projected:
   {{- toYaml .storage.projected | nindent 2 }}

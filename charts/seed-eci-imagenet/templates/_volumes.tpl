@@ -78,9 +78,6 @@ persistentVolumeClaim:
 {{- else if .storage.nfs }}
 nfs:
   {{- toYaml .storage.nfs | nindent 2 }}
-{{- else if .storage.hostPath }}
-hostPath:
-  {{- toYaml .storage.hostPath | nindent 2 }}
 {{- else if .storage.configMap }}
 configMap:
   {{- toYaml .storage.configMap | nindent 2 }}

@@ -11,11 +11,11 @@ from typing import get_args
 from tfgen.graph.holes import AllOf, Default, Equal, Expression, Greater, Guard, Length, Matches, Not, Text
 from tfgen.graph.objects import cluster_spec, names
 from tfgen.graph.objects.name_guards import short_finisher
-from tfgen.graph.objects.values import of_role, value
+from tfgen.graph.objects.values import EACH_ROLE, ROLE_NAME, of_each, value
 from tfgen.graph.schedulers.gang import is_partial, may_be_partial, members
-from tfgen.graph.value_guards import of_values
+from tfgen.graph.value_guards import folders_of_runs, has_place, of_values
 from tfgen.graph.workloads import WORKLOADS
-from tfgen.job.training_job import RoleName, Scheduler, Structure
+from tfgen.job.training_job import Scheduler, Structure
 from tfgen.kubernetes.limits import STRING_MAX
 from tfgen.schema.gang_fields import FIELDS, Field
 from tfgen.words import either
@@ -23,14 +23,16 @@ from tfgen.words import either
 
 def guards(structure: Structure) -> tuple[Guard, ...]:
     """The guards of a job, in the order in which a chart's user meets them."""
-    roles, workload = [role.name for role in structure.roles], WORKLOADS[structure.kind]
+    workload = WORKLOADS[structure.kind]
     return (
         _dns_label(),
         *workload.guards(structure),
         *([short_finisher()] if workload.plan(structure) and not structure.is_distributed else []),
-        *(_has_image(role) for role in roles),
         *([_short_tf_config(structure, workload.pod_name)] if workload.tells_cluster(structure) else []),
         *(_of_gang(structure, structure.gang) if structure.gang else []),
+        *([folders_of_runs()] if has_place(structure, "resumeFrom") else []),
+        _has_image(),
+        *([_scheduled(structure)] if structure.gang else []),
         *of_values(structure),
         _limited_egress(),
         *([_priced_spot()] if structure.eci else []),
@@ -68,12 +70,15 @@ def _dns_label() -> Guard:
     )
 
 
-def _has_image(role: RoleName) -> Guard:
+def _has_image() -> Guard:
     return Guard(
         rule="no-image",
-        path=f"roles.{role}",
-        test=Not(of_role(role, "image")),
-        message=Text((f"role {role} has no image: set image for the job, or roles.{role}.image",)),
+        path=("roles", ROLE_NAME),
+        each=(EACH_ROLE,),
+        test=Not(Default(of_each("image", "string"), value("image"))),
+        message=Text(
+            ("role ", ROLE_NAME, " has no image: set image for the job, or roles.", ROLE_NAME, ".image"),
+        ),
     )
 
 
@@ -95,11 +100,9 @@ def _short_tf_config(structure: Structure, pod: cluster_spec.PodName) -> Guard:
 
 
 def _of_gang(structure: Structure, scheduler: Scheduler) -> list[Guard]:
-    scheduled = [role.name for role in structure.roles if role.name != "evaluator"]
     return [
         *(_of_kueue(structure) if scheduler == "kueue" else []),
         *([_possible_gang(structure)] if may_be_partial(structure) else []),
-        *map(_scheduled, scheduled),
     ]
 
 
@@ -182,16 +185,17 @@ def _whole_gang(structure: Structure) -> Guard:
     )
 
 
-def _scheduled(role: RoleName) -> Guard:
-    path = f"roles.{role}.nodeName"
+def _scheduled(structure: Structure) -> Guard:
+    node = of_each("nodeName", "string")
+    in_gang = (Not(Equal(ROLE_NAME, "evaluator")),) if structure.role("evaluator") else ()
     return Guard(
         rule="node-name-and-gang",
-        path=path,
-        test=AllOf((value("gang.enabled"), value(path))),
+        path=("roles", ROLE_NAME, "nodeName"),
+        each=(EACH_ROLE,),
+        test=AllOf((value("gang.enabled"), *in_gang, node)),
         message=Text(
             (
-                f"{path} is ",
-                value(path),
+                *("roles.", ROLE_NAME, ".nodeName is ", node),
                 ", which goes past the scheduler that starts the gang together; "
                 "name the node in nodeSelector, as kubernetes.io/hostname, or do without the gang",
             )

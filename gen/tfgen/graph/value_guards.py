@@ -24,28 +24,12 @@ from tfgen.graph.holes import (
     Node,
     Not,
     Text,
-    Value,
 )
 from tfgen.graph.objects import storage
-from tfgen.graph.objects.values import value
-from tfgen.job.training_job import PROFILES, Profile, Structure
+from tfgen.graph.objects.values import EACH_ROLE, ROLE_NAME, of_each, value
+from tfgen.job.training_job import Profile, Structure
+from tfgen.kubernetes.volume_profiles import least_profile
 from tfgen.schema import workload_kinds as kinds
-
-# https://kubernetes.io/docs/concepts/security/pod-security-standards/: baseline refuses hostPath alone. The page has
-# no image, which Kubernetes takes since 1.33 (policy/check_restrictedVolumes.go of k8s.io/pod-security-admission).
-_OF_RESTRICTED: Final = frozenset(
-    (
-        "configMap",
-        "csi",
-        "downwardAPI",
-        "emptyDir",
-        "ephemeral",
-        "image",
-        "persistentVolumeClaim",
-        "projected",
-        "secret",
-    )
-)
 
 # Kubernetes counted GPUs itself under this name, until 1.10 left that to device plugins.
 LEGACY_GPU: Final = "alpha.kubernetes.io/nvidia-gpu"
@@ -57,10 +41,8 @@ _AMOUNTS: Final = ("limits", "requests", "gpu.share")
 _COUNTED: Final = "/(gpu|mig-.*|vgpu-number)$"
 _NUMBER_OF_GPUS: Final = "^[+]?0*([0-9]{1,3}|10[01][0-9]|102[0-4])$"
 
-_ROLE: Final = Bound("role")
 _NAME: Final = Bound("name")
 _OTHER: Final = Bound("other")
-_ROLES: Final = Entries(Value("roles", "map"), "role", "said")
 _VOLUMES: Final = Entries(value("storage"), "name", "storage")
 _OTHER_VOLUMES: Final = Entries(value("storage"), "other", "second")
 
@@ -68,14 +50,12 @@ _OTHER_VOLUMES: Final = Entries(value("storage"), "other", "second")
 def of_values(structure: Structure) -> list[Guard]:
     """The guards of a job's volumes and resources."""
     return [
-        *([_folders_of_runs()] if _has(structure, "resumeFrom") else []),
-        *_allowed_volumes(structure.profile),
         *_mounted_once(structure),
-        *(_of_resources() if _has(structure, "roles.worker.resources.limits") else []),
+        *(_of_resources() if has_place(structure, "roles.worker.resources.limits") else []),
     ]
 
 
-def _has(structure: Structure, path: str) -> bool:
+def has_place(structure: Structure, path: str) -> bool:
     """Whether the job's kind has a place for it."""
     return not kinds.lacking({"workload": {"kind": structure.kind}}, path.split("."))
 
@@ -83,7 +63,8 @@ def _has(structure: Structure, path: str) -> bool:
 # -- volumes -----------------------------------------------------------------------------------------------------
 
 
-def _folders_of_runs() -> Guard:
+def folders_of_runs() -> Guard:
+    """That a run which goes on in another's folder has a volume with such folders."""
     return Guard(
         rule="resume-from",
         path="resumeFrom",
@@ -95,29 +76,10 @@ def _folders_of_runs() -> Guard:
     )
 
 
-def _allowed_volumes(profile: Profile) -> list[Guard]:
-    return [
-        Guard(
-            rule="volume-profile",
-            path=("storage", _NAME, source),
-            each=(_VOLUMES,),
-            test=HasKey(Bound("storage", "map"), source),
-            message=refused_volume(Text(("storage.", _NAME)), source, profile),
-        )
-        for source in storage.SOURCES
-        if refuses(profile, source)
-    ]
-
-
-def refuses(profile: Profile, source: str) -> bool:
-    """Whether a Pod Security profile refuses a volume of this source."""
-    return source not in _OF_RESTRICTED and PROFILES.index(_least(source)) > PROFILES.index(profile)
-
-
 def refused_volume(name: Node, source: str, profile: Profile) -> Text:
     """What is wrong with a volume that the profile refuses."""
     instead = "an emptyDir or a claim" if source == "hostPath" else "a claim, or a CSI volume"
-    least = _least(source)
+    least = least_profile(source)
     return Text(
         (
             name,
@@ -127,23 +89,19 @@ def refused_volume(name: Node, source: str, profile: Profile) -> Text:
     )
 
 
-def _least(source: str) -> Profile:
-    return "privileged" if source == "hostPath" else "baseline"
-
-
 def _mounted_once(structure: Structure) -> list[Guard]:
     """That no role has two volumes in one place."""
     here, there = Bound("storage", "string", "mountPath"), Bound("second", "string", "mountPath")
-    shm = Default(Bound("said", "quantity", "shm"), value("shm"))
+    shm = Default(of_each("shm", "quantity"), value("shm"))
     places: list[tuple[Node, str, tuple[Expression, ...]]] = [
         ("/tmp", "the temporary folder of every pod", ()),  # noqa: S108 - a path in the pod
-        *([("/dev/shm", "shm", (shm,))] if _has(structure, "shm") else []),  # noqa: S108 - a path in the pod
+        *([("/dev/shm", "shm", (shm,))] if has_place(structure, "shm") else []),  # noqa: S108 - a path in the pod
         *([(Clean(value("code.mountPath")), "code", ())] if structure.code else []),
     ]
     of_two = Guard(
         rule="duplicate-mount-path",
         path=("storage", _NAME, "mountPath"),
-        each=(_ROLES, _VOLUMES, _OTHER_VOLUMES),
+        each=(EACH_ROLE, _VOLUMES, _OTHER_VOLUMES),
         test=AllOf(
             (Not(Equal(_NAME, _OTHER)), _mounts("storage"), _mounts("second"), Equal(Clean(here), Clean(there)))
         ),
@@ -156,7 +114,7 @@ def _mounted_beside(here: Expression, place: Node, taken: str, tests: tuple[Expr
     return Guard(
         rule="duplicate-mount-path",
         path=("storage", _NAME, "mountPath"),
-        each=(_ROLES, _VOLUMES),
+        each=(EACH_ROLE, _VOLUMES),
         test=AllOf((*tests, _mounts("storage"), Equal(Clean(here), place))),
         message=mounted_twice(Text(("storage.", _NAME)), place, taken),
     )
@@ -170,7 +128,7 @@ def mounted_twice(name: Node, place: Node, taken: Node) -> Text:
 def _mounts(volume: str) -> Expression:
     """Whether the role mounts it: one that names it, or names no role."""
     roles = Bound(volume, "list", "for")
-    return AnyOf((Not(roles), Has(roles, _ROLE)))
+    return AnyOf((Not(roles), Has(roles, ROLE_NAME)))
 
 
 # -- resources ---------------------------------------------------------------------------------------------------
@@ -181,16 +139,16 @@ def _of_resources() -> list[Guard]:
 
 
 def _counted_once() -> Guard:
-    count, resource = Bound("said", "integer", "resources.gpu.count"), Bound("said", "string", "resources.gpu.resource")
+    count, resource = of_each("resources.gpu.count", "integer"), of_each("resources.gpu.resource", "string")
     limit = Bound("limit", "quantity")
     return Guard(
         rule="gpu-count",
-        path=("roles", _ROLE, "resources", "limits", _NAME),
-        each=(_ROLES, Entries(Bound("said", "map", "resources.limits"), "name", "limit")),
+        path=("roles", ROLE_NAME, "resources", "limits", _NAME),
+        each=(EACH_ROLE, Entries(of_each("resources.limits", "map"), "name", "limit")),
         test=AllOf((count, Equal(_NAME, resource), Not(Equal(Text((limit,)), Text((count,)))))),
         message=Text(
             (
-                *("role ", _ROLE, " has gpu.count ", count, " and a limit of ", limit, " of ", _NAME),
+                *("role ", ROLE_NAME, " has gpu.count ", count, " and a limit of ", limit, " of ", _NAME),
                 ", which wins over it; say how many in gpu.count alone",
             )
         ),
@@ -201,12 +159,12 @@ def _few_gpus(amounts: str) -> Guard:
     amount = Bound("limit", "quantity")
     return Guard(
         rule="gpu-count",
-        path=("roles", _ROLE, "resources", *amounts.split("."), _NAME),
-        each=(_ROLES, Entries(Bound("said", "map", f"resources.{amounts}"), "name", "limit")),
+        path=("roles", ROLE_NAME, "resources", *amounts.split("."), _NAME),
+        each=(EACH_ROLE, Entries(of_each(f"resources.{amounts}", "map"), "name", "limit")),
         test=AllOf((Matches(_NAME, _COUNTED), Not(Matches(Text((amount,)), _NUMBER_OF_GPUS)))),
         message=Text(
             (
-                *("role ", _ROLE, " asks for ", amount, " of ", _NAME),
+                *("role ", ROLE_NAME, " asks for ", amount, " of ", _NAME),
                 ", which is no number of GPUs up to 1024; write their number in digits",
             )
         ),
@@ -214,14 +172,14 @@ def _few_gpus(amounts: str) -> Guard:
 
 
 def _no_legacy_gpu() -> Guard:
-    resource = Bound("said", "string", "resources.gpu.resource")
-    amounts = [Bound("said", "map", f"resources.{path}") for path in _AMOUNTS]
+    resource = of_each("resources.gpu.resource", "string")
+    amounts = [of_each(f"resources.{path}", "map") for path in _AMOUNTS]
     return Guard(
         rule="legacy-gpu",
-        path=("roles", _ROLE, "resources"),
-        each=(_ROLES,),
+        path=("roles", ROLE_NAME, "resources"),
+        each=(EACH_ROLE,),
         test=AnyOf((Equal(resource, LEGACY_GPU), *(HasKey(each, LEGACY_GPU) for each in amounts))),
-        message=legacy_gpu(_ROLE),
+        message=legacy_gpu(ROLE_NAME),
     )
 
 

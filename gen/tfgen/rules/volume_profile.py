@@ -1,4 +1,4 @@
-"""Volumes that the job's Pod Security Standard refuses: those of storage, as the chart does, and podTemplate's."""
+"""Volumes that the job's Pod Security Standard refuses: storage's, of which its chart has none, and podTemplate's."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from tfgen.graph.fill import evaluate
-from tfgen.graph.value_guards import refused_volume, refuses
-from tfgen.rules import guarded, pod_parts
+from tfgen.graph.objects.storage import SOURCES
+from tfgen.graph.value_guards import refused_volume
+from tfgen.kubernetes.volume_profiles import refuses
+from tfgen.rules import pod_parts
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
 from tfgen.schema import pod_fields
@@ -17,8 +19,12 @@ _ID: Final = "volume-profile"
 
 
 def _check(view: View) -> Iterator[Finding]:
-    yield from guarded.find_broken_guards(_ID, view)
     profile = view.job.structure.profile
+    for name, storage in view.values["storage"].items():
+        for source in SOURCES:
+            if source in storage and refuses(profile, source):
+                message = refused_volume(f"storage.{name}", source, profile)
+                yield Finding(("storage", name, source), evaluate(message, view.scope))
     for role in view.roles:
         for volume in pod_parts.patched(view, role.name, "volumes"):
             for key, value in volume.data.items():

@@ -16,6 +16,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from tfgen.kubernetes.volume_profiles import Profile, refuses
 from tfgen.schema import file as schema_file
 from tfgen.schema import workload_kinds as kinds
 from tfgen.schema.file import Schema, target, used_definitions
@@ -47,7 +48,17 @@ def values_schema_text(spec: Mapping[str, Any]) -> str:
 
 def _decided_by(spec: Mapping[str, Any]) -> tuple[tuple[ValuesPath, ...], tuple[str, ...]]:
     """What decides the schema: which values there are, and what entries lack; most jobs of a team have it alike."""
-    return tuple(leaf.tunable.path for leaf in present(spec)), tuple(lack.path for lack in kinds.without(spec))
+    profile = spec.get("security", {}).get("profile", "restricted")
+    lacks = [*(lack.path for lack in kinds.without(spec)), *_refused_volumes(profile)]
+    return tuple(leaf.tunable.path for leaf in present(spec)), tuple(dict.fromkeys(lacks))
+
+
+@functools.cache
+def _refused_volumes(profile: Profile) -> tuple[str, ...]:
+    """The sources of volumes that a Pod Security profile refuses."""
+    keys = schema_file.load()["definitions"]["volume"]["oneOf"]
+    sources = (choice["required"][0] for choice in keys)
+    return tuple(f"storage.*.{source}" for source in sources if source != "claim" and refuses(profile, source))
 
 
 @functools.cache
@@ -175,7 +186,7 @@ def _short(node: Any) -> Any:
     return {**copy, **more, "allOf": [{"$ref": f"#/definitions/{_CHARACTERS}"}]}
 
 
-# -- what a workload kind does without -----------------------------------------------------------------------------
+# -- what a workload kind, or a profile, does without -------------------------------------------------------------
 
 
 def _take_out(schema: dict[str, Any], path: Sequence[str]) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
-from tfgen.graph.holes import Greater, Guard, Length, Node, Sum, Text
-from tfgen.graph.objects import cluster_spec, names
-from tfgen.job.training_job import Role, RoleName, Structure
+from tfgen.graph.holes import Default, Greater, Guard, Length, Node, Sum, Text
+from tfgen.graph.objects import names
+from tfgen.graph.objects.cluster_spec import PodName
+from tfgen.graph.objects.values import EACH_ROLE, ROLE_NAME, of_each
+from tfgen.job.training_job import Role, RoleName
 
 
 def short_stateful_sets(roles: Iterable[Role]) -> list[Guard]:
@@ -14,9 +16,10 @@ def short_stateful_sets(roles: Iterable[Role]) -> list[Guard]:
     return [_short_stateful_set(role) for role in sorted((role.name for role in roles), key=len)[-1:]]
 
 
-def short_hosts(structure: Structure, pod: Callable[[RoleName, Node], Node]) -> list[Guard]:
+def short_hosts(pod: PodName) -> Guard:
     """That the last pod of each role has a name that a host, and the label that repeats it, may have."""
-    return [short_host(pod(role.name, Sum((cluster_spec.replicas(role.name), -1)))) for role in structure.roles]
+    last = Sum((Default(of_each("replicas", "integer"), 1), -1))
+    return short_host(pod(ROLE_NAME, last)).replaced(each=(EACH_ROLE,))
 
 
 def short_finisher() -> Guard:

@@ -84,9 +84,9 @@ def pod(role: Node, index: Node) -> Text:
     return Text((workload(role), "-", index))
 
 
-def operator_pod(task: str, index: Node) -> Text:
+def operator_pod(task: Node, index: Node) -> Text:
     """The name that an operator gives the pod of a task that it knows by that word, and its Service."""
-    return Text((RUN, f"-{task}-", index))
+    return Text((RUN, "-", task, "-", index))
 
 
 def job_set_pod(role: Node, index: Node) -> Text:

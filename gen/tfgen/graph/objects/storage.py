@@ -6,6 +6,7 @@ model.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Final
 
 from tfgen.graph.holes import (
@@ -29,7 +30,10 @@ from tfgen.graph.holes import (
 )
 from tfgen.graph.objects import labels, names
 from tfgen.graph.objects.values import ROLE, own_or_job, value
+from tfgen.job.training_job import Structure
 from tfgen.kubernetes import keys
+from tfgen.kubernetes.volume_profiles import refuses
+from tfgen.schema import workload_kinds as kinds
 from tfgen.value_type import ValueType
 
 _NAME: Final = Bound("name")
@@ -58,13 +62,23 @@ WRITABLE: Final = ("claim", "nfs", "hostPath", "azureFile", "csi", "flexVolume")
 """The sources of which a task may find again what another wrote."""
 
 
-def volumes() -> list[Node]:
+def sources(structure: Structure) -> tuple[str, ...]:
+    """Those that the job's profile allows, and its kind has a place for."""
+    return tuple(
+        source
+        for source in SOURCES
+        if not refuses(structure.profile, source)
+        and not kinds.lacking({"workload": {"kind": structure.kind}}, ("storage", "*", source))
+    )
+
+
+def volumes(structure: Structure) -> list[Node]:
     """The pod's volumes. TensorFlow needs one temporary folder that it can write: its import fails without."""
     size = own_or_job("shm")
     return [
         {"name": TMP, "emptyDir": {}},
         When(size, {"name": SHM, "emptyDir": {"medium": "Memory", "sizeLimit": size}}),
-        _each_of(ROLE, _volume()),
+        _each_of(ROLE, _volume(structure)),
     ]
 
 
@@ -100,9 +114,9 @@ def _sub_path() -> Node:
     }
 
 
-def reader_volumes(reader: str) -> list[Node]:
+def reader_volumes(structure: Structure, reader: str) -> list[Node]:
     """The volumes of a pod beside the job that only reads: one that ``for`` may name as it names a role."""
-    return [{"name": TMP, "emptyDir": {}}, _each_of(reader, _volume())]
+    return [{"name": TMP, "emptyDir": {}}, _each_of(reader, _volume(structure))]
 
 
 def reader_mounts(reader: str) -> list[Node]:
@@ -116,9 +130,9 @@ def reader_mounts(reader: str) -> list[Node]:
     return [{"name": TMP, "mountPath": "/tmp"}, _each_of(reader, mount)]  # noqa: S108 - a path in the pod
 
 
-def volumes_of_all() -> list[Node]:
+def volumes_of_all(structure: Structure) -> list[Node]:
     """The volumes of a pod that has all of them, whatever the roles."""
-    return [{"name": TMP, "emptyDir": {}}, Each(value("storage"), _volume(), item="storage")]
+    return [{"name": TMP, "emptyDir": {}}, Each(value("storage"), _volume(structure), item="storage")]
 
 
 def mounts_of_all() -> list[Node]:
@@ -176,18 +190,25 @@ def _each_of(role: Node, body: Node) -> Each:
     return Each(value("storage"), When(AnyOf((Not(roles), Has(roles, role))), body), item="storage")
 
 
-def _volume() -> Node:
-    return {"name": _NAME, Splice("source"): call(_SOURCE, name=_NAME, storage=_VOLUME)}
+def _volume(structure: Structure) -> Node:
+    return {"name": _NAME, Splice("source"): call(_source(sources(structure)), name=_NAME, storage=_VOLUME)}
 
 
-def _source() -> Node:
+@cache
+def _source(sources: tuple[str, ...]) -> Named:
     name = _of_part("claim.name")
-    tree = {source: _of_part(source, "map") for source in ("claim", "emptyDir", *SOURCES)}
+    tree = {source: _of_part(source, "map") for source in ("claim", "emptyDir", *sources)}
     node: Node = When(tree["emptyDir"], {"emptyDir": NotEmpty(tree["emptyDir"])}, {"emptyDir": {}})
-    for source in reversed(SOURCES):
+    for source in reversed(sources):
         node = When(tree[source], {source: NotEmpty(tree[source])}, node)
     claim_name = When(name, name, names.claim(Parameter("name")))
-    return When(tree["claim"], {"persistentVolumeClaim": {"claimName": claim_name}}, node)
+    return Named(
+        "volumeSource",
+        "The source of a volume: an emptyDir where its entry of storage has no other.",
+        When(tree["claim"], {"persistentVolumeClaim": {"claimName": claim_name}}, node),
+        file="volumes",
+        parameters=("name", "storage"),
+    )
 
 
 _SUB_PATH: Final = Named(
@@ -196,12 +217,4 @@ _SUB_PATH: Final = Named(
     _sub_path(),
     file="volumes",
     parameters=("storage",),
-)
-
-_SOURCE: Final = Named(
-    "volumeSource",
-    "The source of a volume: an emptyDir where its entry of storage has no other.",
-    _source(),
-    file="volumes",
-    parameters=("name", "storage"),
 )

@@ -156,7 +156,7 @@ def _pod(structure: Structure, port: int) -> Node:
                 "volumeMounts": storage.reader_mounts(ROLE),
             }
         ],
-        volumes=storage.reader_volumes(ROLE),
+        volumes=storage.reader_volumes(structure, ROLE),
     )
 
 

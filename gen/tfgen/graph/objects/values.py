@@ -10,9 +10,10 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
-from tfgen.graph.holes import Default, Parameter, Value
+from tfgen.graph.holes import Bound, Default, Entries, Parameter, Value
 from tfgen.job.training_job import RoleName
 from tfgen.schema import tunables
+from tfgen.value_type import ValueType
 
 ROLE: Final = Parameter("role")
 """The name of the role, in a part that several roles have."""
@@ -44,3 +45,14 @@ def own_or_job(field: str) -> Default:
 def of_role(role: RoleName, field: str) -> Default:
     """The same of one role, elsewhere."""
     return Default(value(f"roles.{role}.{field}"), value(field))
+
+
+EACH_ROLE: Final = Entries(Value("roles", "map"), "role", "values")
+"""The roles one by one, for a guard: the name of each, and its own values."""
+
+ROLE_NAME: Final = Bound(EACH_ROLE.key)
+
+
+def of_each(field: str, value_type: ValueType) -> Bound:
+    """A field of each role."""
+    return Bound(EACH_ROLE.item, value_type, field)

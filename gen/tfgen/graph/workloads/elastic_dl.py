@@ -102,7 +102,7 @@ def _pod(structure: Structure) -> Node:
                     "volumeMounts": storage.mounts_of_all(),
                 }
             ],
-            volumes=storage.volumes_of_all(),
+            volumes=storage.volumes_of_all(structure),
         ),
     }
     return Let(labels.POD_LABELS.name, Merged((MapOf({"app": "elasticdl"}), value("labels"))), pod)

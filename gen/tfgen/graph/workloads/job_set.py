@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tfgen.graph.holes import Guard, Key, Node, When, given
+from tfgen.graph.holes import Key, Node, When, given
 from tfgen.graph.objects import labels, name_guards, names
 from tfgen.graph.objects.values import value
 from tfgen.graph.schedulers import queue_labels
@@ -77,13 +77,9 @@ def _replicated(structure: Structure, role: Role, template: Node) -> Node:
     }
 
 
-def _guards(structure: Structure) -> list[Guard]:
-    return name_guards.short_hosts(structure, names.job_set_pod)
-
-
 WORKLOAD: Final = Workload(
     templates=lambda structure: (Template("jobset", job_set(structure)),),
-    guards=_guards,
+    guards=lambda _: [name_guards.short_hosts(names.job_set_pod)],
     makes_service=never,
     pod_name=names.job_set_pod,
 )

@@ -285,7 +285,7 @@ def own_template(structure: Structure, role: Role, controller: Controller) -> di
             pull_secrets=value("imagePullSecrets"),
             init_containers=_beside(structure, role, controller),
             containers=[_container(structure, role, controller)],
-            volumes=[*storage.volumes(), *code.volumes(structure)],
+            volumes=[*storage.volumes(structure), *code.volumes(structure)],
         ),
     }
 

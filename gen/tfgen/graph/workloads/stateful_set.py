@@ -62,7 +62,7 @@ def _templates(structure: Structure) -> tuple[Template, ...]:
 def _guards(structure: Structure) -> list[Guard]:
     return [
         *name_guards.short_stateful_sets(filter(_is_stateful, structure.roles)),
-        *name_guards.short_hosts(structure, names.pod),
+        name_guards.short_hosts(names.pod),
     ]
 
 

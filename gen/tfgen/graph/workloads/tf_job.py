@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from tfgen.graph.holes import Default, Guard, Key, Node, When, given
+from tfgen.graph.holes import Default, Equal, Guard, Key, Node, When, given
 from tfgen.graph.objects import cluster_spec, labels, name_guards, names
 from tfgen.graph.objects.values import value
 from tfgen.graph.schedulers import gang, queue_labels
@@ -109,11 +109,12 @@ def _controller(structure: Structure) -> pod.Controller:
 
 def _guards(structure: Structure) -> list[Guard]:
     """That each pod has a name that its own Service may have, too."""
+    leader = _type(structure, "chief").lower()
 
-    def pod_name(role: RoleName, index: Node) -> Node:
-        return names.operator_pod(_type(structure, role).lower(), index)
+    def pod_name(role: Node, index: Node) -> Node:
+        return names.operator_pod(role if leader == "chief" else When(Equal(role, "chief"), leader, role), index)
 
-    return name_guards.short_hosts(structure, pod_name)
+    return [name_guards.short_hosts(pod_name)]
 
 
 def _makes_pod_group(structure: Structure) -> bool:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tfgen.graph.holes import Default, Guard, Key, Node, Sum, When, given
+from tfgen.graph.holes import Default, Key, Node, Sum, When, given
 from tfgen.graph.objects import cluster_spec, labels, name_guards, names
 from tfgen.graph.objects.values import value
 from tfgen.graph.schedulers import gang
@@ -130,17 +130,13 @@ def _controller(structure: Structure) -> pod.Controller:
     )
 
 
-def _guards(structure: Structure) -> list[Guard]:
-    return name_guards.short_hosts(structure, names.pod)
-
-
 def _tells_cluster(structure: Structure) -> bool:
     return is_distributed(structure) and not structure.volcano_plugin
 
 
 WORKLOAD: Final = Workload(
     templates=lambda structure: (Template("volcanojob", volcano_job(structure)),),
-    guards=_guards,
+    guards=lambda _: [name_guards.short_hosts(names.pod)],
     makes_service=never,
     tells_cluster=_tells_cluster,
     makes_pod_group=never,

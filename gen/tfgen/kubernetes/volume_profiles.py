@@ -1,0 +1,39 @@
+"""Which volumes the Pod Security Standards refuse.
+
+https://kubernetes.io/docs/concepts/security/pod-security-standards/: baseline refuses hostPath alone. The page has no
+image, which Kubernetes takes since 1.33 (policy/check_restrictedVolumes.go of k8s.io/pod-security-admission).
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal, TypeAlias, get_args
+
+Profile: TypeAlias = Literal["restricted", "baseline", "privileged"]
+PROFILES: Final[tuple[Profile, ...]] = get_args(Profile)
+"""The Pod Security Standards, the strictest first."""
+
+_OF_RESTRICTED: Final = frozenset(
+    (
+        "configMap",
+        "csi",
+        "downwardAPI",
+        "emptyDir",
+        "ephemeral",
+        "image",
+        "persistentVolumeClaim",
+        "projected",
+        "secret",
+    )
+)
+
+
+def refuses(profile: Profile, source: str) -> bool:
+    """Whether a profile refuses a volume of this source."""
+    return PROFILES.index(least_profile(source)) > PROFILES.index(profile)
+
+
+def least_profile(source: str) -> Profile:
+    """The strictest profile that takes a volume of this source."""
+    if source in _OF_RESTRICTED:
+        return "restricted"
+    return "privileged" if source == "hostPath" else "baseline"
