@@ -41,6 +41,8 @@ COMMANDS: Final = (
     "rerun",
     "rm",
     "local",
+    "apply",
+    "delete",
     "status",
     "wait",
     "logs",

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from tfgen.cli.output import checked, one_job, path, report, say
+from tfgen.cli.output import checked, one_job, path, print_json, report, say
 
 if TYPE_CHECKING:
+    from tfgen.commands.apply import ObjectChange, Target
     from tfgen.commands.live_runs import Clusters
+    from tfgen.kubernetes.object import Object
     from tfgen.live.pauses import Patience
     from tfgen.live.wanted_run import WantedRun
 
@@ -60,6 +62,53 @@ def one_run_of(args: Namespace) -> WantedRun | None:
 
     document = one_job(args, "name one run")
     return None if document is None else one_run(runs_of([document], args.env))
+
+
+def force_argument(parser: ArgumentParser) -> None:
+    """Adds `args.force`."""
+    parser.add_argument("--force", action="store_true", help="take over what another tool or person looks after")
+
+
+def target_of(args: Namespace) -> tuple[Target, Sequence[Object]] | None:
+    """Where the run's objects go, and the objects; none where the job has errors, which are reported.
+
+    Raises:
+        UsageError: the file has another number of jobs, or the job has no such environment.
+        TfgenError: the job does not run there.
+    """
+    from tfgen.commands.apply import Target
+    from tfgen.commands.live_runs import one_run, runs_of
+    from tfgen.commands.render import render_objects
+    from tfgen.kubernetes import keys
+    from tfgen.live.pauses import ONCE
+    from tfgen.problems import has_errors
+
+    document = one_job(args, "name one run")
+    if document is None:
+        return None
+    run = one_run(runs_of([document], args.env))
+    objects, problems = render_objects([document], args.env)
+    if has_errors(problems):
+        report(args, problems)
+        return None
+    clusters = clusters_of(args, ONCE)
+    live = clusters.place(run)
+    tasks = [item for item in objects if keys.HOOK not in item["metadata"].get("annotations", {})]
+    return Target(clusters.api(live.context), live.namespace, run.job, is_forced=args.force), tasks
+
+
+def print_changes(args: Namespace, changes: Iterable[ObjectChange], *, is_detailed: bool) -> None:
+    """Print what becomes of each object, as soon as it is known."""
+    from tfgen.report.live_changes import change_lines, change_row
+
+    rows = []
+    for change in changes:
+        rows.append(change_row(change))
+        if args.format == "text":
+            for line in change_lines(change, is_detailed=is_detailed):
+                print(line, flush=True)
+    if args.format == "json":
+        print_json({"objects": rows})
 
 
 def all_runs_of(args: Namespace) -> Sequence[WantedRun] | None:

@@ -21,6 +21,7 @@ _CHUNK: Final = 500
 _UNAUTHORIZED: Final = 401
 _FORBIDDEN: Final = 403
 NOT_FOUND: Final = 404
+CONFLICT: Final = 409
 _GONE: Final = 410
 _ERROR: Final = 400
 _SILENCE: Final = 60.0

@@ -25,7 +25,7 @@ def rows(diff: JobDiff) -> dict[str, Any]:
                 "newRun": {"before": environment.runs[0], "after": environment.runs[1]} if environment.runs else None,
                 "before": _totals_row(environment.before),
                 "after": _totals_row(environment.after),
-                "place": [_field_row(change) for change in environment.place],
+                "place": [field_row(change) for change in environment.place],
                 "kept": list(environment.kept),
                 "objects": [_object_row(item) for item in environment.objects],
             }
@@ -47,10 +47,11 @@ def _object_row(item: ObjectDiff) -> dict[str, Any]:
     api_version, kind, name = identity(item.item)
     head = {"action": item.action, "apiVersion": api_version, "kind": kind, "name": name}
     if item.action == "changed":
-        return {**head, "fields": [_field_row(change) for change in item.fields]}
+        return {**head, "fields": [field_row(change) for change in item.fields]}
     return {**head, "object": dict(item.item)}
 
 
-def _field_row(change: FieldChange) -> dict[str, Any]:
+def field_row(change: FieldChange) -> dict[str, Any]:
+    """A field that changes; what is not there before or afterwards has no value there."""
     sides = {"before": change.before, "after": change.after}
     return {"path": str(change.path), **{side: value for side, value in sides.items() if value is not NOTHING}}

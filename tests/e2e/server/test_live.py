@@ -510,3 +510,138 @@ def test_release_of_a_kind_that_nothing_holds_back_says_what_to_do(
     job.write_text(text.replace("  retries: 0\n", ""), encoding="utf-8")
     assert cli.run(["release", str(job), "--kubeconfig", str(cluster.admin)]) == cli.FAILED
     assert "no field of a Pod holds it back; delete it: kubectl delete pod mnist-chief" in capsys.readouterr().err
+
+
+# -- apply and delete ------------------------------------------------------------------------------------------------
+
+
+def names(cluster: ControlPlane, namespace: str) -> set[str]:
+    kinds = ("v1/Service", "ConfigMap", "StatefulSet", "batch/v1/Job", "Role", "PersistentVolumeClaim")
+    items = [item for kind in kinds for item in cluster.client.list(kind, namespace)]
+    return {item["metadata"]["name"] for item in items} - {"kube-root-ca.crt", "tfgen-apply", "tfgen-delete"}
+
+
+def fates(out: str) -> dict[str, set[str]]:
+    """The objects by what became of them."""
+    by_fate: dict[str, set[str]] = {}
+    for line in out.splitlines():
+        if not line.startswith(" "):
+            fate, name = line.split(maxsplit=1)
+            by_fate.setdefault(fate, set()).add(name)
+    return by_fate
+
+
+def with_claim(job: Path) -> None:
+    text = job.read_text(encoding="utf-8")
+    claim = "  storage: {model: {mountPath: /model, claim: {size: 1Gi, accessMode: ReadWriteMany}}}\n  environments:"
+    job.write_text(text.replace("  environments:", claim, 1), encoding="utf-8")
+
+
+def test_apply_needs_the_role_of_its_page(
+    cluster: ControlPlane, job: Path, namespace: str, account: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with_claim(job)
+    apply = ["apply", str(job), "--kubeconfig", str(account(role("apply")))]
+    assert cli.run([*apply, "--dry-run"]) == cli.OK
+    planned = fates(capsys.readouterr().out)
+    assert names(cluster, namespace) == set(), "a dry run makes nothing"
+    assert cli.run(apply) == cli.OK
+    assert fates(capsys.readouterr().out) == planned
+    assert {"Job mnist-chief", "StatefulSet mnist-worker", "PersistentVolumeClaim mnist-model"} <= planned["created"]
+    assert cli.run(apply) == cli.OK
+    assert fates(capsys.readouterr().out) == {"unchanged": planned["created"]}
+
+
+def test_an_apply_shows_and_changes_what_differs_and_removes_what_is_gone(
+    cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with_claim(job)
+    apply = ["apply", str(job), "--kubeconfig", str(cluster.admin)]
+    assert cli.run(apply) == cli.OK
+    capsys.readouterr()
+    text = job.read_text(encoding="utf-8")
+    job.write_text(text.replace("spec:\n", "spec:\n  run: r2\n  labels: {team: vision}\n", 1), encoding="utf-8")
+    assert cli.run([*apply, "--dry-run"]) == cli.OK
+    shown = capsys.readouterr().out
+    assert 'changed    PersistentVolumeClaim mnist-model\n    + metadata.labels.team: "vision"\n' in shown
+    assert cli.run(apply) == cli.OK
+    after = fates(capsys.readouterr().out)
+    assert after == fates(shown)
+    assert {"StatefulSet mnist-ps", "StatefulSet mnist-worker", "Job mnist-chief"} <= after["deleted"]
+    assert {"StatefulSet mnist-r2-ps", "StatefulSet mnist-r2-worker", "Job mnist-r2-chief"} <= after["created"]
+    eventually(lambda: not {"mnist-ps", "mnist-chief", "mnist"} & names(cluster, namespace), "the end of the first run")
+
+
+def test_nothing_is_applied_where_the_server_refuses_one_object(
+    cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = job.read_text(encoding="utf-8")
+    job.write_text(text.replace("spec:\n", "spec:\n  gang: {scheduler: volcano}\n", 1), encoding="utf-8")
+    assert cli.run(["apply", str(job), "--kubeconfig", str(cluster.admin)]) == cli.FAILED
+    error = capsys.readouterr().err
+    assert "nothing is applied:\nPodGroup mnist: the cluster has no kind PodGroup of scheduling.volcano.sh" in error
+    assert names(cluster, namespace) == set()
+
+
+def test_an_apply_does_not_start_a_released_run_again(
+    cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    apply = ["apply", str(job), "--kubeconfig", str(cluster.admin)]
+    assert cli.run(apply) == cli.OK
+    cluster.kubectl("scale", "-n", namespace, "statefulset/mnist-worker", "--replicas=0")
+    capsys.readouterr()
+    assert cli.run(apply) == cli.FAILED
+    assert "nothing is applied:\nStatefulSet mnist-worker: is scaled to 0, and would" in capsys.readouterr().err
+    assert cli.run([*apply, "--force"]) == cli.OK
+    assert cluster.client.get("StatefulSet", "mnist-worker", namespace)["spec"]["replicas"] == 2
+
+
+def test_a_field_of_somebody_else_is_refused_unless_forced(
+    cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    apply = ["apply", str(job), "--kubeconfig", str(cluster.admin)]
+    assert cli.run(apply) == cli.OK
+    cluster.client.patch("StatefulSet", "mnist-ps", namespace, {"spec": {"replicas": 3}})
+    capsys.readouterr()
+    assert cli.run(apply) == cli.FAILED
+    assert re.search(
+        r"StatefulSet mnist-ps: 409: .*\.spec\.replicas.*--force takes it over", capsys.readouterr().err, re.S
+    )
+    assert cli.run([*apply, "--force"]) == cli.OK
+    assert cluster.client.get("StatefulSet", "mnist-ps", namespace)["spec"]["replicas"] == 2
+
+
+@pytest.mark.parametrize(
+    ("mark", "owner"),
+    [
+        ({"annotations": {"argocd.argoproj.io/tracking-id": "a:apps/StatefulSet:ml/mnist-ps"}}, "Argo CD"),
+        ({"labels": {"kustomize.toolkit.fluxcd.io/name": "mnist-dev"}}, "Flux"),
+    ],
+)
+def test_what_a_gitops_tool_looks_after_is_refused_unless_forced(
+    cluster: ControlPlane,
+    job: Path,
+    namespace: str,
+    mark: dict[str, object],
+    owner: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    arguments = [str(job), "--kubeconfig", str(cluster.admin)]
+    assert cli.run(["apply", *arguments]) == cli.OK
+    cluster.client.patch("StatefulSet", "mnist-ps", namespace, {"metadata": mark})
+    for command in ("apply", "delete"):
+        capsys.readouterr()
+        assert cli.run([command, *arguments]) == cli.FAILED
+        assert f"StatefulSet mnist-ps: {owner} looks after it" in capsys.readouterr().err
+    assert cli.run(["delete", *arguments, "--force"]) == cli.OK
+
+
+def test_delete_needs_the_role_of_its_page(
+    cluster: ControlPlane, job: Path, namespace: str, account: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with_claim(job)
+    assert cli.run(["apply", str(job), "--kubeconfig", str(cluster.admin)]) == cli.OK
+    capsys.readouterr()
+    assert cli.run(["delete", str(job), "--kubeconfig", str(account(role("delete")))]) == cli.OK
+    assert fates(capsys.readouterr().out)["kept"] == {"PersistentVolumeClaim mnist-model"}
+    eventually(lambda: names(cluster, namespace) == {"mnist-model"}, "the claim alone")

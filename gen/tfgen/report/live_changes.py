@@ -1,0 +1,25 @@
+"""What becomes of objects in a cluster, as text and as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tfgen.commands.apply import ObjectChange
+from tfgen.report.diff_json import field_row
+from tfgen.report.diff_text import field_lines
+
+
+def change_lines(change: ObjectChange, *, is_detailed: bool) -> Iterator[str]:
+    """An object's line, and in detail one for each of its fields that changes."""
+    _, kind, name = change.identity
+    yield f"{change.fate:<9}  {kind} {name}"
+    if is_detailed:
+        yield from (f"    {line}" for field in change.fields for line in field_lines(field))
+
+
+def change_row(change: ObjectChange) -> dict[str, Any]:
+    """An object for JSON."""
+    version, kind, name = change.identity
+    fields = [field_row(field) for field in change.fields]
+    return {"action": change.fate, "apiVersion": version, "kind": kind, "name": name, "fields": fields}
