@@ -13,7 +13,7 @@ import operator
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias, TypeVar, assert_never
+from typing import Any, TypeAlias, assert_never
 
 from tfgen.graph.holes import (
     ABSENT,
@@ -37,7 +37,6 @@ from tfgen.graph.holes import (
     Guard,
     Has,
     HasKey,
-    Hole,
     IsMap,
     Items,
     Join,
@@ -62,6 +61,7 @@ from tfgen.graph.holes import (
     Value,
     When,
     inner_nodes,
+    once_a_hole,
     type_of,
 )
 from tfgen.record import EMPTY, Record
@@ -129,28 +129,10 @@ def cleaned(path: str) -> str:
     return posixpath.normpath("/" + path.lstrip("/"))
 
 
-_Node = TypeVar("_Node")
-_Compiled = TypeVar("_Compiled")
-
-
-def _once_a_hole(compile_node: Callable[[_Node], _Compiled]) -> Callable[[_Node], _Compiled]:
-    """The same function, which does its work once for a hole. What it returns lives as long as the hole does."""
-    slot = compile_node.__name__
-
-    def compile_once(node: _Node) -> _Compiled:
-        kept = node.__dict__ if isinstance(node, Hole) else {}
-        if slot not in kept:
-            kept[slot] = compile_node(node)
-        compiled: _Compiled = kept[slot]
-        return compiled
-
-    return compile_once
-
-
 # -- data ----------------------------------------------------------------------------------------------------------
 
 
-@_once_a_hole
+@once_a_hole
 def compile_filler(node: Node) -> Filler:
     """What `fill` does with the node."""
     match node:
@@ -180,7 +162,7 @@ def compile_filler(node: Node) -> Filler:
     return expression_of
 
 
-@_once_a_hole
+@once_a_hole
 def compile_entries(node: Each) -> Callable[[Scope], Iterator[tuple[str, Any]]]:
     """What `fill_entries` does with the node."""
     over, body = compile_expression(node.over), compile_filler(node.body)
@@ -288,7 +270,7 @@ def _let(name: str, expression: Filler, body: Filler) -> Filler:
 # -- expressions ---------------------------------------------------------------------------------------------------
 
 
-@_once_a_hole
+@once_a_hole
 def compile_expression(node: Node) -> Filler:  # noqa: C901 - a branch a node
     """What `evaluate` does with the node."""
     match node:

@@ -13,11 +13,13 @@ from tfgen.graph.objects.connection_test import connection_test
 from tfgen.graph.objects.finisher import Plan, finisher
 from tfgen.graph.objects.values import value
 from tfgen.graph.schedulers import GANGS
+from tfgen.graph.shape import once_a_shape
 from tfgen.graph.template import Template
 from tfgen.graph.workloads import WORKLOADS
 from tfgen.job.training_job import FileCode, Structure
 
 
+@once_a_shape
 def graph(structure: Structure) -> tuple[Template, ...]:
     """A job's objects with holes. It is given the structure alone, so it cannot depend on a value."""
     return tuple(_templates(structure))

@@ -13,6 +13,7 @@ from tfgen.graph.objects import cluster_spec, names
 from tfgen.graph.objects.name_guards import short_finisher
 from tfgen.graph.objects.values import EACH_ROLE, ROLE_NAME, of_each, value
 from tfgen.graph.schedulers.gang import is_partial, may_be_partial, members
+from tfgen.graph.shape import once_a_shape
 from tfgen.graph.value_guards import folders_of_runs, has_place, of_values
 from tfgen.graph.workloads import WORKLOADS
 from tfgen.job.training_job import Scheduler, Structure
@@ -21,6 +22,7 @@ from tfgen.schema.gang_fields import FIELDS, Field
 from tfgen.words import either
 
 
+@once_a_shape
 def guards(structure: Structure) -> tuple[Guard, ...]:
     """The guards of a job, in the order in which a chart's user meets them."""
     workload = WORKLOADS[structure.kind]
@@ -41,6 +43,7 @@ def guards(structure: Structure) -> tuple[Guard, ...]:
     )
 
 
+@once_a_shape
 def file_guards(structure: Structure) -> tuple[Guard, ...]:
     """The same of values that job.yaml may say, and the job's chart does not have."""
     scheduler = structure.gang

@@ -19,9 +19,9 @@ template text. The laws that hold both together:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
-from typing import Any, Final, Literal, NoReturn, TypeAlias, TypeGuard, assert_never
+from typing import Any, Final, Literal, NoReturn, TypeAlias, TypeGuard, TypeVar, assert_never
 
 from tfgen.record import Record
 from tfgen.value_type import ValueType
@@ -466,25 +466,47 @@ def named_parts(nodes: Iterable[Node | Guard]) -> Mapping[str, Named]:
     Raises:
         ValueError: two parts of one name are different.
     """
-    return {part.name: part for part in _walk(nodes, {}) if isinstance(part, Named)}
+    parts: dict[str, Named] = {}
+    for part in _walk(nodes):
+        if isinstance(part, Named) and parts.setdefault(part.name, part) != part:
+            raise ValueError(f"two parts are named {part.name}: {parts[part.name]!r} and {part!r}")
+    return parts
 
 
 def chart_files(nodes: Iterable[Node | Guard]) -> Mapping[str, str]:
     """The texts of the files that a graph has, by their paths in the chart."""
-    return {file.path: file.text for file in _walk(nodes, {}) if isinstance(file, File)}
+    return {file.path: file.text for file in _walk(nodes) if isinstance(file, File)}
 
 
-def _walk(nodes: Iterable[Node | Record], parts: dict[str, Named]) -> Iterator[Node | Record]:
-    """All nodes of a graph, those within a named part once."""
-    for node in nodes:
-        if isinstance(node, Named):
-            met = parts.setdefault(node.name, node)
-            if met is not node:
-                if met != node:
-                    raise ValueError(f"two parts are named {node.name}: {met!r} and {node!r}")
-                continue
+def _walk(nodes: Iterable[Node | Record]) -> Iterator[Node | Record]:
+    """All nodes of a graph that have others in them, each object once: parts, and much in them, are shared."""
+    met: dict[int, Node | Record] = {}  # what is kept is no other's identity
+    waiting = [*nodes][::-1]
+    while waiting:
+        node = waiting.pop()
+        if node is None or isinstance(node, (str, int)) or id(node) in met:
+            continue
+        met[id(node)] = node
         yield node
-        yield from _walk(inner_nodes(node), parts)
+        waiting += [*inner_nodes(node)][::-1]
+
+
+_Node = TypeVar("_Node")
+_Result = TypeVar("_Result")
+
+
+def once_a_hole(function: Callable[[_Node], _Result]) -> Callable[[_Node], _Result]:
+    """The same function, which does its work once for a hole. What it returns lives as long as the hole does."""
+    slot = f"{function.__module__}.{function.__qualname__}"
+
+    def remember(node: _Node) -> _Result:
+        kept = node.__dict__ if isinstance(node, Hole) else {}
+        if slot not in kept:
+            kept[slot] = function(node)
+        result: _Result = kept[slot]
+        return result
+
+    return remember
 
 
 def plain(data: Mapping[str, Any]) -> dict[Key, Node]:

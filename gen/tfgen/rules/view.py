@@ -18,6 +18,7 @@ from tfgen.graph.fill import Filler, Scope, compile_filler
 from tfgen.graph.guards import file_guards, guards
 from tfgen.graph.holes import Guard
 from tfgen.graph.objects import environment
+from tfgen.graph.shape import once_a_shape
 from tfgen.graph.workloads import WORKLOADS, pod
 from tfgen.job.training_job import Role, RoleName, Structure, TrainingJob
 from tfgen.problems import Place
@@ -155,6 +156,7 @@ def views(document: Document) -> Iterator[View]:
         yield View(document, job, form.name, by_environment[form.name], shared, every, fillers)
 
 
+@once_a_shape
 def _env_fillers(structure: Structure) -> Mapping[RoleName, Filler]:
     told = WORKLOADS[structure.kind].tells_cluster(structure)
     return {

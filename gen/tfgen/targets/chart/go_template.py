@@ -63,6 +63,7 @@ from tfgen.graph.holes import (
     When,
     inner_nodes,
     is_hole,
+    once_a_hole,
     type_of,
 )
 from tfgen.record import EMPTY, Record
@@ -534,7 +535,7 @@ class Printer(Record):
         part = node.part if isinstance(node, Call) else node
         depth = len(indent) + (2 if head and type_of(node) == "map" else 0)
         text, pad = self.expression(node), " " * depth
-        if self._begins_with_action(part):
+        if _begins_with_action(part):
             text = f'{text} | trimPrefix "\\n"'
         if presence(node) is True:
             return [*head, f"{pad}{{{{- {text} | nindent {depth} }}}}"]
@@ -544,13 +545,6 @@ class Printer(Record):
             f"{pad}{{{{- . | nindent {depth} }}}}",
             f"{indent}{{{{- end }}}}",
         ]
-
-    def _begins_with_action(self, part: Named) -> bool:
-        """Whether the text of a part begins with the line break that the dash of its first action leaves after it."""
-        node = part.node
-        while isinstance(node, Let):
-            node = node.body
-        return self._of_part(part)._first_lines(node)[0].startswith("{{-")
 
     def _guarded(self, node: Node, indent: str, lines: Lines) -> Lines:
         """The lines, under the condition that anything of the node is left."""
@@ -578,6 +572,15 @@ class Printer(Record):
         if isinstance(node, Hole) and type_of(node) in ("string", "quantity"):
             return f"{{{{ {self.expression(node)} | quote }}}}"
         return f"{{{{ {self._typed(node)} }}}}"
+
+
+@once_a_hole
+def _begins_with_action(part: Named) -> bool:
+    """Whether the text of a part begins with the line break that the dash of its first action leaves after it."""
+    node = part.node
+    while isinstance(node, Let):
+        node = node.body
+    return Printer(chart="", parameters=part.parameters)._first_lines(node)[0].startswith("{{-")
 
 
 def _is_tree(node: Node) -> bool:

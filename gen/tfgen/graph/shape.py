@@ -1,0 +1,34 @@
+"""What follows from a job's structure is made once for all jobs that have it: most jobs of a team have few."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from tfgen.job.training_job import Structure
+
+_Result = TypeVar("_Result")
+
+MOST: Final = 64
+"""Structures for which a function keeps what it made; of more, those that were asked for last."""
+
+
+class Shape:
+    """A structure without the job's name, as a key. Unlike equal structures, equal shapes have the same orders too."""
+
+    def __init__(self, structure: Structure) -> None:
+        self.structure = structure.replaced(name="")
+        self._text = repr(self.structure)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Shape) and self._text == other._text
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+
+def once_a_shape(function: Callable[[Structure], _Result]) -> Callable[[Structure], _Result]:
+    """The same function, which does its work once for a shape, without the job's name. Nobody changes its result."""
+    remember = functools.lru_cache(maxsize=MOST)(lambda shape: function(shape.structure))
+    return functools.wraps(function)(lambda structure: remember(Shape(structure)))

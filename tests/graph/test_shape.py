@@ -1,0 +1,49 @@
+"""What follows from a job's structure is made once for all jobs of one shape, and never for one of another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tfgen.graph.graph import graph
+from tfgen.graph.shape import MOST, once_a_shape
+from tfgen.job.training_job import Structure, TrainingJob
+
+
+def structure(name: str = "mnist", **spec: Any) -> Structure:
+    roles = {"ps": {}, "worker": {"replicas": 2}}
+    return TrainingJob.from_document({"metadata": {"name": name}, "spec": {"roles": roles, **spec}}).structure
+
+
+def test_jobs_that_differ_in_name_and_values_share_one_graph():
+    assert graph(structure("one", image="a:1")) is graph(structure("two", image="b:2", env={"A": "1"}))
+
+
+def test_the_name_is_not_there_to_be_seen():
+    assert once_a_shape(lambda structure: structure.name)(structure("one")) == ""
+
+
+def test_jobs_of_other_shapes_have_graphs_of_their_own():
+    ports = [structure(port=port) for port in (2222, 2223)]
+    assert graph(ports[0]) != graph(ports[1])
+
+
+def test_what_is_equal_and_in_another_order_is_another_shape():
+    one = structure(podTemplate={"spec": {"hostname": "a", "subdomain": "b"}})
+    other = one.replaced(pod_template={"spec": {"subdomain": "b", "hostname": "a"}})
+    remember = once_a_shape(lambda structure: [*structure.pod_template["spec"]])
+    assert one == other
+    assert (remember(one), remember(other)) == (["hostname", "subdomain"], ["subdomain", "hostname"])
+
+
+def test_what_is_equal_and_of_another_type_is_another_shape():
+    remember = once_a_shape(lambda structure: structure.pod_template["spec"]["a"])
+    assert [remember(structure().replaced(pod_template={"spec": {"a": a}})) for a in (1, True, 1.0)] == [1, True, 1.0]
+    assert remember(structure().replaced(pod_template={"spec": {"a": True}})) is True
+
+
+def test_only_the_last_shapes_are_kept():
+    made: list[int] = []
+    remember = once_a_shape(lambda structure: made.append(structure.port))
+    for port in (*range(MOST + 1), MOST, 0):
+        remember(structure().replaced(port=port))
+    assert made == [*range(MOST + 1), 0]
