@@ -38,7 +38,7 @@ _FILE: Final = "job.yaml"
 _MOST_WORDS: Final = 1_000
 """Words of a script; commands that people write have some dozens."""
 
-_SCRIPT: Final = re.compile(r"\s*(#![^\n]*sh\b|(#[^\n]*\n\s*)*(arena|elasticdl)\s)")
+_SCRIPT: Final = re.compile(r"\s*(#![^\n]*sh\b|(#[^\n]*\n\s*)*(\$\s+)?(arena|elasticdl)\s)")
 """How a file of commands begins."""
 
 
@@ -181,8 +181,16 @@ def _documents(sources: Iterable[Source]) -> _Files:
             continue
         parsed = parse(text, source.file)
         documents += parsed.documents
-        problems += parsed.problems
+        problems += [_template(text, source.file)] if parsed.problems and "{{" in text else parsed.problems
     return _Files(tuple(documents), tuple(scripts), tuple(problems))
+
+
+def _template(text: str, file: str) -> Problem:
+    """What is said of a template, which is YAML only when Helm has filled it."""
+    place = text.index("{{")
+    line, column = text.count("\n", 0, place) + 1, place - text.rfind("\n", 0, place)
+    message = "this is a template, and not yet YAML; fill it, as by: helm template CHART | tfgen import -"
+    return Problem(file, Position(line, column), message, REFUSED)
 
 
 def _read_all(parsed: Mapping[Name, _Files], options: Options) -> dict[Name, _Reading]:

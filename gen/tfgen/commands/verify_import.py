@@ -95,6 +95,10 @@ def _same_amount(before: Any, after: Any) -> bool:
         return False
 
 
+def _is_generated(before: Any, after: Any) -> bool:
+    return before is NOTHING and isinstance(after, str)
+
+
 def _same_text(before: Any, after: Any) -> bool:
     return not isinstance(before, (dict, list)) and str(before) == str(after)
 
@@ -103,6 +107,13 @@ NORMALISATIONS: Final = (
     Normalisation(
         r"metadata\.name", lambda before, after: after == f"elasticdl-{before}-master", "the job is its master's pod"
     ),
+    Normalisation(r"metadata\.(name|generateName)", _is_generated, "a job has one name, and each run of it another"),
+    Normalisation(
+        r"spec\.tasks\.[-\w]+\.policies",
+        lambda before, after: (before, after) == ([], [{"event": "TaskCompleted", "action": "CompleteJob"}]),
+        "it is said whose end ends the job",
+    ),
+    Normalisation(r"kind", lambda before, after: (before, after) == ("TfJob", "TFJob"), "TfJob is TFJob today"),
     Normalisation(r"apiVersion", _is_any, "the API version is one that tfgen writes"),
     Normalisation(r"metadata\.namespace", _is_any, "the namespace is that of the environment, or of who applies it"),
     Normalisation(r"metadata\.(labels|annotations).+", _is_new, "objects have tfgen's labels and annotations"),
@@ -249,8 +260,8 @@ def differences(job: ImportedJob, environment: Name = None) -> tuple[Difference,
     rendered: Mapping[str, Any]
     if form:
         root = form.canonical(origin.root)
-        kind = origin.root.data["kind"]
-        item = next(item for item in plain_objects(job.data, environment) if item["kind"] == kind)
+        kind = origin.root.data["kind"].lower()
+        item = next(item for item in plain_objects(job.data, environment) if item["kind"].lower() == kind)
         rendered = form.canonical(bare(item)).data
     else:
         root = origin.root
@@ -365,8 +376,17 @@ def _completed(data: Any) -> Any:
     if "tfReplicaSpecs" in data:
         data.setdefault("runPolicy", {})
     if "tasks" in data or ("template" in data and "name" in data):
-        data["policies"] = [policy for policy in data.get("policies", ()) if policy not in _LOST]
+        policies = [_with_one_event(policy) for policy in data.get("policies", ())]
+        data["policies"] = [policy for policy in policies if policy not in _LOST]
     return data
+
+
+def _with_one_event(policy: dict[str, Any]) -> dict[str, Any]:
+    """A policy of a list of one event as that of the event."""
+    events = policy.get("events", ())
+    if len(events) != 1:
+        return policy
+    return {"event": events[0], **{key: value for key, value in policy.items() if key != "events"}}
 
 
 def _template(template: Any) -> dict[str, Any]:

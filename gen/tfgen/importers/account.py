@@ -115,6 +115,14 @@ class Account:
             entry.replaced(target=new(entry.target)) if entry.target is not None else entry for entry in self.entries
         ]
 
+    def change_target(self, target: Path, why: str) -> bool:
+        """Say of what was carried to a target why it does not mean the same; whether anything was."""
+        before = self.entries
+        self.entries = [
+            entry.replaced(fate="changed", why=why) if entry.target == target else entry for entry in before
+        ]
+        return self.entries != before
+
     def sources(self) -> Mapping[Path, Entry]:
         """The entry to which a path of the job goes back: the first."""
         return {entry.target: entry for entry in reversed(self.entries) if entry.target}

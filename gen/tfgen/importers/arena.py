@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from tfgen.data_path import with_value
 from tfgen.importers import shell, tf_job
 from tfgen.importers.account import Account
 from tfgen.importers.command_line import Word, unknown_value
@@ -197,6 +198,8 @@ def read(item: Part, others: Sequence[Part], options: Options, account: Account)
         account.carry(mode, "spec", "code", "git")
     if gang := flags.get("gang"):
         spec["gang"] = {"scheduler": "coscheduling"}
+        if options.kind == "TFJob":
+            spec = with_value(spec, ("workload", "tfJob", "gang"), "PodGroup")
         why = "Arena binds the pods by labels; tfgen makes a PodGroup of Kubernetes' scheduler plugins"
         account.change(gang, "spec", "gang", "scheduler", why=why)
     timeout = flags.get("starting-timeout")
@@ -207,7 +210,8 @@ def read(item: Part, others: Sequence[Part], options: Options, account: Account)
         account.carry(timeout, "spec", "startDeadline")
     if board := flags.get("tensorboard"):
         storage = _claims(job)
-        _tensorboard(board, flags, spec, storage, account)
+        role = job.roles.get("worker") or next(iter(job.roles.values()))
+        _tensorboard(board, flags, spec, storage, role.pod.role.get("image", ""), account)
     for key, part in item.entries(VERSION):
         if key in ("logdir", "tensorboard-image") and "tensorboard" not in spec:
             account.drop(part, "the job has no TensorBoard")
@@ -227,7 +231,12 @@ def _claims(job: ForeignJob) -> Mapping[str, Any]:
 
 
 def _tensorboard(
-    board: Part, flags: Mapping[str, Part], spec: dict[str, Any], storage: Mapping[str, Any], account: Account
+    board: Part,
+    flags: Mapping[str, Part],
+    spec: dict[str, Any],
+    storage: Mapping[str, Any],
+    image: str,
+    account: Account,
 ) -> None:
     if not storage:
         account.drop(board, "the events lie in the pods; a TensorBoard needs a claim that it shares with them")
@@ -238,6 +247,9 @@ def _tensorboard(
         if part := flags.get(flag):
             spec["tensorboard"][key] = part.written
             account.carry(part, "spec", "tensorboard", key)
+    if image and "tensorboard-image" not in flags:
+        spec["tensorboard"]["image"] = image
+        account.note(board, "Arena has an image of its own for TensorBoard; here it is the workers'")
 
 
 # -- the flags ---------------------------------------------------------------------------------------------------
@@ -386,6 +398,8 @@ class _Builder:
         flags = self.flags
         own = {"ps": "ps-image"}.get(role, "worker-image")
         program = " ".join(word.text for word in flags.program)
+        # Arena takes off the quotes that its own documents have within those of the shell.
+        program = re.sub(r"^'([^']*)'$", r"\1", program)
         plain = shell.words(program)
         shell_name = flags.one("shell")
         words = plain or [shell_name.written if shell_name else "sh", "-c", program]

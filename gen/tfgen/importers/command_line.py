@@ -47,7 +47,14 @@ def unknown_value(word: Word) -> str:
 
 
 def commands(script: str) -> Iterator[Sequence[Word]]:
-    """The commands of a script that have a word."""
+    """The commands of a script that have a word, without the prompts that documents show before them."""
+    for words in _commands(script):
+        shown = words[1:] if words[0].text == "$" else words
+        if shown:
+            yield shown
+
+
+def _commands(script: str) -> Iterator[Sequence[Word]]:
     words: list[Word] = []
     place, line, start = 0, 1, 0
     while place < len(script):

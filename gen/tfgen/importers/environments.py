@@ -22,6 +22,7 @@ from tfgen.importers.account import Account
 from tfgen.importers.foreign_job import ForeignJob
 from tfgen.importers.job_data import document, full_spec, hoisted
 from tfgen.record import Record
+from tfgen.schema import file as schema_file
 from tfgen.schema import tunables
 from tfgen.words import path_name, shown
 
@@ -29,6 +30,11 @@ Name: TypeAlias = str | None
 """The name of an environment; None for the job itself."""
 
 ENVIRONMENTS: Final = ("spec", "environments")
+_RELEASE: Final[Path] = ("completion", "release")
+_FREES: Final = "ScaleToZero"
+_OF_THE_JOB: Final[tuple[Path, ...]] = (_RELEASE, ("port",))
+"""What no environment can say, but that changes nothing of the training: where one frees its GPUs at the end, all do,
+and all have the job's port."""
 _SWITCHED: Final[Mapping[Path, Sequence[Path]]] = {
     ("gang",): [("workload", "tfJob", "gang")],
     ("tensorboard",): [],
@@ -71,6 +77,7 @@ def job_with_environments(name: str, variants: Mapping[Name, Variant]) -> tuple[
     """
     specs = _with_sections({env: full_spec(variant.job, variant.account) for env, variant in variants.items()})
     base = None if None in specs else min(specs, key=lambda env: _distance(specs, env))
+    specs = _alike(specs, variants, base)
     spec = hoisted(specs[base], variants[base].account)
     places = _namespaces(variants)
     environments: dict[str, Any] = {}
@@ -86,6 +93,31 @@ def job_with_environments(name: str, variants: Mapping[Name, Variant]) -> tuple[
         variant.account.retarget(functools.partial(_target, env, environments[env]))
     data = document(name, places.get(None, {}).get("namespace"), spec)
     return base, {**data, "spec": {**data["spec"], "environments": environments}}
+
+
+def _alike(
+    specs: Mapping[Name, dict[str, Any]], variants: Mapping[Name, Variant], base: Name
+) -> dict[Name, dict[str, Any]]:
+    """The specs, alike in what no environment can say; the accounts say what they had."""
+    alike = dict(specs)
+    for path in _OF_THE_JOB:
+        values = {env: _said(spec, path) for env, spec in specs.items()}
+        if len(set(values.values())) == 1:
+            continue
+        wanted = _FREES if path == _RELEASE else values[base]
+        why = f"{path_name(path)} is the same in every environment: {shown(wanted)}"
+        for env, value in values.items():
+            account = variants[env].account
+            if value != wanted and not account.change_target(("spec", *path), why):
+                account.note(variants[env].job.root.value["spec"], why)
+            alike[env] = data_path.with_value(alike[env], path, wanted)
+    return alike
+
+
+def _said(spec: Mapping[str, Any], path: Path) -> Any:
+    """What a spec says at a path, or the default."""
+    node = schema_file.node(schema_file.load(), ("spec", *path)) or {}
+    return data_path.at(spec, path) if data_path.has(spec, path) else node.get("default")
 
 
 def difference(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

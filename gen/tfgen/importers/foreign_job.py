@@ -122,9 +122,9 @@ def _mirrored_with_chief(roles: Mapping[RoleName, ForeignRole], account: Account
 
 
 def _differences(one: ForeignRole, other: ForeignRole) -> list[str]:
+    """In what two roles differ besides what their form says of them: worker 0 is as the other workers there."""
     pairs = (
         (one.pod.role, other.pod.role),
-        (one.own, other.own),
         ({"storage": one.pod.storage}, {"storage": other.pod.storage}),
     )
     return [key for a, b in pairs for key in dict.fromkeys((*a, *b)) if a.get(key) != b.get(key)]

@@ -14,7 +14,7 @@ from typing import Any, Final
 from tfgen.data_path import Path, shared
 from tfgen.importers import pod_template
 from tfgen.importers.account import Account
-from tfgen.importers.foreign_job import ROLES, ForeignJob, ForeignRole, settle
+from tfgen.importers.foreign_job import ROLES, ForeignJob, ForeignRole, Settled, settle
 from tfgen.importers.objects import api_group, drop_server_fields, kind, name
 from tfgen.importers.options import Options
 from tfgen.importers.part import Part
@@ -114,7 +114,7 @@ def read(items: Sequence[Part], others: Sequence[Part], options: Options, accoun
     namespace = next((part for item in items if (part := item.get("metadata", "namespace"))), None)
     return ForeignJob(
         form=FORM,
-        root=_root(tasks, job),
+        root=_root(tasks, job, settled),
         name=job,
         namespace=namespace.written if namespace else None,
         roles=settled.roles,
@@ -124,17 +124,19 @@ def read(items: Sequence[Part], others: Sequence[Part], options: Options, accoun
     )
 
 
-def _root(tasks: Sequence[_Task], job: str) -> Part:
-    """The tasks as one object: how many there are of each role, and the template of each object."""
+def _root(tasks: Sequence[_Task], job: str, settled: Settled) -> Part:
+    """The tasks as one object: how many there are of each role of the job, and the template of each object."""
     first = tasks[0].item
     by_name: dict[str, Part] = {}
     replicas: dict[str, Part] = {}
     for task in tasks:
-        before = replicas[task.role].value if task.role in replicas else 0
-        replicas[task.role] = task.item.replaced(value=before + task.replicas)
+        # A chief may be worker 0, and a worker alone the chief.
+        role = task.role if task.role in settled.roles else next(iter(settled.roles))
+        before = replicas[role].value if role in replicas else 0
+        replicas[role] = task.item.replaced(value=before + task.replicas)
         # What tells one object of a role from another is the number of those before it.
-        number = sum(name.startswith(f"{task.role}-") for name in by_name)
-        by_name[f"{task.role}-{number}"] = task.item.replaced(value={"template": task.template})
+        number = sum(name.startswith(f"{role}-") for name in by_name)
+        by_name[f"{role}-{number}"] = task.item.replaced(value={"template": task.template})
     spec = first.get("spec") or first
     metadata = first.replaced(value={"name": first.replaced(value=job)})
     fields = {"replicas": first.replaced(value=replicas), "tasks": first.replaced(value=by_name)}
@@ -170,7 +172,8 @@ def _task(item: Part, account: Account) -> _Task | None:
     if template is None or main is None:
         return None
     command = read_command(main)
-    role = _ROLES.get((command.role or "").lower())
+    words = [word for word in re.split(r"[-_\d]+", name(item).lower()) if word in _ROLES]
+    role = _ROLES.get((command.role or (words or [""])[-1]).lower())
     if role is None:
         account.refuse(item, f"its task is {command.role or 'nowhere named'}; known are {', '.join(_ROLES)}")
         return None

@@ -203,7 +203,8 @@ def _add_pods(spec: dict[str, Any], job: ForeignJob, account: Account) -> None:
         spec["port"] = min(ports, key=lambda number: (number == PORT, str(number)))
         for number, part in ports.items():
             if number != spec["port"]:
-                account.note(part, f"all tasks listen on one port, {spec['port']}, of which TF_CONFIG tells them")
+                why = f"all tasks listen on one port, {spec['port']}, of which TF_CONFIG tells them"
+                account.note(part, why, covers=True)
     if job.has_own_pods:
         add_rights(spec, job, account)
     _add_instances(spec, job, account)

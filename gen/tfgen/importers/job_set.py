@@ -168,7 +168,8 @@ def _read_role(role: RoleName, job: Part, command: TaskCommand, account: Account
         if part and command.program.command is not None:
             why = "tfgen tells the task its place by flags" if command.legacy else "tfgen writes TF_CONFIG itself"
             account.change(part, *ROLES, role, "command", why=why)
-    pod = pod_template.translate(_without_policy(template), role, account, program=command.program)
+    port = command.port or pod_template.PORT
+    pod = pod_template.translate(_without_policy(template), role, account, port=port, program=command.program)
     if pod is None:
         return None
     if pod.scheduler:

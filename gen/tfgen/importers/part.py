@@ -103,6 +103,15 @@ class Part(Record):
             return self
         return self.replaced(value={key: part for key, part in self.value.items() if key not in keys})
 
+    def without_path(self, path: Path) -> Part:
+        """The part without what stands at a path in it, whose last step is a key."""
+        step, *rest = path
+        if not rest:
+            return self.without(str(step))
+        value: Any = dict(self.value) if isinstance(self.value, Mapping) else list(self.value)
+        value[step] = value[step].without_path(tuple(rest))
+        return self.replaced(value=value)
+
     def problem(self, message: str, rule: str) -> Problem:
         """An error at the part."""
         return Problem(self.file, self.key, message, rule)

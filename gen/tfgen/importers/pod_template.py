@@ -150,9 +150,10 @@ def translate(
         port: its number, where no port has such a name.
         program: what runs, where it is not what the template says.
     """
-    if not _has_shape(template, account):
+    shaped = _shaped(template, account)
+    if shaped is None:
         return None
-    template, instance = eci.take(template)
+    template, instance = eci.take(shaped)
     main = main_container(template)
     if main is None:
         account.refuse(template, "the pod template has no container")
@@ -163,9 +164,10 @@ def translate(
     return pod.replaced(instance=instance)
 
 
-def _has_shape(template: Part, account: Account) -> bool:
-    """Whether each field is of the type that Kubernetes has for it; what Kubernetes does not know is dropped."""
+def _shaped(template: Part, account: Account) -> Part | None:
+    """The template without what Kubernetes does not know; None where a field is of another type than Kubernetes'."""
     fits = True
+    known = template
 
     def at(path: Sequence[str | int]) -> Part | None:
         part: Any = template
@@ -186,7 +188,8 @@ def _has_shape(template: Part, account: Account) -> bool:
             fits = False
         else:
             account.drop(part, f"{misfit.message}; Kubernetes drops it, too")
-    return fits
+            known = known.without_path(misfit.path)
+    return known if fits else None
 
 
 def _lenient(part: Part) -> Any:

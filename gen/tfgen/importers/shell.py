@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 _SHELLS: Final = re.compile(r"(/usr)?(/bin/)?(ba|da|a|z)?sh")
@@ -19,11 +19,14 @@ _SCRIPT_FLAG: Final = re.compile(r"-[a-z]*c")
 _PLAIN: Final = re.compile(r"[^$`|&;<>(){}*?\[\]~#!\\\n]+")
 """A command without anything that a shell would do with it, quotes apart."""
 _ASSIGNMENT: Final = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)=(.*)", re.DOTALL)
-_BLOCK: Final = re.compile(r"\b(if|for|while|until|case|function)\b|[{]\s|<<")
+_OPENS: Final = re.compile(
+    r"(?:(?:then|do|else)\s+)?(?:(?:if|for|while|until|case|select)\b|(?:function\s+)?[\w-]+\s*\(\)|\{\s)"
+)
+_CLOSES: Final = re.compile(r"(?:fi|done|esac)\b|\}")
 
 
 class Statement(NamedTuple):
-    """A statement, and what ends it: a newline, a semicolon, or nothing."""
+    """A statement, and what ends it: a newline, a semicolon, `&&`, or nothing."""
 
     text: str
     end: str
@@ -35,10 +38,27 @@ def is_shell(words: list[str]) -> bool:
 
 
 def statements(script: str) -> list[Statement]:
-    """The statements of a script. One with a block, such as an `if`, is one statement."""
-    if _BLOCK.search(script):
+    """The statements of a script. A block, such as an `if`, is one statement; so is a script with a here-document."""
+    if "<<" in script:
         return [Statement(script.strip(), "")]
-    return [Statement(text.strip(), end) for text, end in _split(script) if text.strip()]
+    return [Statement(text.strip(), end) for text, end in _with_blocks(_split(script)) if text.strip()]
+
+
+def _with_blocks(pieces: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """The pieces of a script, with those of each block as one."""
+    block: list[str] = []
+    depth = 0
+    for text, end in pieces:
+        stripped = text.strip()
+        depth += bool(_OPENS.match(stripped)) - bool(_CLOSES.match(stripped))
+        block.append(text)
+        if depth > 0:
+            block.append(end)
+        else:
+            yield "".join(block), end
+            block, depth = [], 0
+    if block:
+        yield "".join(block), ""
 
 
 def _split(script: str) -> Iterator[tuple[str, str]]:
@@ -56,11 +76,23 @@ def _split(script: str) -> Iterator[tuple[str, str]]:
             depth += 1
         elif character == ")":
             depth -= 1
+        elif character == "#" and not script[position - 1 : position].strip():
+            position = _end_of_line(script, position)
+            continue
+        elif script.startswith("&&", position) and depth <= 0:
+            yield script[start:position], " && "
+            position = start = position + 2
+            continue
         elif character in ";\n" and depth <= 0:
             yield script[start:position], character
             start = position + 1
         position += 1
     yield script[start:], ""
+
+
+def _end_of_line(script: str, position: int) -> int:
+    end = script.find("\n", position)
+    return len(script) if end < 0 else end
 
 
 def assignment(statement: str) -> tuple[str, str] | None:

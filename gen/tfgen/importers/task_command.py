@@ -145,7 +145,13 @@ def _script(command: list[str], args: list[str]) -> TaskCommand:
     hosts: dict[str, str] = {}
     config: str | None = None
     port: int | None = None
-    for statement in shell.statements(script):
+    kept_last = True
+    statements = shell.statements(script)
+    for number, statement in enumerate(statements):
+        is_beside = number > 0 and not kept_last and statements[number - 1].end == ";"
+        if is_beside and statement.text.startswith("#"):
+            continue  # a comment behind what is taken off
+        kept_last = False
         assigned = shell.assignment(statement.text)
         if assigned and _HOST_FILE.search(assigned[1]):
             hosts[assigned[0]] = assigned[1]
@@ -157,10 +163,12 @@ def _script(command: list[str], args: list[str]) -> TaskCommand:
             continue
         else:
             kept.append(statement)
+            kept_last = True
+    kept = _without_unused(kept, config or "")
     flags: dict[str, str] = {}
     kept = [part._replace(text=_without_flags_in_script(part.text, flags)) for part in kept]
     if not (hosts or config or flags):
-        return TaskCommand(tells=TF_CONFIG in script)
+        return TaskCommand(tells=TF_CONFIG in script, refused=_refused(script, {}) if TF_CONFIG in script else "")
     left = shell.joined(kept)
     refused = _refused(left, hosts)
     left = _INDEX.sub("${TASK_INDEX}", left)
@@ -173,6 +181,23 @@ def _script(command: list[str], args: list[str]) -> TaskCommand:
     return read.replaced(
         port=port or read.port, refused=refused, notes=tuple(_odd_variables(config or "", hosts, script))
     )
+
+
+def _without_unused(kept: list[Statement], config: str) -> list[Statement]:
+    """The statements without those that only make a part of TF_CONFIG, such as a task's index."""
+    of_config = set(_VARIABLE.findall(config))
+    while True:
+        used = {name for statement in kept for name in _VARIABLE.findall(statement.text)}
+        left = [part for part in kept if not _only_sets(part, of_config - used)]
+        if len(left) == len(kept):
+            return kept
+        of_config |= {name for part in kept if part not in left for name in _VARIABLE.findall(part.text)}
+        kept = left
+
+
+def _only_sets(statement: Statement, names: set[str]) -> bool:
+    assigned = shell.assignment(statement.text)
+    return assigned is not None and assigned[0] in names
 
 
 def _without_flags_in_script(text: str, flags: dict[str, str]) -> str:
@@ -195,6 +220,10 @@ def _program(head: list[str], script: str, rest: list[str], *, is_told: bool) ->
 
 
 def _refused(script: str, hosts: Mapping[str, str]) -> str:
+    if re.search(rf"\b{TF_CONFIG}=", script):
+        return (
+            "the script sets TF_CONFIG in a way that tfgen cannot take off; take it off: tfgen writes TF_CONFIG itself"
+        )
     if _HOST_FILE.search(script):
         return "the script reads Volcano's host files for more than TF_CONFIG; tfgen has the hosts in TF_CONFIG alone"
     used = sorted({name for name in _VARIABLE.findall(script) if name in hosts})

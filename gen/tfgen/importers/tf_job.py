@@ -1,5 +1,6 @@
 """TFJobs of Kubeflow, in all the shapes that they had.
 
+    tensorflow.org/v1alpha1                 kind TfJob, else as the next
     kubeflow.org/v1alpha1                   spec.replicaSpecs[].tfReplicaType
     kubeflow.org/v1alpha2, v1beta1          spec.cleanPodPolicy, spec.tfReplicaSpecs
     kubeflow.org/v1beta2, v1 up to 1.0.0    and spec.activeDeadlineSeconds, spec.backoffLimit
@@ -68,8 +69,8 @@ _TELLS_EVALUATOR: Final = (1, 1)
 
 
 def is_tf_job(item: Part) -> bool:
-    """Whether an object is a TFJob, of a version that there was or not."""
-    return kind(item) == "TFJob" and api_group(item) == "kubeflow.org"
+    """Whether an object is a TFJob, of a version that there was or not; the first were of TensorFlow's own group."""
+    return (kind(item), api_group(item)) in (("TFJob", "kubeflow.org"), ("TfJob", "tensorflow.org"))
 
 
 def canonical(item: Part) -> Part:

@@ -230,7 +230,12 @@ class _VolcanoJob:
         if main is not None:
             self._command(role, main, command)
         pod = pod_template.translate(
-            _without_policy(template), role, self.account, port_names=_PORT_NAMES, program=command.program
+            _without_policy(template),
+            role,
+            self.account,
+            port_names=_PORT_NAMES,
+            port=command.port or pod_template.PORT,
+            program=command.program,
         )
         for field, part in task.entries():
             if field in _OF_A_TASK:
@@ -314,8 +319,9 @@ class _VolcanoJob:
         return ends
 
     def _event(self, policy: Part) -> tuple[str, str]:
-        event, action = policy.get("event"), policy.get("action")
-        return (event.written if event else "", action.written if action else "")
+        events = [part.written for part in (policy.get("event"), *policy.items("events")) if part]
+        action = policy.get("action")
+        return (events[0] if len(events) == 1 else "", action.written if action else "")
 
     def _other_policy(self, policy: Part) -> None:
         if self._event(policy) in _LOST:

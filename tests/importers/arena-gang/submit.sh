@@ -1,0 +1,2 @@
+arena submit pytorch --name=a --image=x "python x"
+arena submit tfjob --name=a --image=x:1 --workers=2 --gang --host-network --rdma --share-memory=16Gi --starting-timeout=10m --running-timeout=24h --ttl-after-finished=1h --success-policy=AllWorkers --clean-task-policy=None --image-pull-secret=reg --priority=high --scheduler=volcano --chief --chief-port=2223 --chief-selector=a=b --worker-selector=a=b --label=t=1 --annotation=k=v "python x.py"
