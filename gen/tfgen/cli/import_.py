@@ -6,11 +6,15 @@ import argparse
 import re
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
+from tfgen.cli.live import cluster_arguments
 from tfgen.cli.output import path, report, say
 from tfgen.plural import count
+
+if TYPE_CHECKING:
+    from tfgen.commands.import_job import Source
 
 _KINDS: Final = ("StatefulSet", "Job", "TFJob", "VolcanoJob", "JobSet")
 
@@ -39,6 +43,13 @@ def _arguments(parser: ArgumentParser) -> None:
         metavar="NAME=FILE",
         help="the manifests, or the overlay, of the same job in one environment",
     )
+    parser.add_argument(
+        "--cluster",
+        nargs="*",
+        metavar="KIND/NAME",
+        help="live jobs of a namespace, such as tfjob/mnist; without a name, all that run TensorFlow",
+    )
+    cluster_arguments(parser)
     parser.add_argument("-o", "--out", type=path, metavar="JOB", help="where job.yaml goes (standard output)")
     parser.add_argument("--name", metavar="NAME", help="the job's name, where its own is none for tfgen")
     parser.add_argument(
@@ -73,7 +84,7 @@ def _run(args: Namespace) -> int:
     from tfgen.report.imports import advice, entry_rows, summary, verified_rows, verified_text
 
     options = Options(kind=args.workload, name=args.name, operator=args.operator_version)
-    sources, environments = read_manifests(args.files, args.command, args.env)
+    sources, environments = read_manifests(args.files, args.command, args.env, _live(args))
     imported = import_jobs(sources, options, environments)
     if has_errors(imported.problems):
         report(args, imported.problems, written={"entries": entry_rows(imported.entries)})
@@ -93,6 +104,16 @@ def _run(args: Namespace) -> int:
             say(f"\nNext:\n\n  tfgen check {args.out}\n  tfgen render {args.out}")
         say(advice(imported.jobs), end="")
     return OK if all(job.is_explained for job in verified) else PROBLEMS
+
+
+def _live(args: Namespace) -> list[Source]:
+    """The live jobs that are asked for."""
+    if args.cluster is None:
+        return []
+    from tfgen.commands.live_manifests import live_manifests
+    from tfgen.live.connection import Access
+
+    return live_manifests(Access(args.kubeconfig, args.context, args.namespace), args.cluster, say)
 
 
 def _environment(text: str) -> tuple[str, Path]:

@@ -16,7 +16,10 @@ STDIN: Final = Path("-")
 
 
 def read_manifests(
-    files: Iterable[Path], commands: Iterable[str], environments: Iterable[tuple[str, Path]]
+    files: Iterable[Path],
+    commands: Iterable[str],
+    environments: Iterable[tuple[str, Path]],
+    live: Iterable[Source] = (),
 ) -> tuple[list[Source], dict[str, list[Source]]]:
     """The files of the jobs themselves, and those of each environment.
 
@@ -25,6 +28,7 @@ def read_manifests(
             `STDIN` is standard input.
         commands: commands that submit a job.
         environments: files or overlays, by the name of an environment.
+        live: what a cluster has.
 
     Raises:
         UsageError: there are none, or one of them cannot be read.
@@ -39,10 +43,13 @@ def read_manifests(
         else:
             own.append(_source(file))
     own += [Source("--command", command.encode()) for command in commands]
+    own += live
     for name, file in environments:
         by_environment.setdefault(name, []).append(_source(file))
     if not own and not by_environment:
-        raise UsageError("nothing to import: name a file, - for standard input, --command, or --env NAME=FILE")
+        raise UsageError(
+            "nothing to import: name a file, - for standard input, --command, --cluster, or --env NAME=FILE"
+        )
     return own, by_environment
 
 
