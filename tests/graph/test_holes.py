@@ -238,9 +238,9 @@ def test_a_text_for_each_entry_is_joined_by_sorted_key():
 
 def test_a_guard_finds_each_entry_that_is_wrong():
     pairs = (Entries(v("map"), "name", "value"), Entries(v("map"), "other", "second"))
-    guard = Guard(Not(Equal(NAME, Bound("other"))), "map", Text((NAME, Bound("second"))), "two", each=pairs)
+    guard = Guard(Not(Equal(NAME, Bound("other"))), "map", Text((NAME, Bound("second"))), "two", over=pairs)
     assert [evaluate(guard.message, scope) for scope in broken(guard, SCOPE)] == ["a2", "b1"]
-    assert list(broken(guard.replaced(each=(Entries(v("none"), "name", "value"),)), SCOPE)) == []
+    assert list(broken(guard.replaced(over=(Entries(v("none"), "name", "value"),)), SCOPE)) == []
 
 
 def test_a_guard_counts_what_it_names():

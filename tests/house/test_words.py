@@ -10,14 +10,7 @@ import pytest
 
 GEN = Path(__file__).parents[2] / "gen"
 NO_NAMES = frozenset({"each", "found", "made", "said"})
-NOT_YET = ("tfgen/graph", "tfgen/targets")
-"""The rooms in which such names still are."""
-
-MODULES = sorted(
-    path.relative_to(GEN).as_posix()
-    for path in GEN.rglob("*.py")
-    if not path.relative_to(GEN).as_posix().startswith(tuple(f"{room}/" for room in NOT_YET))
-)
+MODULES = sorted(path.relative_to(GEN).as_posix() for path in GEN.rglob("*.py"))
 
 
 def names(tree: ast.AST) -> Iterator[tuple[int, str]]:
@@ -62,9 +55,3 @@ def test_a_value_is_called_by_what_it_holds(module: str) -> None:
 )
 def test_a_name_that_names_nothing_is_seen(text: str, expected: list[tuple[int, str]]) -> None:
     assert faults(text) == expected
-
-
-@pytest.mark.parametrize("room", NOT_YET)
-def test_a_room_that_is_clean_is_held_to_it(room: str) -> None:
-    """Take it out of NOT_YET."""
-    assert any(faults(path.read_text(encoding="utf-8")) for path in sorted((GEN / room).rglob("*.py")))

@@ -516,8 +516,8 @@ def test_a_guard_fails_with_its_message():
 def test_guards_that_look_at_the_same_entries_share_the_range():
     labels, items = Entries(LABELS, "name", "value"), Entries(ITEM, "key", "item")
     guards = [
-        Guard(Equal(NAME, "a"), "labels", Text(("a",)), "one", each=(labels,)),
-        Guard(Equal(Bound("key"), IMAGE), "labels", Text((NAME,)), "two", each=(labels, items)),
+        Guard(Equal(NAME, "a"), "labels", Text(("a",)), "one", over=(labels,)),
+        Guard(Equal(Bound("key"), IMAGE), "labels", Text((NAME,)), "two", over=(labels, items)),
         Guard(IMAGE, "image", Text(("b",)), "three"),
     ]
     assert Printer("mnist").guards(guards).splitlines() == [

@@ -111,7 +111,7 @@ def broken(guard: Guard, scope: Scope) -> Iterator[Scope]:
     """The scopes in which a guard's test is true: one for each entry that is wrong, or else the only one."""
     for name, expression in guard.let:
         scope = scope.binding({name: evaluate(expression, scope)})
-    return (each for each in _scopes(guard.each, scope) if evaluate(guard.test, each))
+    return (inner for inner in _scopes(guard.over, scope) if evaluate(guard.test, inner))
 
 
 def _scopes(entries: Sequence[Entries], scope: Scope) -> Iterator[Scope]:

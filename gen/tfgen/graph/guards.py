@@ -77,7 +77,7 @@ def _has_image() -> Guard:
     return Guard(
         rule="no-image",
         path=("roles", ROLE_NAME),
-        each=(EACH_ROLE,),
+        over=(EACH_ROLE,),
         test=Not(Default(of_each("image", "string"), value("image"))),
         message=Text(
             ("role ", ROLE_NAME, " has no image: set image for the job, or roles.", ROLE_NAME, ".image"),
@@ -194,7 +194,7 @@ def _scheduled(structure: Structure) -> Guard:
     return Guard(
         rule="node-name-and-gang",
         path=("roles", ROLE_NAME, "nodeName"),
-        each=(EACH_ROLE,),
+        over=(EACH_ROLE,),
         test=AllOf((value("gang.enabled"), *in_gang, node)),
         message=Text(
             (

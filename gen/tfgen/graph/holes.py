@@ -383,7 +383,7 @@ class Guard(Record):
         path: the values path to report at, or its steps where they depend on the entry.
         message: what was found and what is allowed.
         rule: the rule's id.
-        each: whose entries it looks at, one by one; of several, the later ones for each entry of those before.
+        over: whose entries it looks at, one by one; of several, the later ones for each entry of those before.
         let: names for expressions, known in the test and the message.
     """
 
@@ -391,7 +391,7 @@ class Guard(Record):
     path: str | tuple[Node, ...]
     message: Text
     rule: str
-    each: tuple[Entries, ...] = ()
+    over: tuple[Entries, ...] = ()
     let: tuple[tuple[str, Expression], ...] = ()
 
 

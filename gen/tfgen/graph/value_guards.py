@@ -101,7 +101,7 @@ def _mounted_once(structure: Structure) -> list[Guard]:
     of_two = Guard(
         rule="duplicate-mount-path",
         path=("storage", _NAME, "mountPath"),
-        each=(EACH_ROLE, _VOLUMES, _OTHER_VOLUMES),
+        over=(EACH_ROLE, _VOLUMES, _OTHER_VOLUMES),
         test=AllOf(
             (Not(Equal(_NAME, _OTHER)), _mounts("storage"), _mounts("second"), Equal(Clean(here), Clean(there)))
         ),
@@ -114,7 +114,7 @@ def _mounted_beside(here: Expression, place: Node, taken: str, tests: tuple[Expr
     return Guard(
         rule="duplicate-mount-path",
         path=("storage", _NAME, "mountPath"),
-        each=(EACH_ROLE, _VOLUMES),
+        over=(EACH_ROLE, _VOLUMES),
         test=AllOf((*tests, _mounts("storage"), Equal(Clean(here), place))),
         message=mounted_twice(Text(("storage.", _NAME)), place, taken),
     )
@@ -144,7 +144,7 @@ def _counted_once() -> Guard:
     return Guard(
         rule="gpu-count",
         path=("roles", ROLE_NAME, "resources", "limits", _NAME),
-        each=(EACH_ROLE, Entries(of_each("resources.limits", "map"), "name", "limit")),
+        over=(EACH_ROLE, Entries(of_each("resources.limits", "map"), "name", "limit")),
         test=AllOf((count, Equal(_NAME, resource), Not(Equal(Text((limit,)), Text((count,)))))),
         message=Text(
             (
@@ -160,7 +160,7 @@ def _few_gpus(amounts: str) -> Guard:
     return Guard(
         rule="gpu-count",
         path=("roles", ROLE_NAME, "resources", *amounts.split("."), _NAME),
-        each=(EACH_ROLE, Entries(of_each(f"resources.{amounts}", "map"), "name", "limit")),
+        over=(EACH_ROLE, Entries(of_each(f"resources.{amounts}", "map"), "name", "limit")),
         test=AllOf((Matches(_NAME, _COUNTED), Not(Matches(Text((amount,)), _NUMBER_OF_GPUS)))),
         message=Text(
             (
@@ -177,8 +177,8 @@ def _no_legacy_gpu() -> Guard:
     return Guard(
         rule="legacy-gpu",
         path=("roles", ROLE_NAME, "resources"),
-        each=(EACH_ROLE,),
-        test=AnyOf((Equal(resource, LEGACY_GPU), *(HasKey(each, LEGACY_GPU) for each in amounts))),
+        over=(EACH_ROLE,),
+        test=AnyOf((Equal(resource, LEGACY_GPU), *(HasKey(amount, LEGACY_GPU) for amount in amounts))),
         message=legacy_gpu(ROLE_NAME),
     )
 

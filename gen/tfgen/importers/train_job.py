@@ -202,10 +202,10 @@ def _with_trainer(job: Part, spec: Part, runtime: Part | None, account: Account)
         pods = pods.replaced(value={**pods.value, "spec": pods.value["spec"].replaced(value=pod_spec)})
     fields: dict[str, Part] = {**dict(job.entries("template", "spec")), "template": pods}
     number = trainer.get("numNodes") if trainer else None
-    said = runtime.get("spec", "mlPolicy", "numNodes") if runtime else None
-    if said and number and said is not number:
-        account.drop(said, _WINS)
-    if number := number or said:
+    of_runtime = runtime.get("spec", "mlPolicy", "numNodes") if runtime else None
+    if of_runtime and number and of_runtime is not number:
+        account.drop(of_runtime, _WINS)
+    if number := number or of_runtime:
         for key in ("parallelism", "completions"):
             if (old := fields.get(key)) is not None:
                 account.drop(old, "numNodes says it")

@@ -328,21 +328,21 @@ def _structure(name: str, spec: Spec) -> Structure:
 
 def _chart_page(spec: Spec) -> ChartPage:
     """What the job says, else the repositories that it names, as far as a browser reaches them."""
-    said = spec.get("chart", {})
+    chart = spec.get("chart", {})
     schema = schema_file.load()
-    complete = schema_file.complete(schema, schema["properties"]["spec"]["properties"]["chart"], said)
+    complete = schema_file.complete(schema, schema["properties"]["spec"]["properties"]["chart"], chart)
     addresses = (
         spec.get("gitops", {}).get("repository", ""),
         spec.get("code", {}).get("git", {}).get("repository", ""),
     )
     repositories = [*dict.fromkeys(address for address in addresses if address.startswith("https://"))]
-    sources = tuple(said.get("sources", repositories))
+    sources = tuple(chart.get("sources", repositories))
     return ChartPage(
-        home=said.get("home", next(iter(sources), "")),
+        home=chart.get("home", next(iter(sources), "")),
         sources=sources,
         keywords=tuple(complete["keywords"]),
-        maintainers=tuple(said.get("maintainers", ())),
-        icon=said.get("icon", ""),
+        maintainers=tuple(chart.get("maintainers", ())),
+        icon=chart.get("icon", ""),
     )
 
 

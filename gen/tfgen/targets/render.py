@@ -72,5 +72,5 @@ def _delivery(job: TrainingJob, environments: Mapping[str, Objects]) -> dict[str
         return {}
     from tfgen.targets.gitops.gitops import file_tree, gitops  # 5 ms, which a job without it need not pay
 
-    made = gitops(job, environments)
-    return {"one job": file_tree(made.own), "other jobs too": file_tree(made.shared)}
+    delivery = gitops(job, environments)
+    return {"one job": file_tree(delivery.own), "other jobs too": file_tree(delivery.shared)}

@@ -71,7 +71,7 @@ def image_cache(structure: Structure) -> Node:
     tunable = [value("image"), *(value(f"roles.{role.name}.image") for role in structure.roles)]
     if isinstance(structure.code, GitCode):
         tunable.append(value("code.git.image"))
-    made = "cloud.eci.imageCache.make"
+    path = "cloud.eci.imageCache.make"
     cache: Node = {
         "apiVersion": "eci.alibabacloud.com/v1",
         "kind": "ImageCache",
@@ -81,9 +81,9 @@ def image_cache(structure: Structure) -> Node:
         ),
         "spec": {
             "images": [*(When(image, image) for image in tunable), *_beside(structure)],
-            "imagePullSecrets": value(f"{made}.pullSecrets"),
-            "imageCacheSize": value(f"{made}.size"),
-            "retentionDays": given(value(f"{made}.retentionDays")),
+            "imagePullSecrets": value(f"{path}.pullSecrets"),
+            "imageCacheSize": value(f"{path}.size"),
+            "retentionDays": given(value(f"{path}.retentionDays")),
         },
     }
     return When(_enabled(), cache)
@@ -94,7 +94,7 @@ def _beside(structure: Structure) -> list[str]:
     templates = (structure.pod_template, *(role.pod_template for role in structure.roles))
     specs = [template.get("spec") or {} for template in templates]
     containers = [
-        *(each for role in structure.roles for each in (*role.init_containers, *role.sidecars)),
-        *(each for spec in specs for key in ("initContainers", "containers") for each in spec.get(key) or ()),
+        *(container for role in structure.roles for container in (*role.init_containers, *role.sidecars)),
+        *(container for spec in specs for key in ("initContainers", "containers") for container in spec.get(key) or ()),
     ]
-    return list(dict.fromkeys(each["image"] for each in containers if each.get("image")))
+    return list(dict.fromkeys(container["image"] for container in containers if container.get("image")))

@@ -102,20 +102,20 @@ def rules(plan: Plan) -> list[Node]:
     # A watch whose field selector is the name is authorised by the name. The patches are the note that the Job has
     # started, and its suspension where it has not in time.
     ends: list[Node] = ["get", "watch", When(_START_DEADLINE, "patch")]
-    made: list[Node] = [_rule("batch", "jobs", [names.workload(plan.ends)], ends)]
+    needed: list[Node] = [_rule("batch", "jobs", [names.workload(plan.ends)], ends)]
     if plan.suspend:
-        made.append(_rule("batch", "jobs", [names.workload(name) for name in plan.suspend], ["get", "patch"]))
-    made += [
+        needed.append(_rule("batch", "jobs", [names.workload(name) for name in plan.suspend], ["get", "patch"]))
+    needed += [
         When(_START_DEADLINE, _rule(group, kind, [names.workload(name) for name in looked_at], ["get"]))
         for group, kind, looked_at in _looked_at(plan)
         if looked_at
     ]
     if plan.scale:
-        made.append(_rule("apps", "statefulsets/scale", [names.workload(name) for name in plan.scale], ["patch"]))
-    made += [
+        needed.append(_rule("apps", "statefulsets/scale", [names.workload(name) for name in plan.scale], ["patch"]))
+    needed += [
         _where(name, lambda name: _rule("apps", "deployments/scale", [name], ["patch"])) for name in plan.deployments
     ]
-    return made
+    return needed
 
 
 def _looked_at(plan: Plan) -> Iterator[tuple[str, Kind, list[RoleName]]]:

@@ -19,7 +19,7 @@ def short_stateful_sets(roles: Iterable[Role]) -> list[Guard]:
 def short_hosts(pod: PodName) -> Guard:
     """That the last pod of each role has a name that a host, and the label that repeats it, may have."""
     last = Sum((Default(of_each("replicas", "integer"), 1), -1))
-    return short_host(pod(ROLE_NAME, last)).replaced(each=(EACH_ROLE,))
+    return short_host(pod(ROLE_NAME, last)).replaced(over=(EACH_ROLE,))
 
 
 def short_finisher() -> Guard:

@@ -159,8 +159,8 @@ def claims() -> Each:
             "resources": {"requests": {"storage": Bound("storage", "quantity", "claim.size")}},
         },
     }
-    made = When(AllOf((_tree("claim"), _storage("claim.size"))), claim)
-    return Each(value("storage"), made, item="storage")
+    sized = When(AllOf((_tree("claim"), _storage("claim.size"))), claim)
+    return Each(value("storage"), sized, item="storage")
 
 
 def _storage_class() -> Node:
@@ -168,8 +168,8 @@ def _storage_class() -> Node:
 
     https://kubernetes.io/docs/concepts/storage/persistent-volumes/#reserving-a-persistentvolume
     """
-    said = _storage("claim.storageClass")
-    return When(_storage("claim.volumeName"), Default(said, ""), given(said))
+    name = _storage("claim.storageClass")
+    return When(_storage("claim.volumeName"), Default(name, ""), given(name))
 
 
 def _storage(field: str) -> Bound:

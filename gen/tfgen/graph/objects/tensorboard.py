@@ -51,8 +51,8 @@ def limits() -> Merged:
     return Merged((_short(), value("tensorboard.resources.limits")))
 
 
-def _where_enabled(made: Node) -> When:
-    return When(_ENABLED, made)
+def _where_enabled(item: Node) -> When:
+    return When(_ENABLED, item)
 
 
 def _selector() -> dict[Key, Node]:
@@ -96,7 +96,7 @@ def _policy(port: int) -> Node:
 
 
 def _deployment(structure: Structure, port: int) -> Node:
-    made: Node = _where_enabled(
+    deployment: Node = _where_enabled(
         {
             "apiVersion": "apps/v1",
             "kind": "Deployment",
@@ -110,7 +110,7 @@ def _deployment(structure: Structure, port: int) -> Node:
             },
         }
     )
-    return Let(resources.REQUESTS.name, requests(), Let(resources.LIMITS.name, limits(), made))
+    return Let(resources.REQUESTS.name, requests(), Let(resources.LIMITS.name, limits(), deployment))
 
 
 def _short() -> MapOf:

@@ -152,8 +152,8 @@ def _role_arguments(role: RoleName) -> list[Node]:
             When(gpus, Text(("gpu=", gpus)), ""),
         )
     )
-    said = AnyOf((cpu, memory, gpus))
-    return [When(said, Text((f"--{role}_resource_{what}=", amounts))) for what in ("request", "limit")]
+    has_any = AnyOf((cpu, memory, gpus))
+    return [When(has_any, Text((f"--{role}_resource_{what}=", amounts))) for what in ("request", "limit")]
 
 
 def _volumes() -> Named:

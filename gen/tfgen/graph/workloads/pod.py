@@ -386,9 +386,9 @@ def _secured(pod: Any, over: Mapping[str, Any], own: Mapping[Key, Node]) -> Mapp
     spec = dict(over.get("spec") or {})
     for key in ("initContainers", "containers"):
         there = pod["spec"].get(key)
-        known = {each["name"] for each in there if isinstance(each, dict)} if isinstance(there, list) else set()
+        known = {item["name"] for item in there if isinstance(item, dict)} if isinstance(there, list) else set()
         if key in spec and spec[key] is not None:
             spec[key] = [
-                each if each["name"] in known or "$patch" in each else _with_security(each, own) for each in spec[key]
+                item if item["name"] in known or "$patch" in item else _with_security(item, own) for item in spec[key]
             ]
     return {**over, "spec": spec} if spec else over

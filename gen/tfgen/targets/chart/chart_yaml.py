@@ -54,14 +54,14 @@ def _text(job: TrainingJob) -> str:
 
 def _page(page: ChartPage) -> dict[str, Any]:
     """What it says for the people who find the chart: https://helm.sh/docs/topics/charts/#the-chartyaml-file."""
-    said = {
+    page_fields = {
         "keywords": [*page.keywords],
         "home": page.home,
         "sources": [*page.sources],
         "maintainers": [dict(maintainer) for maintainer in page.maintainers],
         "icon": page.icon,
     }
-    return {key: value for key, value in said.items() if value}
+    return {key: value for key, value in page_fields.items() if value}
 
 
 def _app_version(image: str) -> dict[str, str]:

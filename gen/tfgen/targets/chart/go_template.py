@@ -129,11 +129,11 @@ class Printer(Record):
 
     def _guards(self, guards: Sequence[Guard], depth: int) -> Lines:
         lines: Lines = []
-        for each, run in groupby(guards, key=lambda guard: (guard.each[depth:] or (None,))[0]):
-            if each is None:
+        for entries, run in groupby(guards, key=lambda guard: (guard.over[depth:] or (None,))[0]):
+            if entries is None:
                 lines += [line for guard in run for line in self._guard(guard)]
             else:
-                head = f"{{{{- range ${each.key}, ${each.item} := {self.expression(each.over)} }}}}"
+                head = f"{{{{- range ${entries.key}, ${entries.item} := {self.expression(entries.over)} }}}}"
                 lines += [head, *self.inside._guards(list(run), depth + 1), "{{- end }}"]
         return lines
 
@@ -160,9 +160,9 @@ class Printer(Record):
                 times = f"{{{{- range ${index} := until (int {self._argument(count)}) }}}}"
                 return f"{times}{comma}{self.inside.text(body)}{{{{ end }}}}"
             case JoinEach(over, separator, body, key, item):
-                each = f"{{{{- range ${key}, ${item} := {self.expression(over)} }}}}{{{{ $separator }}}}"
+                head = f"{{{{- range ${key}, ${item} := {self.expression(over)} }}}}{{{{ $separator }}}}"
                 then = f"{{{{ $separator = {literal(separator)} }}}}"
-                return f'{{{{- $separator := "" }}}}{each}{then}{self.inside.text(body)}{{{{ end }}}}'
+                return f'{{{{- $separator := "" }}}}{head}{then}{self.inside.text(body)}{{{{ end }}}}'
             case When(test, then, otherwise):
                 other = "" if otherwise is ABSENT else "{{ else }}" + self.text(otherwise)
                 return f"{{{{ if {self.expression(test)} }}}}{self.text(then)}{other}{{{{ end }}}}"
@@ -623,7 +623,7 @@ def _comment(text: str, indent: str) -> Lines:
 def _is_bool(node: Node) -> bool:
     """Whether Go has a bool for a test: its ``and`` and ``or`` give one of their arguments."""
     if isinstance(node, (AllOf, AnyOf)):
-        return all(_is_bool(each) for each in node.nodes)
+        return all(map(_is_bool, node.nodes))
     return type_of(node) == "boolean"
 
 

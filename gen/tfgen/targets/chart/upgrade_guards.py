@@ -41,10 +41,10 @@ class _Fixed(Record):
 
 def upgrade_guards(printer: Printer, templates: Sequence[Template]) -> str:
     """The text of the guards; none where the objects make no pods by themselves."""
-    fixed = [each for template in templates if not template.chart_only for each in _fixed(template.node)]
-    if not fixed:
+    objects = [item for template in templates if not template.chart_only for item in _fixed(template.node)]
+    if not objects:
         return ""
-    lines = [line for each in fixed for line in _guard(printer, each)]
+    lines = [line for item in objects for line in _guard(printer, item)]
     return "\n".join([_HEAD + "{{- if .Release.IsUpgrade }}", *lines, "{{- end }}\n"])
 
 
@@ -78,7 +78,7 @@ def _holes(item: Mapping[str, Any], part: str, keys: Iterable[str]) -> Iterator[
 def _guard(printer: Printer, fixed: _Fixed) -> Lines:
     kind, name = fixed.kind, f"({printer.expression(fixed.name)})"
     tests = [_differs(printer.inside, path, node) for path, node in fixed.fields]
-    test = tests[0] if len(tests) == 1 else " ".join(["or", *(f"({each})" for each in tests)])
+    test = tests[0] if len(tests) == 1 else " ".join(["or", *(f"({one})" for one in tests)])
     message = f"the {kind} %v cannot change while its run lasts: set a new run, such as --set-string run=NAME"
     return [
         f'{{{{- with lookup "{fixed.api_version}" "{kind}" .Release.Namespace {name} }}}}',

@@ -44,7 +44,7 @@ def argocd(sites: Sequence[Site]) -> Delivery:
     own: dict[str, tuple[Object, ...]] = {}
     shared: dict[str, tuple[Object, ...]] = {f"{ARGOCD}/patches/argocd-cm.yaml": (health_checks(),)}
     for site in sites:
-        if _said(site)["generator"] == "ApplicationSet":
+        if _settings(site)["generator"] == "ApplicationSet":
             shared[f"{ARGOCD}/applicationset-{site.environment.name}.yaml"] = (application_set(site),)
         else:
             own[f"{ARGOCD}/{site.name}.yaml"] = (application(site),)
@@ -59,9 +59,9 @@ def application(site: Site) -> Object:
     else:
         source = {"path": site.overlay}
     # A job that is retired and has no claim leaves nothing, on purpose.
-    made = _application(site, source, tuple(changed_outside(site.objects)), may_be_empty=not site.environment.enabled)
-    made["metadata"] = {"name": site.name, "namespace": _said(site)["namespace"], **made["metadata"]}
-    return {"apiVersion": API_VERSION, "kind": "Application", **made}
+    parts = _application(site, source, tuple(changed_outside(site.objects)), may_be_empty=not site.environment.enabled)
+    parts["metadata"] = {"name": site.name, "namespace": _settings(site)["namespace"], **parts["metadata"]}
+    return {"apiVersion": API_VERSION, "kind": "Application", **parts}
 
 
 def application_set(site: Site) -> Object:
@@ -73,18 +73,18 @@ def application_set(site: Site) -> Object:
     directories: list[dict[str, Any]] = [{"path": f"{overlays}/*/{site.environment.name}"}]
     directories += [{"path": f"{overlays}/{tool}/*", "exclude": True} for tool in TOOLS]
     job = f"{{{{index .path.segments {overlays.count('/') + 1}}}}}"
-    made = _application(site, {"path": "{{.path.path}}"}, _ANY_JOB, may_be_empty=True)
-    made["metadata"] = {"name": f"{job}-{{{{.path.basename}}}}", **made["metadata"]}
+    parts = _application(site, {"path": "{{.path.path}}"}, _ANY_JOB, may_be_empty=True)
+    parts["metadata"] = {"name": f"{job}-{{{{.path.basename}}}}", **parts["metadata"]}
     generator = {"repoURL": site.gitops.repository, "revision": site.gitops.branch, "directories": directories}
     return {
         "apiVersion": API_VERSION,
         "kind": "ApplicationSet",
-        "metadata": {"name": f"tfgen-{site.environment.name}", "namespace": _said(site)["namespace"]},
+        "metadata": {"name": f"tfgen-{site.environment.name}", "namespace": _settings(site)["namespace"]},
         "spec": {
             "goTemplate": True,
             "goTemplateOptions": ["missingkey=error"],
             "generators": [{"git": generator}],
-            "template": made,
+            "template": parts,
         },
     }
 
@@ -105,7 +105,7 @@ def check(name: str) -> str:
     return (_HEALTH / f"{name}.lua").read_text(encoding="utf-8")
 
 
-def _said(site: Site) -> Mapping[str, Any]:
+def _settings(site: Site) -> Mapping[str, Any]:
     return site.gitops.argocd or {}
 
 
@@ -113,16 +113,17 @@ def _application(
     site: Site, source: Object, ignored: Sequence[tuple[str, str, str]], *, may_be_empty: bool
 ) -> dict[str, Any]:
     """An Application without its name, or the template of one."""
-    said, gitops = _said(site), site.gitops
+    settings, gitops = _settings(site), site.gitops
     empty = {"allowEmpty": True} if may_be_empty else {}
+    automated = {"prune": settings["prune"], "selfHeal": settings["selfHeal"], **empty}
     cluster = site.environment.cluster
     options = {
         "CreateNamespace": gitops.create_namespace,
         "RespectIgnoreDifferences": True,
-        "ServerSideApply": said["serverSideApply"],
+        "ServerSideApply": settings["serverSideApply"],
     }
     policy = {
-        **({"automated": {"prune": said["prune"], "selfHeal": said["selfHeal"], **empty}} if said["automated"] else {}),
+        **({"automated": automated} if settings["automated"] else {}),
         "syncOptions": [f"{option}=true" for option, wanted in options.items() if wanted],
         **({"managedNamespaceMetadata": {"labels": pod_security(site.job)}} if gitops.create_namespace else {}),
         "retry": _RETRY,
@@ -134,7 +135,7 @@ def _application(
             "finalizers": [_FINALIZER],
         },
         "spec": {
-            "project": said["project"],
+            "project": settings["project"],
             "destination": {**({"name": cluster} if cluster else {"server": IN_CLUSTER}), "namespace": site.namespace},
             "source": {"repoURL": gitops.repository, "targetRevision": gitops.branch, **source},
             "syncPolicy": policy,

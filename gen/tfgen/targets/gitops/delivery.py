@@ -77,20 +77,20 @@ def changed_outside(objects: Iterable[Object]) -> Iterator[tuple[str, str, str]]
     The finisher scales what its Role names. What git suspends, or the webhook of the queue that it names, somebody lets
     start later: put back, its pods would be killed.
     """
-    found: dict[tuple[str, str, str], None] = {}
+    fields: dict[tuple[str, str, str], None] = {}
     for item in objects:
         key = (group(item), item["kind"])
         if item["kind"] == "Role":
             resources = {resource for rule in item["rules"] for resource in rule["resources"]}
             if "statefulsets/scale" in resources:
-                found["apps", "StatefulSet", "/spec/replicas"] = None
+                fields["apps", "StatefulSet", "/spec/replicas"] = None
             if "deployments/scale" in resources:
-                found["apps", "Deployment", "/spec/replicas"] = None
+                fields["apps", "Deployment", "/spec/replicas"] = None
         elif key in SUSPENDED:
             field = SUSPENDED[key]
             if keys.QUEUE in item["metadata"]["labels"] or data_path.has(item, field.split("/")[1:]):
-                found[*key, field] = None
-    yield from found
+                fields[*key, field] = None
+    yield from fields
 
 
 def pod_security(job: TrainingJob) -> dict[str, str]:

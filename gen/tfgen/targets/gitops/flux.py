@@ -50,18 +50,18 @@ def flux(sites: Sequence[Site]) -> Delivery:
 
 def git_repository(site: Site) -> Object:
     """The repository. Its name is made from all that it says, so that jobs which say the same share one."""
-    said = _said(site)
+    settings = _settings(site)
     spec = {
-        "interval": said["interval"],
+        "interval": settings["interval"],
         "url": _url(site.gitops.repository),
         "ref": {"branch": site.gitops.branch},
-        **({"secretRef": {"name": said["secretName"]}} if said["secretName"] else {}),
+        **({"secretRef": {"name": settings["secretName"]}} if settings["secretName"] else {}),
     }
     digest = hashlib.sha256(repr(spec).encode()).hexdigest()[:8]
     return {
         "apiVersion": "source.toolkit.fluxcd.io/v1",
         "kind": "GitRepository",
-        "metadata": {"name": f"tfgen-{digest}", "namespace": said["namespace"]},
+        "metadata": {"name": f"tfgen-{digest}", "namespace": settings["namespace"]},
         "spec": spec,
     }
 
@@ -75,23 +75,23 @@ def _url(address: str) -> str:
 
 
 def _kustomization(site: Site) -> Object:
-    said = _said(site)
+    settings = _settings(site)
     ignore = _ignore(site)
     return {
         "apiVersion": "kustomize.toolkit.fluxcd.io/v1",
         "kind": "Kustomization",
-        "metadata": {"name": site.name, "namespace": said["namespace"]},
+        "metadata": {"name": site.name, "namespace": settings["namespace"]},
         "spec": {
-            "interval": said["interval"],
+            "interval": settings["interval"],
             "retryInterval": "1m",
-            "timeout": said["timeout"],
+            "timeout": settings["timeout"],
             "sourceRef": {"kind": "GitRepository", "name": git_repository(site)["metadata"]["name"]},
             "path": f"./{site.overlay}",
             "targetNamespace": site.namespace,
-            **_account(said),
-            "prune": said["prune"],
+            **_account(settings),
+            "prune": settings["prune"],
             "force": False,
-            "wait": said["wait"],
+            "wait": settings["wait"],
             **({"ignore": ignore} if ignore else {}),
             **_health(site),
         },
@@ -100,20 +100,20 @@ def _kustomization(site: Site) -> Object:
 
 def _release(site: Site) -> Object:
     """The HelmRelease. Its chart's version changes with its content, so that Flux sees each change."""
-    said = _said(site)
+    settings = _settings(site)
     ignore = _ignore(site)
-    step = {"disableWait": not said["wait"], "disableWaitForJobs": not said["wait"]}
+    step = {"disableWait": not settings["wait"], "disableWaitForJobs": not settings["wait"]}
     return {
         "apiVersion": "helm.toolkit.fluxcd.io/v2",
         "kind": "HelmRelease",
-        "metadata": {"name": site.name, "namespace": said["namespace"]},
+        "metadata": {"name": site.name, "namespace": settings["namespace"]},
         "spec": {
-            "interval": said["interval"],
-            "timeout": said["timeout"],
+            "interval": settings["interval"],
+            "timeout": settings["timeout"],
             "releaseName": site.job.name,
             "targetNamespace": site.namespace,
             "storageNamespace": site.namespace,
-            **_account(said),
+            **_account(settings),
             "chart": {
                 "spec": {
                     "chart": f"./{site.chart}",
@@ -143,12 +143,12 @@ def _namespace(site: Site) -> Object:
     }
 
 
-def _said(site: Site) -> Mapping[str, Any]:
+def _settings(site: Site) -> Mapping[str, Any]:
     return site.gitops.flux or {}
 
 
-def _account(said: Mapping[str, Any]) -> dict[str, Any]:
-    return {"serviceAccountName": said["serviceAccountName"]} if said["serviceAccountName"] else {}
+def _account(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {"serviceAccountName": settings["serviceAccountName"]} if settings["serviceAccountName"] else {}
 
 
 def _ignore(site: Site) -> list[dict[str, Any]]:
@@ -160,12 +160,12 @@ def _ignore(site: Site) -> list[dict[str, Any]]:
 
 def _health(site: Site) -> dict[str, Any]:
     """How the custom kinds that the job has are known to be done, for ``wait``: without it nothing looks."""
-    if not _said(site)["wait"]:
+    if not _settings(site)["wait"]:
         return {}
     checks = {
         (item["apiVersion"], item["kind"]): _HEALTH[group(item), item["kind"]]
         for item in site.objects
         if (group(item), item["kind"]) in _HEALTH
     }
-    said = [{"apiVersion": version, "kind": kind, **check} for (version, kind), check in checks.items()]
-    return {"healthCheckExprs": said} if said else {}
+    expressions = [{"apiVersion": version, "kind": kind, **check} for (version, kind), check in checks.items()]
+    return {"healthCheckExprs": expressions} if expressions else {}

@@ -22,14 +22,17 @@ def gitops(job: TrainingJob, environments: Mapping[str, Mapping[str, Object]]) -
     """
     if job.gitops is None:
         return Delivery({}, {})
-    sites = [Site(job, job.gitops, each, tuple(environments[each.name].values())) for each in job.environments]
-    made = [
+    sites = [
+        Site(job, job.gitops, environment, tuple(environments[environment.name].values()))
+        for environment in job.environments
+    ]
+    deliveries = [
         *([argocd(sites)] if job.gitops.argocd is not None else []),
         *([flux(sites)] if job.gitops.flux is not None else []),
     ]
     return Delivery(
-        {path: objects for each in made for path, objects in each.own.items()},
-        {path: objects for each in made for path, objects in each.shared.items()},
+        {path: objects for delivery in deliveries for path, objects in delivery.own.items()},
+        {path: objects for delivery in deliveries for path, objects in delivery.shared.items()},
     )
 
 

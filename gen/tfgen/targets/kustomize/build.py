@@ -47,23 +47,23 @@ def is_built(files: Mapping[str, str], environment: str | None) -> bool:
 
 def _objects(files: Mapping[str, str], folder: str) -> Iterator[Object]:
     kustomization = _read(files, f"{folder}/{_KUSTOMIZATION}")
-    found: dict[tuple[str, str, str], Object] = {}
+    objects: dict[tuple[str, str, str], Object] = {}
     for resource in kustomization["resources"]:
         items = _objects(files, BASE) if resource == f"../{BASE}" else (_read(files, f"{folder}/{resource}"),)
-        found |= {identity(item): item for item in items}
+        objects |= {identity(item): item for item in items}
     for entry in kustomization.get("configMapGenerator", ()):
         item = _generated(files, folder, entry)
-        found[identity(item)] = item
+        objects[identity(item)] = item
     for entry in kustomization.get("patches", ()):
         patch = _read(files, f"{folder}/{entry['path']}")
-        key = _target(found.values(), entry["target"]) if "target" in entry else identity(patch)
-        item = found.pop(key)
+        key = _target(objects.values(), entry["target"]) if "target" in entry else identity(patch)
+        item = objects.pop(key)
         if patch.get("$patch") != "delete":
             changed = merge(item, patch, KUSTOMIZE if is_core(patch) else JSON_MERGE)
-            found[identity(changed)] = changed
-    counts = {each["name"]: each["count"] for each in kustomization.get("replicas", ())}
-    images = {each["name"]: each for each in kustomization.get("images", ())}
-    for item in found.values():
+            objects[identity(changed)] = changed
+    counts = {entry["name"]: entry["count"] for entry in kustomization.get("replicas", ())}
+    images = {entry["name"]: entry for entry in kustomization.get("images", ())}
+    for item in objects.values():
         count = counts.get(item["metadata"]["name"]) if item["kind"] == "StatefulSet" else None
         sized = item if count is None else {**item, "spec": {**item["spec"], "replicas": count}}
         yield with_images(sized, lambda image: _changed(images, image))
