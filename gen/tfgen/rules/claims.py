@@ -47,6 +47,11 @@ def _shared(view: View) -> Iterator[tuple[Path, str, Mapping[str, Any], str]]:
 
 
 RULES: Final = (
-    Rule("claim-access-mode", "warning", "A claim is for fewer nodes than mount it, or for reading.", _check_nodes),
+    Rule(
+        "claim-access-mode",
+        "warning",
+        "A claim's access mode allows fewer nodes than mount it, or allows only reading.",
+        _check_nodes,
+    ),
     Rule("claim-single-pod", "error", "A claim for one pod is mounted by several.", _check_one_pod),
 )

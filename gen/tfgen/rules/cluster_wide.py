@@ -47,5 +47,7 @@ def _cluster_objects(job: str, spec: Mapping[str, Any], settings: Mapping[str, A
 
 
 RULES: Final = (
-    AcrossRule("cluster-wide-object", "warning", "Two environments in one cluster make the same object of it.", _check),
+    AcrossRule(
+        "cluster-wide-object", "warning", "Two environments in one cluster make the same cluster-wide object.", _check
+    ),
 )

@@ -122,10 +122,15 @@ def _without_limit(view: View) -> Iterator[Finding]:
 
 
 RULES: Final = (
-    Rule("device-in-parts", "error", "A device is asked for in parts.", _in_parts),
+    Rule("device-in-parts", "error", "A request asks for a fraction of a device.", _in_parts),
     Rule("device-request", "error", "A device is requested without the same limit.", _without_limit),
-    Rule("gpu-count", "error", "A number of GPUs contradicts another, or is none.", _gpu_counts),
+    Rule("gpu-count", "error", "A number of GPUs contradicts another, or is not valid.", _gpu_counts),
     Rule("gpu-product", "error", "A GPU's product contradicts the node selector.", _products),
-    Rule("vgpu-scheduler", "warning", "A GPU of Volcano's is asked for where another scheduler works.", _of_volcano),
-    Rule("legacy-gpu", "error", "A GPU is asked for by a name that Kubernetes has given up.", _legacy),
+    Rule(
+        "vgpu-scheduler",
+        "warning",
+        "A job asks for Volcano's virtual GPU, but another scheduler places its pods.",
+        _of_volcano,
+    ),
+    Rule("legacy-gpu", "error", "A request names a GPU by a name that Kubernetes no longer knows.", _legacy),
 )

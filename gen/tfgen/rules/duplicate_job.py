@@ -23,4 +23,4 @@ def _check(documents: Sequence[Document]) -> Iterator[Clash]:
             yield Clash(document, _NAME, message)
 
 
-RULES: Final = (AcrossRule("duplicate-job", "error", "Two jobs have one name.", _check),)
+RULES: Final = (AcrossRule("duplicate-job", "error", "Two jobs have the same name.", _check),)

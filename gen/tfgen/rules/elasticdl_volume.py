@@ -29,4 +29,4 @@ def _check(view: View) -> Iterator[Finding]:
                 yield Finding(path, message)
 
 
-RULES: Final = (Rule("elasticdl-volume", "error", "A path has what ElasticDL's --volume is parted by.", _check),)
+RULES: Final = (Rule("elasticdl-volume", "error", "A path contains a separator of ElasticDL's --volume.", _check),)

@@ -22,4 +22,4 @@ def _check(view: View) -> Iterator[Finding]:
         yield Finding(("gang", "scheduler"), message)
 
 
-RULES: Final = (Rule("gang-alpha", "warning", "A gang is made by what Kubernetes has not switched on.", _check),)
+RULES: Final = (Rule("gang-alpha", "warning", "A gang needs an API of Kubernetes that is off by default.", _check),)

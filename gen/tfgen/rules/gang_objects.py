@@ -29,5 +29,7 @@ def _check(view: View) -> Iterator[Finding]:
 
 
 RULES: Final = (
-    Rule("gang-objects", "error", "A gang is more than one object, where the scheduler starts them by object.", _check),
+    Rule(
+        "gang-objects", "error", "A gang has several objects, but its scheduler starts each object by itself.", _check
+    ),
 )

@@ -213,10 +213,10 @@ def _outputs(document: Document) -> Sequence[Output]:
 
 
 RULES: Final = (
-    AcrossRule("flux-chart", "warning", "Flux would start again what a finished run released.", _chart_with_flux),
-    AcrossRule("flux-folders", "error", "Flux would apply what is another cluster's.", _mixed_folders),
-    AcrossRule("gitops-conflict", "error", "Two jobs contradict each other in what applies them.", _conflicts),
-    AcrossRule("gitops-incomplete", "error", "What a GitOps tool needs to know is not said.", _incomplete),
-    AcrossRule("gitops-output", "error", "A GitOps tool is to apply what is not rendered.", _unrendered),
+    AcrossRule("flux-chart", "warning", "Flux would start the pods of a finished run again.", _chart_with_flux),
+    AcrossRule("flux-folders", "error", "Flux would apply the objects of another cluster.", _mixed_folders),
+    AcrossRule("gitops-conflict", "error", "Two jobs contradict each other on an object of a GitOps tool.", _conflicts),
+    AcrossRule("gitops-incomplete", "error", "A GitOps tool lacks a value that it needs.", _incomplete),
+    AcrossRule("gitops-output", "error", "A GitOps tool would apply files that tfgen does not write.", _unrendered),
     AcrossRule("same-place", "error", "Two environments of a job are in one namespace of one cluster.", _same_place),
 )

@@ -44,4 +44,4 @@ def _locate(view: View, amounts: ContainerAmounts, name: str) -> Path:
     return next((path for path in paths if view.has(path)), paths[0])
 
 
-RULES: Final = (Rule("huge-pages", "error", "Huge pages are asked for as Kubernetes gives none out.", _check),)
+RULES: Final = (Rule("huge-pages", "error", "A request for huge pages has a form that Kubernetes refuses.", _check),)

@@ -66,4 +66,4 @@ def _forms(view: View, path: Path) -> tuple[Mapping[str, Any], ...]:
     return (view.values,) if view.says(path) else view.all_values
 
 
-RULES: Final = (Rule("idle-value", "warning", "A value is said that nothing reads.", _check),)
+RULES: Final = (Rule("idle-value", "warning", "The job sets a value that nothing reads.", _check),)

@@ -54,4 +54,4 @@ def _of_storage(view: View, role: str) -> Iterator[tuple[Path, str]]:
         yield ("storage", name, "mountPath"), volume["mountPath"]
 
 
-RULES: Final = (Rule("duplicate-mount-path", "error", "Two volumes of a role are mounted in one place.", _check),)
+RULES: Final = (Rule("duplicate-mount-path", "error", "A role mounts two volumes at the same path.", _check),)

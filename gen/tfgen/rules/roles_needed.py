@@ -74,6 +74,11 @@ def _check_flags(view: View) -> Iterator[Finding]:
 RULES: Final = (
     Rule("nothing-ends-the-job", "error", "No task of the job ends it.", _check_end),
     Rule("missing-role", "error", "The strategy needs a role that the job does not have.", _check_needed),
-    Rule("unused-role", "error", "The strategy has no use for a role that the job has.", _check_used),
-    Rule("legacy-flags", "error", "TensorFlow 1's flags with a strategy that has no parameter servers.", _check_flags),
+    Rule("unused-role", "error", "The job has a role that the strategy does not use.", _check_used),
+    Rule(
+        "legacy-flags",
+        "error",
+        "The job asks for TensorFlow 1's flags, but its strategy has no parameter servers.",
+        _check_flags,
+    ),
 )

@@ -27,4 +27,4 @@ def _check(view: View) -> Iterator[Finding]:
             )
 
 
-RULES: Final = (Rule("volume-runs", "error", "Runs take turns on a volume on which they cannot.", _check),)
+RULES: Final = (Rule("volume-runs", "error", "Runs are to take turns on a volume that cannot be locked.", _check),)

@@ -30,5 +30,10 @@ def _check(view: View) -> Iterator[Finding]:
 
 
 RULES: Final = (
-    Rule("start-deadline-image", "warning", "What releases a job at its startDeadline needs the job's image.", _check),
+    Rule(
+        "start-deadline-image",
+        "warning",
+        "The finisher needs the job's image to release a job at its startDeadline.",
+        _check,
+    ),
 )

@@ -53,4 +53,4 @@ def _find_values(data: Any, steps: Sequence[str], above: Path = ()) -> Iterator[
                 yield from _find_values(data[key], steps[1:], (*above, key))
 
 
-RULES: Final = (Rule("workload-kind", "error", "The job asks for what its workload kind has no place for.", _check),)
+RULES: Final = (Rule("workload-kind", "error", "The job sets a value that its workload kind cannot hold.", _check),)

@@ -70,6 +70,6 @@ def _of(kind: str) -> Callable[[View], Iterator[Finding]]:
 
 RULES: Final = (
     Rule("misspelt-field", "error", "A field of a pod is one slip from one that Kubernetes has.", _of("misspelt")),
-    Rule("unknown-field", "warning", "A field of a pod is none that tfgen knows of Kubernetes.", _of("unknown")),
+    Rule("unknown-field", "warning", "A field of a pod is not one that tfgen knows.", _of("unknown")),
     Rule("wrong-shape", "error", "A part of a pod does not have the shape that Kubernetes gives it.", _of("shape")),
 )
