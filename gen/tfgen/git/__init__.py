@@ -1,1 +1,1 @@
-"""What is read from git, and what is committed and pushed. It knows nothing of jobs."""
+"""Reads from git, commits and pushes. It knows nothing of jobs."""

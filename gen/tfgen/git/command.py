@@ -1,4 +1,4 @@
-"""A git command: how it is run, and what it answered."""
+"""Runs git, and returns its output."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CHUNK: Final = 500
 
 
 class Done(Record):
-    """What a git command came to."""
+    """The result of a git command."""
 
     code: int
     stdout: bytes
@@ -35,9 +35,9 @@ class Git(Record):
     """A git command in a folder; `str` of it is a line for a shell.
 
     Attributes:
-        stdin: what it reads.
-        runs_hooks: whether it runs the user's hooks, which are to find the user's own settings. Else no argument is a
-            pattern, and messages are in English.
+        stdin: its standard input.
+        runs_hooks: whether it runs the user's hooks. They get the user's own settings. Without hooks, git takes no
+            argument for a pattern, and its messages are in English.
     """
 
     folder: Path
@@ -52,7 +52,7 @@ class Git(Record):
         return ("git", "-C", str(self.folder), *options, *self.arguments)
 
     def done(self) -> Done:
-        """The command's end, whatever its code."""
+        """The result of the command, whatever its exit code."""
         environment = {name: value for name, value in os.environ.items() if name not in _OF_A_HOOK}
         environment |= {} if self.runs_hooks else _ENVIRONMENT
         with subprocess.Popen(  # noqa: S603 - no shell, and no argument that could be an option
@@ -66,10 +66,10 @@ class Git(Record):
         return Done(process.returncode, stdout, stderr.decode("utf-8", errors="replace"))
 
     def output(self) -> bytes:
-        """What the command prints.
+        """The output of the command.
 
         Raises:
-            TfgenError: it ended with another code than 0.
+            TfgenError: its exit code is not 0.
         """
         done = self.done()
         if done.code:
@@ -77,16 +77,16 @@ class Git(Record):
         return done.stdout
 
     def output_of(self, paths: Sequence[str]) -> bytes:
-        """What the command prints of paths, which stand behind its arguments: in as many runs as they take.
+        """The output of the command for some paths, which follow its arguments. Many paths need several runs.
 
         Raises:
-            TfgenError: one of them ended with another code than 0.
+            TfgenError: the exit code of one run is not 0.
         """
         parts = (paths[start : start + _CHUNK] for start in range(0, len(paths), _CHUNK))
         return b"".join(self.replaced(arguments=(*self.arguments, *part)).output() for part in parts)
 
     def failure(self, done: Done) -> TfgenError:
-        """The error of a command that went wrong: what to type to see it again, and what it said."""
+        """The error of a command that failed: the command line to repeat it, and its message."""
         return TfgenError(f"{self} ended with code {done.code}: {done.stderr.strip()}")
 
     def __str__(self) -> str:
@@ -97,7 +97,7 @@ _PATIENCE_S: Final = 10.0
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a git that is at work: asked to, it removes its locks, which would refuse the next one."""
+    """End a git that still runs. On SIGTERM it removes its locks, which would stop the next git."""
     process.terminate()
     try:
         process.wait(_PATIENCE_S)
@@ -106,5 +106,5 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def is_installed() -> bool:
-    """Whether there is a git to run."""
+    """Whether git is installed."""
     return shutil.which("git") is not None

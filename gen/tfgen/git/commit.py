@@ -1,10 +1,10 @@
-"""A commit of some files, and of no others: whatever else is staged or dirty stays as it is.
+"""Commits some files and no others. Whatever else is staged or dirty stays as it is.
 
     repository = open_repository(Path("."))
     commit(repository, ["charts/mnist/Chart.yaml", ...], "mnist: workers 4 -> 8")
 
-The work is `git commit --only`: git itself keeps the index apart and locked, runs the hooks, signs, and puts the
-committed files, as the hooks left them, into the user's index.
+`git commit --only` does the work. It uses an index of its own, holds the lock, runs the hooks and signs. Then it
+updates the committed files in the user's index, as the hooks left them.
 """
 
 from __future__ import annotations
@@ -97,12 +97,12 @@ def open_repository(folder: Path) -> Repository:
 
 
 def check_files(repository: Repository, contents: Mapping[str, str | None], others: Iterable[str]) -> None:
-    """See that one commit can have all of some files, before any is written.
+    """Check that one commit can contain all of some files, before tfgen writes any.
 
     Args:
-        repository: where the commit is to be.
-        contents: what files are to hold; None is for no file.
-        others: files that are committed as they are on disk.
+        repository: the repository of the commit.
+        contents: the new content of files by path; None removes a file.
+        others: files that the commit takes from disk as they are.
 
     Raises:
         RefusedError: some are in another repository, or git is told not to look at them though they change.
@@ -122,7 +122,7 @@ def check_files(repository: Repository, contents: Mapping[str, str | None], othe
 
 
 def changed(repository: Repository, paths: Iterable[str]) -> list[str]:
-    """Of some paths, those that a commit would change, sorted: git ignores the others, or has them as they are."""
+    """The paths that a commit would change, sorted. git ignores the others, or has the same content."""
     wanted = sorted(set(paths))
     ignored = _ignored_files(repository, wanted)
     kept = [path for path in wanted if path not in ignored]
@@ -137,9 +137,9 @@ def changed(repository: Repository, paths: Iterable[str]) -> list[str]:
 
 
 def _really_modified(repository: Repository, paths: Sequence[str]) -> set[str]:
-    """Those of some files that git has otherwise: to `git status` it is enough that a file has another size.
+    """The files whose content differs from that in git. `git status` also lists files of which only the size differs.
 
-    A file may have another size and be the same to git, which converts its line ends.
+    git may convert line ends, so a file of another size may have the same content to git.
     """
     if not (paths and repository.head):
         return set(paths)
@@ -147,7 +147,7 @@ def _really_modified(repository: Repository, paths: Sequence[str]) -> set[str]:
 
 
 def would_change(repository: Repository, contents: Mapping[str, str | None]) -> bool:
-    """Whether a commit would change any of some paths if they had these contents; None is for no file."""
+    """Whether a commit of these contents would change any path. None stands for no file."""
     kept = contents.keys() - _ignored_files(repository, sorted(contents))
     committed = git.committed_files(repository.root / path for path in kept)
     wanted = {repository.root / path: text.encode() for path in kept if (text := contents[path]) is not None}
@@ -155,10 +155,10 @@ def would_change(repository: Repository, contents: Mapping[str, str | None]) -> 
 
 
 def commit(repository: Repository, paths: Sequence[str], message: str) -> str:
-    """Commit the files as they are on disk, those that are gone as removed, and give the commit's id.
+    """Commit files as they are on disk, and return the commit's id. A file that is missing is removed.
 
     Raises:
-        RefusedError: a hook, the signing program or git refuses; nothing is committed, and the index is as it was.
+        RefusedError: a hook, the signing program or git refuses. There is no commit, and the index is unchanged.
     """
     from_stdin = ("--pathspec-from-file=-", "--pathspec-file-nul")
     tracked = _list_names(repository, ("ls-files", "-z", "--cached", "--"), paths)
@@ -183,11 +183,11 @@ def commit(repository: Repository, paths: Sequence[str], message: str) -> str:
 
 
 def check_branch(repository: Repository, name: str) -> None:
-    """See that `start_branch` can make a branch of this name, or need not.
+    """Check that `start_branch` can make a branch of this name, or that the branch is checked out already.
 
     Raises:
-        UsageError: it is no name for a branch, git reads it as something else, or there is such a branch, and another
-            is checked out.
+        UsageError: git does not accept the name, reads it as something else, or has such a branch that is not checked
+            out.
     """
     if name == repository.branch:
         return
@@ -203,7 +203,7 @@ def check_branch(repository: Repository, name: str) -> None:
 
 
 def start_branch(repository: Repository, name: str) -> Repository:
-    """Make a branch of the last commit the one that is checked out; files and index stay as they are."""
+    """Make a branch at the last commit, and check it out. Files and index stay as they are."""
     if name == repository.branch:
         return repository
     if repository.head:
@@ -213,7 +213,7 @@ def start_branch(repository: Repository, name: str) -> Repository:
 
 
 def drop_branch(before: Repository, after: Repository) -> None:
-    """Undo `start_branch`: the branch has no commit of its own."""
+    """Undo `start_branch`, while the branch has no commit of its own."""
     if after.branch == before.branch:
         return
     if before.branch:
@@ -225,17 +225,17 @@ def drop_branch(before: Repository, after: Repository) -> None:
 
 
 def wait(attempt: int, took_s: float = 0.05) -> None:
-    """Sleep for a random time, so that those who met do not meet again: the longer, the more attempts were lost.
+    """Sleep for a random time, so that two pushes do not collide again. Each lost attempt makes it longer.
 
     Args:
-        attempt: how many attempts were lost before this one.
-        took_s: how long an attempt takes here, in seconds: two within that time meet.
+        attempt: the number of attempts that failed before this one.
+        took_s: how long one attempt takes here, in seconds. Two attempts within that time collide.
     """
     time.sleep(random.uniform(0, min(_LONGEST_WAIT_S, took_s * 2 ** min(attempt, 4))))  # noqa: S311 - no secret
 
 
 def _patiently(command: Git) -> None:
-    """Run a command that needs the index; while another git has it, wait."""
+    """Run a command that needs the index. While another git holds its lock, wait."""
     for attempt in range(_ATTEMPTS):
         done = command.done()
         if not done.code:
@@ -250,7 +250,7 @@ def _patiently(command: Git) -> None:
 
 
 def _submodules(repository: Repository, paths: Sequence[str]) -> Iterator[str]:
-    """The submodules that the index has above some paths."""
+    """The submodules in the index that contain some of these paths."""
     folders = _folders_above(paths)
     tops = sorted({folder.partition("/")[0] for folder in folders})
     listed = repository.git("ls-files", "-z", "--stage", "--").output_of(tops) if tops else b""
@@ -261,7 +261,7 @@ def _submodules(repository: Repository, paths: Sequence[str]) -> Iterator[str]:
 
 
 def _nested_repositories(repository: Repository, paths: Iterable[str]) -> Iterator[str]:
-    """The folders above some paths that are repositories of their own."""
+    """The folders above these paths that are repositories of their own."""
     for folder in sorted(_folders_above(paths)):
         if os.path.lexists(repository.root / folder / ".git"):
             yield folder
@@ -272,7 +272,7 @@ def _folders_above(paths: Iterable[str]) -> set[str]:
 
 
 def _unwatched(repository: Repository, contents: Mapping[str, str | None], paths: Sequence[str]) -> Iterator[str]:
-    """The cure for each file that changes while git is told not to look at it: a commit would leave it out."""
+    """The cure for each file that changes although git is told not to look at it. A commit would lack the change."""
     is_sparse = _text(repository.git("config", "--type=bool", "--get", "core.sparseCheckout").done().stdout) == "true"
     listed = _list_names(repository, ("ls-files", "-z", "-v", "--cached", "--"), paths)
     for entry in sorted(listed, key=lambda entry: entry[2:]):
@@ -289,7 +289,7 @@ def _unwatched(repository: Repository, contents: Mapping[str, str | None], paths
 
 
 def _differs(repository: Repository, path: str, contents: Mapping[str, str | None]) -> bool:
-    """Whether a file is to be another than the committed one."""
+    """Whether the new content of a file differs from the committed one."""
     file = repository.root / path
     if path in contents:
         text = contents[path]
@@ -310,12 +310,12 @@ def _ignored_files(repository: Repository, paths: Sequence[str]) -> set[str]:
 
 
 def _list_names(repository: Repository, arguments: tuple[str, ...], paths: Sequence[str]) -> set[str]:
-    """The names that a command prints of some paths."""
+    """The names that a command prints for some paths."""
     return {os.fsdecode(name) for name in repository.git(*arguments).output_of(paths).split(b"\0") if name}
 
 
 def _literal(paths: Sequence[str]) -> bytes:
-    """Pathspecs that are no patterns, one after the other."""
+    """Pathspecs that match these names literally, one after the other."""
     return b"".join(b":(literal)" + os.fsencode(path) + b"\0" for path in paths)
 
 

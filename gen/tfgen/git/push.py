@@ -1,10 +1,9 @@
-"""A push that goes on when somebody else was first: fetch, rebase, and again.
+"""Pushes a branch. Where somebody else pushed first, it fetches, rebases and pushes again.
 
     push(repository, target(repository))
 
-The rebase is made in a working tree of its own, a temporary one, so that what is dirty or staged in the user's is not
-in its way; the user's then follows as with a checkout. Commits are rebased by `git rebase`, so they are signed as the
-user has it.
+The rebase runs in a temporary working tree, so that dirty and staged files of the user's do not stop it. Then the
+user's working tree follows, as by a checkout. `git rebase` also signs the commits as the user has configured it.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _BUSY: Final = re.compile(
 
 
 class Target(Record):
-    """Where a branch is pushed to: a remote and a branch there, and whether the branch knows it already."""
+    """The remote and the branch there that a push updates, and whether the branch has it as its upstream already."""
 
     remote: str
     branch: str
@@ -79,10 +78,10 @@ def target(repository: Repository) -> Target:
 
 
 def push(repository: Repository, to: Target) -> int:
-    """Push the branch that is checked out, over whatever has landed meanwhile; the number of rebases that it took.
+    """Push the branch that is checked out, on top of the remote branch. Return the number of rebases.
 
     Raises:
-        RebaseConflictError: the same files were changed there.
+        RebaseConflictError: the remote branch changed the same files.
         RefusedError: a hook or the remote refuses, or others were faster each time. The commit stays in the local
             branch.
     """
@@ -108,7 +107,7 @@ def push(repository: Repository, to: Target) -> int:
 
 
 def _rebase(repository: Repository, to: Target) -> None:
-    """Put the branch on top of what the remote has, if it is not."""
+    """Rebase the branch on the remote branch, where it is not on top of it yet."""
     repository.git("fetch", "--quiet", to.remote, f"refs/heads/{to.branch}", runs_hooks=True).output()
     theirs = os.fsdecode(repository.git("rev-parse", "--verify", "FETCH_HEAD").output()).strip()
     ours = os.fsdecode(repository.git("rev-parse", "--verify", "HEAD").output()).strip()

@@ -1,9 +1,9 @@
-"""Files as git has them.
+"""Reads files from commits.
 
-committed(Path("jobs/mnist/job.yaml"))            -> the bytes that the last commit has
-committed(Path("jobs/mnist/job.yaml"), "v1.4")    -> those of a tag, a branch or a commit
+committed(Path("jobs/mnist/job.yaml"))            -> its bytes in the last commit
+committed(Path("jobs/mnist/job.yaml"), "v1.4")    -> its bytes in a tag, a branch or a commit
 
-A git command takes some milliseconds, so what asks of many files asks once: `committed_files`, `committed_below`.
+A git command takes some milliseconds. `committed_files` and `committed_below` read many files by one command.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ HEAD: Final = "HEAD"
 
 
 def committed(path: Path, revision: str = HEAD) -> bytes | None:
-    """A file as it is in a commit: of the repository that the file is in, wherever this process is.
+    """A file's content in a commit of the repository that contains the file, whatever the working directory is.
 
-    None where there is nothing to compare with: the file is not in that commit; or, for the last commit, which
-    nobody asked for by name, there is no commit yet, no repository or no git.
+    None where there is nothing to compare with: the commit does not contain the file. For the last commit, which is the
+    default, also where there is no commit yet, no repository or no git.
 
     Raises:
         UsageError: there is no such revision.
@@ -34,7 +34,7 @@ def committed(path: Path, revision: str = HEAD) -> bytes | None:
 
 
 def committed_files(paths: Iterable[Path], revision: str = HEAD) -> dict[Path, bytes]:
-    """What `committed` says of each file, without those of which it says nothing. Raises as it does."""
+    """The content of each file that `committed` finds. Raises the errors of `committed`."""
     by_path: dict[Path, bytes] = {}
     for root, names in _by_repository(paths).items():
         commit = _commit_or_none(root, revision, next(iter(names)))
@@ -44,7 +44,7 @@ def committed_files(paths: Iterable[Path], revision: str = HEAD) -> dict[Path, b
 
 
 def committed_below(folder: Path, revision: str = HEAD) -> dict[str, bytes]:
-    """All files that a commit has below a folder, which may be gone, by their paths from it. Raises as `committed`."""
+    """All files of a commit below a folder, by their paths from it. The folder may be gone. Raises as `committed`."""
     ((root, names),) = _by_repository([folder]).items()
     commit = _commit_or_none(root, revision, folder)
     contents = _files_of_commit(root, commit, [names[folder]], "-r") if commit else {}
@@ -52,12 +52,12 @@ def committed_below(folder: Path, revision: str = HEAD) -> dict[str, bytes]:
 
 
 def earlier_contents(path: Path, revision: str = HEAD, most: int = 200) -> list[bytes]:
-    """What a file held in the commits up to a revision, those of a shallow clone's past left out.
+    """The contents of a file in the commits up to a revision. A shallow clone has only some of them.
 
     Args:
         path: the file, which may be gone.
         revision: the last of the commits.
-        most: how many commits that changed the file are looked at, the newest first.
+        most: the number of commits that changed the file to look at, the newest first.
 
     Raises:
         UsageError: there is no such revision.
@@ -74,12 +74,12 @@ def earlier_contents(path: Path, revision: str = HEAD, most: int = 200) -> list[
 
 
 def changed(folder: Path, revision: str = HEAD, *, is_removed: bool = False) -> set[str]:
-    """The files below a folder, as paths from it, that a commit has otherwise than the disk; new ones are not known.
+    """The files below a folder, as paths from it, that differ between a commit and the disk. New files do not count.
 
     Args:
-        folder: where it is not there, nothing differs; nor where there is no repository or commit.
+        folder: the folder. Nothing differs where it, its repository or the commit is missing.
         revision: the commit.
-        is_removed: only those that are gone.
+        is_removed: whether to list only files that are gone.
 
     Raises:
         TfgenError: git fails.
@@ -105,7 +105,7 @@ def resolved(folder: Path, revision: str = HEAD) -> str:
 
 
 def _by_repository(paths: Iterable[Path]) -> dict[Path, dict[Path, str]]:
-    """By the folder to ask git in: each path, and its name from there. It need not be there any more."""
+    """By the folder where git runs: each path, and its name from there. A path need not exist any more."""
     names: dict[Path, dict[Path, str]] = {}
     roots: dict[Path, Path] = {}
     for path in paths:
@@ -119,7 +119,7 @@ def _by_repository(paths: Iterable[Path]) -> dict[Path, dict[Path, str]]:
 
 
 def _commit_or_none(folder: Path, revision: str, path: Path) -> str | None:
-    """The id of a revision's commit; None where the last one was asked for and there is none."""
+    """The id of a revision's commit. None for the last commit of a repository that has none."""
     commit = _commit(folder, revision) if is_installed() else None
     if commit is None and revision != HEAD:
         reason = f"git has no revision {revision!r} where it is" if is_installed() else "there is no git on the PATH"
@@ -128,7 +128,7 @@ def _commit_or_none(folder: Path, revision: str, path: Path) -> str | None:
 
 
 def _files_of_commit(root: Path, commit: str, names: Sequence[str], *options: str) -> dict[str, bytes]:
-    """The files of a commit by their names below a folder; a link's content is a path, so that it is none."""
+    """The files of a commit by their names below a folder, without symbolic links, whose content is a path."""
     ids: dict[str, bytes] = {}
     for entry in Git(root, ("ls-tree", "-z", *options, "--", commit)).output_of(names).split(b"\0"):
         head, _, name = entry.partition(b"\t")  # mode, type and id
@@ -153,7 +153,7 @@ def _blobs(root: Path, ids: Iterable[bytes]) -> dict[bytes, bytes]:
 
 
 def _commit(folder: Path, revision: str) -> str | None:
-    """The id of a revision's commit; None where there is none, or no repository."""
+    """The id of a revision's commit. None where there is no such commit, or no repository."""
     if revision.startswith(("-", "^")):
         return None  # an option or an exclusion, and never a name
     repository = Git(folder, ("rev-parse", "--git-dir"))

@@ -1,1 +1,1 @@
-"""Results as text, JSON, Markdown, SARIF and annotations of GitHub Actions."""
+"""Prints results as text, JSON, Markdown, SARIF and annotations of GitHub Actions."""

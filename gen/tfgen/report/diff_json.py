@@ -1,4 +1,4 @@
-"""What jobs change, as plain data."""
+"""Turns a difference of jobs into plain data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tfgen.kubernetes.object import identity
 
 
 def rows(diff: JobDiff) -> dict[str, Any]:
-    """The difference as plain data, for JSON: what is not there is left out."""
+    """The difference as plain data, for JSON. A side that does not exist has no key."""
     return {
         "job": diff.name,
         "file": diff.file,
@@ -36,7 +36,7 @@ def rows(diff: JobDiff) -> dict[str, Any]:
 
 
 def _totals_row(totals: Totals | None) -> dict[str, Any] | None:
-    """Numbers: CPU in cores, memory in bytes."""
+    """Totals as numbers: CPU in cores, memory in bytes."""
     if totals is None:
         return None
     requests = {name: int(value) if value.denominator == 1 else float(value) for name, value in totals.requests.items()}

@@ -1,4 +1,4 @@
-"""A difference of jobs as Markdown, for the comment of a pull request: a table, and the fields folded away."""
+"""Prints a difference of jobs as Markdown for a comment on a pull request: a table, and the fields, folded."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SHARE: Final = 0.5
 
 
 def diff_markdown(diffs: Sequence[JobDiff], longest: int = LONGEST) -> str:
-    """The whole difference in at most `longest` characters: what does not fit is counted."""
+    """The difference in at most `longest` characters. A last line counts what does not fit."""
     changed = [diff for diff in diffs if diff]
     if not changed:
         return "No object changes.\n"
@@ -71,7 +71,7 @@ def _list(heading: str, lines: Sequence[str]) -> str:
 
 
 def _place_lines(environment: EnvironmentDiff) -> Iterator[str]:
-    """Where an environment is, as far as it changes, and what stays behind."""
+    """The lines on an environment that moves: its old and new place, and the objects that stay behind."""
     for change in place_changes(environment):
         yield f"{title(environment)}: {change.path} {change.before or 'none'} {_ARROW} {change.after or 'none'}"
     yield from (f"{title(environment)}: {line}" for line in environment.kept)
@@ -92,7 +92,7 @@ def _problem(problem: Problem) -> str:
 
 
 def _unlike(diff: JobDiff) -> list[EnvironmentDiff]:
-    """The environments in which objects change, of those that change alike the first."""
+    """The environments with changed objects. Of environments that change alike, only the first."""
     unlike: list[EnvironmentDiff] = []
     for environment in diff.environments:
         if environment.objects and not any(changes_alike(other, environment) for other in unlike):
@@ -123,7 +123,7 @@ def _folded(name: str, objects: Sequence[ObjectDiff]) -> str:
 
 
 def _diff_line(line: str) -> str:
-    """A line as GitHub colours it in a block of `diff`: by the sign in its first column."""
+    """A line for a block of `diff`, which GitHub colours by the sign in the first column."""
     stripped = line.lstrip(" ")
     sign, indent = stripped[:1], len(line) - len(stripped)
     if sign in ("+", "-"):
@@ -132,7 +132,7 @@ def _diff_line(line: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Text that Markdown and HTML take for no more than text."""
+    """Text with the characters escaped that Markdown and HTML would read as markup."""
     return re.sub(r"([\\`*_{}\[\]<>|#~&!])", lambda match: f"&#{ord(match[1])};", text)
 
 

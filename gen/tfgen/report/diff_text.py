@@ -1,4 +1,4 @@
-"""A difference of jobs as text for a terminal.
+"""Prints a difference of jobs for a terminal.
 
 mnist (jobs/mnist.yaml)
   prod: pods 8 -> 12, cpu 22 -> 38, memory 44Gi -> 76Gi
@@ -41,18 +41,18 @@ Paint = Callable[[str, str], str]
 
 
 def diff_text(diffs: Sequence[JobDiff], *, colour: bool = False) -> str:
-    """The whole difference; nothing of jobs that do not change."""
+    """The whole difference. A job that does not change has no lines."""
     paint = _painted if colour else _plain
     return "".join(f"{line}\n" for diff in diffs if diff for line in _job(diff, paint))
 
 
 def title(environment: EnvironmentDiff) -> str:
-    """An environment's name; the job itself has none."""
+    """The name of an environment, or of none: the job itself."""
     return environment.environment or "the job itself"
 
 
 def summary(before: Totals | None, after: Totals | None, arrow: str = "->") -> str:
-    """What is asked of the cluster, before and after: `pods 8 -> 12, cpu 22, memory 44Gi -> 76Gi`."""
+    """The resources that a job requests, before and after: `pods 8 -> 12, cpu 22, memory 44Gi -> 76Gi`."""
     was, now = _amounts(before), _amounts(after)
     parts = []
     for name in {**was, **now}:
@@ -70,7 +70,7 @@ def _amounts(totals: Totals | None) -> dict[str, str]:
 
 
 def state(environment: EnvironmentDiff, arrow: str = "->") -> str:
-    """What an environment is, beside changed."""
+    """Whether an environment is new, gone, retired or back, and its new run; empty where it only changes."""
     if environment.before is None:
         return " (new)"
     if environment.after is None:
@@ -86,19 +86,19 @@ _RETIRED: Final = {False: "retired", True: "no longer retired"}
 
 
 def place_changes(environment: EnvironmentDiff) -> tuple[FieldChange, ...]:
-    """The place of an environment, where it changes: `state` says the rest."""
+    """The changes of an environment's place. `state` tells whether it is retired."""
     return tuple(change for change in environment.place if str(change.path) != "enabled")
 
 
 def delivery_title(item: ObjectDiff) -> str:
-    """A GitOps tool's object, with its file, and what becomes of what it applied."""
+    """A GitOps tool's object and its file, and what happens to the objects that it applied."""
     whose = ", which other jobs may have too" if item.is_shared else ""
     gone = ": what it applied goes with it, but for claims" if item.action == "removed" and _deletes(item) else ""
     return f"{item.title} ({item.file}{whose}){gone}"
 
 
 def _deletes(item: ObjectDiff) -> bool:
-    """Whether what a tool applied by an object goes with it."""
+    """Whether the tool deletes the objects that it applied, together with its own object."""
     match item.item["kind"]:
         case "Application":
             return bool(item.item["metadata"].get("finalizers"))
@@ -109,7 +109,7 @@ def _deletes(item: ObjectDiff) -> bool:
 
 
 def changes_alike(one: EnvironmentDiff, other: EnvironmentDiff) -> bool:
-    """Whether the same objects change in both, and in the same way."""
+    """Whether both environments change the same objects in the same way."""
     ones, others = (
         [(item.action, item.title, item.fields) for item in environment.objects] for environment in (one, other)
     )
@@ -117,7 +117,7 @@ def changes_alike(one: EnvironmentDiff, other: EnvironmentDiff) -> bool:
 
 
 def groups(items: Sequence[ObjectDiff]) -> list[tuple[list[ObjectDiff], tuple[FieldChange, ...]]]:
-    """Objects in which the same fields change alike, together; those that come or go, each alone."""
+    """Objects whose fields change alike, as groups. An object that is new or gone is a group by itself."""
     grouped: list[tuple[list[ObjectDiff], tuple[FieldChange, ...]]] = []
     for item in items:
         same = next((group for group, fields in grouped if item.fields and fields == item.fields), None)
@@ -175,7 +175,7 @@ def _painted(style: str, text: str) -> str:
 
 
 def field_lines(change: FieldChange, paint: Paint = _plain) -> Iterator[str]:
-    """A field that changes: one line where it fits, else one for each side."""
+    """The lines of a field that changes: one where it fits, else one for each side."""
     sides = _sides(change.before, change.after)
     signs = "".join(sign for sign, _ in sides)
     path = str(change.path)
@@ -190,7 +190,7 @@ def field_lines(change: FieldChange, paint: Paint = _plain) -> Iterator[str]:
 
 
 def _sides(before: Any, after: Any) -> list[tuple[str, str]]:
-    """What was and what is, each with its sign: of a text of many lines those that differ, of a long one that part."""
+    """The old and the new value with their signs: of a long text only the lines, or the part, that differ."""
     if isinstance(before, str) and isinstance(after, str):
         if "\n" in before or "\n" in after:
             return _lines(before, after)
@@ -206,7 +206,7 @@ def _sides(before: Any, after: Any) -> list[tuple[str, str]]:
 
 
 def _lists(before: str, after: str) -> list[tuple[str, str]]:
-    """Of two texts that are JSON objects of lists, as the cluster's hosts are: the lists that differ, by length."""
+    """The lists that differ between two JSON objects of lists, such as the hosts of a cluster, by their lengths."""
     try:
         was, now = json.loads(before), json.loads(after)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The account of an import, and how its jobs differ from what they were, as text and as rows."""
+"""Prints the account of an import, and how its jobs differ from their originals."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def entry_rows(entries: Iterable[Entry]) -> list[dict[str, Any]]:
 
 
 def summary(entries: Sequence[Entry]) -> str:
-    """How many entries there are of each fate."""
+    """The number of entries of each fate."""
     return ", ".join(f"{sum(entry.fate == fate for entry in entries)} {fate}" for fate in get_args(Fate))
 
 
 def advice(jobs: Iterable[ImportedJob]) -> str:
-    """How to go over to imported jobs without losing what their claims hold; nothing for jobs without claims."""
+    """How a user moves to imported jobs and keeps the data of their claims. Empty for jobs without claims."""
     claims = sorted({claim for job in jobs for claim in _claims(job.data)})
     if not claims:
         return ""
@@ -71,7 +71,7 @@ def verified_rows(verified: Iterable[Verified]) -> list[dict[str, Any]]:
 
 
 def verified_text(verified: Iterable[Verified]) -> str:
-    """The reasons of all differences, and each difference that has none."""
+    """The reasons for all differences, and each difference that has no reason."""
     return "".join(f"{printable(line)}\n" for one in verified for line in _lines(one))
 
 

@@ -1,4 +1,4 @@
-"""Problems as text, as plain data, and as annotations of GitHub Actions."""
+"""Prints problems as text, as plain data, and as annotations of GitHub Actions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def rows(problems: Iterable[Problem]) -> list[dict[str, str | int]]:
 
 
 def as_github(problems: Iterable[Problem]) -> str:
-    """A line a problem, from which GitHub Actions makes an annotation in the file.
+    """One line for each problem. GitHub Actions turns it into an annotation of the file.
 
     The escapes are those of https://github.com/actions/toolkit/blob/main/packages/core/src/command.ts.
     """

@@ -1,4 +1,4 @@
-"""Every rule that a problem may name, with the sentence that begins its section of docs/rules.md."""
+"""Collects every rule that a problem may name, with its summary, the first sentence of its section in docs/rules.md."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tfgen.schema import messages as schema_messages
 
 
 def rule_summaries() -> Mapping[str, str]:
-    """By id. The reader of YAML has its sentences in its problems alone."""
+    """The summaries by rule id. The YAML reader's rules have none; their messages say all."""
     return {
         **schema_messages.RULES,
         **immutable.RULES,

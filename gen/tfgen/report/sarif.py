@@ -1,4 +1,4 @@
-"""Problems as SARIF, the form in which code scanners report: GitHub's code scanning reads it.
+"""Prints problems as SARIF, the format of code scanners, which GitHub code scanning reads.
 
 https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
 """
@@ -19,9 +19,9 @@ def sarif(problems: Iterable[Problem], notes: Iterable[str], summaries: Mapping[
     """A SARIF log of one run.
 
     Args:
-        problems: its results.
-        notes: what the run itself has to say.
-        summaries: a sentence for each rule that has one.
+        problems: the results of the run.
+        notes: messages of the run itself.
+        summaries: the summary of each rule that has one, by its id.
     """
     ordered = in_order(problems)
     rules = sorted({problem.rule for problem in ordered})
@@ -71,7 +71,7 @@ def _result(problem: Problem, rule_index: int) -> dict[str, Any]:
 
 
 def _location(file: str) -> dict[str, str]:
-    """A file's address: below the root of the sources, which is where tfgen runs, unless it is absolute."""
+    """A file's address. A relative one starts at the root of the sources, the folder where tfgen runs."""
     path = Path(file)
     if path.is_absolute():
         return {"uri": path.as_uri()}

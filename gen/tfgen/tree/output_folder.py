@@ -1,14 +1,14 @@
-"""The output folder on disk: every file operation that tfgen does below it, and no other way to it.
+"""The output folder on disk. tfgen reads and writes below it by this module alone.
 
     with OutputFolder(Path(".")) as folder:
         folder.survey(["charts/dist-mnist/Chart.yaml"])
 
-Paths are walked one folder at a time by file descriptor with O_NOFOLLOW, so a symbolic link in the way is an
-error even if it is put there while tfgen runs, and nothing outside the folder is ever reached. Every OSError comes
-out as a TfgenError that names the path.
+tfgen opens one folder of a path after the other by file descriptor, with O_NOFOLLOW. So a symbolic link in a path is an
+error, even if somebody makes it while tfgen runs, and tfgen never reaches a file outside the folder. Every OSError
+becomes a TfgenError that names the path.
 
-A file is replaced as `disk_file` does it. All of a batch's temporary files are there before the first one is renamed:
-a full disk is met while every old file still stands.
+`disk_file` replaces a file. tfgen writes all temporary files of a batch before it renames the first one. So a full disk
+is an error while every old file is still there.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ not pay for what other programs have still to write, so it syncs its own files a
 
 
 class DiskEntry(Record):
-    """What is on disk at a path: a file's SHA-256, or why no file can be there, or (both None) nothing.
+    """What is on disk at a path: a file's SHA-256, or why no file can be there. Both are None where there is nothing.
 
-    `unix_digest` is the file's SHA-256 with LF for each CRLF, where it has any: git may have written it so.
+    `unix_digest` is the file's SHA-256 with LF for each CRLF, where it has any. git may check a file out with CRLF.
     """
 
     digest: str | None = None
@@ -64,11 +64,11 @@ class DiskEntry(Record):
 
 
 class OutputFolder:
-    """A folder that need not exist yet. Use it as a context manager, which holds it open.
+    """An output folder, which need not exist yet. As a context manager it holds the folder open.
 
     Args:
-        path: The folder; it may itself be reached through links, only what is below it may not.
-        create: Make it, and its parents, where it is missing.
+        path: The folder. Its own path may contain symbolic links; a path below it may not.
+        create: Whether a missing folder is made, with its parents.
     """
 
     def __init__(self, path: Path, *, create: bool = False) -> None:
@@ -111,7 +111,7 @@ class OutputFolder:
         return on_disk
 
     def names(self, folder: str) -> list[str]:
-        """The names in a folder, sorted; none where there is no such folder."""
+        """The names in a folder, sorted. A folder that is missing has none."""
         try:
             with self._folder(folder) as descriptor, errors_at(folder), os.scandir(descriptor) as entries:
                 return sorted(entry.name for entry in entries)
@@ -119,7 +119,7 @@ class OutputFolder:
             return []
 
     def temporary_files(self, folder: str) -> list[str]:
-        """The paths of tfgen's temporary files in a folder, sorted: those of a render that was killed."""
+        """The paths of tfgen's temporary files in a folder, sorted. A render that was killed leaves them."""
         try:
             with self._folder(folder) as descriptor, errors_at(folder), os.scandir(descriptor) as entries:
                 names = [e.name for e in entries if is_temporary(e.name) and e.is_file(follow_symlinks=False)]
@@ -128,7 +128,7 @@ class OutputFolder:
         return sorted(_joined(folder, name) for name in names)
 
     def read_text(self, path: str, limit: int = -1) -> str:
-        """A file's text, at most `limit` characters of it, with U+FFFD for what is not UTF-8.
+        """A file's text, at most its first `limit` characters. U+FFFD stands for bytes that are not UTF-8.
 
         Raises TfgenError if there is no such file.
         """
@@ -141,7 +141,7 @@ class OutputFolder:
     # Writing.
 
     def stage(self, texts: Mapping[str, str]) -> None:
-        """Writes each text to a temporary file beside its path, and to the medium. On any error, none is left."""
+        """Writes each text to a temporary file beside its path, and syncs it. An error removes them all."""
         sync_each = len(texts) <= SYNC_EACH_UP_TO
         with self._undone_on_error():
             for parent, entries in _by_folder(texts):
@@ -155,13 +155,13 @@ class OutputFolder:
                 os.sync()
 
     def replace(self, paths: Mapping[str, str | None]) -> None:
-        """Puts staged files in their places.
+        """Renames staged files to their paths.
 
         Args:
-            paths: Path -> digest of the file that is to be there still, None for no file.
+            paths: By path, the digest of the file that must still be there; None for no file.
 
         Raises:
-            TfgenError: A file was changed since it was surveyed; it and those after it are left alone.
+            TfgenError: A file changed since `survey`. That file and those after it stay as they are.
         """
         with self._undone_on_error():
             for parent, entries in _by_folder(paths):
@@ -171,7 +171,7 @@ class OutputFolder:
                         self._put(folder, name, path)
 
     def overwrite(self, texts: Mapping[str, str]) -> None:
-        """Makes or replaces files, whatever they hold: for ledgers, which the lock guards."""
+        """Makes or replaces files without a look at their digests. Ledgers need none: the lock guards them."""
         self.stage(texts)
         with self._undone_on_error():
             for parent, entries in _by_folder(texts):
@@ -181,7 +181,7 @@ class OutputFolder:
         self.sync_folders(texts)
 
     def remove(self, paths: Mapping[str, str | None]) -> None:
-        """Removes files, each only if it still has its digest; raises as `replace` does."""
+        """Removes each file that still has its digest. Raises the errors of `replace`."""
         for parent, entries in _by_folder(paths):
             with errors_at(parent or self.path), self._folder(parent) as folder:
                 for name, path in entries:
@@ -190,7 +190,7 @@ class OutputFolder:
                         os.unlink(name, dir_fd=folder)
 
     def discard(self, paths: Iterable[str]) -> None:
-        """Removes files, whatever they hold, where they are: for ledgers and temporary files."""
+        """Removes those files that exist, without a look at their digests: ledgers and temporary files."""
         for parent, entries in _by_folder(paths):
             with suppress(FileNotFoundError, BlockedPathError), self._folder(parent) as folder:
                 for name, path in entries:
@@ -198,13 +198,13 @@ class OutputFolder:
                         os.unlink(name, dir_fd=folder)
 
     def prune(self, paths: Iterable[str]) -> None:
-        """Removes the folders above these paths that are empty, but not the output folder itself."""
+        """Removes empty folders above these paths, but not the output folder itself."""
         folders = {folder for path in paths for folder in ancestors(path)}
         for path in sorted(folders, key=lambda folder: folder.count("/"), reverse=True):
             self._remove_empty(path)
 
     def sync_folders(self, paths: Collection[str]) -> None:
-        """Brings the renames and removals at these paths to the medium."""
+        """Syncs the folders of these paths, so that renames and removals survive a loss of power."""
         if len(paths) > SYNC_EACH_UP_TO:
             os.sync()
             return
@@ -214,12 +214,12 @@ class OutputFolder:
 
     @contextmanager
     def locked(self, folder: str, wait_s: float, *, shared: bool = False) -> Iterator[None]:
-        """Keeps other tfgen processes out, by a lock on the folder itself: no lock file, and none is left behind.
+        """Locks the folder itself against other tfgen processes. There is no lock file that could stay behind.
 
         Args:
-            folder: Made if it is not there; a shared lock does without.
-            wait_s: How long to wait for another process.
-            shared: Keep out those who write only.
+            folder: The folder. An exclusive lock makes it where it is missing; a shared lock does not need it.
+            wait_s: How long to wait for another process, in seconds.
+            shared: Whether other readers may hold the lock too.
 
         Raises:
             TfgenError: Another process had the lock for all of `wait_s` seconds.
@@ -251,7 +251,7 @@ class OutputFolder:
 
     @contextmanager
     def _undone_on_error(self) -> Iterator[None]:
-        """Takes back what is staged if the block fails; what cannot be taken back, the next run finds by name."""
+        """Removes staged files if the block fails. The next run finds by name what this cannot remove."""
         try:
             yield
         except BaseException:
@@ -320,7 +320,7 @@ def _split(path: str) -> tuple[str, str]:
 
 
 def _by_folder(paths: Iterable[str]) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Folder -> (name, path) of the files in it, so that each folder is opened once."""
+    """The names and paths of files by their folder, so that tfgen opens each folder once."""
     entries = sorted((*_split(path), path) for path in paths)
     for parent, group in groupby(entries, key=lambda entry: entry[0]):
         yield parent, [(name, path) for _, name, path in group]
