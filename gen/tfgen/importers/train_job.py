@@ -151,7 +151,10 @@ def _below(at: Part, keys: Sequence[str], part: Part) -> Part:
 
 
 def _merged(under: Part, over: Part, account: Account, key: str = "") -> Part:
-    """A part with another over it, as Kubernetes' strategic merge has it; what loses is dropped."""
+    """A part with another over it, as Kubernetes' strategic merge has it; what loses is dropped.
+
+    `kubernetes.merge` does the same with plain data. Here each part keeps its position, and the account has it.
+    """
     if isinstance(under.value, Mapping) and isinstance(over.value, Mapping) and key not in _WHOLE:
         values = dict(under.value)
         for inner, part in over.entries():

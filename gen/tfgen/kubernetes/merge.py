@@ -6,7 +6,9 @@ Maps merge, and null removes. Which lists merge, and in which order, is the dial
 item with ``$patch: delete`` goes, and after an item ``$patch: replace`` a list has the patch's other items alone.
 https://github.com/kubernetes/community/blob/master/contributors/devel/sig-api-machinery/strategic-merge-patch.md
 
-`tunables.merge` is another thing: Helm's merge of values has no lists that merge, and keeps a null over nothing.
+Three merges are other things. `tunables.merge` is Helm's merge of values: it keeps a null over nothing. `job.defaults`
+goes by the job's schema: the job's choice of one key drops the defaults of the others. `importers.train_job` merges
+parts with their positions, and accounts for each that loses.
 """
 
 from __future__ import annotations
