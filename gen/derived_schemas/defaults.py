@@ -186,6 +186,7 @@ def defaults_schema(schema: Schema) -> dict[str, Any]:
             "warningsAsErrors": _WARNINGS_AS_ERRORS,
             "spec": spec,
         },
+        "patternProperties": schema["patternProperties"],
         "examples": [_EXAMPLE],
     }
     changed = {"part": {"definitions": dict(sorted(maker.definitions.items()))}}

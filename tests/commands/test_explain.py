@@ -155,3 +155,11 @@ def test_what_is_no_path_is_said(path, message):
     with pytest.raises(TfgenError) as error:
         explain(path)
     assert message in str(error.value)
+
+
+def test_what_must_be_said_has_no_default() -> None:
+    """A chart of a job without TensorBoard has a value for it, which no job gets."""
+    assert "Required: yes\n" in explain("spec.tensorboard.logDir")
+    assert "Default:" not in explain("spec.tensorboard.logDir")
+    (row,) = (line for line in explain("spec.tensorboard").splitlines() if "logDir  " in line)
+    assert row.split()[2] == "required"

@@ -92,6 +92,17 @@ def test_a_nearer_layer_is_merged_over_the_one_above(root: str, near: str, job: 
     assert merged(root, near, job) == expected
 
 
+def test_environments_stand_in_the_order_of_the_job() -> None:
+    """Those that tfgen.yaml alone has come behind them."""
+    source = layered(
+        "spec: {environments: {zeta: {}, dev: {}, staging: {}}}\n",
+        "",
+        JOB + "  environments: {prod: {}, staging: {}, dev: {}}\n",
+    )
+    (document,) = check(source.content, source.file, source.defaults).documents
+    assert [*document.data["spec"]["environments"]] == ["prod", "staging", "dev", "zeta"]
+
+
 def test_each_value_is_said_by_its_layer() -> None:
     root = dedent(
         """\

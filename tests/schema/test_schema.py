@@ -285,7 +285,7 @@ def test_the_file_holds_the_schema_of_environments():
 def nodes(found: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Schema]]:
     """Each subschema of the file, by its place in it."""
     yield path, found
-    for key in ("properties", "definitions"):
+    for key in ("properties", "patternProperties", "definitions"):
         for name, inner in found.get(key, {}).items():
             yield from nodes(inner, (*path, key, name))
     for key in ("items", "additionalProperties", "propertyNames"):
@@ -300,7 +300,7 @@ def nodes(found: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, .
 NODES = list(nodes(load()))
 HAND_WRITTEN = [(path, found) for path, found in NODES if path[:2] != ("definitions", "environment")]
 ANNOTATIONS = {"$ref", "$comment", "description", "default", "examples", "x-tunable"}
-STRUCTURE = {"properties", "definitions", "items", "propertyNames"}
+STRUCTURE = {"properties", "patternProperties", "definitions", "items", "propertyNames"}
 OURS = {"x-kind", "x-pattern-says", "x-not-says", "x-not-rule", "$schema", "title"}
 
 

@@ -40,11 +40,12 @@ _WIDTH = 100
 
 
 class _Found(NamedTuple):
-    """A key of the schema: its path, its resolved node, and whether it is tunable."""
+    """A key of the schema: its path, its resolved node, whether it is tunable, and whether it must be said."""
 
     path: tuple[str, ...]
     node: Schema
     tunable: bool
+    required: bool = False
 
 
 def explain(path: str) -> str:
@@ -121,7 +122,7 @@ def _inside(schema: Schema, key: _Found, step: str | int) -> _Found:
     if node is None:
         hint = hint_for_key(step, owner, schema, key.path) if is_record(owner) else ", which has no keys"
         raise UsageError(f"unknown key {shown(step)} in {_name(key.path)}{hint}")
-    return _Found((*key.path, step), node, node.get("x-tunable", key.tunable))
+    return _Found((*key.path, step), node, node.get("x-tunable", key.tunable), step in owner.get("required", ()))
 
 
 def _items(schema: Schema, node: Schema) -> Schema:
@@ -142,7 +143,9 @@ def _facts(key: _Found) -> Iterator[str]:
         yield f"Allowed: {node['x-pattern-says']}"
     if "oneOf" in node:
         yield f"Exactly one of: {either(choices(node))}"
-    if "default" in node:
+    if key.required:
+        yield "Required: yes"  # what stands for it in a chart of a job without it, nobody reads
+    elif "default" in node:
         yield f"Default: {json.dumps(node['default'])}"
     if _says_tunable(key):
         yield f"Tunable: {_TUNABLE[key.tunable]}"
@@ -179,7 +182,7 @@ def _table(schema: Schema, parent: _Found) -> Iterator[str]:
     rows = [("KEY", "TYPE", "DEFAULT", "TUNABLE", "")]
     for key in owner.get("properties", ()):
         inner = _inside(schema, _Found(parent.path, owner, parent.tunable), key)
-        rows.append(_row(inner, required=key in owner.get("required", ())))
+        rows.append(_row(inner))
     if len(rows) > 1:
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
@@ -192,9 +195,9 @@ def _entries(schema: Schema, node: Schema) -> Schema:
     return (_items(schema, node) if "items" in node else entry(schema, node, "")) or {}
 
 
-def _row(key: _Found, *, required: bool) -> tuple[str, str, str, str, str]:
+def _row(key: _Found) -> tuple[str, str, str, str, str]:
     node = key.node
-    default = json.dumps(node["default"]) if "default" in node else "required" if required else ""
+    default = "required" if key.required else json.dumps(node["default"]) if "default" in node else ""
     tunable = ("no", "yes")[key.tunable] if _says_tunable(key) else ""
     return (key.path[-1], "a quantity" if node.get("x-kind") else _type(node), default, tunable, first_sentence(node))
 

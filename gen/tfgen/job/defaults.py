@@ -89,6 +89,7 @@ def under(job: Document, defaults: Document) -> Document:
     merged = _merged(schema, node, defaults.data.get("spec", {}), spec)
     own_environments = spec.get(_ENVIRONMENTS)
     if isinstance(merged.get(_ENVIRONMENTS), Mapping):
+        own_first = {name: None for name in own_environments or () if name in merged[_ENVIRONMENTS]}
         merged[_ENVIRONMENTS] = {
             name: _fitting(
                 schema,
@@ -97,7 +98,7 @@ def under(job: Document, defaults: Document) -> Document:
                 merged,
                 own_environments.get(name, {}) if isinstance(own_environments, Mapping) else {},
             )
-            for name, environment in merged[_ENVIRONMENTS].items()
+            for name, environment in {**own_first, **merged[_ENVIRONMENTS]}.items()
         }
     if registry := defaults.data.get("registry"):
         merged = _with_registry(schema, node, merged, registry)

@@ -183,6 +183,7 @@ def _unknown_key(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
         else:
             owner = {"propertyNames": error.node} if error.of_key else error.node
             hint = _instead(checked, path) or hint_for_key(key, owner, checked.schema, error.path)
+            hint = "; what only holds an anchor stands at the top of the document" if key.startswith("x-") else hint
             message = f"unknown key {shown(key)} in {checked.name(error.path)}{hint}"
             yield checked.problem(path, message, "unknown-key", at_key=True)
 
