@@ -12,6 +12,7 @@ import yaml
 
 from tests.support import normal, tools
 from tests.support.chart_job import JOB
+from tests.support.command import CommandError
 from tests.support.normal import Objects
 from tests.support.rendered import Rendered
 
@@ -29,6 +30,48 @@ def test_a_release_of_another_name(rendered, release, named):
     by_helm = rendered.by_helm(release=release)
     normal.assert_equal({"helm": by_helm, "tfgen": rendered.by_tfgen_as(release)})
     assert ("v1", "Service", named) in by_helm
+
+
+@pytest.mark.parametrize(
+    ("values", "release", "named"),
+    [
+        ({"nameOverride": "digits"}, "prod", "prod-digits"),
+        ({"nameOverride": "digits"}, "my-digits", "my-digits"),
+        ({"nameOverride": "1e3"}, "prod", "prod-1e3"),
+        ({"fullnameOverride": "digits"}, "prod", "digits"),
+        ({"fullnameOverride": "on", "nameOverride": "digits"}, "prod", "on"),
+        ({"fullnameOverride": "digits", "run": "2"}, "prod", "digits-2"),
+    ],
+    ids=str,
+)
+def test_a_name_of_the_users_stands_wherever_the_releases_does(rendered, values, release, named):
+    """In hosts, selectors, accounts, the gang and the finisher's arguments, as in every name."""
+    args = [argument for key, value in values.items() for argument in ("--set-string", f"{key}={value}")]
+    by_helm = rendered.by_helm(*args, release=release)
+    normal.assert_equal({"helm": by_helm, "tfgen": rendered.by_tfgen_as(release, **values)})
+    assert ("v1", "Service", named) in by_helm
+    assert {item["metadata"]["labels"]["app.kubernetes.io/name"] for item in by_helm.values()} == {
+        values.get("nameOverride", "mnist")
+    }
+    if "fullnameOverride" in values:
+        assert "prod-" not in yaml.safe_dump(list(by_helm.values()))
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        (f"fullnameOverride={'a' * 46}", "has 53 characters, more than the 52 with which it makes pods"),
+        (f"nameOverride={'a' * 41}", "has 53 characters, more than the 52 with which it makes pods"),
+        ("fullnameOverride=1e3", "/fullnameOverride"),
+        ("fullnameOverride=a.b", "/fullnameOverride"),
+        ("nameOverride=A", "/nameOverride"),
+        ("nameOverride=a-", "/nameOverride"),
+    ],
+)
+def test_a_name_that_makes_no_pods_is_refused(rendered, value, says):
+    with pytest.raises(CommandError) as error:
+        rendered.by_helm("--set-string", value, release="prod")
+    assert says in error.value.stderr
 
 
 def test_two_releases_share_no_object_and_no_pod(rendered):

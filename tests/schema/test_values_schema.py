@@ -23,6 +23,7 @@ from tfgen.commands.init import new_job
 from tfgen.schema import file as schema_file
 from tfgen.schema import tunables
 from tfgen.schema import workload_kinds as kinds
+from tfgen.schema.chart_values import CHART_VALUES
 from tfgen.schema.values_schema import values_schema, values_schema_text
 from tfgen.text.document import parse
 
@@ -170,7 +171,10 @@ def _has_records(records: set[tuple[str, ...]], leaves: set[tuple[str, ...]], va
         known = {
             path[len(record)] for path in {*records, *leaves} if len(path) == len(record) + 1 and path[:-1] == record
         }
-        if not isinstance(node, dict) or node.keys() - (set() if record else {"global", "enabled"}) != known:
+        if (
+            not isinstance(node, dict)
+            or node.keys() - (set() if record else {"global", "enabled", *CHART_VALUES}) != known
+        ):
             return False
     return True
 
@@ -221,9 +225,11 @@ def test_the_values_of_every_job_are_allowed_by_their_schema(tmp_path_factory, d
 
 
 def test_a_map_s_entries_have_no_values_that_the_kind_never_reads() -> None:
-    spec = {"workload": {"kind": "ElasticDL"}, "image": "mnist:1", "roles": {"worker": {}}}
+    elastic = {"workload": {"kind": "ElasticDL"}, "image": "mnist:1", "roles": {"worker": {}}}
+    spec = {**elastic, "security": {"profile": "privileged"}}
     volume = values_schema(spec)["definitions"]["volume"]
     assert [*volume["properties"]] == ["mountPath", "subPath", "claim", "hostPath"]
     assert volume["oneOf"] == [{"required": ["claim"]}, {"required": ["hostPath"]}]
+    assert values_schema(elastic)["definitions"]["volume"]["oneOf"] == [{"required": ["claim"]}]
     everywhere = schema_file.load()["definitions"]["volume"]
     assert {"nfs", "emptyDir"} <= everywhere["properties"].keys()

@@ -126,7 +126,7 @@ EVERYTHING = {
         "gang": {"scheduler": "volcano", "enabled": True, "queue": "q", "priorityClassName": "", "minAvailable": 0},
         "network": {"policy": "Isolated"},
         "security": {
-            "profile": "baseline",
+            "profile": "privileged",
             "runAsUser": 1,
             "runAsGroup": 2,
             "fsGroup": 3,

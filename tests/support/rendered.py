@@ -83,10 +83,11 @@ class Rendered:
         """What tfgen itself fills the graph with."""
         return normal.by_identity(plain_objects(self.document, environment))
 
-    def by_tfgen_as(self, release: str, chart: str | None = None) -> Objects:
-        """The same for a release of another name than the job's, and of the chart under an alias."""
+    def by_tfgen_as(self, release: str, chart: str | None = None, **values: str) -> Objects:
+        """The same for a release of another name than the job's, of the chart under an alias, and with more values."""
         job = TrainingJob.from_document(self.document)
-        return normal.by_identity(objects(graph(job.structure), Scope(job.values, release, chart or job.name)).values())
+        scope = Scope({**job.values, **values}, release, chart or job.name)
+        return normal.by_identity(objects(graph(job.structure), scope).values())
 
     def assert_equal(self, environment: str | None, helm: Helm | None = None) -> None:
         """Holds the forms of one environment (None: of the job itself) against each other."""

@@ -13,4 +13,5 @@ from tfgen.targets.chart.values_yaml import values_yaml
 )
 def test_a_text_of_several_lines_is_the_same(text: str) -> None:
     values = {"roles": {"ps": {"replicas": 2, "annotations": {"example.com/note": text}}}}
-    assert yaml.safe_load(values_yaml(values)) == values
+    of_charts = {"nameOverride": "", "fullnameOverride": ""}
+    assert yaml.safe_load(values_yaml(values)) == {**of_charts, **values}

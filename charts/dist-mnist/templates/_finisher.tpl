@@ -18,7 +18,7 @@ metadata:
   labels:
     {{- include "dist-mnist.selector" .root | nindent 4 }}
     tfgen/role: finisher
-    app.kubernetes.io/name: {{ .root.Chart.Name | quote }}
+    app.kubernetes.io/name: {{ include "dist-mnist.name" .root | quote }}
     app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
     app.kubernetes.io/component: finisher
     {{- with $labels }}

@@ -25,7 +25,7 @@ spec:
 {{- $labels := mergeOverwrite (dict "sidecar.istio.io/inject" "false") .root.Values.labels .values.labels -}}
 {{ include "jobset-mnist.selector" .root }}
 tfgen/role: {{ .role | quote }}
-app.kubernetes.io/name: {{ .root.Chart.Name | quote }}
+app.kubernetes.io/name: {{ include "jobset-mnist.name" .root | quote }}
 app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 app.kubernetes.io/component: {{ .role | quote }}
 {{- with $labels }}

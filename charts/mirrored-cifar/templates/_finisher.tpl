@@ -18,7 +18,7 @@ metadata:
   labels:
     {{- include "mirrored-cifar.selector" .root | nindent 4 }}
     tfgen/role: finisher
-    app.kubernetes.io/name: {{ .root.Chart.Name | quote }}
+    app.kubernetes.io/name: {{ include "mirrored-cifar.name" .root | quote }}
     app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
     app.kubernetes.io/component: finisher
     {{- with $labels }}

@@ -6,6 +6,7 @@ without a line break at its end.
 
   mirrored-cifar.run
   mirrored-cifar.fullname
+  mirrored-cifar.name
   mirrored-cifar.labels
   mirrored-cifar.selector
   mirrored-cifar.cluster
@@ -18,14 +19,20 @@ without a line break at its end.
 {{ include "mirrored-cifar.fullname" . }}{{ if .Values.run }}-{{ .Values.run }}{{ end }}
 {{- end }}
 
-{{/* The job's name: the release's, with the chart's behind it unless it is in it already. */}}
+{{/* The job's name: fullnameOverride, else the release's, with the chart's behind it unless it is in it already. */}}
 {{- define "mirrored-cifar.fullname" -}}
-{{ if contains .Chart.Name .Release.Name }}{{ .Release.Name }}{{ else }}{{ .Release.Name }}-{{ .Chart.Name }}{{ end }}
+{{ if .Values.fullnameOverride }}{{ .Values.fullnameOverride }}{{ else if contains (include "mirrored-cifar.name" .)
+    .Release.Name }}{{ .Release.Name }}{{ else }}{{ .Release.Name }}-{{ include "mirrored-cifar.name" . }}{{ end }}
+{{- end }}
+
+{{/* The chart's name: nameOverride, else its own. */}}
+{{- define "mirrored-cifar.name" -}}
+{{ .Values.nameOverride | default .Chart.Name }}
 {{- end }}
 
 {{/* The labels of every object. */}}
 {{- define "mirrored-cifar.labels" -}}
-app.kubernetes.io/name: {{ .Chart.Name | quote }}
+app.kubernetes.io/name: {{ include "mirrored-cifar.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-._" }}

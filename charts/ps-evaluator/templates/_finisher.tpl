@@ -18,7 +18,7 @@ metadata:
   labels:
     {{- include "ps-evaluator.selector" .root | nindent 4 }}
     tfgen/role: finisher
-    app.kubernetes.io/name: {{ .root.Chart.Name | quote }}
+    app.kubernetes.io/name: {{ include "ps-evaluator.name" .root | quote }}
     app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
     app.kubernetes.io/component: finisher
     {{- with $labels }}

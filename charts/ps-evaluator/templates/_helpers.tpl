@@ -6,6 +6,7 @@ without a line break at its end.
 
   ps-evaluator.run
   ps-evaluator.fullname
+  ps-evaluator.name
   ps-evaluator.labels
   ps-evaluator.selector
   ps-evaluator.cluster
@@ -19,14 +20,20 @@ without a line break at its end.
 {{ include "ps-evaluator.fullname" . }}{{ if .Values.run }}-{{ .Values.run }}{{ end }}
 {{- end }}
 
-{{/* The job's name: the release's, with the chart's behind it unless it is in it already. */}}
+{{/* The job's name: fullnameOverride, else the release's, with the chart's behind it unless it is in it already. */}}
 {{- define "ps-evaluator.fullname" -}}
-{{ if contains .Chart.Name .Release.Name }}{{ .Release.Name }}{{ else }}{{ .Release.Name }}-{{ .Chart.Name }}{{ end }}
+{{ if .Values.fullnameOverride }}{{ .Values.fullnameOverride }}{{ else if contains (include "ps-evaluator.name" .)
+    .Release.Name }}{{ .Release.Name }}{{ else }}{{ .Release.Name }}-{{ include "ps-evaluator.name" . }}{{ end }}
+{{- end }}
+
+{{/* The chart's name: nameOverride, else its own. */}}
+{{- define "ps-evaluator.name" -}}
+{{ .Values.nameOverride | default .Chart.Name }}
 {{- end }}
 
 {{/* The labels of every object. */}}
 {{- define "ps-evaluator.labels" -}}
-app.kubernetes.io/name: {{ .Chart.Name | quote }}
+app.kubernetes.io/name: {{ include "ps-evaluator.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-._" }}

@@ -6,6 +6,7 @@ without a line break at its end.
 
   seed-azure-tfjob.run
   seed-azure-tfjob.fullname
+  seed-azure-tfjob.name
   seed-azure-tfjob.labels
   seed-azure-tfjob.selector
   seed-azure-tfjob.podSecurityContext
@@ -16,14 +17,20 @@ without a line break at its end.
 {{ include "seed-azure-tfjob.fullname" . }}{{ if .Values.run }}-{{ .Values.run }}{{ end }}
 {{- end }}
 
-{{/* The job's name: the release's, with the chart's behind it unless it is in it already. */}}
+{{/* The job's name: fullnameOverride, else the release's, with the chart's behind it unless it is in it already. */}}
 {{- define "seed-azure-tfjob.fullname" -}}
-{{ if contains .Chart.Name .Release.Name }}{{ .Release.Name }}{{ else }}{{ .Release.Name }}-{{ .Chart.Name }}{{ end }}
+{{ if .Values.fullnameOverride }}{{ .Values.fullnameOverride }}{{ else if contains (include "seed-azure-tfjob.name" .)
+    .Release.Name }}{{ .Release.Name }}{{ else }}{{ .Release.Name }}-{{ include "seed-azure-tfjob.name" . }}{{ end }}
+{{- end }}
+
+{{/* The chart's name: nameOverride, else its own. */}}
+{{- define "seed-azure-tfjob.name" -}}
+{{ .Values.nameOverride | default .Chart.Name }}
 {{- end }}
 
 {{/* The labels of every object. */}}
 {{- define "seed-azure-tfjob.labels" -}}
-app.kubernetes.io/name: {{ .Chart.Name | quote }}
+app.kubernetes.io/name: {{ include "seed-azure-tfjob.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-._" }}

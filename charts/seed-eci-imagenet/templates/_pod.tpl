@@ -11,7 +11,7 @@ The pod of a task, whatever object makes it. The role's templates call it with t
 {{- $labels := mergeOverwrite (dict "sidecar.istio.io/inject" "false") .root.Values.labels .values.labels -}}
 {{ include "seed-eci-imagenet.selector" .root }}
 tfgen/role: {{ .role | quote }}
-app.kubernetes.io/name: {{ .root.Chart.Name | quote }}
+app.kubernetes.io/name: {{ include "seed-eci-imagenet.name" .root | quote }}
 app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 app.kubernetes.io/component: {{ .role | quote }}
 {{- if and .root.Values.cloud.eci.enabled (eq .root.Values.cloud.eci.way "Label") }}

@@ -6,6 +6,7 @@ without a line break at its end.
 
   seed-elasticdl-mnist.run
   seed-elasticdl-mnist.fullname
+  seed-elasticdl-mnist.name
   seed-elasticdl-mnist.labels
   seed-elasticdl-mnist.selector
   seed-elasticdl-mnist.podSecurityContext
@@ -18,14 +19,21 @@ without a line break at its end.
 {{ include "seed-elasticdl-mnist.fullname" . }}{{ if .Values.run }}-{{ .Values.run }}{{ end }}
 {{- end }}
 
-{{/* The job's name: the release's, with the chart's behind it unless it is in it already. */}}
+{{/* The job's name: fullnameOverride, else the release's, with the chart's behind it unless it is in it already. */}}
 {{- define "seed-elasticdl-mnist.fullname" -}}
-{{ if contains .Chart.Name .Release.Name }}{{ .Release.Name }}{{ else }}{{ .Release.Name }}-{{ .Chart.Name }}{{ end }}
+{{ if .Values.fullnameOverride }}{{ .Values.fullnameOverride }}{{ else if contains
+    (include "seed-elasticdl-mnist.name" .) .Release.Name }}{{ .Release.Name }}{{ else }}{{ .Release.Name }}-{{ include
+    "seed-elasticdl-mnist.name" . }}{{ end }}
+{{- end }}
+
+{{/* The chart's name: nameOverride, else its own. */}}
+{{- define "seed-elasticdl-mnist.name" -}}
+{{ .Values.nameOverride | default .Chart.Name }}
 {{- end }}
 
 {{/* The labels of every object. */}}
 {{- define "seed-elasticdl-mnist.labels" -}}
-app.kubernetes.io/name: {{ .Chart.Name | quote }}
+app.kubernetes.io/name: {{ include "seed-elasticdl-mnist.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-._" }}

@@ -6,6 +6,7 @@ without a line break at its end.
 
   seed-kube-batch-tfjob.run
   seed-kube-batch-tfjob.fullname
+  seed-kube-batch-tfjob.name
   seed-kube-batch-tfjob.labels
   seed-kube-batch-tfjob.selector
   seed-kube-batch-tfjob.podSecurityContext
@@ -16,14 +17,21 @@ without a line break at its end.
 {{ include "seed-kube-batch-tfjob.fullname" . }}{{ if .Values.run }}-{{ .Values.run }}{{ end }}
 {{- end }}
 
-{{/* The job's name: the release's, with the chart's behind it unless it is in it already. */}}
+{{/* The job's name: fullnameOverride, else the release's, with the chart's behind it unless it is in it already. */}}
 {{- define "seed-kube-batch-tfjob.fullname" -}}
-{{ if contains .Chart.Name .Release.Name }}{{ .Release.Name }}{{ else }}{{ .Release.Name }}-{{ .Chart.Name }}{{ end }}
+{{ if .Values.fullnameOverride }}{{ .Values.fullnameOverride }}{{ else if contains
+    (include "seed-kube-batch-tfjob.name" .) .Release.Name }}{{ .Release.Name }}{{ else }}{{ .Release.Name }}-{{ include
+    "seed-kube-batch-tfjob.name" . }}{{ end }}
+{{- end }}
+
+{{/* The chart's name: nameOverride, else its own. */}}
+{{- define "seed-kube-batch-tfjob.name" -}}
+{{ .Values.nameOverride | default .Chart.Name }}
 {{- end }}
 
 {{/* The labels of every object. */}}
 {{- define "seed-kube-batch-tfjob.labels" -}}
-app.kubernetes.io/name: {{ .Chart.Name | quote }}
+app.kubernetes.io/name: {{ include "seed-kube-batch-tfjob.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-._" }}

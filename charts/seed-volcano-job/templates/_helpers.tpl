@@ -6,6 +6,7 @@ without a line break at its end.
 
   seed-volcano-job.run
   seed-volcano-job.fullname
+  seed-volcano-job.name
   seed-volcano-job.labels
   seed-volcano-job.cluster
   seed-volcano-job.hosts
@@ -18,14 +19,20 @@ without a line break at its end.
 {{ include "seed-volcano-job.fullname" . }}{{ if .Values.run }}-{{ .Values.run }}{{ end }}
 {{- end }}
 
-{{/* The job's name: the release's, with the chart's behind it unless it is in it already. */}}
+{{/* The job's name: fullnameOverride, else the release's, with the chart's behind it unless it is in it already. */}}
 {{- define "seed-volcano-job.fullname" -}}
-{{ if contains .Chart.Name .Release.Name }}{{ .Release.Name }}{{ else }}{{ .Release.Name }}-{{ .Chart.Name }}{{ end }}
+{{ if .Values.fullnameOverride }}{{ .Values.fullnameOverride }}{{ else if contains (include "seed-volcano-job.name" .)
+    .Release.Name }}{{ .Release.Name }}{{ else }}{{ .Release.Name }}-{{ include "seed-volcano-job.name" . }}{{ end }}
+{{- end }}
+
+{{/* The chart's name: nameOverride, else its own. */}}
+{{- define "seed-volcano-job.name" -}}
+{{ .Values.nameOverride | default .Chart.Name }}
 {{- end }}
 
 {{/* The labels of every object. */}}
 {{- define "seed-volcano-job.labels" -}}
-app.kubernetes.io/name: {{ .Chart.Name | quote }}
+app.kubernetes.io/name: {{ include "seed-volcano-job.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-._" }}

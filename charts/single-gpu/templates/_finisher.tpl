@@ -18,7 +18,7 @@ metadata:
   labels:
     {{- include "single-gpu.selector" .root | nindent 4 }}
     tfgen/role: finisher
-    app.kubernetes.io/name: {{ .root.Chart.Name | quote }}
+    app.kubernetes.io/name: {{ include "single-gpu.name" .root | quote }}
     app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
     app.kubernetes.io/component: finisher
     {{- with $labels }}

@@ -67,7 +67,7 @@ def _dns_label() -> Guard:
                 "the run's Service would be named ",
                 names.RUN,
                 ", which is no DNS label: lower-case letters, digits and -, beginning with a letter; "
-                "choose another release name",
+                "choose another release name, or another fullnameOverride",
             )
         ),
     )

@@ -19,6 +19,7 @@ from typing import Any, Final
 from tfgen.kubernetes.volume_profiles import Profile, refuses
 from tfgen.schema import file as schema_file
 from tfgen.schema import workload_kinds as kinds
+from tfgen.schema.chart_values import CHART_VALUES
 from tfgen.schema.file import Schema, target, used_definitions
 from tfgen.schema.tunables import ValuesPath, all_leaves, present
 from tfgen.text import json_text
@@ -69,7 +70,8 @@ def _text(paths: tuple[ValuesPath, ...], lacks: tuple[str, ...]) -> str:
 @functools.cache
 def _schema(paths: tuple[ValuesPath, ...], lacks: tuple[str, ...]) -> Schema:
     root = _closed()
-    root["properties"] = {"global": {"type": "object"}, "enabled": {"type": "boolean"}}
+    own = {name: _short(node) for name, node in CHART_VALUES.items()}
+    root["properties"] = {"global": {"type": "object"}, "enabled": {"type": "boolean"}, **own}
     for path in paths:
         *records, key = path
         place = root

@@ -30,7 +30,7 @@ def connection_test(structure: Structure) -> Node:
         "kind": "Pod",
         "metadata": {
             "name": names.connection_test(),
-            "labels": {Splice("selector"): labels.run_selector(), keys.NAME: names.CHART},
+            "labels": {Splice("selector"): labels.run_selector(), keys.NAME: names.NAME},
             "annotations": {
                 keys.HOOK: "test",
                 keys.HOOK_DELETE: "before-hook-creation,hook-succeeded",

@@ -179,7 +179,7 @@ def _pod_metadata() -> Node:
         "labels": {
             Splice("selector"): labels.run_selector(),
             keys.ROLE: ROLE,
-            keys.NAME: names.CHART,
+            keys.NAME: names.NAME,
             keys.INSTANCE: names.RELEASE,
             keys.COMPONENT: ROLE,
             Splice("labels"): labels.POD_LABELS,

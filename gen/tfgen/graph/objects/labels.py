@@ -33,7 +33,7 @@ _COMMON = Named(
     "labels",
     "The labels of every object.",
     {
-        NAME: names.CHART,
+        NAME: names.NAME,
         INSTANCE: names.RELEASE,
         **INSTALLED,
         Splice("labels"): value("labels"),

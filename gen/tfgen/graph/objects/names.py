@@ -1,7 +1,8 @@
 """Every name that an object of a job has, and every host.
 
 What belongs to the job (its claims) is named after the release; what belongs to one run of it (its workloads, its
-Service, its pods) has the run's name in it, because a run cannot be changed in place.
+Service, its pods) has the run's name in it, because a run cannot be changed in place. `nameOverride` and
+`fullnameOverride` are values of a chart alone (`schema.chart_values`): all else is filled without them.
 """
 
 from __future__ import annotations
@@ -10,21 +11,29 @@ from typing import Final
 
 from tfgen.graph.holes import (
     Contains,
+    Default,
     Named,
     Node,
     Release,
     Text,
+    Value,
     When,
 )
 from tfgen.graph.objects.values import value
 
 RELEASE = Release("Release.Name")
-CHART = Release("Chart.Name")
+NAME = Named(
+    "name",
+    "The chart's name: nameOverride, else its own.",
+    Default(Value("nameOverride", "string"), Release("Chart.Name")),
+)
+
+_FULL = Value("fullnameOverride", "string")
 
 JOB = Named(
     "fullname",
-    "The job's name: the release's, with the chart's behind it unless it is in it already.",
-    When(Contains(RELEASE, CHART), RELEASE, Text((RELEASE, "-", CHART))),
+    "The job's name: fullnameOverride, else the release's, with the chart's behind it unless it is in it already.",
+    When(_FULL, _FULL, When(Contains(RELEASE, NAME), RELEASE, Text((RELEASE, "-", NAME)))),
 )
 
 RUN = Named(

@@ -121,7 +121,7 @@ def _pod_metadata() -> Node:
     return {
         "labels": {
             **_selector(),
-            keys.NAME: names.CHART,
+            keys.NAME: names.NAME,
             keys.INSTANCE: names.RELEASE,
             keys.COMPONENT: ROLE,
             Splice("labels"): value("labels"),

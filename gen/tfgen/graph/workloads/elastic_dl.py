@@ -71,7 +71,7 @@ def _pod(structure: Structure) -> Node:
                 keys.ELASTIC_DL_JOB: names.RUN,
                 keys.ELASTIC_DL_TYPE: _MASTER,
                 keys.ELASTIC_DL_INDEX: "0",
-                keys.NAME: names.CHART,
+                keys.NAME: names.NAME,
                 keys.INSTANCE: names.RELEASE,
                 **labels.INSTALLED,
                 Splice("labels"): labels.POD_LABELS,

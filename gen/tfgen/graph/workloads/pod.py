@@ -327,7 +327,7 @@ def _deadline() -> Node:
 def _pod_labels(structure: Structure, gang: Binding) -> Node:
     return {
         Splice("selector"): labels.role_selector(ROLE),
-        keys.NAME: names.CHART,
+        keys.NAME: names.NAME,
         keys.INSTANCE: names.RELEASE,
         keys.COMPONENT: ROLE,
         **gang.labels,

@@ -20,7 +20,8 @@ from tfgen.tree.rendering import Revision
 
 # Pods' index labels, Jobs' success policy, back-off limit by index and pod replacement policy are all on by default
 # from here (https://kubernetes.io/docs/reference/command-line-tools-reference/feature-gates/).
-KUBE_VERSION: Final = ">=1.31.0-0"
+KUBE_LEAST: Final = "1.31"
+KUBE_VERSION: Final = f">={KUBE_LEAST}.0-0"
 _DIGEST_LENGTH: Final = 12
 _MARK: Final = "0-h"
 

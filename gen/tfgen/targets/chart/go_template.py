@@ -164,8 +164,11 @@ class Printer(Record):
                 then = f"{{{{ $separator = {literal(separator)} }}}}"
                 return f'{{{{- $separator := "" }}}}{head}{then}{self.inside.text(body)}{{{{ end }}}}'
             case When(test, then, otherwise):
-                other = "" if otherwise is ABSENT else "{{ else }}" + self.text(otherwise)
-                return f"{{{{ if {self.expression(test)} }}}}{self.text(then)}{other}{{{{ end }}}}"
+                out = f"{{{{ if {self.expression(test)} }}}}{self.text(then)}"
+                while isinstance(otherwise, When):
+                    out += f"{{{{ else if {self.expression(otherwise.test)} }}}}{self.text(otherwise.then)}"
+                    otherwise = otherwise.otherwise
+                return f"{out}{'' if otherwise is ABSENT else '{{ else }}' + self.text(otherwise)}{{{{ end }}}}"
         return f"{{{{ {self._typed(node)} }}}}"
 
     # -- expressions -----------------------------------------------------------------------------------------

@@ -7,14 +7,28 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from tfgen import data_path
-from tfgen.job.training_job import ROLE_NAMES, RoleName, TrainingJob
+from tfgen.job.training_job import ROLE_NAMES, RoleName, Scheduler, Structure, TrainingJob
 from tfgen.places import CHARTS
 from tfgen.schema import file as schema_file
+from tfgen.schema.chart_values import CHART_VALUES
 from tfgen.schema.tunables import Tunable, tunables
+from tfgen.schema.workload_kinds.facts import WorkloadKind
+from tfgen.targets.chart.chart_yaml import KUBE_LEAST
 from tfgen.targets.chart.notes import upgrade
 
 _LONGEST_DEFAULT: Final = 50
 _LONGEST_SENTENCE: Final = 90
+_OF_KIND: Final[Mapping[WorkloadKind, str]] = {
+    "TFJob": "an operator of TFJobs",
+    "VolcanoJob": "Volcano",
+    "JobSet": "JobSet's controller",
+}
+_OF_GANG: Final[Mapping[Scheduler, str]] = {
+    "volcano": "Volcano",
+    "kube-batch": "kube-batch",
+    "coscheduling": "a scheduler with the plugin Coscheduling",
+    "kueue": "Kueue",
+}
 _ELSEWHERE: Final = "see values.yaml"
 
 
@@ -22,7 +36,8 @@ def readme(job: TrainingJob, spec: Mapping[str, Any]) -> str:
     """The file's text."""
     chart = f"{CHARTS}/{job.name}"
     here = next((f" -f {chart}/values-{form.name}.yaml" for form in job.environments if form.enabled), "")
-    rows = "\n".join(_rows(tunables(spec), job.values))
+    own = (f'| `{name}` | string | `` "" `` | {node["description"]} |' for name, node in CHART_VALUES.items())
+    rows = "\n".join([*own, *_rows(tunables(spec), job.values)])
     return f"""\
 # {job.name}
 
@@ -30,7 +45,10 @@ The distributed TensorFlow job {job.name} as a Helm chart. tfgen wrote it from a
 
     helm install {job.name} {chart}{here}
 
+It needs Kubernetes {KUBE_LEAST} or newer{_operators(job.structure)}, and Helm 3.14 or newer.
+
 Under another release name the objects are called RELEASE-{job.name}, so that several fit into one namespace.
+`nameOverride` and `fullnameOverride` call them otherwise.
 
 {upgrade(job.structure)}
 A new run has a new name:
@@ -47,6 +65,12 @@ Claims that the chart makes are kept when the release is uninstalled.
 |---|---|---|---|
 {rows}
 """
+
+
+def _operators(structure: Structure) -> str:
+    """What must be in the cluster for the job's objects to be more than data."""
+    names = [_OF_KIND.get(structure.kind, ""), _OF_GANG.get(structure.gang or "kubernetes", "")]
+    return "".join(f", {name}" for name in dict.fromkeys(names) if name)
 
 
 def _rows(values: tuple[Tunable, ...], defaults: Mapping[str, Any]) -> Iterator[str]:

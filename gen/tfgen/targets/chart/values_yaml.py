@@ -1,4 +1,4 @@
-"""``values.yaml``: every value of the chart with its default, each with a comment from the job schema.
+"""``values.yaml``: every value of the chart with its default, each with a comment from its schema.
 
 # Number of tasks. From 1 to 10000.
 replicas: 4
@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from tfgen.schema import file as schema_file
+from tfgen.schema.chart_values import CHART_VALUES
 from tfgen.schema.file import Schema
 from tfgen.text import yaml_text
 
@@ -22,7 +23,8 @@ _WIDTH: Final = 100
 def values_yaml(values: Mapping[str, Any]) -> str:
     """The file's text; a blank line before each key at the top."""
     commented: set[tuple[str, ...]] = set()
-    return "\n".join(_entry(("spec",), key, value, "", commented) for key, value in values.items())
+    own = [f"# {node['description']}\n{yaml_text.dump({name: node['default']})}" for name, node in CHART_VALUES.items()]
+    return "\n".join([*own, *(_entry(("spec",), key, value, "", commented) for key, value in values.items())])
 
 
 def _entry(above: tuple[str, ...], key: str, value: Any, indent: str, commented: set[tuple[str, ...]]) -> str:

@@ -35,7 +35,7 @@ spec:
 {{- $labels := mergeOverwrite (dict "sidecar.istio.io/inject" "false") .root.Values.labels .values.labels -}}
 {{ include "all.selector" .root }}
 tfgen/role: {{ .role | quote }}
-app.kubernetes.io/name: {{ .root.Chart.Name | quote }}
+app.kubernetes.io/name: {{ include "all.name" .root | quote }}
 app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 app.kubernetes.io/component: {{ .role | quote }}
 {{- with $labels }}

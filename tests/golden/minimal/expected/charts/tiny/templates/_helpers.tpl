@@ -6,6 +6,7 @@ without a line break at its end.
 
   tiny.run
   tiny.fullname
+  tiny.name
   tiny.labels
   tiny.selector
   tiny.cluster
@@ -18,14 +19,20 @@ without a line break at its end.
 {{ include "tiny.fullname" . }}{{ if .Values.run }}-{{ .Values.run }}{{ end }}
 {{- end }}
 
-{{/* The job's name: the release's, with the chart's behind it unless it is in it already. */}}
+{{/* The job's name: fullnameOverride, else the release's, with the chart's behind it unless it is in it already. */}}
 {{- define "tiny.fullname" -}}
-{{ if contains .Chart.Name .Release.Name }}{{ .Release.Name }}{{ else }}{{ .Release.Name }}-{{ .Chart.Name }}{{ end }}
+{{ if .Values.fullnameOverride }}{{ .Values.fullnameOverride }}{{ else if contains (include "tiny.name" .) .Release.Name
+    }}{{ .Release.Name }}{{ else }}{{ .Release.Name }}-{{ include "tiny.name" . }}{{ end }}
+{{- end }}
+
+{{/* The chart's name: nameOverride, else its own. */}}
+{{- define "tiny.name" -}}
+{{ .Values.nameOverride | default .Chart.Name }}
 {{- end }}
 
 {{/* The labels of every object. */}}
 {{- define "tiny.labels" -}}
-app.kubernetes.io/name: {{ .Chart.Name | quote }}
+app.kubernetes.io/name: {{ include "tiny.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-._" }}

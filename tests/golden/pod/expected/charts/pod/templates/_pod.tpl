@@ -11,7 +11,7 @@ The pod of a task, whatever object makes it. The role's templates call it with t
 {{- $labels := mergeOverwrite (dict "sidecar.istio.io/inject" "false") .root.Values.labels .values.labels -}}
 {{ include "pod.selector" .root }}
 tfgen/role: {{ .role | quote }}
-app.kubernetes.io/name: {{ .root.Chart.Name | quote }}
+app.kubernetes.io/name: {{ include "pod.name" .root | quote }}
 app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 app.kubernetes.io/component: {{ .role | quote }}
 {{- with $labels }}
