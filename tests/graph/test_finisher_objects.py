@@ -196,6 +196,13 @@ def test_where_the_start_has_a_deadline_no_role_s_image_alone_keeps_the_others(i
     assert container(objects(image="job:1", roles=roles, startDeadline=60, completion=named))["image"] == "python:3"
 
 
+def test_an_image_of_its_own_is_pulled_as_the_job_says_and_not_as_a_role_says_of_its_own():
+    roles = {"chief": {"image": "chief:1", "imagePullPolicy": "Never"}}
+    own = {"completion": {"image": "python:3.12"}}
+    assert "imagePullPolicy" not in container(objects(roles=roles, **own))
+    assert container(objects(roles=roles, imagePullPolicy="Always", **own))["imagePullPolicy"] == "Always"
+
+
 def test_the_pull_policy_is_that_of_the_role_whose_image_it_is():
     roles = {"chief": {"image": "chief:1", "imagePullPolicy": "Always"}, "ps": {"imagePullPolicy": "Never"}}
     assert container(objects(roles=roles, startDeadline=60))["imagePullPolicy"] == "Never"

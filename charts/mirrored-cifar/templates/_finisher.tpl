@@ -62,7 +62,11 @@ spec:
     {{- else if .root.Values.roles.worker.image | default .root.Values.image }}
     image: {{ .root.Values.roles.worker.image | default .root.Values.image | quote }}
     {{- end }}
-    {{- if .root.Values.roles.worker.imagePullPolicy | default .root.Values.imagePullPolicy }}
+    {{- if .root.Values.completion.image }}
+    {{- if .root.Values.imagePullPolicy }}
+    imagePullPolicy: {{ .root.Values.imagePullPolicy | quote }}
+    {{- end }}
+    {{- else if .root.Values.roles.worker.imagePullPolicy | default .root.Values.imagePullPolicy }}
     imagePullPolicy: {{ .root.Values.roles.worker.imagePullPolicy | default .root.Values.imagePullPolicy | quote }}
     {{- end }}
     {{- /* Isolated: no variable and no module of the image comes between the program and its library. */}}

@@ -68,7 +68,11 @@ spec:
     {{- else if .root.Values.roles.worker.image | default .root.Values.image }}
     image: {{ .root.Values.roles.worker.image | default .root.Values.image | quote }}
     {{- end }}
-    {{- if and .root.Values.startDeadline
+    {{- if .root.Values.completion.image }}
+    {{- if .root.Values.imagePullPolicy }}
+    imagePullPolicy: {{ .root.Values.imagePullPolicy | quote }}
+    {{- end }}
+    {{- else if and .root.Values.startDeadline
         (ne (.root.Values.roles.ps.image | default .root.Values.image)
         (.root.Values.roles.worker.image | default .root.Values.image)) }}
     {{- if .root.Values.roles.ps.imagePullPolicy | default .root.Values.imagePullPolicy }}

@@ -30,8 +30,13 @@ def connection_test(structure: Structure) -> Node:
         "kind": "Pod",
         "metadata": {
             "name": names.connection_test(),
-            "labels": {Splice("selector"): labels.run_selector(), keys.NAME: names.NAME},
+            "labels": {
+                Splice("selector"): labels.run_selector(),
+                keys.NAME: names.NAME,
+                keys.ISTIO_INJECT: "false",
+            },
             "annotations": {
+                keys.LINKERD_INJECT: "disabled",
                 keys.HOOK: "test",
                 keys.HOOK_DELETE: "before-hook-creation,hook-succeeded",
             },

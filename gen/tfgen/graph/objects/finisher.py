@@ -203,7 +203,7 @@ def _pod(structure: Structure, plan: Plan) -> Node:
             {
                 "name": ROLE,
                 "image": image(structure, plan),
-                "imagePullPolicy": _of_image_role(structure, plan, "imagePullPolicy"),
+                "imagePullPolicy": _pull_policy(structure, plan),
                 Comment(
                     "Isolated: no variable and no module of the image comes between the program and its library."
                 ): None,
@@ -222,6 +222,12 @@ def _pod(structure: Structure, plan: Plan) -> Node:
 def image(structure: Structure, plan: Plan) -> When:
     """The image that it runs in: its own, or that of a role."""
     return When(_IMAGE, _IMAGE, _of_image_role(structure, plan, "image"))
+
+
+def _pull_policy(structure: Structure, plan: Plan) -> When:
+    """When that image is pulled. What a role says of it holds for the role's image, and no other."""
+    of_job = given(value("imagePullPolicy"))
+    return When(_IMAGE, of_job, _of_image_role(structure, plan, "imagePullPolicy"))
 
 
 def _of_image_role(structure: Structure, plan: Plan, field: str) -> Node:
