@@ -1,4 +1,4 @@
-"""``tfgen diff``: what the jobs as they are change in the objects of those that are committed."""
+"""``tfgen diff``: what jobs as they are change in the objects of those that are committed, or in a cluster's."""
 
 from __future__ import annotations
 
@@ -7,17 +7,45 @@ from argparse import ArgumentParser, Namespace
 from typing import Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
+from tfgen.cli.live import cluster_arguments, print_changes, target_of
 from tfgen.cli.output import checked, is_in_colour, jobs_argument, print_json, report, say
+from tfgen.errors import UsageError
 from tfgen.plural import count
 
 
 def _arguments(parser: ArgumentParser) -> None:
     jobs_argument(parser)
     parser.add_argument("--against", default="HEAD", metavar="REV", help="the revision that is compared with (HEAD)")
+    parser.add_argument("--live", action="store_true", help="compare one job with its cluster instead")
+    parser.add_argument("--env", metavar="ENV", help="with --live: the environment (else the job itself)")
     parser.add_argument("--exit-code", action="store_true", help="end with 1 where anything changes, as git diff does")
+    cluster_arguments(parser)
 
 
 def _run(args: Namespace) -> int:
+    if args.live:
+        return _run_live(args)
+    if (args.env, args.kubeconfig, args.context, args.namespace) != (None,) * 4:
+        raise UsageError("--env, --kubeconfig, --context and --namespace go with --live: git has all environments")
+    return _run_in_git(args)
+
+
+def _run_live(args: Namespace) -> int:
+    """What the server would change, whoever looks after the objects: nothing is applied."""
+    from tfgen.commands.apply import plan_apply
+
+    if len(args.jobs) != 1 or args.format == "markdown":
+        raise UsageError("--live compares one job, as text or JSON")
+    (args.job,), args.force = args.jobs, True
+    place = target_of(args)
+    if place is None:
+        return PROBLEMS
+    changes = [change for change in plan_apply(*place) if change.fate not in ("unchanged", "kept")]
+    print_changes(args, changes, is_detailed=True)
+    return PROBLEMS if changes and args.exit_code else OK
+
+
+def _run_in_git(args: Namespace) -> int:
     from tfgen.commands.diff import diff_jobs
     from tfgen.problems import has_errors
     from tfgen.report.diff_json import rows

@@ -645,3 +645,19 @@ def test_delete_needs_the_role_of_its_page(
     assert cli.run(["delete", str(job), "--kubeconfig", str(account(role("delete")))]) == cli.OK
     assert fates(capsys.readouterr().out)["kept"] == {"PersistentVolumeClaim mnist-model"}
     eventually(lambda: names(cluster, namespace) == {"mnist-model"}, "the claim alone")
+
+
+def test_a_diff_with_the_cluster_shows_what_differs_whoever_looks_after_it(
+    cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    where = [str(job), "--kubeconfig", str(cluster.admin)]
+    assert cli.run(["apply", *where]) == cli.OK
+    capsys.readouterr()
+    diff = ["diff", "--live", "--exit-code", *where]
+    assert cli.run(diff) == cli.OK
+    assert capsys.readouterr().out == ""
+    mark = {"metadata": {"labels": {"kustomize.toolkit.fluxcd.io/name": "mnist"}}, "spec": {"replicas": 5}}
+    cluster.client.patch("StatefulSet", "mnist-ps", namespace, mark)
+    assert cli.run(diff) == cli.PROBLEMS
+    assert capsys.readouterr().out == "changed    StatefulSet mnist-ps\n    ~ spec.replicas: 5 -> 2\n"
+    assert cluster.client.get("StatefulSet", "mnist-ps", namespace)["spec"]["replicas"] == 5
