@@ -9,7 +9,7 @@ from tfgen import data_path
 from tfgen.data_path import Path
 from tfgen.graph.workloads import WORKLOADS
 from tfgen.job.facts import data_of, environments_of, name_of
-from tfgen.job.training_job import OUTPUTS, Output, Profile, TrainingJob
+from tfgen.job.training_job import OUTPUTS, GitOps, Output, Profile, TrainingJob
 from tfgen.rules.rule import AcrossRule, Clash
 from tfgen.text.document import Document
 from tfgen.words import shown
@@ -37,14 +37,11 @@ def _incomplete(documents: Sequence[Document]) -> Iterator[Clash]:
 
 
 def _unrendered(documents: Sequence[Document]) -> Iterator[Clash]:
-    for document in documents:
-        job = TrainingJob.from_document(document.data)
-        if job.gitops is None:
-            continue
-        if job.gitops.is_chart and "charts" not in job.outputs:
+    for document, job, settings in _applied(documents):
+        if settings.is_chart and "charts" not in job.outputs:
             message = "gitops.source is Chart, but outputs has no charts; add charts, or write source: Kustomize"
             yield Clash(document, _OUTPUTS, message)
-        elif not job.gitops.is_chart and "overlays" not in job.outputs:
+        elif not settings.is_chart and "overlays" not in job.outputs:
             cure = "add overlays" if _is_in_sets(document) else "add overlays, or write source: Chart"
             yield Clash(document, _OUTPUTS, f"gitops applies the overlays, but outputs has none; {cure}")
         elif "overlays" not in job.outputs:
@@ -111,9 +108,8 @@ def _mixed_folders(documents: Sequence[Document]) -> Iterator[Clash]:
 def _namespace_profiles(documents: Sequence[Document]) -> Iterator[Clash]:
     """Jobs that make one namespace for pods of two profiles: it has one label, whatever the tool that writes it."""
     first: dict[_Place, tuple[Document, Profile]] = {}
-    for document in documents:
-        job = TrainingJob.from_document(document.data)
-        if job.gitops is None or not job.gitops.create_namespace:
+    for document, job, settings in _applied(documents):
+        if not settings.create_namespace:
             continue
         profile = job.structure.profile
         for environment in job.environments:
@@ -201,6 +197,15 @@ def _chart_with_flux(documents: Sequence[Document]) -> Iterator[Clash]:
                     "write source: Kustomize, or workload.kind: Job"
                 )
                 yield Clash(document, (*_GITOPS, "source"), message)
+
+
+def _applied(documents: Sequence[Document]) -> Iterator[tuple[Document, TrainingJob, GitOps]]:
+    """The jobs that a GitOps tool applies. To read the others too takes time, and there may be many."""
+    for document in documents:
+        if _gitops(document) is not None:
+            job = TrainingJob.from_document(document.data)
+            if job.gitops is not None:
+                yield document, job, job.gitops
 
 
 def _gitops(document: Document) -> Mapping[str, Any] | None:
