@@ -1,8 +1,9 @@
-"""Laws over drawn TFJobs: nothing is lost, whatever the account says, and every line has an entry."""
+"""Laws over drawn jobs of each form: nothing is lost, whatever the account says, and every line has an entry."""
 
 from __future__ import annotations
 
 import json
+import shlex
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, given, settings
@@ -104,6 +105,105 @@ def tf_jobs(draw: st.DrawFn) -> dict[str, Any]:
         "metadata": {"name": "drawn", "labels": draw(LABELS)},
         "spec": {"runPolicy": draw(policy), "tfReplicaSpecs": replicas},
     }
+
+
+@st.composite
+def told_templates(draw: st.DrawFn, role: str, index: str) -> dict[str, Any]:
+    """A template whose program is told its place by TF_CONFIG."""
+    template: dict[str, Any] = json.loads(json.dumps(draw(templates())))
+    hosts = {"ps": ["a:2222"], "worker": ["b:2222"]}
+    config = json.dumps({"cluster": hosts, "task": {"type": role}})[:-2] + f', "index": {index}}}}}'
+    template["spec"]["containers"][0]["env"].append({"name": "TF_CONFIG", "value": config})
+    template["metadata"] = {}
+    return template
+
+
+@st.composite
+def volcano_jobs(draw: st.DrawFn) -> list[dict[str, Any]]:
+    tasks = [
+        {"name": role, "replicas": draw(st.integers(1, 4)), "template": draw(templates())} for role in ("ps", "worker")
+    ]
+    spec = {"schedulerName": "volcano", "plugins": {"tensorflow": [], "env": []}, "tasks": tasks}
+    policy = {"event": "TaskCompleted", "action": "CompleteJob"}
+    spec["tasks"][1] |= {"policies": [policy]} if draw(st.booleans()) else {}
+    spec["queue"] = draw(st.sampled_from(["default", "research"]))
+    return [
+        {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": "drawn"}, "spec": spec},
+    ]
+
+
+@st.composite
+def job_sets(draw: st.DrawFn) -> list[dict[str, Any]]:
+    jobs = []
+    for role in ("ps", "worker"):
+        number = draw(st.integers(1, 4))
+        template = draw(told_templates(role, "$(JOB_COMPLETION_INDEX)"))
+        jobs.append(
+            {"name": role, "template": {"spec": {"parallelism": number, "completions": number, "template": template}}}
+        )
+    spec = {"replicatedJobs": jobs, "successPolicy": {"operator": "All", "targetReplicatedJobs": ["worker"]}}
+    return [{"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": {"name": "drawn"}, "spec": spec}]
+
+
+@st.composite
+def hand_written_tasks(draw: st.DrawFn) -> list[dict[str, Any]]:
+    objects = []
+    for role in ("ps", "worker"):
+        template = draw(told_templates(role, "$(INDEX)"))
+        spec = {"serviceName": "drawn", "replicas": draw(st.integers(1, 4)), "template": template}
+        metadata = {"name": f"drawn-{role}"}
+        objects.append({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": metadata, "spec": spec})
+    return objects
+
+
+@settings(max_examples=25, deadline=None, phases=[Phase.generate], suppress_health_check=[HealthCheck.too_slow])
+@given(st.one_of(volcano_jobs(), job_sets(), hand_written_tasks()))
+def test_a_drawn_job_of_another_form_loses_nothing(objects: list[dict[str, Any]]) -> None:
+    text = "---\n".join(json.dumps(item, indent=1) + "\n" for item in objects)
+    sources, options = [Source("a.yaml", text.encode())], Options()
+    imported = import_jobs(sources, options)
+    errors = [str(problem) for problem in imported.problems if problem.severity == "error"]
+    if errors:  # two volumes in one place of tfgen's own, or a name that is taken
+        assert all("mount" in error or "/tmp" in error for error in errors), errors
+        return
+    assert not [entry for entry in imported.entries if entry.why == "job.yaml has no word for it"]
+    (verified,) = verify(imported, sources, options)
+    assert [difference for difference in verified.differences if not difference.why] == []
+
+
+FLAGS = st.fixed_dictionaries(
+    {"--workers": st.integers(1, 4), "--image": st.sampled_from(["x:1", "y:2"])},
+    optional={
+        "--chief": st.just("true"),
+        "--clean-task-policy": st.sampled_from(["Running", "None", "All"]),
+        "--data": st.sampled_from(["claim:/data", "other:/model"]),
+        "--env": st.sampled_from(["A=1", "B=a b"]),
+        "--gpus": st.integers(0, 2),
+        "--label": st.just("team=a"),
+        "--ps": st.integers(1, 3),
+        "--ps-image": st.just("z:1"),
+        "--running-timeout": st.sampled_from(["1h30m", "90"]),
+        "--selector": st.just("disk=ssd"),
+        "--share-memory": st.just("8Gi"),
+        "--success-policy": st.sampled_from(["ChiefWorker", "AllWorkers"]),
+        "--worker-cpu": CPUS,
+        "--worker-memory": MEMORIES,
+    },
+)
+
+
+@settings(max_examples=25, deadline=None, phases=[Phase.generate], suppress_health_check=[HealthCheck.too_slow])
+@given(FLAGS, st.sampled_from(["python train.py", "python train.py | tee log", "cd /x; python train.py"]))
+def test_a_drawn_command_loses_nothing(flags: dict[str, Any], program: str) -> None:
+    command = shlex.join(["arena", "submit", "tfjob", "--name=drawn", *(f"{k}={v}" for k, v in flags.items()), program])
+    sources, options = [Source("a.sh", command.encode())], Options()
+    imported = import_jobs(sources, options)
+    errors = [str(problem) for problem in imported.problems if problem.severity == "error"]
+    if errors:  # a chief that is worker 0 must be as the workers
+        assert all("the chief is worker 0" in error for error in errors), errors
+        return
+    (verified,) = verify(imported, sources, options)
+    assert [difference for difference in verified.differences if not difference.why] == []
 
 
 @st.composite

@@ -437,7 +437,7 @@ class _Builder:
     def _resources(self, role: str) -> Part | None:
         flags = self.flags
         gpus = flags.one("ps-gpus" if role == "ps" else "gpus")
-        devices: dict[str, Part] = {"nvidia.com/gpu": gpus} if gpus else {}
+        devices: dict[str, Part] = {"nvidia.com/gpu": gpus} if gpus and gpus.written != "0" else {}
         devices |= dict(flags.pairs("device")) if role != "ps" else {}
         if rdma := flags.one("rdma"):
             devices["rdma/hca"] = rdma.replaced(value="1", text="1")
