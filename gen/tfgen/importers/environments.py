@@ -101,7 +101,7 @@ def _alike(
     """The specs, alike in what no environment can say; the accounts say what they had."""
     alike = dict(specs)
     for path in _OF_THE_JOB:
-        values = {env: _said(spec, path) for env, spec in specs.items()}
+        values = {env: _value_at(spec, path) for env, spec in specs.items()}
         if len(set(values.values())) == 1:
             continue
         wanted = _FREES if path == _RELEASE else values[base]
@@ -114,7 +114,7 @@ def _alike(
     return alike
 
 
-def _said(spec: Mapping[str, Any], path: Path) -> Any:
+def _value_at(spec: Mapping[str, Any], path: Path) -> Any:
     """What a spec says at a path, or the default."""
     node = schema_file.node(schema_file.load(), ("spec", *path)) or {}
     return data_path.at(spec, path) if data_path.has(spec, path) else node.get("default")
