@@ -49,6 +49,7 @@ def test_values_are_complete_and_in_the_schemas_order():
             "spot": False,
             "priorityClassName": "",
             "priorityClasses": {},
+            "objects": {},
             "serviceAccountName": "",
             "runtimeClassName": "",
             "labels": {},

@@ -50,6 +50,14 @@ EVERYTHING = {
             }
         ],
         "priorityClassName": "training",
+        "objects": {
+            "quota": {
+                "apiVersion": "v1",
+                "kind": "ResourceQuota",
+                "metadata": {"name": "q", "labels": {"a": "b"}, "annotations": {"a": "b"}},
+                "spec": {"hard": {"pods": 20}, "scopes": ["NotTerminating"]},
+            },
+        },
         "serviceAccountName": "trainer",
         "runtimeClassName": "nvidia",
         "labels": {"example.com/team": "vision"},

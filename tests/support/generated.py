@@ -205,12 +205,58 @@ _TOLERATION = st.one_of(
         st.sampled_from([0, 300, 2**31 - 1]),
     ),
 )
+_METADATA = {"labels": _LABELS, "annotations": {"example.com/note": TEXT, "argocd.argoproj.io/sync-wave": "3"}}
+_OBJECT = st.one_of(
+    like(
+        {
+            "apiVersion": st.just("v1"),
+            "kind": st.just("ConfigMap"),
+            "metadata": _METADATA,
+            "data": {"08": TEXT, "y": TEXT},
+        }
+    ),
+    like(
+        {
+            "apiVersion": st.just("v1"),
+            "kind": st.just("ServiceAccount"),
+            "metadata": {"name": st.sampled_from(["a", "1e3", ""]), **_METADATA},
+            "secrets": [{"name": st.sampled_from(["one", "two"])}],
+            "imagePullSecrets": [{"name": st.sampled_from(["one", "two"])}],
+        }
+    ),
+    like(
+        {
+            "apiVersion": st.just("v1"),
+            "kind": st.just("Service"),
+            "spec": {"type": "ClusterIP", "ports": [{"port": st.sampled_from([80, 81]), "protocol": "TCP"}]},
+        }
+    ),
+    like(
+        {
+            "apiVersion": st.just("apps/v1"),
+            "kind": st.just("Deployment"),
+            "spec": {
+                "replicas": st.integers(0, 3),
+                "template": {"metadata": {"labels": _LABELS}, "spec": {"containers": [{"name": "a", **_CONTAINER}]}},
+            },
+        }
+    ),
+    like(
+        {
+            "apiVersion": st.just("example.com/v1"),
+            "kind": st.just("Own"),
+            "spec": {"a": TEXT, "b": {"c": st.integers(-(2**53) + 1, 2**53 - 1), "d": st.booleans()}, "env": [TEXT]},
+            "values": [{"name": TEXT}],
+        }
+    ),
+)
 _BY_DEFINITION: Mapping[str, Strategy] = {
     "text": TEXT,
     "affinityRule": _AFFINITY,
     "labelSelector": _SELECTOR,
     "tolerations": st.lists(_TOLERATION, max_size=3),
     "podTemplate": _POD_TEMPLATE,
+    "object": _OBJECT,
 }
 _AMOUNTS = st.dictionaries(
     st.sampled_from(["cpu", "memory", "ephemeral-storage"]),

@@ -8,6 +8,7 @@ without a line break at its end.
   dist-mnist.fullname
   dist-mnist.name
   dist-mnist.labels
+  dist-mnist.owner
   dist-mnist.selector
   dist-mnist.cluster
   dist-mnist.hosts
@@ -32,13 +33,18 @@ without a line break at its end.
 
 {{/* The labels of every object. */}}
 {{- define "dist-mnist.labels" -}}
+{{ include "dist-mnist.owner" . }}
+{{- with .Values.labels }}
+{{- toYaml . | nindent 0 }}
+{{- end }}
+{{- end }}
+
+{{/* The labels that say whose an object is. */}}
+{{- define "dist-mnist.owner" -}}
 app.kubernetes.io/name: {{ include "dist-mnist.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-._" }}
-{{- with .Values.labels }}
-{{- toYaml . | nindent 0 }}
-{{- end }}
 {{- end }}
 
 {{/* What selects the pods of one run. */}}

@@ -8,6 +8,7 @@ without a line break at its end.
   jobset-mnist.fullname
   jobset-mnist.name
   jobset-mnist.labels
+  jobset-mnist.owner
   jobset-mnist.cluster
   jobset-mnist.hosts
   jobset-mnist.selector
@@ -32,13 +33,18 @@ without a line break at its end.
 
 {{/* The labels of every object. */}}
 {{- define "jobset-mnist.labels" -}}
+{{ include "jobset-mnist.owner" . }}
+{{- with .Values.labels }}
+{{- toYaml . | nindent 0 }}
+{{- end }}
+{{- end }}
+
+{{/* The labels that say whose an object is. */}}
+{{- define "jobset-mnist.owner" -}}
 app.kubernetes.io/name: {{ include "jobset-mnist.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-._" }}
-{{- with .Values.labels }}
-{{- toYaml . | nindent 0 }}
-{{- end }}
 {{- end }}
 
 {{/* The cluster part of TF_CONFIG. */}}

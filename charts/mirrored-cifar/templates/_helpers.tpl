@@ -8,6 +8,7 @@ without a line break at its end.
   mirrored-cifar.fullname
   mirrored-cifar.name
   mirrored-cifar.labels
+  mirrored-cifar.owner
   mirrored-cifar.selector
   mirrored-cifar.cluster
   mirrored-cifar.hosts
@@ -32,13 +33,18 @@ without a line break at its end.
 
 {{/* The labels of every object. */}}
 {{- define "mirrored-cifar.labels" -}}
+{{ include "mirrored-cifar.owner" . }}
+{{- with .Values.labels }}
+{{- toYaml . | nindent 0 }}
+{{- end }}
+{{- end }}
+
+{{/* The labels that say whose an object is. */}}
+{{- define "mirrored-cifar.owner" -}}
 app.kubernetes.io/name: {{ include "mirrored-cifar.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-._" }}
-{{- with .Values.labels }}
-{{- toYaml . | nindent 0 }}
-{{- end }}
 {{- end }}
 
 {{/* What selects the pods of one run. */}}

@@ -8,6 +8,7 @@ without a line break at its end.
   ps-evaluator.fullname
   ps-evaluator.name
   ps-evaluator.labels
+  ps-evaluator.owner
   ps-evaluator.selector
   ps-evaluator.cluster
   ps-evaluator.hosts
@@ -33,13 +34,18 @@ without a line break at its end.
 
 {{/* The labels of every object. */}}
 {{- define "ps-evaluator.labels" -}}
+{{ include "ps-evaluator.owner" . }}
+{{- with .Values.labels }}
+{{- toYaml . | nindent 0 }}
+{{- end }}
+{{- end }}
+
+{{/* The labels that say whose an object is. */}}
+{{- define "ps-evaluator.owner" -}}
 app.kubernetes.io/name: {{ include "ps-evaluator.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-._" }}
-{{- with .Values.labels }}
-{{- toYaml . | nindent 0 }}
-{{- end }}
 {{- end }}
 
 {{/* What selects the pods of one run. */}}

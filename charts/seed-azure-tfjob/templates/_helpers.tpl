@@ -8,6 +8,7 @@ without a line break at its end.
   seed-azure-tfjob.fullname
   seed-azure-tfjob.name
   seed-azure-tfjob.labels
+  seed-azure-tfjob.owner
   seed-azure-tfjob.selector
   seed-azure-tfjob.podSecurityContext
   seed-azure-tfjob.containerSecurityContext
@@ -30,13 +31,18 @@ without a line break at its end.
 
 {{/* The labels of every object. */}}
 {{- define "seed-azure-tfjob.labels" -}}
+{{ include "seed-azure-tfjob.owner" . }}
+{{- with .Values.labels }}
+{{- toYaml . | nindent 0 }}
+{{- end }}
+{{- end }}
+
+{{/* The labels that say whose an object is. */}}
+{{- define "seed-azure-tfjob.owner" -}}
 app.kubernetes.io/name: {{ include "seed-azure-tfjob.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-._" }}
-{{- with .Values.labels }}
-{{- toYaml . | nindent 0 }}
-{{- end }}
 {{- end }}
 
 {{/* What selects the pods of one run. */}}

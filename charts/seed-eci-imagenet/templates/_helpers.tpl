@@ -8,6 +8,7 @@ without a line break at its end.
   seed-eci-imagenet.fullname
   seed-eci-imagenet.name
   seed-eci-imagenet.labels
+  seed-eci-imagenet.owner
   seed-eci-imagenet.selector
   seed-eci-imagenet.podSecurityContext
   seed-eci-imagenet.containerSecurityContext
@@ -30,13 +31,18 @@ without a line break at its end.
 
 {{/* The labels of every object. */}}
 {{- define "seed-eci-imagenet.labels" -}}
+{{ include "seed-eci-imagenet.owner" . }}
+{{- with .Values.labels }}
+{{- toYaml . | nindent 0 }}
+{{- end }}
+{{- end }}
+
+{{/* The labels that say whose an object is. */}}
+{{- define "seed-eci-imagenet.owner" -}}
 app.kubernetes.io/name: {{ include "seed-eci-imagenet.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-._" }}
-{{- with .Values.labels }}
-{{- toYaml . | nindent 0 }}
-{{- end }}
 {{- end }}
 
 {{/* What selects the pods of one run. */}}

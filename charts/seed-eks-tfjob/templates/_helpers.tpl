@@ -8,6 +8,7 @@ without a line break at its end.
   seed-eks-tfjob.fullname
   seed-eks-tfjob.name
   seed-eks-tfjob.labels
+  seed-eks-tfjob.owner
   seed-eks-tfjob.selector
   seed-eks-tfjob.podSecurityContext
   seed-eks-tfjob.containerSecurityContext
@@ -30,13 +31,18 @@ without a line break at its end.
 
 {{/* The labels of every object. */}}
 {{- define "seed-eks-tfjob.labels" -}}
+{{ include "seed-eks-tfjob.owner" . }}
+{{- with .Values.labels }}
+{{- toYaml . | nindent 0 }}
+{{- end }}
+{{- end }}
+
+{{/* The labels that say whose an object is. */}}
+{{- define "seed-eks-tfjob.owner" -}}
 app.kubernetes.io/name: {{ include "seed-eks-tfjob.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-._" }}
-{{- with .Values.labels }}
-{{- toYaml . | nindent 0 }}
-{{- end }}
 {{- end }}
 
 {{/* What selects the pods of one run. */}}

@@ -8,6 +8,7 @@ without a line break at its end.
   seed-elasticdl-mnist.fullname
   seed-elasticdl-mnist.name
   seed-elasticdl-mnist.labels
+  seed-elasticdl-mnist.owner
   seed-elasticdl-mnist.selector
   seed-elasticdl-mnist.podSecurityContext
   seed-elasticdl-mnist.volumes
@@ -33,13 +34,18 @@ without a line break at its end.
 
 {{/* The labels of every object. */}}
 {{- define "seed-elasticdl-mnist.labels" -}}
+{{ include "seed-elasticdl-mnist.owner" . }}
+{{- with .Values.labels }}
+{{- toYaml . | nindent 0 }}
+{{- end }}
+{{- end }}
+
+{{/* The labels that say whose an object is. */}}
+{{- define "seed-elasticdl-mnist.owner" -}}
 app.kubernetes.io/name: {{ include "seed-elasticdl-mnist.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-._" }}
-{{- with .Values.labels }}
-{{- toYaml . | nindent 0 }}
-{{- end }}
 {{- end }}
 
 {{/* What selects the pods of one run. */}}

@@ -8,6 +8,7 @@ without a line break at its end.
   seed-kube-batch-tfjob.fullname
   seed-kube-batch-tfjob.name
   seed-kube-batch-tfjob.labels
+  seed-kube-batch-tfjob.owner
   seed-kube-batch-tfjob.selector
   seed-kube-batch-tfjob.podSecurityContext
   seed-kube-batch-tfjob.containerSecurityContext
@@ -31,13 +32,18 @@ without a line break at its end.
 
 {{/* The labels of every object. */}}
 {{- define "seed-kube-batch-tfjob.labels" -}}
+{{ include "seed-kube-batch-tfjob.owner" . }}
+{{- with .Values.labels }}
+{{- toYaml . | nindent 0 }}
+{{- end }}
+{{- end }}
+
+{{/* The labels that say whose an object is. */}}
+{{- define "seed-kube-batch-tfjob.owner" -}}
 app.kubernetes.io/name: {{ include "seed-kube-batch-tfjob.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-._" }}
-{{- with .Values.labels }}
-{{- toYaml . | nindent 0 }}
-{{- end }}
 {{- end }}
 
 {{/* What selects the pods of one run. */}}

@@ -8,6 +8,7 @@ without a line break at its end.
   seed-tf1-translate.fullname
   seed-tf1-translate.name
   seed-tf1-translate.labels
+  seed-tf1-translate.owner
   seed-tf1-translate.selector
   seed-tf1-translate.cluster
   seed-tf1-translate.hosts
@@ -33,13 +34,18 @@ without a line break at its end.
 
 {{/* The labels of every object. */}}
 {{- define "seed-tf1-translate.labels" -}}
+{{ include "seed-tf1-translate.owner" . }}
+{{- with .Values.labels }}
+{{- toYaml . | nindent 0 }}
+{{- end }}
+{{- end }}
+
+{{/* The labels that say whose an object is. */}}
+{{- define "seed-tf1-translate.owner" -}}
 app.kubernetes.io/name: {{ include "seed-tf1-translate.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-._" }}
-{{- with .Values.labels }}
-{{- toYaml . | nindent 0 }}
-{{- end }}
 {{- end }}
 
 {{/* What selects the pods of one run. */}}

@@ -8,6 +8,7 @@ without a line break at its end.
   seed-volcano-job.fullname
   seed-volcano-job.name
   seed-volcano-job.labels
+  seed-volcano-job.owner
   seed-volcano-job.cluster
   seed-volcano-job.hosts
   seed-volcano-job.selector
@@ -32,13 +33,18 @@ without a line break at its end.
 
 {{/* The labels of every object. */}}
 {{- define "seed-volcano-job.labels" -}}
+{{ include "seed-volcano-job.owner" . }}
+{{- with .Values.labels }}
+{{- toYaml . | nindent 0 }}
+{{- end }}
+{{- end }}
+
+{{/* The labels that say whose an object is. */}}
+{{- define "seed-volcano-job.owner" -}}
 app.kubernetes.io/name: {{ include "seed-volcano-job.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-._" }}
-{{- with .Values.labels }}
-{{- toYaml . | nindent 0 }}
-{{- end }}
 {{- end }}
 
 {{/* The cluster part of TF_CONFIG. */}}

@@ -8,6 +8,7 @@ without a line break at its end.
   seed-volcano-tfjob.fullname
   seed-volcano-tfjob.name
   seed-volcano-tfjob.labels
+  seed-volcano-tfjob.owner
   seed-volcano-tfjob.selector
   seed-volcano-tfjob.podSecurityContext
   seed-volcano-tfjob.containerSecurityContext
@@ -30,13 +31,18 @@ without a line break at its end.
 
 {{/* The labels of every object. */}}
 {{- define "seed-volcano-tfjob.labels" -}}
+{{ include "seed-volcano-tfjob.owner" . }}
+{{- with .Values.labels }}
+{{- toYaml . | nindent 0 }}
+{{- end }}
+{{- end }}
+
+{{/* The labels that say whose an object is. */}}
+{{- define "seed-volcano-tfjob.owner" -}}
 app.kubernetes.io/name: {{ include "seed-volcano-tfjob.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-._" }}
-{{- with .Values.labels }}
-{{- toYaml . | nindent 0 }}
-{{- end }}
 {{- end }}
 
 {{/* What selects the pods of one run. */}}

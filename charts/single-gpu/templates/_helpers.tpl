@@ -8,6 +8,7 @@ without a line break at its end.
   single-gpu.fullname
   single-gpu.name
   single-gpu.labels
+  single-gpu.owner
   single-gpu.selector
   single-gpu.podSecurityContext
   single-gpu.containerSecurityContext
@@ -30,13 +31,18 @@ without a line break at its end.
 
 {{/* The labels of every object. */}}
 {{- define "single-gpu.labels" -}}
+{{ include "single-gpu.owner" . }}
+{{- with .Values.labels }}
+{{- toYaml . | nindent 0 }}
+{{- end }}
+{{- end }}
+
+{{/* The labels that say whose an object is. */}}
+{{- define "single-gpu.owner" -}}
 app.kubernetes.io/name: {{ include "single-gpu.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-._" }}
-{{- with .Values.labels }}
-{{- toYaml . | nindent 0 }}
-{{- end }}
 {{- end }}
 
 {{/* What selects the pods of one run. */}}

@@ -8,6 +8,7 @@ without a line break at its end.
   tf1-flags.fullname
   tf1-flags.name
   tf1-flags.labels
+  tf1-flags.owner
   tf1-flags.selector
   tf1-flags.cluster
   tf1-flags.hosts
@@ -33,13 +34,18 @@ without a line break at its end.
 
 {{/* The labels of every object. */}}
 {{- define "tf1-flags.labels" -}}
+{{ include "tf1-flags.owner" . }}
+{{- with .Values.labels }}
+{{- toYaml . | nindent 0 }}
+{{- end }}
+{{- end }}
+
+{{/* The labels that say whose an object is. */}}
+{{- define "tf1-flags.owner" -}}
 app.kubernetes.io/name: {{ include "tf1-flags.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-._" }}
-{{- with .Values.labels }}
-{{- toYaml . | nindent 0 }}
-{{- end }}
 {{- end }}
 
 {{/* What selects the pods of one run. */}}

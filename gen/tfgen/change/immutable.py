@@ -13,17 +13,19 @@ from typing import Final, get_args
 from tfgen import data_path
 from tfgen.job.training_job import RoleName
 from tfgen.kubernetes import keys, quantity
-from tfgen.kubernetes.object import Object, group, identity
+from tfgen.kubernetes.object import Object, group, identity, literal_name
 from tfgen.record import Record
 from tfgen.schema.workload_kinds import RESOURCES
 
 NEW_RUN: Final = "new-run"
 CLAIM_CHANGE: Final = "claim-change"
+OBJECT_CHANGE: Final = "object-change"
 PRIORITY_CLASS_CHANGE: Final = "priority-class-change"
 
 RULES: Final[Mapping[str, str]] = {
     CLAIM_CHANGE: "A claim that is made would change in more than its size, or become smaller.",
     NEW_RUN: "A run that is committed would change in what Kubernetes or its tasks cannot change while it lasts.",
+    OBJECT_CHANGE: "An object that stands in the job would change in what Kubernetes never changes.",
     PRIORITY_CLASS_CHANGE: "A priority class that is made would change in what Kubernetes never changes.",
 }
 """What each rule says; it begins the rule's section of docs/rules.md."""
@@ -52,16 +54,26 @@ def find_losses(before: Iterable[Object], after: Iterable[Object]) -> dict[str, 
     losses: dict[str, Loss] = {}
     for key in {**was, **now}:
         _, kind, name = key
+        one = was.get(key) or now[key]
+        is_literal = literal_name(one) is not None
         if key in was and key in now:
-            keeps = _KEPT.get((group(was[key]), kind))
-            why = keeps(name, was[key], now[key]) if keeps else None
-        elif _is_task(was.get(key) or now[key]):
+            why = _why(was[key], now[key])
+        elif not is_literal and _is_task(one):
             why = f"the {kind} {name} would {'go' if key in was else 'come'} while its run lasts"
         else:
             why = None
         if why:
-            losses.setdefault(_RULE.get(kind, NEW_RUN), Loss(why, was.get(key), now.get(key)))
+            rule = OBJECT_CHANGE if is_literal else _RULE.get(kind, NEW_RUN)
+            losses.setdefault(rule, Loss(why, was.get(key), now.get(key)))
     return losses
+
+
+def _why(was: Object, now: Object) -> str | None:
+    """Why an object cannot become another; None where it can."""
+    if literal_name(was) is not None:
+        return _literal(was, now)
+    keeps = _KEPT.get((group(was), was["kind"]))
+    return keeps(was["metadata"]["name"], was, now) if keeps else None
 
 
 _RULE: Final = {"PersistentVolumeClaim": CLAIM_CHANGE, "PriorityClass": PRIORITY_CLASS_CHANGE}
@@ -143,6 +155,45 @@ def _priority_class(name: str, was: Object, now: Object) -> str | None:
     """Neither number nor policy ever changes (ValidatePriorityClassUpdate in pkg/apis/scheduling/validation)."""
     field = next((field for field in ("value", "preemptionPolicy") if was[field] != now[field]), None)
     return field and f"Kubernetes refuses another {field} for the PriorityClass {name}"
+
+
+# Of a part of an object, the fields that Kubernetes lets change, where it keeps the others (Validate...Update in
+# pkg/apis/*/validation of Kubernetes 1.31).
+_FREE: Final[Mapping[tuple[str, str], tuple[str, frozenset[str]]]] = {
+    ("", "PersistentVolumeClaim"): ("spec", frozenset({"resources", "volumeAttributesClassName"})),
+    ("", "Pod"): ("spec", frozenset()),
+    ("apps", "StatefulSet"): (
+        "spec",
+        frozenset(
+            {
+                "minReadySeconds",
+                "ordinals",
+                "persistentVolumeClaimRetentionPolicy",
+                "replicas",
+                "revisionHistoryLimit",
+                "template",
+                "updateStrategy",
+            }
+        ),
+    ),
+    ("batch", "Job"): ("spec", _FREE_IN_A_JOB),
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): ("roleRef", frozenset()),
+    ("rbac.authorization.k8s.io", "RoleBinding"): ("roleRef", frozenset()),
+}
+
+
+def _literal(was: Object, now: Object) -> str | None:
+    """What stands in the job as it is may have any shape; where it has none that Kubernetes knows, nothing is kept."""
+    kind, name = was["kind"], was["metadata"]["name"]
+    if kind in ("ConfigMap", "Secret") and was.get("immutable") is True:
+        field = next((field for field in _fields(was, now) if field != "metadata"), None)
+        return field and f"the {kind} {name} is immutable, so that Kubernetes refuses another {field}"
+    part, free = _FREE.get((group(was), kind), ("", frozenset[str]()))
+    before, after = was.get(part), now.get(part)
+    if not isinstance(before, Mapping) or not isinstance(after, Mapping):
+        return None
+    field = next((field for field in _fields(before, after) if field not in free), None)
+    return field and f"Kubernetes refuses another {field} for the {kind} {name}"
 
 
 def _size(claim: Object) -> str:

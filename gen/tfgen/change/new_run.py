@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 from tfgen import data_path
 from tfgen.change.field_diff import NOTHING, in_words
-from tfgen.change.immutable import CLAIM_CHANGE, NEW_RUN, PRIORITY_CLASS_CHANGE, find_losses
+from tfgen.change.immutable import CLAIM_CHANGE, NEW_RUN, OBJECT_CHANGE, PRIORITY_CLASS_CHANGE, find_losses
 from tfgen.data_path import Path
 from tfgen.graph.built import plain_objects
 from tfgen.job.facts import data_of, environments_of, run_of
@@ -181,6 +181,8 @@ def way_out(document: Document, environment: str | None, rule: str) -> str:
     """What to do where one of the rules forbids a change of a job, or of one of its environments."""
     if rule == CLAIM_CHANGE:
         return "for another one, give the volume another name"
+    if rule == OBJECT_CHANGE:
+        return "for another one, give the object another name (metadata.name)"
     if rule == PRIORITY_CLASS_CHANGE:
         return "for another one, give the class another name"
     command = ["tfgen", "rerun", document.file, *(["--env", environment] if environment else [])]

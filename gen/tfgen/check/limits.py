@@ -21,7 +21,7 @@ from tfgen.data_path import Path
 from tfgen.graph.built import Built
 from tfgen.graph.objects.resources import IS_GPU
 from tfgen.kubernetes import keys, quantity
-from tfgen.kubernetes.object import Object
+from tfgen.kubernetes.object import Object, literal_name
 from tfgen.problems import Place, Problem
 from tfgen.record import Record
 from tfgen.text.document import Document
@@ -147,7 +147,7 @@ def _use(
     total: dict[str, Fraction] = dict.fromkeys(_WORDS, Fraction(0))
     by_role: dict[str, dict[str, Fraction]] = {}
     for item in items:
-        if item["kind"] == "PersistentVolumeClaim":
+        if item["kind"] == "PersistentVolumeClaim" and literal_name(item) is None:
             total["storage"] += _size(item["spec"])
         for pods in pods_of(item):
             role = pods.labels.get(keys.ROLE, "")

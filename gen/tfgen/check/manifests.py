@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -51,6 +51,11 @@ def read_manifests(root: Path, known: Collection[str]) -> tuple[Manifest, ...]:
         known: the files that are not read, from there.
     """
     return tuple(manifest for path in sorted(_files(root, known)) for manifest in _manifests(root, path))
+
+
+def literal_manifests(file: str, items: Iterable[Object], namespace: str | None) -> Iterator[Manifest]:
+    """The same of the objects that stand in a job as they are."""
+    return (Manifest(file, item, namespace) for item in items if _is_of_namespace(item))
 
 
 def _files(root: Path, known: Collection[str]) -> Iterator[Path]:
@@ -93,10 +98,14 @@ def _objects(documents: Sequence[Document]) -> Iterator[Object]:
         data = document.data
         items = data.get("items") if isinstance(data, dict) and data.get("kind") == "List" else [data]
         for item in items if isinstance(items, list) else ():
-            if isinstance(item, dict) and item.get("kind") in KINDS:
-                metadata, spec = item.get("metadata"), item.get("spec")
-                if isinstance(metadata, dict) and isinstance(spec, dict):
-                    yield item
+            if isinstance(item, dict) and _is_of_namespace(item):
+                yield item
+
+
+def _is_of_namespace(item: Object) -> bool:
+    """Whether an object is one of the three kinds, and has a spec."""
+    parts = (item.get("metadata"), item.get("spec"))
+    return item.get("kind") in KINDS and all(isinstance(part, dict) for part in parts)
 
 
 def _namespace_of(folder: Path) -> str | None:

@@ -15,7 +15,7 @@ from typing import Any, Final
 from tfgen import data_path
 from tfgen.check.enforced import find_foreign_images
 from tfgen.check.limits import find_over_limits, uses
-from tfgen.check.manifests import Manifest
+from tfgen.check.manifests import Manifest, literal_manifests
 from tfgen.check.namespace import RULES as NAMESPACE_RULES
 from tfgen.check.namespace import namespace_faults
 from tfgen.check.object_checks import faults
@@ -25,7 +25,7 @@ from tfgen.data_path import Path
 from tfgen.graph.built import Built
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.limits import OBJECT_MAX
-from tfgen.kubernetes.object import Object
+from tfgen.kubernetes.object import Object, literal_name
 from tfgen.problems import Place, Problem, Severity, in_order
 from tfgen.text.document import Document, SourceTree
 from tfgen.words import either, in_environments
@@ -72,7 +72,10 @@ def check_objects(
     ]
     for environment, values, items, namespace, around in forms:
         minimum = (values.get("gang") or {}).get("minAvailable") or 0
-        objects = Objects(tuple(items), texts, minimum)
+        own = tuple(item for item in items if literal_name(item) is None)
+        literals = tuple(item for item in items if literal_name(item) is not None)
+        objects = Objects(own, texts, minimum, literals)
+        around = (*around, *literal_manifests(document.file, literals, namespace))
         linked = ((OBJECT_LINKS, fault) for fault in faults(objects))
         shaped = ((OBJECT_SCHEMA, fault) for item in items for fault in schemas.faults(item))
         sized = ((OBJECT_SIZE, fault) for item in items for fault in _too_large(item))
@@ -176,6 +179,8 @@ def _place(document: Document, environment: str | None, fault: Fault) -> Place:
 
 def _origin(document: Document, environment: str | None, fault: Fault) -> Path | None:
     """The path that ends as the field's does, or what is above all that do; None where nothing does."""
+    if (name := literal_name(fault.item)) is not None:
+        return _in_literal(document, environment, ("objects", name, *fault.path))
     role = _role(fault.item)
     best: list[Path] = []
     alike = _LEAST_ALIKE
@@ -189,6 +194,15 @@ def _origin(document: Document, environment: str | None, fault: Fault) -> Path |
             best.append(path)
     common = data_path.shared(best)
     return common if len(common) > 1 else None
+
+
+def _in_literal(document: Document, environment: str | None, path: Path) -> Path:
+    """Where what stands at a path of the spec is said: by the environment, where it says as much of it as the job."""
+    bases: list[Path] = [("spec", "environments", environment), ("spec",)] if environment is not None else [("spec",)]
+    depths = range(len(path), 0, -1)
+    return next(
+        (*base, *path) for depth in depths for base in bases if data_path.has(document.data, (*base, *path[:depth]))
+    )
 
 
 def _role(item: Object) -> str | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from tfgen.graph.fill import Scope
 from tfgen.graph.holes import AnyOf, When
-from tfgen.graph.objects import code, disruption, eci, network, priority_class, storage, tensorboard
+from tfgen.graph.objects import code, disruption, eci, literal, network, priority_class, storage, tensorboard
 from tfgen.graph.objects.config_map import config_map
 from tfgen.graph.objects.connection_test import connection_test
 from tfgen.graph.objects.finisher import Plan, finisher
@@ -35,6 +35,7 @@ def _templates(structure: Structure) -> Iterator[Template]:
         yield Template("configmap", config_map(structure, workload.pod_name))
     yield Template("networkpolicy", network.policy(workload.pods))
     yield Template("priorityclass", priority_class.priority_classes())
+    yield Template("object", literal.literal_objects())
     if structure.gang and workload.makes_pod_group(structure):
         yield from GANGS[structure.gang].pod_group(structure)
     if structure.eci and structure.eci.makes_cache:

@@ -158,6 +158,7 @@ class FormData(PodData, total=False):
     resumeFrom: str
     imagePullSecrets: Sequence[str]
     priorityClasses: Mapping[str, Foreign | None]
+    objects: Mapping[str, Foreign | None]
     storage: Mapping[str, Foreign]
     code: CodeData
     retries: int

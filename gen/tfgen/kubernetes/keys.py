@@ -14,6 +14,9 @@ JOB: Final = "tfgen/job"
 RUN: Final = "tfgen/run"
 ROLE: Final = "tfgen/role"
 
+# Of an object that stands in job.yaml as it is: its name there.
+OBJECT: Final = "tfgen/object"
+
 # Of which pod template it was made, as a ReplicaSet's `pod-template-hash` says it. In a StatefulSet's selector and its
 # template, of which Kubernetes changes neither without the other and never the first; in no selector of another object.
 POD_TEMPLATE_HASH: Final = "tfgen/pod-template-hash"
@@ -80,7 +83,8 @@ KEEP: Final[Mapping[str, str]] = {
 # Argo CD applies these before the pods, which look for them at their start: a PodGroup that comes after its pods, as
 # custom kinds do within a wave, leaves them to be scheduled one by one. Never a part of the gang or of its claims: a
 # wave waits for the health of the one before it. https://argo-cd.readthedocs.io/en/stable/user-guide/sync-waves/
-BEFORE_PODS: Final[Mapping[str, str]] = {"argocd.argoproj.io/sync-wave": "-1"}
+SYNC_WAVE: Final = "argocd.argoproj.io/sync-wave"
+BEFORE_PODS: Final[Mapping[str, str]] = {SYNC_WAVE: "-1"}
 
 # Which folders of the repository an Application is made of, so that other commits leave it alone:
 # https://argo-cd.readthedocs.io/en/stable/operator-manual/high_availability/#manifest-paths-annotation

@@ -3,7 +3,8 @@
     merge({"spec": {"a": 1, "b": 2}}, {"spec": {"b": None}}, KUBECTL)  ->  {"spec": {"a": 1}}
 
 Maps merge, and null removes. Which lists merge, and in which order, is the dialect's; any other list is replaced. An
-item with ``$patch: delete`` goes, and after an item ``$patch: replace`` a list has the patch's other items alone.
+item with ``$patch: delete`` goes, and after an item ``$patch: replace`` a list has the patch's other items alone. So it
+is with a mapping that says ``$patch: replace``.
 https://github.com/kubernetes/community/blob/master/contributors/devel/sig-api-machinery/strategic-merge-patch.md
 
 Three merges are other things. `tunables.merge` is Helm's merge of values: it keeps a null over nothing. `job.defaults`
@@ -20,7 +21,7 @@ from tfgen.kubernetes.merge_keys import KUSTOMIZE_KEYS, MERGE_KEYS
 from tfgen.record import EMPTY, Record
 
 REPLACE: Final[Mapping[str, Any]] = {"$patch": "replace"}
-"""The directive that makes a patch's list take the place of the one that is there."""
+"""The directive that makes a patch's list or mapping take the place of the one that is there."""
 
 
 class Dialect(Record):
@@ -58,8 +59,12 @@ def merge(under: Any, patch: Mapping[str, Any], dialect: Dialect) -> dict[Any, A
     for key, value in patch.items():
         if value is None:
             merged.pop(key, None)
+        elif isinstance(value, dict) and value.items() >= REPLACE.items():
+            merged[key] = {field: inner for field, inner in value.items() if field not in REPLACE}
         elif isinstance(value, dict):
             merged[key] = merge(merged.get(key), value, dialect)
+        elif isinstance(value, (list, tuple)) and REPLACE in value:
+            merged[key] = [item for item in value if item != REPLACE]
         elif key in dialect.keys and isinstance(value, (list, tuple)):
             merged[key] = _merge_items(merged.get(key), value, dialect.keys[key], dialect)
         else:
@@ -69,8 +74,6 @@ def merge(under: Any, patch: Mapping[str, Any], dialect: Dialect) -> dict[Any, A
 
 def _merge_items(under: Any, patches: Sequence[Mapping[str, Any]], names: Sequence[str], dialect: Dialect) -> list[Any]:
     """Items of a graph that only values make, such as those of an `Each`, have no name to merge by."""
-    if REPLACE in patches:
-        return [patch for patch in patches if patch != REPLACE]
     items: list[Any] = list(under) if isinstance(under, (list, tuple)) else []
     first: list[Any] = []
     for patch in patches:

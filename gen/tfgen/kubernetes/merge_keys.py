@@ -34,3 +34,11 @@ KUSTOMIZE_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     **{field: (key,) for field, key in MERGE_KEYS.items() if field not in _UNKNOWN_TO_KUSTOMIZE},
     "topologySpreadConstraints": ("topologyKey", "whenUnsatisfiable"),
 }
+
+TOP_LISTS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
+    ("", "ServiceAccount"): ("secrets",),
+    ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): ("webhooks",),
+    ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): ("webhooks",),
+}
+"""By group and kind, the lists that merge by a key and stand in the object itself. Metadata and status aside, these are
+all (``patchMergeKey`` in staging/src/k8s.io/api)."""

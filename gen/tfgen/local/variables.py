@@ -41,7 +41,8 @@ class Variables(Record):
 
 def config_maps(objects: Any) -> ConfigMaps:
     """The ConfigMaps among a job's objects."""
-    return {item["metadata"]["name"]: item.get("data", {}) for item in objects if item["kind"] == "ConfigMap"}
+    data = {item["metadata"]["name"]: item.get("data") for item in objects if item["kind"] == "ConfigMap"}
+    return {name: texts if isinstance(texts, Mapping) else {} for name, texts in data.items()}
 
 
 def variables(pod: Pod, maps: ConfigMaps, given: Mapping[str, str]) -> Variables:

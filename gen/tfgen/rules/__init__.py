@@ -33,6 +33,7 @@ from tfgen.rules import (
     job_set,
     latest_tag,
     limits,
+    literal_objects,
     mount_paths,
     names_taken,
     network_range,
@@ -80,6 +81,7 @@ RULES: Final[tuple[Rule, ...]] = (
     *job_set.RULES,
     *latest_tag.RULES,
     *limits.RULES,
+    *literal_objects.RULES,
     *mount_paths.RULES,
     *names_taken.RULES,
     *network_range.RULES,
@@ -103,4 +105,9 @@ RULES: Final[tuple[Rule, ...]] = (
     *wrong_shape.RULES,
 )
 
-ACROSS: Final[tuple[AcrossRule, ...]] = (*cluster_wide.RULES, *duplicate_job.RULES, *gitops.RULES)
+ACROSS: Final[tuple[AcrossRule, ...]] = (
+    *cluster_wide.RULES,
+    *duplicate_job.RULES,
+    *gitops.RULES,
+    *literal_objects.ACROSS,
+)

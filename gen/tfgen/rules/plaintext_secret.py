@@ -19,6 +19,8 @@ from tfgen.words import path_name
 _HUMP: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 """Between the words of a name such as akSecret, as drivers call their options."""
 
+_SECRET_DATA: Final = ("data", "stringData")
+
 _REFERENCE: Final = {"flexVolume": "secretRef", "csi": "nodePublishSecretRef"}
 
 
@@ -44,6 +46,35 @@ def _check(view: View) -> Iterator[Finding]:
         if has_secret(text):
             message = "this argument looks like a secret, which would stand in git; pass a variable with secretKeyRef"
             yield Finding(path, message)
+    for path, message in _literals(view):
+        yield Finding(path, message)
+
+
+def _literals(view: View) -> Iterator[tuple[Path, str]]:
+    """The Secrets among what stands in the job as it is, and each text elsewhere in it that has the form of one."""
+    for name, item in view.values["objects"].items():
+        path: Path = ("objects", name)
+        if item["kind"] == "Secret" and any(item.get(field) for field in _SECRET_DATA):
+            field = next(field for field in _SECRET_DATA if item.get(field))
+            message = (
+                f"{path_name((*path, field))}: the values of a Secret would stand in git; make the Secret in the "
+                "cluster, or write an object that fetches it, such as an ExternalSecret or a SealedSecret"
+            )
+            yield (*path, field), message
+        else:
+            for place, text in _texts(item, path):
+                if has_secret(text):
+                    message = f"{path_name(place)} looks like a secret, which would stand in git; put it into a Secret"
+                    yield place, message
+
+
+def _texts(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
+    """Every text, with its path."""
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, dict | list):
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _texts(inner, (*path, key))
 
 
 def _variables(view: View) -> Iterator[tuple[Path, str, Any]]:

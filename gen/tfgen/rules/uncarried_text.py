@@ -8,8 +8,8 @@ of labels, too, of what it renames and of a ConfigMap that it makes of files.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from tfgen.data_path import Path
 from tfgen.rules.rule import Finding, Rule
@@ -30,16 +30,28 @@ _NOT_TEXT: Final = re.compile(
 
 def _check(view: View) -> Iterator[Finding]:
     # A role's own labels and annotations are its pods', which kustomize leaves alone.
+    for base, metadata in _metadata(view):
+        yield from _of_metadata(base, metadata)
+
+
+def _metadata(view: View) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    """What has labels and annotations of objects: the job, and each object that stands in it as it is."""
+    yield (), view.values
+    for name, item in view.values["objects"].items():
+        yield ("objects", name, "metadata"), item.get("metadata", {})
+
+
+def _of_metadata(base: Path, metadata: Mapping[str, Any]) -> Iterator[Finding]:
     for field, noun in (("labels", "label"), ("annotations", "annotation")):
-        for key in view.values[field]:
+        for key in metadata.get(field, {}):
             if _NOT_TEXT.fullmatch(key):
                 message = (
                     f"kustomize takes the {noun} {shown(key)} for a number, a date, a truth value or null, even in "
                     f'quotes; give it a prefix, such as "example.com/{key}"'
                 )
-                yield Finding((field, key), message)
-    for key, text in view.values["annotations"].items():
-        path: Path = ("annotations", key)
+                yield Finding((*base, field, key), message)
+    for key, text in metadata.get("annotations", {}).items():
+        path: Path = (*base, "annotations", key)
         if text.startswith("\t") and "\n" in text:
             message = f"{path_name(path)}: kustomize cannot read several lines that begin with a tab; indent by blanks"
             yield Finding(path, message)

@@ -27,6 +27,7 @@ _HABITS: Final[Mapping[tuple[str, ...], str]] = {
     ("env", _ANY, "valueFrom"): "write what is in it in its place, {name}: {value}",
     ("gpu", "model"): "write product: {value}",
     ("gpu", "type"): "write product: {value}",
+    ("objects", _ANY, "metadata", "namespace"): "an environment says it for all objects (environments.NAME.namespace)",
     ("resources", "amd.com/gpu"): "write gpu: {{count: {value}, resource: amd.com/gpu}}",
     ("resources", "ephemeral-storage"): "write requests: {{ephemeral-storage: {value}}}",
     ("resources", "nvidia.com/gpu"): "write gpu: {{count: {value}}}",

@@ -25,14 +25,16 @@ class Objects(Record):
     """The objects of one environment, and what they may refer to beside each other.
 
     Attributes:
-        items: all of them.
+        items: those that tfgen makes.
         texts: every text of the job: what it names itself is its user's own, and need not be among the objects.
         min_available: the size that the job asks for of its gang; 0 where it leaves that to tfgen.
+        literals: those that stand in the job as they are, of any shape.
     """
 
     items: tuple[Object, ...]
     texts: frozenset[str] = frozenset()
     min_available: int = 0
+    literals: tuple[Object, ...] = ()
 
     @cached_property
     def pods(self) -> tuple[Pods, ...]:
@@ -45,7 +47,8 @@ class Objects(Record):
 
     def named(self, kind: str, name: str) -> Object | None:
         """The object of a kind and a name."""
-        return next((item for item in self.of_kind(kind) if item["metadata"]["name"] == name), None)
+        known = (*self.of_kind(kind), *(item for item in self.literals if item["kind"] == kind))
+        return next((item for item in known if item["metadata"]["name"] == name), None)
 
 
 Check: TypeAlias = Callable[[Objects], Iterable[Fault]]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tfgen.kubernetes.object import group
+from tfgen.kubernetes.object import group, literal_name
 from tfgen.record import Record
 
 _OWN_GROUPS = ("apps", "batch", "")
@@ -49,7 +49,9 @@ class Pods(Record):
 
 
 def pods_of(item: Mapping[str, Any]) -> Iterator[Pods]:
-    """The pods that an object makes."""
+    """The pods that an object makes; of one that stands in the job as it is, which may have any shape, none."""
+    if literal_name(item) is not None:
+        return
     if item["kind"] == "Pod":
         yield _pods(item, (), item, 1)
     else:

@@ -36,8 +36,8 @@ def _missing(objects: Objects, item: Mapping[str, Any], reference: Reference) ->
             what = f"the {reference.kind} {reference.name}, which is neither made nor named in the job"
             yield Fault(item, reference.path, f"it refers to {what}")
     elif reference.key is not None:
-        keys = {**(target.get("data") or {}), **(target.get("binaryData") or {}), **(target.get("stringData") or {})}
-        if reference.key not in keys:
+        parts = (target.get(field) for field in ("data", "binaryData", "stringData"))
+        if not any(reference.key in part for part in parts if isinstance(part, Mapping)):
             message = f"it refers to the key {reference.key} of the {reference.kind} {reference.name}, which lacks it"
             yield Fault(item, reference.path, message)
 

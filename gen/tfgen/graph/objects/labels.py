@@ -19,6 +19,7 @@ from tfgen.kubernetes.keys import (
     LINKERD_INJECT,
     MANAGED_BY,
     NAME,
+    OBJECT,
     ROLE,
     RUN,
 )
@@ -29,16 +30,20 @@ INSTALLED: Final[Mapping[Key, Node]] = {
     CHART: ChartOnly('{{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-._" }}'),
 }
 
+_OWNER = Named(
+    "owner",
+    "The labels that say whose an object is.",
+    {NAME: names.NAME, INSTANCE: names.RELEASE, **INSTALLED},
+)
+
 _COMMON = Named(
     "labels",
     "The labels of every object.",
-    {
-        NAME: names.NAME,
-        INSTANCE: names.RELEASE,
-        **INSTALLED,
-        Splice("labels"): value("labels"),
-    },
+    {Splice("owner"): _OWNER, Splice("labels"): value("labels")},
 )
+
+LITERAL_LABELS: Final = Bound("labels", "map")
+LITERAL_ANNOTATIONS: Final = Bound("annotations", "map")
 
 _RUN_SELECTOR = Named(
     "selector",
@@ -60,6 +65,20 @@ def metadata(
         "name": name,
         "labels": {Splice("labels"): _COMMON, **own} if own else _COMMON,
         "annotations": {**plain(annotations), Splice("annotations"): users} if annotations else users,
+    }
+
+
+def literal_metadata(name: Node, key: Node) -> Node:
+    """The metadata of an object that stands in job.yaml, with its labels and annotations over the job's.
+
+    Args:
+        name: the object's.
+        key: its name in job.yaml.
+    """
+    return {
+        "name": name,
+        "labels": {Splice("owner"): _OWNER, OBJECT: key, Splice("labels"): LITERAL_LABELS},
+        "annotations": LITERAL_ANNOTATIONS,
     }
 
 

@@ -63,6 +63,11 @@ def claim(storage: Node) -> Text:
     return Text((JOB, "-", storage))
 
 
+def literal(key: Node) -> Text:
+    """The name of an object that stands in job.yaml and says none."""
+    return Text((JOB, "-", key))
+
+
 def tensorboard() -> Text:
     """The name of TensorBoard's Deployment, Service and policy: it belongs to the job, not to a run."""
     return Text((JOB, "-tensorboard"))

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 from tfgen import data_path
 from tfgen.job.training_job import Environment, GitOps, TrainingJob
 from tfgen.kubernetes import keys
-from tfgen.kubernetes.object import Object, group
+from tfgen.kubernetes.object import Object, group, literal_name
 from tfgen.places import CHARTS, OVERLAYS
 from tfgen.record import Record
 from tfgen.schema.workload_kinds import RESOURCES
@@ -80,7 +80,7 @@ def changed_outside(objects: Iterable[Object]) -> Iterator[tuple[str, str, str]]
     fields: dict[tuple[str, str, str], None] = {}
     for item in objects:
         key = (group(item), item["kind"])
-        if item["kind"] == "Role":
+        if item["kind"] == "Role" and literal_name(item) is None:
             resources = {resource for rule in item["rules"] for resource in rule["resources"]}
             if "statefulsets/scale" in resources:
                 fields["apps", "StatefulSet", "/spec/replicas"] = None

@@ -15,7 +15,7 @@ from tfgen.errors import TfgenError
 from tfgen.kubernetes.merge import JSON_MERGE, KUSTOMIZE, merge
 from tfgen.kubernetes.object import Object, identity
 from tfgen.targets.kustomize.images import Image, with_images
-from tfgen.targets.kustomize.overlays import is_core
+from tfgen.targets.kustomize.overlays import merges_by_key
 from tfgen.text.document import parse
 
 BASE: Final = "base"
@@ -59,7 +59,7 @@ def _objects(files: Mapping[str, str], folder: str) -> Iterator[Object]:
         key = _target(objects.values(), entry["target"]) if "target" in entry else identity(patch)
         item = objects.pop(key)
         if patch.get("$patch") != "delete":
-            changed = merge(item, patch, KUSTOMIZE if is_core(patch) else JSON_MERGE)
+            changed = merge(item, patch, KUSTOMIZE if merges_by_key(item) else JSON_MERGE)
             objects[identity(changed)] = changed
     counts = {entry["name"]: entry["count"] for entry in kustomization.get("replicas", ())}
     images = {entry["name"]: entry for entry in kustomization.get("images", ())}

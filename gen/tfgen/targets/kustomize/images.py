@@ -117,9 +117,9 @@ def _images(node: Any, place: tuple[str | int, ...] = ()) -> Iterator[tuple[tupl
     if isinstance(node, dict):
         for key, child in node.items():
             if key in ("containers", "initContainers") and isinstance(child, list):
-                for container in child:
-                    if isinstance(container.get("image"), str):
-                        yield (*place, key, container["name"]), container["image"]
+                for index, container in enumerate(child):
+                    if _has_image(container):
+                        yield (*place, key, container.get("name", index)), container["image"]
             else:
                 yield from _images(child, (*place, key))
 
@@ -131,8 +131,13 @@ def _replaced(node: Any, change: Callable[[Image], Image | None]) -> Any:
         return node
     out = {key: _replaced(child, change) for key, child in node.items()}
     for key in ("containers", "initContainers"):
-        for container in out.get(key) or []:
-            image = change(Image.parse(container["image"])) if isinstance(container.get("image"), str) else None
+        containers = out.get(key)
+        for container in containers if isinstance(containers, list) else ():
+            image = change(Image.parse(container["image"])) if _has_image(container) else None
             if image:
                 container["image"] = str(image)
     return out
+
+
+def _has_image(container: Any) -> bool:
+    return isinstance(container, dict) and isinstance(container.get("image"), str)

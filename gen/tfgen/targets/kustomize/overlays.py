@@ -10,17 +10,19 @@ The objects of another run are the base's under another name, each patched by it
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Any, Final, TypeAlias
 
+from tfgen import data_path
 from tfgen.graph.built import Objects
 from tfgen.graph.holes import File
-from tfgen.kubernetes.object import Object, group, identity
+from tfgen.kubernetes.object import Object, group, identity, literal_name
 from tfgen.places import OVERLAYS
 from tfgen.record import EMPTY, Record
 from tfgen.targets.kustomize.images import as_changed, image_changes, with_images
-from tfgen.targets.kustomize.patch import has_bare_item, merge_patch, strategic_merge_patch
-from tfgen.targets.kustomize.references import references
+from tfgen.targets.kustomize.patch import has_bare_item, merge_patch, replacing_patch, strategic_merge_patch
+from tfgen.targets.kustomize.references import references, texts
 from tfgen.text import yaml_text
 from tfgen.tree.file_tree import FileTree
 
@@ -36,6 +38,10 @@ _WHY_BARE: Final = (
 # Any other kind is patched as plain JSON (RFC 7386).
 _CORE_GROUPS: Final = ("apps", "batch", "networking.k8s.io", "policy", "rbac.authorization.k8s.io")
 
+_SIZED: Final = ("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet")
+"""The kinds of which kustomize changes the number of replicas."""
+
+_REPLICAS: Final = ("spec", "replicas")
 
 Sources: TypeAlias = Mapping[str, Mapping[str, File]]
 """What the data of ConfigMaps are files of, by the names of the objects and the keys of their data."""
@@ -67,7 +73,7 @@ def kustomize(
 def overlay(base: Objects, wanted: Objects, sources: Sources = EMPTY) -> dict[str, str]:
     """The files of one overlay: what makes the wanted objects of the base's."""
     pairs = _pairs(base, wanted)
-    replicas = _replicas(pairs)
+    replicas = _replicas(pairs, wanted)
     old_items, new_items = [old for old, _ in pairs.values()], [new for _, new in pairs.values()]
     images = image_changes(old_items, new_items, list(wanted.values()))
 
@@ -84,7 +90,7 @@ def overlay(base: Objects, wanted: Objects, sources: Sources = EMPTY) -> dict[st
             patch = _patch(changed, becomes)
         if patch:
             path = f"{file_stem(name)}.patch.yaml"
-            files[path] = _patch_text(patch)
+            files[path] = _patch_text(item, patch)
             patches.append({"path": path, **_renaming(item, patch)})
     kept = {identity(item) for item in new_items}
     new = _resources({name: item for name, item in wanted.items() if identity(item) not in kept}, sources)
@@ -103,19 +109,23 @@ def _pairs(base: Objects, wanted: Objects) -> dict[str, tuple[Object, Object]]:
     """The objects of the base that stay, and what each becomes, by the names of their files in the base.
 
     What has no namesake becomes what is of its kind and its place in the job: that of another run. But it goes, and
-    another comes, where a user's reference has the old name, which kustomize would write anew.
+    another comes, where a user's reference has the old name, which kustomize would write anew; and so does what
+    stands in the job as it is, to which anything may refer.
     """
     before = {identity(item) for item in base.values()}
     after = {identity(item): item for item in wanted.values()}
     others = {name: item for name, item in wanted.items() if identity(item) not in before}
+    literals = [item for item in wanted.values() if literal_name(item) is not None]
     referred = {reference for item in wanted.values() for reference in references(item)}
+    named = {text for item in literals for text in texts(item)}
     pairs = {}
     for name, item in base.items():
         version, kind, own_name = identity(item)
         new = after.get(identity(item)) or others.get(name)
         if not new or identity(new)[:2] != (version, kind):
             continue
-        if new["metadata"]["name"] == own_name or ((kind, own_name) not in referred and _is_renamable(item, new)):
+        followed = (kind, own_name) in referred or own_name in named or literal_name(item) is not None
+        if new["metadata"]["name"] == own_name or (not followed and _is_renamable(item, new)):
             pairs[name] = (item, new)
     return pairs
 
@@ -142,10 +152,10 @@ def _renaming(item: Object, patch: Object) -> dict[str, Any]:
     return {"target": {"kind": item["kind"], "name": f"^{pattern}$"}, "options": {"allowNameChange": True}}
 
 
-def _patch_text(patch: Object) -> str:
+def _patch_text(item: Object, patch: Object) -> str:
     """The patch, with a word on items that say no more than their name: a reader would take them for left over."""
     text = yaml_text.dump(dict(patch))
-    return f"{_WHY_BARE}\n{text}" if is_core(patch) and has_bare_item(patch) else text
+    return f"{_WHY_BARE}\n{text}" if merges_by_key(item) and has_bare_item(patch) else text
 
 
 def file_stem(name: str) -> str:
@@ -161,9 +171,9 @@ def file_stem(name: str) -> str:
     return f"{stem[: _LONGEST_STEM - len(digest) - 1]}_{digest}"
 
 
-def is_core(item: Object) -> bool:
-    """Whether kustomize knows the lists of the object's kind, and merges them by key."""
-    return group(item) in ("", *_CORE_GROUPS)
+def merges_by_key(item: Object) -> bool:
+    """Whether a patch of the object goes by the keys of its lists: where kustomize and tfgen both know them."""
+    return group(item) in ("", *_CORE_GROUPS) and literal_name(item) is None
 
 
 def _base(objects: Objects, sources: Sources) -> dict[str, str]:
@@ -232,22 +242,38 @@ def _head(item: Object) -> dict[str, Any]:
 
 
 def _patch(item: Object, wanted: Object) -> Object | None:
-    make = strategic_merge_patch if is_core(item) else merge_patch
-    difference = make(item, wanted)
+    if literal_name(item) is not None:
+        difference = replacing_patch(item, wanted)
+    else:
+        difference = strategic_merge_patch(item, wanted) if merges_by_key(item) else merge_patch(item, wanted)
     if not difference:
         return None
     head = _head(item)
     return {**head, **difference, "metadata": {**head["metadata"], **difference.get("metadata", {})}}
 
 
-def _replicas(pairs: Mapping[str, tuple[Object, Object]]) -> dict[str, int]:
-    """How many replicas the StatefulSets of another size have. kustomize finds them by name alone, which none share."""
+def _replicas(pairs: Mapping[str, tuple[Object, Object]], wanted: Objects) -> dict[str, int]:
+    """How many replicas the StatefulSets of another size have, but for those whose name another that has a size has.
+
+    kustomize finds them by name alone:
+    https://github.com/kubernetes-sigs/kustomize/blob/master/api/internal/konfig/builtinpluginconsts/replicas.go
+    """
+    names = Counter(item["metadata"]["name"] for item in wanted.values() if item["kind"] in _SIZED)
+    counts = {
+        new["metadata"]["name"]: (_size(old), _size(new)) for old, new in pairs.values() if new["kind"] == "StatefulSet"
+    }
     return {
-        new["metadata"]["name"]: new["spec"]["replicas"]
-        for old, new in pairs.values()
-        if new["kind"] == "StatefulSet" and new["spec"]["replicas"] != old["spec"]["replicas"]
+        name: now
+        for name, (was, now) in counts.items()
+        if names[name] == 1 and was is not None and now is not None and was != now
     }
 
 
+def _size(item: Object) -> int | None:
+    """How many replicas an object asks for; None where it does not say, or says no number."""
+    size = data_path.at(item, _REPLICAS)
+    return size if isinstance(size, int) and not isinstance(size, bool) else None
+
+
 def _with_replicas(item: Object, count: int | None) -> Object:
-    return item if count is None else {**item, "spec": {**item["spec"], "replicas": count}}
+    return item if count is None or item["kind"] != "StatefulSet" else data_path.with_value(item, _REPLICAS, count)

@@ -5,12 +5,13 @@ strategic_merge_patch({"spec": {"a": 1, "b": 2}}, {"spec": {"a": 1, "b": 3}})  -
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
 from tfgen.kubernetes.merge import REPLACE
-from tfgen.kubernetes.merge_keys import KUSTOMIZE_KEYS
-from tfgen.kubernetes.object import Object
+from tfgen.kubernetes.merge_keys import KUSTOMIZE_KEYS, TOP_LISTS
+from tfgen.kubernetes.object import Object, group
 
 
 def merge_patch(before: Object, after: Object) -> dict[str, Any]:
@@ -26,6 +27,20 @@ def strategic_merge_patch(before: Object, after: Object) -> dict[str, Any]:
     items apart, it leaves those that are there where they are, so a patch replaces such a list.
     """
     return _difference(before, after, by_key=True)
+
+
+def replacing_patch(before: Object, after: Object) -> dict[str, Any]:
+    """A patch of an object whose lists tfgen does not know: what holds another list is replaced whole.
+
+    So nothing depends on whether kustomize knows the kind, and by which keys it merges its lists. It takes the
+    directive in any mapping but the object itself; of the lists there, it merges those of `TOP_LISTS`.
+    """
+    merging = TOP_LISTS.get((group(before), before["kind"]), ())
+    patch = _replacing(before, after)
+    return {
+        key: [dict(REPLACE), *value] if key in merging and isinstance(value, list) else value
+        for key, value in patch.items()
+    }
 
 
 def has_bare_item(patch: Any) -> bool:
@@ -47,6 +62,34 @@ def _difference(before: Object, after: Object, *, by_key: bool) -> dict[str, Any
         elif before[key] != after[key]:
             patch[key] = _changed(key, before[key], after[key], by_key=by_key)
     return patch
+
+
+def _replacing(before: Object, after: Object) -> dict[str, Any]:
+    patch: dict[str, Any] = {key: None for key in before if key not in after}
+    for key, value in after.items():
+        was = before.get(key)
+        if key in before and _is_same(was, value):
+            continue
+        if isinstance(was, dict) and isinstance(value, dict):
+            patch[key] = {**REPLACE, **value} if _is_merged_otherwise(was, value) else _replacing(was, value)
+        else:
+            patch[key] = value
+    return patch
+
+
+def _is_merged_otherwise(before: Object, after: Object) -> bool:
+    """Whether two mappings differ in a list, or in what is a mapping in one alone, which kustomize does not merge."""
+    pairs = [(before[key], value) for key, value in after.items() if key in before]
+    return any(
+        isinstance(was, list) or isinstance(was, dict) != isinstance(now, dict)
+        for was, now in pairs
+        if not _is_same(was, now)
+    )
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Whether two values have the same text: to Python, true is 1."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
 def _changed(key: str, before: Any, after: Any, *, by_key: bool) -> Any:

@@ -8,6 +8,7 @@ without a line break at its end.
   elastic-dl.fullname
   elastic-dl.name
   elastic-dl.labels
+  elastic-dl.owner
   elastic-dl.selector
   elastic-dl.podSecurityContext
   elastic-dl.volumes
@@ -32,13 +33,18 @@ without a line break at its end.
 
 {{/* The labels of every object. */}}
 {{- define "elastic-dl.labels" -}}
+{{ include "elastic-dl.owner" . }}
+{{- with .Values.labels }}
+{{- toYaml . | nindent 0 }}
+{{- end }}
+{{- end }}
+
+{{/* The labels that say whose an object is. */}}
+{{- define "elastic-dl.owner" -}}
 app.kubernetes.io/name: {{ include "elastic-dl.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-._" }}
-{{- with .Values.labels }}
-{{- toYaml . | nindent 0 }}
-{{- end }}
 {{- end }}
 
 {{/* What selects the pods of one run. */}}

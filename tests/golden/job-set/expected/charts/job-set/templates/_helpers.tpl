@@ -8,6 +8,7 @@ without a line break at its end.
   job-set.fullname
   job-set.name
   job-set.labels
+  job-set.owner
   job-set.cluster
   job-set.hosts
   job-set.evaluatorCluster
@@ -33,13 +34,18 @@ without a line break at its end.
 
 {{/* The labels of every object. */}}
 {{- define "job-set.labels" -}}
+{{ include "job-set.owner" . }}
+{{- with .Values.labels }}
+{{- toYaml . | nindent 0 }}
+{{- end }}
+{{- end }}
+
+{{/* The labels that say whose an object is. */}}
+{{- define "job-set.owner" -}}
 app.kubernetes.io/name: {{ include "job-set.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-._" }}
-{{- with .Values.labels }}
-{{- toYaml . | nindent 0 }}
-{{- end }}
 {{- end }}
 
 {{/* The cluster part of TF_CONFIG. */}}

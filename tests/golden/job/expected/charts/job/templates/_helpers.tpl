@@ -8,6 +8,7 @@ without a line break at its end.
   job.fullname
   job.name
   job.labels
+  job.owner
   job.selector
   job.cluster
   job.hosts
@@ -33,13 +34,18 @@ without a line break at its end.
 
 {{/* The labels of every object. */}}
 {{- define "job.labels" -}}
+{{ include "job.owner" . }}
+{{- with .Values.labels }}
+{{- toYaml . | nindent 0 }}
+{{- end }}
+{{- end }}
+
+{{/* The labels that say whose an object is. */}}
+{{- define "job.owner" -}}
 app.kubernetes.io/name: {{ include "job.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-._" }}
-{{- with .Values.labels }}
-{{- toYaml . | nindent 0 }}
-{{- end }}
 {{- end }}
 
 {{/* What selects the pods of one run. */}}

@@ -8,6 +8,7 @@ without a line break at its end.
   tiny.fullname
   tiny.name
   tiny.labels
+  tiny.owner
   tiny.selector
   tiny.cluster
   tiny.hosts
@@ -32,13 +33,18 @@ without a line break at its end.
 
 {{/* The labels of every object. */}}
 {{- define "tiny.labels" -}}
+{{ include "tiny.owner" . }}
+{{- with .Values.labels }}
+{{- toYaml . | nindent 0 }}
+{{- end }}
+{{- end }}
+
+{{/* The labels that say whose an object is. */}}
+{{- define "tiny.owner" -}}
 app.kubernetes.io/name: {{ include "tiny.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-._" }}
-{{- with .Values.labels }}
-{{- toYaml . | nindent 0 }}
-{{- end }}
 {{- end }}
 
 {{/* What selects the pods of one run. */}}

@@ -8,6 +8,7 @@ without a line break at its end.
   pod.fullname
   pod.name
   pod.labels
+  pod.owner
   pod.selector
   pod.podSecurityContext
   pod.containerSecurityContext
@@ -30,13 +31,18 @@ without a line break at its end.
 
 {{/* The labels of every object. */}}
 {{- define "pod.labels" -}}
+{{ include "pod.owner" . }}
+{{- with .Values.labels }}
+{{- toYaml . | nindent 0 }}
+{{- end }}
+{{- end }}
+
+{{/* The labels that say whose an object is. */}}
+{{- define "pod.owner" -}}
 app.kubernetes.io/name: {{ include "pod.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-._" }}
-{{- with .Values.labels }}
-{{- toYaml . | nindent 0 }}
-{{- end }}
 {{- end }}
 
 {{/* What selects the pods of one run. */}}

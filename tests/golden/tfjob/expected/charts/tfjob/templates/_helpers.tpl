@@ -8,6 +8,7 @@ without a line break at its end.
   tfjob.fullname
   tfjob.name
   tfjob.labels
+  tfjob.owner
   tfjob.selector
   tfjob.podSecurityContext
   tfjob.containerSecurityContext
@@ -30,13 +31,18 @@ without a line break at its end.
 
 {{/* The labels of every object. */}}
 {{- define "tfjob.labels" -}}
+{{ include "tfjob.owner" . }}
+{{- with .Values.labels }}
+{{- toYaml . | nindent 0 }}
+{{- end }}
+{{- end }}
+
+{{/* The labels that say whose an object is. */}}
+{{- define "tfjob.owner" -}}
 app.kubernetes.io/name: {{ include "tfjob.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-._" }}
-{{- with .Values.labels }}
-{{- toYaml . | nindent 0 }}
-{{- end }}
 {{- end }}
 
 {{/* What selects the pods of one run. */}}

@@ -8,6 +8,7 @@ without a line break at its end.
   volcano-job.fullname
   volcano-job.name
   volcano-job.labels
+  volcano-job.owner
   volcano-job.cluster
   volcano-job.hosts
   volcano-job.evaluatorCluster
@@ -33,13 +34,18 @@ without a line break at its end.
 
 {{/* The labels of every object. */}}
 {{- define "volcano-job.labels" -}}
+{{ include "volcano-job.owner" . }}
+{{- with .Values.labels }}
+{{- toYaml . | nindent 0 }}
+{{- end }}
+{{- end }}
+
+{{/* The labels that say whose an object is. */}}
+{{- define "volcano-job.owner" -}}
 app.kubernetes.io/name: {{ include "volcano-job.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-._" }}
-{{- with .Values.labels }}
-{{- toYaml . | nindent 0 }}
-{{- end }}
 {{- end }}
 
 {{/* The cluster part of TF_CONFIG. */}}

@@ -1,0 +1,81 @@
+"""Objects that stand in the job as they are, under a name that another object has where they are made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from tfgen.graph.graph import graph, objects
+from tfgen.job.facts import data_of, environments_of, name_of
+from tfgen.job.job_data import EnvironmentData
+from tfgen.kubernetes.object import Object, group, literal_name
+from tfgen.kubernetes.scope import CLUSTER_KINDS
+from tfgen.rules.rule import AcrossRule, Clash, Finding, Rule
+from tfgen.rules.view import View
+from tfgen.schema import tunables
+from tfgen.text.document import Document
+
+
+def _check(view: View) -> Iterator[Finding]:
+    if not view.values["objects"]:
+        return
+    items = objects(graph(view.job.structure), view.scope).values()
+    taken = {_key(item): "one that tfgen makes" for item in items if literal_name(item) is None}
+    for item in items:
+        name = literal_name(item)
+        if name is None:
+            continue
+        other = taken.setdefault(_key(item), f"objects.{name}")
+        if other != f"objects.{name}":
+            message = f"the {item['kind']} {item['metadata']['name']} has the name of {other}; choose another"
+            yield Finding(("objects", name, "metadata", "name"), message)
+
+
+def _check_shared(documents: Sequence[Document]) -> Iterator[Clash]:
+    first: dict[tuple[str, ...], tuple[str, str]] = {}
+    for document in documents:
+        for environment, settings in environments_of(document).items():
+            for key, name, item in _names(document, settings):
+                whose = name_of(document), environment
+                other = first.setdefault(key, whose)
+                if other != whose:
+                    who = f"{other[1]} of the job {other[0]}" if other[0] != whose[0] else other[1]
+                    message = (
+                        f"the environments {who} and {environment} both make {item}: whoever applies it last wins, "
+                        f"and it goes with either; give it another metadata.name, or write "
+                        f"objects: {{{name}: null}} in all but one"
+                    )
+                    yield Clash(document, ("spec", "environments", environment, "objects", name), message)
+
+
+def _names(document: Document, settings: EnvironmentData) -> Iterator[tuple[tuple[str, ...], str, str]]:
+    """For each object in an environment: where it is and what it is called there, its name in the job, and it in words.
+
+    Of a namespace that is not said nobody knows which it is.
+    """
+    if not settings.get("enabled", True):
+        return
+    data = data_of(document)
+    cluster, namespace = settings.get("cluster", ""), settings.get("namespace") or data["metadata"].get("namespace")
+    for name, item in tunables.merge(data["spec"].get("objects", {}), settings.get("objects", {})).items():
+        if item is None:
+            continue
+        own_name = (item.get("metadata") or {}).get("name") or f"{name_of(document)}-{name}"
+        is_of_cluster = item["kind"] in CLUSTER_KINDS
+        if is_of_cluster or namespace:
+            place = (cluster, "" if is_of_cluster else str(namespace))
+            where = f" in the namespace {namespace}" if not is_of_cluster else " of one cluster"
+            yield (*place, group(item), item["kind"], own_name), name, f"the {item['kind']} {own_name}{where}"
+
+
+def _key(item: Object) -> tuple[str, str, str]:
+    """What a cluster tells objects of a namespace apart by, whatever the version of their group."""
+    return group(item), item["kind"], item["metadata"]["name"]
+
+
+RULES: Final = (Rule("object-name", "error", "Two objects of a job have one kind and one name.", _check),)
+ACROSS: Final = (
+    AcrossRule(
+        "shared-object", "warning", "Two jobs or environments make the same object in one place.", _check_shared
+    ),
+)
