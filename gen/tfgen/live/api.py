@@ -8,11 +8,10 @@ import urllib.parse
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
-import urllib3
-
 from tfgen.errors import TfgenError
 from tfgen.kubernetes.object import Object
 from tfgen.live.connection import Connection
+from tfgen.live.kubernetes_client import urllib3
 from tfgen.live.pauses import AGAIN, Patience, pause
 from tfgen.record import EMPTY, Record
 

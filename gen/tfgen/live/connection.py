@@ -15,13 +15,9 @@ from typing import Any, Final
 import yaml
 
 from tfgen.errors import TfgenError, UsageError
+from tfgen.live.kubernetes_client import client, config
 from tfgen.record import Record
 from tfgen.words import either, meant, nearest
-
-try:
-    from kubernetes import client, config
-except ImportError as _error:
-    raise TfgenError('a cluster is read by the kubernetes client: pip install "tfgen[live]"') from _error
 
 DEFAULT_NAMESPACE: Final = "default"
 _HOME_FILE: Final = "~/.kube/config"

@@ -13,12 +13,11 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-import urllib3
-
 from tfgen.errors import TfgenError
 from tfgen.graph.objects.names import CONTAINER
 from tfgen.kubernetes.object import Object
 from tfgen.live.api import NOT_FOUND, Api, ApiError
+from tfgen.live.kubernetes_client import urllib3
 from tfgen.live.log_text import LogLine, LogPosition, read_line
 from tfgen.live.read_snapshot import read_progress
 from tfgen.live.run_end import end_of
