@@ -33,7 +33,8 @@ class Rendered:
 
     @classmethod
     def write(cls, document: Document, out: Path) -> Rendered:
-        """Renders a job into an empty folder."""
+        """Renders a job into an empty folder: its chart and its overlays, also where it asks for one of them alone."""
+        document = {**document, "spec": {key: value for key, value in document["spec"].items() if key != "outputs"}}
         for path, text in render(document).tree.files.items():
             file = out / path
             file.parent.mkdir(parents=True, exist_ok=True)
