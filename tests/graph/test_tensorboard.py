@@ -30,7 +30,7 @@ spec:
   storage:
     data: {mountPath: /data, claim: {name: data}, for: [chief, worker]}
     logs: {mountPath: /logs, subPath: mnist, claim: {size: 1Gi}, for: [chief, ps, tensorboard]}
-    model: {mountPath: /model, subPathExpr: runs/$(TASK_INDEX), nfs: {server: nfs.example.com, path: /m}}
+    model: {mountPath: /model, subPathExpr: runs/$(TASK_INDEX), claim: {name: model}}
 """
 DEPLOYMENT = """\
 apiVersion: apps/v1
@@ -89,7 +89,7 @@ spec:
       volumes:
       - {name: tmp, emptyDir: {}}
       - {name: logs, persistentVolumeClaim: {claimName: mnist-logs}}
-      - {name: model, nfs: {server: nfs.example.com, path: /m}}
+      - {name: model, persistentVolumeClaim: {claimName: model}}
 """
 
 
