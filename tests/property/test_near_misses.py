@@ -121,13 +121,13 @@ def wrong_texts(node: Schema) -> Iterator[Break]:
     rule = "quantity" if node.get("x-kind") == "quantity" else "wrong-format"
     is_free = node["pattern"] == load()["definitions"]["text"]["pattern"]
     if not is_free:
-        yield "pattern", next(text for text in ("- ? -", "/: x") if not matches(node, text)), rule, (), False
+        yield "pattern", next(text for text in ("- ? -", "/: x", "a\nb") if not matches(node, text)), rule, (), False
     if "maxLength" in node:
         starts = ("a", "/", "1", "metadata.labels['")
         long = (start + "1" * node["maxLength"] for start in starts)
         yield from (("maxLength", text, "too-long", (), False) for text in long if matches(node, text))
     if "not" in node:
-        texts = node["not"].get("enum", ("a/../b", "<no value>", "/<no value>", "system-a", "tfgen/x"))
+        texts = node["not"].get("enum", ("a/../b", "<no value>", "/<no value>", "system-a", "tfgen/x", "PodList"))
         refused = (text for text in texts if matches(node, text) and matches(node["not"], text))
         yield "not", next(refused), node.get("x-not-rule", "wrong-format"), (), False
 
