@@ -78,7 +78,7 @@ def target_of(args: Namespace) -> tuple[Target, Sequence[Object]] | None:
     """
     from tfgen.commands.apply import Target
     from tfgen.commands.live_runs import one_run, runs_of
-    from tfgen.commands.render import render_objects
+    from tfgen.commands.render_objects import render_objects
     from tfgen.kubernetes import keys
     from tfgen.live.pauses import ONCE
     from tfgen.problems import has_errors

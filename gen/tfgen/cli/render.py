@@ -89,7 +89,7 @@ def _next_steps(args: Namespace) -> str:
 
 
 def _print_objects(args: Namespace, jobs: Checked) -> int:
-    from tfgen.commands.render import render_objects
+    from tfgen.commands.render_objects import render_objects
     from tfgen.problems import has_errors
     from tfgen.text.yaml_text import documents
 

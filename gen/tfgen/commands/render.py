@@ -1,4 +1,4 @@
-"""What `tfgen render` does with checked jobs: their files, without those of removed jobs, or their objects."""
+"""What `tfgen render` does with checked jobs: their files, without those of removed jobs."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from tfgen.check.objects import check_objects
 from tfgen.check.severities import weigh
 from tfgen.commands.removed_jobs import find_removed_jobs
 from tfgen.graph.built import build
-from tfgen.job.facts import check_environment
 from tfgen.job.sources import no_job_below
-from tfgen.kubernetes.object import Object
 from tfgen.problems import Problem, in_order
 from tfgen.targets.render import render_document
 from tfgen.text.document import Document
@@ -30,28 +28,6 @@ def render_jobs(documents: Iterable[Document]) -> tuple[list[Rendering], tuple[P
         problems += weigh(document, check_objects(document, built, ObjectSchemas())).problems
         renderings.append(render_document(document, built))
     return renderings, in_order(problems)
-
-
-def render_objects(documents: Sequence[Document], environment: str | None) -> tuple[list[Object], tuple[Problem, ...]]:
-    """The objects of the jobs in some documents without errors, and what is wrong with them.
-
-    Args:
-        documents: the jobs.
-        environment: whose objects; None for those of the jobs themselves.
-
-    Raises:
-        UsageError: a job has no such environment.
-    """
-    if environment is not None:
-        for document in documents:
-            check_environment(document, environment)
-    objects: list[Object] = []
-    problems: list[Problem] = []
-    for document in documents:
-        built = build(document.data)
-        problems += weigh(document, check_objects(document, built, ObjectSchemas())).problems
-        objects += (built.base if environment is None else built.environments[environment]).values()
-    return objects, in_order(problems)
 
 
 def write_jobs(
