@@ -18,6 +18,9 @@ import yaml
 from tests.e2e.client import Client, Object
 from tests.support.tools import ROOT
 
+IN_NO_NAMESPACE = {"ImageCache"}
+"""The kinds whose stand-ins are, as the real ones are, of the cluster."""
+
 REAL = ROOT.parent / "shared" / "crds"
 
 
@@ -73,7 +76,7 @@ def stand_in(group: str, kind: str, versions: Sequence[str]) -> Object:
         "metadata": {"name": f"{plural}.{group}"},
         "spec": {
             "group": group,
-            "scope": "Namespaced",
+            "scope": "Cluster" if kind in IN_NO_NAMESPACE else "Namespaced",
             "names": {"kind": kind, "plural": plural, "singular": kind.lower(), "listKind": f"{kind}List"},
             "versions": [
                 {"name": version, "served": True, "storage": version == versions[0], "schema": anything}
