@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from fractions import Fraction
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tfgen import data_path
 from tfgen.check.object_checks.pods import Pods, pods_of
@@ -26,6 +25,11 @@ from tfgen.problems import Place, Problem
 from tfgen.record import Record
 from tfgen.text.document import Document
 from tfgen.words import in_environments, path_name, shown
+
+if TYPE_CHECKING:
+    from tfgen.kubernetes.quantity import Amount
+
+    Amounts = Mapping[str, Amount]
 
 OVER_LIMIT: Final = "over-limit"
 
@@ -47,8 +51,6 @@ _WHOLE_GPU: Final = re.compile(r".*/gpu(\.shared)?|nvidia\.com/mig-.+|gpu\.intel
 _SUMS: Final = ("environments", "namespaces")
 _MOST: Final = 3
 """Jobs that a sum names."""
-
-Amounts = Mapping[str, Fraction]
 
 
 class JobUse(Record):
@@ -79,10 +81,12 @@ def uses(document: Document, built: Built) -> tuple[JobUse, ...]:
     )
 
 
-def find_over_limits(job_uses: Iterable[JobUse]) -> Iterator[Problem]:
+def find_over_limits(document: Document, built: Built) -> Iterator[Problem]:
     """Each amount of one job that is more than the layers under it allow a job."""
+    if not any(_named(layer, "job") for layer in _layers(document)):
+        return
     environments: dict[tuple[Place, str], list[str | None]] = {}
-    for use in job_uses:
+    for use in uses(document, built):
         for resource, value in use.total.items():
             layer = next((layer for layer in _layers(use.document) if _has(layer, ("job", resource))), None)
             if layer is None or value <= _limit(layer, ("job", resource)):
@@ -144,32 +148,32 @@ def check_limits(defaults: Document) -> Iterator[Problem]:
 def _use(
     document: Document, job: str, where: tuple[str | None, str | None, str | None], items: Iterable[Object]
 ) -> JobUse:
-    total: dict[str, Fraction] = dict.fromkeys(_WORDS, Fraction(0))
-    by_role: dict[str, dict[str, Fraction]] = {}
+    total: dict[str, Amount] = dict.fromkeys(_WORDS, 0)
+    by_role: dict[str, dict[str, Amount]] = {}
     for item in items:
         if item["kind"] == "PersistentVolumeClaim" and literal_name(item) is None:
             total["storage"] += _size(item["spec"])
         for pods in pods_of(item):
             role = pods.labels.get(keys.ROLE, "")
-            amounts = by_role.setdefault(role, dict.fromkeys(_WORDS, Fraction(0)))
+            amounts = by_role.setdefault(role, dict.fromkeys(_WORDS, 0))
             for resource, value in _amounts(pods, is_task=bool(role)).items():
                 amounts[resource] += value
                 total[resource] += value
     return JobUse(document, job, *where, total, by_role)
 
 
-def _amounts(pods: Pods, *, is_task: bool) -> dict[str, Fraction]:
+def _amounts(pods: Pods, *, is_task: bool) -> dict[str, Amount]:
     """What equal pods ask for together. A task is what a role runs: the finisher and TensorBoard are none."""
     requests = pod_requests(pods)
     gpus = {name: value for name, value in requests.items() if re.search(IS_GPU, name) and value}
-    whole = sum((value for name, value in gpus.items() if _WHOLE_GPU.fullmatch(name)), Fraction(0))
+    whole = sum((value for name, value in gpus.items() if _WHOLE_GPU.fullmatch(name)), 0)
     claims = (data_path.at(volume, ("ephemeral", "volumeClaimTemplate", "spec")) for volume in _volumes(pods))
     one = {
-        "gpus": whole or Fraction(bool(gpus)),
-        "cpu": requests.get("cpu", Fraction(0)),
-        "memory": requests.get("memory", Fraction(0)),
-        "replicas": Fraction(is_task),
-        "storage": sum((_size(claim) for claim in claims if claim), Fraction(0)),
+        "gpus": whole or int(bool(gpus)),
+        "cpu": requests.get("cpu", 0),
+        "memory": requests.get("memory", 0),
+        "replicas": int(is_task),
+        "storage": sum((_size(claim) for claim in claims if claim), 0),
     }
     return {resource: value * pods.count for resource, value in one.items()}
 
@@ -178,8 +182,8 @@ def _volumes(pods: Pods) -> Sequence[Mapping[str, Any]]:
     return pods.spec.get("volumes") or ()
 
 
-def _size(claim: Mapping[str, Any]) -> Fraction:
-    return Fraction(quantity.parse(data_path.at(claim, ("resources", "requests", "storage")) or 0))
+def _size(claim: Mapping[str, Any]) -> Amount:
+    return quantity.parse(data_path.at(claim, ("resources", "requests", "storage")) or 0)
 
 
 def _origin(use: JobUse, resource: str) -> Path:
@@ -221,19 +225,19 @@ def _written(layer: Document, path: Path) -> Any:
     return data_path.at(layer.data, ("limits", *path))
 
 
-def _limit(layer: Document, path: Path) -> Fraction:
-    return Fraction(quantity.parse(_written(layer, path)))
+def _limit(layer: Document, path: Path) -> Amount:
+    return quantity.parse(_written(layer, path))
 
 
 def _over_sum(layer: Document, path: Path, where: str, job_uses: Sequence[JobUse]) -> Iterator[Problem]:
     for resource in _written(layer, path):
-        total = sum((use.total[resource] for use in job_uses), Fraction(0))
+        total = sum((use.total[resource] for use in job_uses), 0)
         limit = _limit(layer, (*path, resource))
         if total <= limit:
             continue
-        by_job: dict[str, Fraction] = {}
+        by_job: dict[str, Amount] = {}
         for use in job_uses:
-            by_job[use.job] = by_job.get(use.job, Fraction(0)) + use.total[resource]
+            by_job[use.job] = by_job.get(use.job, 0) + use.total[resource]
         largest = sorted(by_job, key=lambda job: (-by_job[job], job))
         names = ", ".join(f"{job} {_shown(resource, by_job[job])}" for job in largest[:_MOST])
         more = f" and {len(largest) - _MOST} more" if len(largest) > _MOST else ""
@@ -244,9 +248,9 @@ def _over_sum(layer: Document, path: Path, where: str, job_uses: Sequence[JobUse
         yield Problem(*layer.place(("limits", *path, resource)), message, OVER_LIMIT)
 
 
-def _counted(resource: str, value: Fraction) -> str:
+def _counted(resource: str, value: Amount) -> str:
     return f"{_shown(resource, value)} {_WORDS[resource]}"
 
 
-def _shown(resource: str, value: Fraction) -> str:
+def _shown(resource: str, value: Amount) -> str:
     return amount("memory" if resource == "storage" else resource, value)

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from tfgen import data_path
 from tfgen.check.enforced import find_foreign_images
-from tfgen.check.limits import find_over_limits, uses
+from tfgen.check.limits import find_over_limits
 from tfgen.check.manifests import Manifest, literal_manifests
 from tfgen.check.namespace import RULES as NAMESPACE_RULES
 from tfgen.check.namespace import namespace_faults
@@ -86,7 +86,7 @@ def check_objects(
                 place = _place(document, environment, fault)
             name = f"{fault.item['kind']} {fault.item['metadata']['name']}"
             objects_by_fault.setdefault((place, _what(fault), rule), {}).setdefault(name, []).append(environment)
-    guarded = (*find_foreign_images(document, built), *find_over_limits(uses(document, built)))
+    guarded = (*find_foreign_images(document, built), *find_over_limits(document, built))
     of_objects = (
         Problem(*place, f"{_objects(names)}: {what}{_where(names)}", rule, _severity(rule))
         for (place, what, rule), names in objects_by_fault.items()
