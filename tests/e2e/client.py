@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from kubernetes import config
 from kubernetes.dynamic import DynamicClient
-from kubernetes.dynamic.exceptions import DynamicApiError, NotFoundError, ResourceNotFoundError
+from kubernetes.dynamic.exceptions import DynamicApiError, NotFoundError, ResourceNotFoundError, ResourceNotUniqueError
 
 Object = dict[str, Any]
 """A Kubernetes object, as JSON has it."""
@@ -177,6 +177,8 @@ class Client:
         except ResourceNotFoundError:  # a kind that came after the look
             self._api.resources.invalidate_cache()
             found = self._api.resources.get(**wanted)
+        except ResourceNotUniqueError:  # a kind without a group is Kubernetes' own, as a Job where there is Volcano's
+            found = next(each for each in self._api.resources.search(**wanted) if "." not in each.group)
         return found.subresources[subresource] if subresource else found
 
 
