@@ -58,6 +58,9 @@ def test_a_manifest_becomes_a_job(
     assert err == report.read_text()
 
 
+LONGEST = 10
+"""Seconds of this process's own CPU time: 2 where nothing else runs, and several times that on shared cores."""
+
 HOSTILE = {
     "many tasks": "spec: {tfReplicaSpecs: [" + "{}," * 100_000 + "]}",
     "a cycle": "spec: &a {tfReplicaSpecs: *a}",
@@ -93,7 +96,7 @@ HOSTILE = {
 def test_a_hostile_manifest_meets_a_message_at_its_place(name: str, head: str) -> None:
     began = time.process_time()
     imported = import_jobs([Source("a.yaml", f"{head}\n{HOSTILE[name]}\n".encode())], Options())
-    assert time.process_time() - began < 2
+    assert time.process_time() - began < LONGEST
     assert imported.jobs == ()
     assert imported.problems
     assert all(len(str(problem)) < 2_000 for problem in imported.problems)
@@ -119,7 +122,7 @@ SUBMITTED = {
 def test_a_hostile_command_meets_a_message_at_its_place(name: str, command: str) -> None:
     began = time.process_time()
     imported = import_jobs([Source("a.sh", f"{command} {SUBMITTED[name]}\n".encode())], Options())
-    assert time.process_time() - began < 2
+    assert time.process_time() - began < LONGEST
     assert imported.jobs == ()
     assert imported.problems
     assert all(len(str(problem)) < 2_000 for problem in imported.problems)
