@@ -16,7 +16,6 @@ from typing import Any, Protocol
 
 import pytest
 
-from tests.support.again import want
 from tests.support.command import Command, CommandError
 
 
@@ -55,7 +54,6 @@ class HelmLibrary:
     def template(self, chart: Path, release: str, *args: str) -> str:
         import helm_python
 
-        want()
         command = Command(("helm", "template", release, chart, *args))
         options = _options(command.argv)
         if not (options.skip_tests or options.show_only):
@@ -76,7 +74,6 @@ class HelmLibrary:
     def lint(self, chart: Path, *args: str) -> str:
         import helm_python
 
-        want()
         command = Command(("helm", "lint", chart, *args))
         options = _options(command.argv)
         try:

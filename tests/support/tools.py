@@ -88,9 +88,16 @@ def kubeconform(manifest: str, *, schemas: Iterable[str] = (), kubernetes: str =
     Command((_kubeconform(), "-strict", *locations, "-"), stdin=manifest).run()
 
 
-@functools.cache
 def helm() -> Helm:
     """The Helm that helm_template and helm_lint use."""
+    chosen = _helm()
+    if isinstance(chosen, HelmLibrary):
+        want()
+    return chosen
+
+
+@functools.cache
+def _helm() -> Helm:
     if program := _program("helm", majors=range(4, 5)):
         return HelmProgram(program)
     if not importlib.util.find_spec("helm_python"):

@@ -70,10 +70,9 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     signal.signal(signal.SIGTERM, _terminate)
     gc.set_threshold(_GARBAGE)
     code = run(sys.argv[1:] if argv is None else argv)
-    # The kubernetes client keeps the keys of a kubeconfig in files, and removes them at the end.
-    if (
-        code == OK and "kubernetes" not in sys.modules
-    ):  # nothing is left to be cleaned up: sys.exit would only free each object by itself
+    # Nothing is left to be cleaned up, and sys.exit would only free each object by itself. The kubernetes client alone
+    # keeps the keys of a kubeconfig in files, which it removes at the end.
+    if code == OK and "kubernetes" not in sys.modules:
         with contextlib.suppress(OSError):
             sys.stderr.flush()
         os._exit(OK)
