@@ -6,14 +6,11 @@ from argparse import ArgumentParser, Namespace
 from typing import Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.live import cluster_arguments, force_argument, job_argument, print_changes, target_of
+from tfgen.cli.live import change_arguments, print_changes, target_of
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    job_argument(parser)
-    parser.add_argument("--dry-run", action="store_true", help="show what would be removed")
-    force_argument(parser)
-    cluster_arguments(parser)
+    change_arguments(parser, dry_run="show what would be removed")
 
 
 def _run(args: Namespace) -> int:

@@ -64,9 +64,17 @@ def one_run_of(args: Namespace) -> WantedRun | None:
     return None if document is None else one_run(runs_of([document], args.env))
 
 
-def force_argument(parser: ArgumentParser) -> None:
-    """Adds `args.force`."""
+def change_arguments(parser: ArgumentParser, dry_run: str) -> None:
+    """Adds what a command takes that changes a job's objects: the run, `args.dry_run`, `args.force` and the cluster.
+
+    Args:
+        parser: the command's.
+        dry_run: what --dry-run does.
+    """
+    job_argument(parser)
+    parser.add_argument("--dry-run", action="store_true", help=dry_run)
     parser.add_argument("--force", action="store_true", help="take over what another tool or person looks after")
+    cluster_arguments(parser)
 
 
 def target_of(args: Namespace) -> tuple[Target, Sequence[Object]] | None:
