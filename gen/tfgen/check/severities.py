@@ -10,7 +10,7 @@ ignored by a comment with its reason.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tfgen.check.namespace import RULES as NAMESPACE_RULES
@@ -192,5 +192,5 @@ def _fault(directive: Directive) -> str:
             return f"found {shown(words[0] if words else '')}, expected ignore; {form}"
 
 
-def _nearest(name: str, known: Collection[str] = WARNINGS) -> str:
-    return meant(nearest(name, known))
+def _nearest(name: str) -> str:
+    return meant(nearest(name, WARNINGS))

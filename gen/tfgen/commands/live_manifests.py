@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final
 
 from tfgen.commands.import_job import Source
@@ -59,7 +60,7 @@ def live_manifests(access: Access, names: Sequence[str], tell: Callable[[str], N
     api, namespace = Api(connection, ONCE, tell), access.namespace or connection.namespace
     kinds = [(version, kind) for kind, versions in _JOBS.items() for version in _first_served(api, kind, versions)]
     items = [item for version, kind in (*kinds, *_TASKS) for item in _objects(api, version, kind, namespace, tell)]
-    jobs = {f"{item['kind'].lower()}/{item['metadata']['name']}": item for item in items if not is_of_another(item)}
+    jobs = {_title(item): item for item in items if not is_of_another(item)}
     beside = [item for version, kind in _BESIDE for item in _objects(api, version, kind, namespace, tell)]
     wanted = _wanted(jobs, beside, names, namespace, tell)
     if not wanted:
@@ -68,8 +69,7 @@ def live_manifests(access: Access, names: Sequence[str], tell: Callable[[str], N
 
 
 def _first_served(api: Api, kind: str, versions: Sequence[str]) -> Iterator[str]:
-    served = (version for version in versions if api.resource(version, kind))
-    yield from (version for version in [next(served, None)] if version)
+    return islice((version for version in versions if api.resource(version, kind)), 1)
 
 
 def _objects(api: Api, version: str, kind: str, namespace: str, tell: Callable[[str], None]) -> Iterator[Object]:
@@ -130,14 +130,17 @@ def _containers(data: Any) -> Iterator[Mapping[str, Any]]:
 
 def _beside(beside: Sequence[Object], jobs: Sequence[Object]) -> Iterator[Object]:
     """Runtimes that a job names, and PodGroups of a user or of a TFJob's operator."""
-    kinds = {item["kind"] for item in jobs}
-    named = {item["spec"].get("runtimeRef", {}).get("name") for item in jobs if item["kind"] == "TrainJob"}
+    has_tf_job = any(item["kind"] == "TFJob" for item in jobs)
+    runtimes = {item["spec"].get("runtimeRef", {}).get("name") for item in jobs if item["kind"] == "TrainJob"}
     for item in beside:
-        is_group = item["kind"] == "PodGroup" and "TFJob" in kinds
-        if item["metadata"]["name"] in named if item["kind"] != "PodGroup" else is_group:
+        if has_tf_job if item["kind"] == "PodGroup" else item["metadata"]["name"] in runtimes:
             yield item
 
 
 def _source(item: Object) -> Source:
-    name = f"{item['kind'].lower()}/{item['metadata']['name']}"
-    return Source(name, yaml_text.dump(written(item)).encode())
+    return Source(_title(item), yaml_text.dump(written(item)).encode())
+
+
+def _title(item: Object) -> str:
+    """The object as kubectl names it, such as tfjob/mnist."""
+    return f"{item['kind'].lower()}/{item['metadata']['name']}"
