@@ -62,6 +62,12 @@ def test_join(name: str) -> None:
     assert join(variants, ROLE) == expected
 
 
+def test_the_name_of_an_item_comes_before_what_only_some_have() -> None:
+    """A chart's list item begins with an entry that is always there, in whatever order a user wrote it."""
+    (item,) = join({"ps": [{"dir": {}, "name": "x"}], "worker": [{"name": "x"}]}, ROLE)  # type: ignore[misc]
+    assert list(item.items()) == [("name", "x"), ("dir", When(Equal(ROLE, "ps"), {}))]
+
+
 keys = st.sampled_from(["a", "b", "c", "name"])
 scalars = st.one_of(st.integers(0, 2), st.sampled_from(["x", "y"]), st.just(IMAGE), st.just(ABSENT))
 nodes = st.recursive(

@@ -52,7 +52,7 @@ def _join_mappings(variants: _Variants, parameter: Parameter) -> Node:
 def _join_sequences(variants: _Variants, parameter: Parameter) -> Node:
     """The items by their names; what has none is the same or another as a whole."""
     items: dict[str, list[Node]] = {name: list(node) for name, node in variants.items()}  # type: ignore[arg-type]
-    named = {name: [(_identity(item), item) for item in own] for name, own in items.items()}
+    named = {name: [(_identity(item), _name_first(item)) for item in own] for name, own in items.items()}
     sequences = [[identity for identity, _ in own] for own in named.values()]
     keys = _all_keys(sequences)
     if not all(sequences) or any([key for key in keys if key in sequence] != sequence for sequence in sequences):
@@ -63,6 +63,11 @@ def _join_sequences(variants: _Variants, parameter: Parameter) -> Node:
 
 def _identity(item: Node) -> Hashable:
     return item["name"] if isinstance(item, dict) and isinstance(item.get("name"), str) else repr(item)
+
+
+def _name_first(item: Node) -> Node:
+    """The item with its name before all else: a chart's list item begins with an entry that is always there."""
+    return {"name": item["name"], **item} if isinstance(item, dict) and "name" in item else item
 
 
 def _join_some(present: _Variants, variants: _Variants, parameter: Parameter) -> Node:
