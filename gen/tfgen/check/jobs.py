@@ -34,7 +34,7 @@ MOST: Final = 100
 GUARD_RAILS: Final = ("enforce", "limits", "rules", "warningsAsErrors")
 """The keys of a tfgen.yaml that hold for all below it."""
 
-_ANY_JOB: Final = 100
+_ANY_JOB: Final = 170
 """What the check of the smallest job costs, in values."""
 
 _MOST_ENVIRONMENTS: Final = 50
