@@ -14,6 +14,7 @@ from tfgen.errors import UsageError
 
 if TYPE_CHECKING:
     from tfgen.check.jobs import Checked
+    from tfgen.commands.commit import Outcome
     from tfgen.problems import Problem
     from tfgen.text.document import Document
 
@@ -100,6 +101,37 @@ def _lines(file: str) -> Sequence[str]:
     except (OSError, ValueError):
         return ()
     return content.decode("utf-8-sig", errors="replace").replace("\r\n", "\n").split("\n")
+
+
+def commit_data(done: Outcome) -> dict[str, Any]:
+    """What a commit did, as data."""
+    from tfgen.report.problems import rows
+
+    return {
+        "commit": done.commit or None,
+        "message": done.message,
+        "files": done.files,
+        "branch": done.branch,
+        "pushedTo": done.pushed_to or None,
+        "problems": rows(done.problems),
+        "notes": done.notes,
+    }
+
+
+def print_commit(done: Outcome) -> None:
+    """What a commit did, as text."""
+    from tfgen.plural import count
+
+    say(problem_text(done.problems, sys.stderr), end="")
+    for note in done.notes:
+        say(f"note: {note}")
+    if done.commit:
+        subject = done.message.partition("\n")[0]
+        print(f"{done.branch} {done.commit[:12]} {subject}\n{count(len(done.files), 'file')} committed")
+    else:
+        print("nothing to commit: what is committed is what the jobs render to")
+    if done.pushed_to:
+        print(f"pushed to {done.pushed_to}")
 
 
 def with_progress(items: Sequence[_Item], doing: str) -> Iterator[_Item]:
