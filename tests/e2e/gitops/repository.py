@@ -117,6 +117,10 @@ class Repository:
         """Commits and pushes all that is there by git alone: what is no job, or what `tfgen commit` refuses."""
         self.git("add", "--all")
         self.git("commit", "--quiet", "--message", message)
+        return self.push_commits()
+
+    def push_commits(self) -> str:
+        """Pushes what is committed; gives the last commit."""
         self.git("push", "--quiet", "origin", "HEAD:main")
         return self._pushed()
 
@@ -200,6 +204,18 @@ class Repository:
     def state(self, job: str = "mnist") -> Mapping[str, Any]:
         """The status of the tool's object of a job."""
         return (self.kept(job) or {}).get("status", {})  # type: ignore[no-any-return]
+
+    def suspend_sources(self, suspended: bool) -> None:
+        """Has Flux no longer ask for what jobs read, or again; their own objects it goes on asking for."""
+        for item in self.cluster.client.list(GIT_REPOSITORY, self.way.namespace):
+            name, change = item["metadata"]["name"], {"spec": {"suspend": suspended}}
+            if name != f"root-{self.namespace}":
+                self.cluster.client.patch(GIT_REPOSITORY, name, self.way.namespace, change)
+
+    def root_revision(self) -> str:
+        """The commit of which Flux has applied its own objects."""
+        root = self.cluster.client.get(KUSTOMIZATION, f"root-{self.namespace}", self.way.namespace)
+        return str(root.get("status", {}).get("lastAppliedRevision", "")).rpartition(":")[2]
 
     def has_failed(self, job: str = "mnist") -> bool:
         """Whether the tool says that it could not apply the last commit."""
