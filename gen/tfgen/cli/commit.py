@@ -18,14 +18,16 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(args: Namespace) -> int:
-    from tfgen.commands.commit import ProblemsError, commit_jobs
+    from tfgen.commands.commit import ProblemsError
+    from tfgen.commands.commit_rendered import commit_wherever
 
     jobs = checked(args.jobs, may_be_none=True)
     try:
-        done = commit_jobs(
+        done = commit_wherever(
             args.jobs,
             jobs,
             out=out_of(args, jobs),
+            is_beside=args.out is not None,
             message=args.message,
             branch=args.branch,
             pushes=args.push,

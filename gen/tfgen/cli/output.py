@@ -115,6 +115,7 @@ def commit_data(done: Outcome) -> dict[str, Any]:
         "pushedTo": done.pushed_to or None,
         "problems": rows(done.problems),
         "notes": done.notes,
+        **({"rendered": commit_data(done.rendered)} if done.rendered else {}),
     }
 
 
@@ -125,13 +126,16 @@ def print_commit(done: Outcome) -> None:
     say(problem_text(done.problems, sys.stderr), end="")
     for note in done.notes:
         say(f"note: {note}")
-    if done.commit:
-        subject = done.message.partition("\n")[0]
-        print(f"{done.branch} {done.commit[:12]} {subject}\n{count(len(done.files), 'file')} committed")
-    else:
+    commits = [one for one in (done, done.rendered) if one]
+    for one in commits:
+        if one.commit:
+            subject = one.message.partition("\n")[0]
+            print(f"{one.branch} {one.commit[:12]} {subject}\n{count(len(one.files), 'file')} committed")
+    if not any(one.commit for one in commits):
         print("nothing to commit: what is committed is what the jobs render to")
-    if done.pushed_to:
-        print(f"pushed to {done.pushed_to}")
+    for one in commits:
+        if one.pushed_to:
+            print(f"pushed to {one.pushed_to}")
 
 
 def with_progress(items: Sequence[_Item], doing: str) -> Iterator[_Item]:

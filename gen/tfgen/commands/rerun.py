@@ -8,9 +8,11 @@ from pathlib import Path as FilePath
 from typing import Any, Final
 
 from tfgen.check.jobs import check_all
-from tfgen.commands.commit import Outcome, commit_jobs
+from tfgen.commands.commit import Outcome
+from tfgen.commands.commit_rendered import commit_wherever
 from tfgen.data_path import Path
 from tfgen.errors import UsageError
+from tfgen.git import read as git
 from tfgen.graph.objects.storage import WRITABLE
 from tfgen.job.facts import check_environment, environments_of
 from tfgen.job.run_names import next_run
@@ -96,14 +98,14 @@ def commit_run(file: FilePath, before: str, after: str, *, out: FilePath, pushes
         pushes: whether to push the commit.
 
     Raises:
-        TfgenError: all that `commit.commit_jobs` raises.
+        TfgenError: all that `commit_rendered.commit_wherever` raises.
     """
     ledgers = read_ledgers(out)
     replace_text(file, before, after)
     try:
-        return commit_jobs([file], check_all(read_sources([file])), out=out, pushes=pushes)
+        return commit_wherever([file], check_all(read_sources([file])), out=out, pushes=pushes)
     except BaseException:
-        if read_ledgers(out) == ledgers:
+        if read_ledgers(out) == ledgers and git.committed(file) != after.encode():
             replace_text(file, after, before)
         raise
 
