@@ -248,3 +248,15 @@ def test_a_new_run_is_rendered_there_too(clone: Path) -> None:
     assert "run: " in git("show", "origin/main:jobs/mnist.yaml")
     assert "run 2" in git("log", "-1", "--format=%s", "rendered")
     assert git("rev-parse", "rendered", folder=clone.parent / "remote.git") == git("rev-parse", "rendered")
+
+
+def test_ci_renders_what_it_has_checked_out_without_a_branch(clone: Path, capsys: Printed) -> None:
+    write("jobs/mnist.yaml", JOB)
+    commit_all()
+    git("push", "--quiet")
+    git("checkout", "--quiet", "--detach")
+    commit("jobs", "--push")
+    assert git("rev-parse", "rendered", folder=clone.parent / "remote.git") == git("rev-parse", "rendered")
+    write("jobs/mnist.yaml", MORE)
+    commit("jobs", code=2)
+    assert "(a detached HEAD), and jobs/mnist.yaml is not as it is committed" in capsys.readouterr().err

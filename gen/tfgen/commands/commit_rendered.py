@@ -35,8 +35,8 @@ from tfgen.commands.commit_message import commit_message, job_changes
 from tfgen.commands.removed_jobs import find_removed_jobs, removed_sources
 from tfgen.errors import UsageError
 from tfgen.git import read as git
-from tfgen.git.branch import commit_all, find_tip, has_commit, move_branch, trailer, working_tree
-from tfgen.git.commit import RefusedError, Repository, changed, check_files, wait
+from tfgen.git.branch import commit_all, find_tip, has_commit, is_remote_tip, move_branch, trailer, working_tree
+from tfgen.git.commit import RefusedError, Repository, changed, check_files, open_repository, wait
 from tfgen.git.push import ATTEMPTS, Target, push_commit, target
 from tfgen.job.facts import rendered_branch, source_branch
 from tfgen.job.sources import no_job_below
@@ -135,11 +135,14 @@ def commit_rendered(
         ConflictsError: a file in the other branch was edited by hand.
         TfgenError: git or the disk fails.
     """
-    before = open_on_branch(out, branch)
-    name = branch or before.branch
+    before = open_repository(out)
+    is_tip = not branch and is_remote_tip(before, branches.source)
+    if not is_tip:
+        before = open_on_branch(out, branch)
+    name = branches.source if is_tip else branch or before.branch
     if branches.rendered in (name, branches.source):
         raise UsageError(f"gitops.rendered: {branches.rendered} has the jobs themselves; name a branch of its own")
-    to = target(before.replaced(branch=name)) if pushes else None
+    to = target(before.replaced(branch=name)) if pushes and not is_tip else None
     to_rendered = target(before.replaced(branch=branches.rendered)) if pushes else None
     is_rendered = name == branches.source
     since = _since(before, find_tip(before, branches.rendered, to_rendered)) if is_rendered else git.HEAD
@@ -182,6 +185,8 @@ def _commit_sources(
     if branch not in ("", before.branch) and not wanted:
         raise UsageError(f"nothing has changed, so there is nothing for a branch {branch}")
     repository, written = before, ""
+    if wanted and not (branch or before.branch):
+        raise UsageError(f"no branch is checked out (a detached HEAD), and {wanted[0]} is not as it is committed")
     if wanted:
         message = message or commit_message(job_words(pairs, files, wanted))
         repository, written = commit_to_branch(before, branch, wanted, message)

@@ -100,6 +100,12 @@ def trailer(repository: Repository, commit: str, key: str) -> str:
     return _text(repository, "log", "-1", f"--format=%(trailers:key={key},valueonly)", commit)
 
 
+def is_remote_tip(repository: Repository, branch: str) -> bool:
+    """Whether HEAD is detached and at the last commit of a remote's branch, as CI checks it out."""
+    refs = ("for-each-ref", "--points-at=HEAD", "--format=%(refname)", f"refs/remotes/*/{branch}")
+    return bool(repository.head and not repository.branch and _text(repository, *refs))
+
+
 def has_commit(repository: Repository, commit: str) -> bool:
     """Whether the repository has a commit. A shallow clone may lack it."""
     return not repository.git("cat-file", "-e", f"{commit}^{{commit}}").done().code

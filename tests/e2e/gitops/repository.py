@@ -69,7 +69,10 @@ class Repository:
         folder: the author's checkout.
         namespace: where the environment prod is.
         way: how its jobs come into the cluster.
+        branch: the branch that the tool follows.
     """
+
+    branch = "main"
 
     def __init__(self, cluster: ControlPlane, url: str, folder: Path, namespace: str, way: Way) -> None:
         self.cluster, self.url, self.folder, self.namespace, self.way = cluster, url, folder, namespace, way
@@ -85,6 +88,14 @@ class Repository:
             },
         }
         (folder / "tfgen.yaml").write_text(yaml.safe_dump(team), encoding="utf-8")
+
+    def render_into(self, branch: str) -> None:
+        """Has a branch of its own for what is rendered."""
+        self.branch = branch
+        path = self.folder / "tfgen.yaml"
+        team = yaml.safe_load(path.read_text(encoding="utf-8"))
+        team["spec"]["gitops"]["rendered"] = {"branch": branch}
+        path.write_text(yaml.safe_dump(team), encoding="utf-8")
 
     # -- the author ----------------------------------------------------------------------------------------------
 
@@ -125,8 +136,9 @@ class Repository:
         return self._pushed()
 
     def _pushed(self) -> str:
-        commit = self.git("rev-parse", "HEAD").strip()
-        assert self.git("ls-remote", "origin", "refs/heads/main").split()[0] == commit
+        branch = "HEAD" if self.branch == "main" else self.branch
+        commit = self.git("rev-parse", branch).strip()
+        assert self.git("ls-remote", "origin", f"refs/heads/{self.branch}").split()[0] == commit
         return commit
 
     # -- the cluster ---------------------------------------------------------------------------------------------
@@ -136,7 +148,7 @@ class Repository:
         name, folder = f"root-{self.namespace}", f"overlays/{self.way.tool}"
         client = self.cluster.client
         if self.way.tool == "argocd":
-            source = {"repoURL": self.url, "targetRevision": "main", "path": folder}
+            source = {"repoURL": self.url, "targetRevision": self.branch, "path": folder}
             spec: dict[str, Any] = {
                 "project": "default",
                 "source": source,
@@ -151,7 +163,7 @@ class Repository:
 
     def source(self) -> dict[str, Any]:
         """The spec of a GitRepository of Flux."""
-        return {"interval": "2s", "url": self.url, "ref": {"branch": "main"}}
+        return {"interval": "2s", "url": self.url, "ref": {"branch": self.branch}}
 
     def of_tool(self, kind: str, name: str, spec: Mapping[str, Any]) -> Object:
         """An object of the tool itself."""
