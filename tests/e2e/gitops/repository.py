@@ -198,7 +198,7 @@ class Repository:
             sync = status.get("sync", {})
             running = status.get("operationState", {}).get("phase") in ("Running", "Failed", "Error")
             return sync.get("revision", "") if sync.get("status") == "Synced" and not running else ""
-        if not any(c["type"] == "Ready" and c["status"] == "True" for c in status.get("conditions", ())):
+        if not _is_ready(status):
             return ""
         if self.way.kind == HELM_RELEASE:
             return self._released(status)
@@ -210,7 +210,8 @@ class Repository:
         chart = self.cluster.client.find(HELM_CHART, name, self.way.namespace) or {}
         made = chart.get("status", {})
         last: Mapping[str, Any] = next(iter(status.get("history", ())), {})
-        installed = last and last["chartVersion"] == made.get("artifact", {}).get("revision")
+        # While it is not ready, it may have seen a commit whose chart it has yet to make.
+        installed = _is_ready(made) and last and last["chartVersion"] == made.get("artifact", {}).get("revision")
         return str(made.get("observedSourceArtifactRevision", "")).rpartition(":")[2] if installed else ""
 
     def state(self, job: str = "mnist") -> Mapping[str, Any]:
@@ -245,3 +246,8 @@ class Repository:
     def suspend(self, name: str) -> None:
         """Does to a Job what the finisher does."""
         self.cluster.client.patch(JOB, name, self.namespace, {"spec": {"suspend": True}})
+
+
+def _is_ready(status: Mapping[str, Any]) -> bool:
+    """Whether an object of Flux has done what its spec says."""
+    return any(c["type"] == "Ready" and c["status"] == "True" for c in status.get("conditions", ()))
