@@ -43,4 +43,10 @@ def _run(args: Namespace) -> int:
     return OK
 
 
-COMMAND: Final = Command("commit", "check jobs, render them, and commit what comes of them", _arguments, _run)
+COMMAND: Final = Command(
+    "commit",
+    "check jobs, render them, and commit what comes of them",
+    _arguments,
+    _run,
+    example="tfgen commit jobs --push",
+)

@@ -6,7 +6,7 @@ import io
 import os
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO, TypeVar
 
@@ -138,15 +138,31 @@ def print_commit(done: Outcome) -> None:
             print(f"pushed to {one.pushed_to}")
 
 
-def with_progress(items: Sequence[_Item], doing: str) -> Iterator[_Item]:
+def with_progress(items: Sequence[_Item], doing: str) -> Generator[_Item, None, None]:
     """The items; on a terminal, a line that counts them."""
     if len(items) < _LONG or not sys.stderr.isatty():
         yield from items
         return
-    for number, item in enumerate(items, start=1):
-        print(f"\r{doing} {number}/{len(items)}", end="", file=sys.stderr, flush=True)
-        yield item
-    print("\r\033[K", end="", file=sys.stderr)
+    try:
+        for number, item in enumerate(items, start=1):
+            print(f"\r{doing} {number}/{len(items)}", end="", file=sys.stderr, flush=True)
+            yield item
+    finally:
+        print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+def columns() -> int | None:
+    """The width of the terminal; None where standard output is none, and nothing says one.
+
+    argparse would ask shutil, and so load two libraries of compression at each start.
+    """
+    text = os.environ.get("COLUMNS", "")
+    if text.isdecimal() and int(text):
+        return int(text)
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or None
+    except (OSError, ValueError):
+        return None
 
 
 def is_in_colour(stream: TextIO) -> bool:

@@ -109,4 +109,6 @@ def _print_objects(args: Namespace, jobs: Checked) -> int:
     return OK
 
 
-COMMAND: Final = Command("render", "write the charts and overlays of jobs", _arguments, _run)
+COMMAND: Final = Command(
+    "render", "write the charts and overlays of jobs", _arguments, _run, example="tfgen render jobs"
+)

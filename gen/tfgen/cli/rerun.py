@@ -83,4 +83,10 @@ def _commit(args: Namespace, file: Path, before: str, after: str) -> Outcome | N
         return None
 
 
-COMMAND: Final = Command("rerun", "give a job's next run its name, in job.yaml", _arguments, _run)
+COMMAND: Final = Command(
+    "rerun",
+    "give a job's next run its name, in job.yaml",
+    _arguments,
+    _run,
+    example="tfgen rerun job.yaml --env prod --resume",
+)

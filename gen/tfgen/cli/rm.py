@@ -61,4 +61,10 @@ def _remove(args: Namespace) -> int:
     return OK
 
 
-COMMAND: Final = Command("rm", "take a job out of git, or retire it in an environment", _arguments, _run)
+COMMAND: Final = Command(
+    "rm",
+    "take a job out of git, or retire it in an environment",
+    _arguments,
+    _run,
+    example="tfgen rm job.yaml --env prod",
+)
