@@ -17,7 +17,7 @@ from tfgen.check import files as drift
 from tfgen.check import objects as object_problems
 from tfgen.check.jobs import check
 from tfgen.check.object_schemas import ObjectSchemas
-from tfgen.commands import import_job, local, orphans, rerun
+from tfgen.commands import import_job, local, orphans, read_cluster_file, rerun
 from tfgen.graph.built import build
 from tfgen.problems import Problem
 from tfgen.report.problems import as_text
@@ -29,7 +29,14 @@ PAGE = (Path(__file__).parents[2] / "docs" / "rules.md").read_text(encoding="utf
 # What no example on a page can show: bytes that are no text, what is too large, a release's name, other files.
 TOO_LARGE = {"annotations-size", "code-size", "object-size", "program-size", "yaml-size"}
 OF_TFGEN_YAML = {severities.GUARD_RAIL, *(rule.id for rule in team_defaults.RULES), *enforced.RULES, *limits.RULES}
-NOT_OF_THE_JOB = {*OF_TFGEN_YAML, *drift.RULES, *import_job.RULES, *namespace.RULES, *orphans.RULES}
+NOT_OF_THE_JOB = {
+    *OF_TFGEN_YAML,
+    *drift.RULES,
+    *import_job.RULES,
+    *namespace.RULES,
+    *orphans.RULES,
+    *read_cluster_file.RULES,
+}
 OF_A_CHANGE = {*immutable.RULES, *run_back.RULES}
 WITHOUT_EXAMPLE = {"yaml-encoding", "service-name", *TOO_LARGE, *NOT_OF_THE_JOB, *local.RULES}
 

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any, Final
 from tfgen import data_path
 from tfgen.check.object_checks.pods import Pods, pods_of
 from tfgen.check.severities import GUARD_RAIL
-from tfgen.check.totals import amount, pod_requests
+from tfgen.check.totals import amount
 from tfgen.data_path import Path
 from tfgen.graph.built import Built
 from tfgen.graph.objects.resources import IS_GPU
 from tfgen.kubernetes import keys, quantity
 from tfgen.kubernetes.object import Object, literal_name
+from tfgen.kubernetes.pod_requests import pod_requests
 from tfgen.problems import Place, Problem
 from tfgen.record import Record
 from tfgen.text.document import Document
@@ -71,14 +72,13 @@ class JobUse(Record):
 
 
 def uses(document: Document, built: Built) -> tuple[JobUse, ...]:
-    """What a job asks for in each of its environments that is built, or by itself where it has none."""
+    """What a job asks for in each of its environments, or by itself where it has none."""
     job = built.job
     if not job.environments:
         return (_use(document, job.name, (None, job.namespace, None), built.base.values()),)
     return tuple(
         _use(document, job.name, (form.name, form.namespace, form.cluster), built.environments[form.name].values())
         for form in job.environments
-        if form.name in built.environments
     )
 
 
@@ -165,7 +165,7 @@ def _use(
 
 def _amounts(pods: Pods, *, is_task: bool) -> dict[str, Amount]:
     """What equal pods ask for together. A task is what a role runs: the finisher and TensorBoard are none."""
-    requests = pod_requests(pods)
+    requests = pod_requests(pods.spec)
     gpus = {name: value for name, value in requests.items() if re.search(IS_GPU, name) and value}
     whole = sum((value for name, value in gpus.items() if _WHOLE_GPU.fullmatch(name)), 0)
     claims = (data_path.at(volume, ("ephemeral", "volumeClaimTemplate", "spec")) for volume in _volumes(pods))

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from tfgen.check.object_checks.pods import Pods, pods_of
-from tfgen.kubernetes import quantity
+from tfgen.check.object_checks.pods import pods_of
+from tfgen.kubernetes.pod_requests import pod_requests
 from tfgen.record import Record
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def totals(objects: Iterable[Mapping[str, Any]]) -> Totals:
     all_pods = [pods for item in objects for pods in pods_of(item)]
     requests: dict[str, Amount] = {}
     for pods in all_pods:
-        _add(requests, pod_requests(pods), pods.count)
+        _add(requests, pod_requests(pods.spec), pods.count)
     return Totals(sum(pods.count for pods in all_pods), requests)
 
 
@@ -45,30 +45,6 @@ def amount(resource: str, value: Amount) -> str:
     return f"{round(float(value / 1024**unit), 2):g}{_UNITS[unit]}"
 
 
-def pod_requests(pods: Pods) -> dict[str, Amount]:
-    """What the scheduler reserves for one pod.
-
-    The sum of what runs side by side, or what the largest of those before needs, if that is more:
-    https://kubernetes.io/docs/concepts/workloads/pods/init-containers/#resource-sharing-within-containers
-    """
-    beside: dict[str, Amount] = {}
-    before: dict[str, Amount] = {}
-    for path, container in pods.containers:
-        asked = _of_container(container)
-        if path[-2] == "containers" or container.get("restartPolicy") == "Always":
-            _add(beside, asked, 1)
-        else:
-            before = {**before, **{key: max(before.get(key, value), value) for key, value in asked.items()}}
-    return {**before, **{key: max(before.get(key, value), value) for key, value in beside.items()}}
-
-
 def _add(total: dict[str, Amount], more: Mapping[str, Amount], times: int) -> None:
     for resource, value in more.items():
         total[resource] = total.get(resource, 0) + times * value
-
-
-def _of_container(container: Mapping[str, Any]) -> dict[str, Amount]:
-    """Requests; where there is only a limit, Kubernetes takes that for the request."""
-    resources = container.get("resources") or {}
-    amounts = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
-    return {resource: quantity.parse(value) for resource, value in amounts.items()}

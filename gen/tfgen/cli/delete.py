@@ -25,10 +25,4 @@ def _run(args: Namespace) -> int:
     return OK
 
 
-COMMAND: Final = Command(
-    "delete",
-    "remove a job's objects from a cluster, but its claims",
-    _arguments,
-    _run,
-    example="tfgen delete job.yaml --env dev",
-)
+COMMAND: Final = Command("delete", "remove a job's objects from a cluster, but its claims", _arguments, _run)

@@ -41,10 +41,4 @@ def _run(args: Namespace) -> int:
     return PROBLEMS if args.check and changed else OK
 
 
-COMMAND: Final = Command(
-    "fmt",
-    "put job files into one layout, and keep their values and comments",
-    _arguments,
-    _run,
-    example="tfgen fmt jobs --check",
-)
+COMMAND: Final = Command("fmt", "put job files into one layout, and keep their values and comments", _arguments, _run)

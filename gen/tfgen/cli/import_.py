@@ -123,10 +123,4 @@ def _environment(text: str) -> tuple[str, Path]:
     return name, path(file)
 
 
-COMMAND: Final = Command(
-    "import",
-    "write a job.yaml from a TFJob or another's manifests",
-    _arguments,
-    _run,
-    example="tfgen import tfjob.yaml --out mnist/job.yaml",
-)
+COMMAND: Final = Command("import", "write a job.yaml from a TFJob or another's manifests", _arguments, _run)

@@ -20,6 +20,4 @@ def _run(args: Namespace) -> int:
     return OK
 
 
-COMMAND: Final = Command(
-    "schema", "print the JSON Schema of job.yaml", _arguments, _run, example="tfgen schema > job.schema.json"
-)
+COMMAND: Final = Command("schema", "print the JSON Schema of job.yaml", _arguments, _run)

@@ -15,7 +15,7 @@ from tfgen.text.document import Document
 
 
 def render_objects(documents: Sequence[Document], environment: str | None) -> tuple[list[Object], tuple[Problem, ...]]:
-    """The objects of the jobs in some documents without errors, and what is wrong with them: with these objects alone.
+    """The objects of the jobs in some documents without errors, and what is wrong with them.
 
     Args:
         documents: the jobs.
@@ -30,7 +30,7 @@ def render_objects(documents: Sequence[Document], environment: str | None) -> tu
     objects: list[Object] = []
     problems: list[Problem] = []
     for document in documents:
-        built = build(document.data, () if environment is None else (environment,))
+        built = build(document.data)
         problems += weigh(document, check_objects(document, built, ObjectSchemas())).problems
         objects += (built.base if environment is None else built.environments[environment]).values()
     return objects, in_order(problems)

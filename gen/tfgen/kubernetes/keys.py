@@ -28,7 +28,9 @@ COMPONENT: Final = "app.kubernetes.io/component"
 MANAGED_BY: Final = "app.kubernetes.io/managed-by"
 CHART: Final = "helm.sh/chart"  # on metadata only: in a pod template it would make each chart version a new pod
 
-# The index of a pod, given to it by its controller (both stable since Kubernetes 1.32, on by default since 1.28).
+# The name and the index of a pod, given to it by its controller (the indexes are stable since Kubernetes 1.32, on by
+# default since 1.28).
+STATEFUL_SET_POD: Final = "statefulset.kubernetes.io/pod-name"
 STATEFUL_SET_INDEX: Final = "apps.kubernetes.io/pod-index"
 JOB_INDEX: Final = "batch.kubernetes.io/job-completion-index"
 TF_JOB_INDEX: Final = "training.kubeflow.org/replica-index"

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from tfgen.graph.objects.names import CONTAINER
 from tfgen.job.training_job import ROLE_NAMES
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object
 from tfgen.record import Record
-
-_POD_NAME: Final = "statefulset.kubernetes.io/pod-name"
 
 
 class Pod(Record):
@@ -62,7 +60,11 @@ def pods(objects: Sequence[Object], namespace: str) -> Iterator[Pod]:
         template = spec["template"]
         for index in range(spec["completions"] if is_job else spec["replicas"]):
             name = f"{item['metadata']['name']}-{index}"
-            own = {keys.JOB_INDEX: str(index)} if is_job else {keys.STATEFUL_SET_INDEX: str(index), _POD_NAME: name}
+            own = (
+                {keys.JOB_INDEX: str(index)}
+                if is_job
+                else {keys.STATEFUL_SET_INDEX: str(index), keys.STATEFUL_SET_POD: name}
+            )
             yield Pod(
                 role=role,
                 index=index,

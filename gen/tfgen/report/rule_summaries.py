@@ -8,7 +8,7 @@ from tfgen.change import immutable, run_back
 from tfgen.check import enforced, limits, namespace, severities
 from tfgen.check import files as drift
 from tfgen.check import objects as object_problems
-from tfgen.commands import import_job, local, orphans, rerun
+from tfgen.commands import import_job, local, orphans, read_cluster_file, rerun
 from tfgen.rules import ACROSS, RULES
 from tfgen.schema import messages as schema_messages
 
@@ -24,6 +24,7 @@ def rule_summaries() -> Mapping[str, str]:
         **rerun.RULES,
         **import_job.RULES,
         **local.RULES,
+        **read_cluster_file.RULES,
         **object_problems.RULES,
         **namespace.RULES,
         **severities.RULES,

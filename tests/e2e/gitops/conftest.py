@@ -240,13 +240,6 @@ def _environment() -> dict[str, str]:
 
 def _definitions(tool: str, module: str, folder: str) -> list[Object]:
     """The CustomResourceDefinitions in the sources that a program was built from."""
-    files = sorted((sources(tool, module) / folder).glob("*.yaml"))
-    found = [item for path in files for item in yaml.safe_load_all(path.read_text(encoding="utf-8")) if item]
-    return [item for item in found if item["kind"] == "CustomResourceDefinition"]
-
-
-def sources(tool: str, module: str) -> Path:
-    """The folder of the sources that a program was built from."""
     if shutil.which("go") is None:
         raise MissingProgramError("needs go, to find the sources of the controllers")
     # Unlike `go list`, it fetches them again where the programs are kept, and the sources are not.
@@ -258,4 +251,6 @@ def sources(tool: str, module: str) -> Path:
         text=True,
         check=True,
     ).stdout
-    return Path(json.loads(said)["Dir"])
+    files = sorted(Path(json.loads(said)["Dir"], folder).glob("*.yaml"))
+    found = [item for path in files for item in yaml.safe_load_all(path.read_text(encoding="utf-8")) if item]
+    return [item for item in found if item["kind"] == "CustomResourceDefinition"]

@@ -91,11 +91,12 @@ def account(cluster: ControlPlane, namespace: str) -> Callable[..., Path]:
         cluster.client.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}}, namespace)
         if rules is not None:
             cluster.client.apply(rules, namespace)
+            reference = {"kind": rules["kind"], "name": rules["metadata"]["name"]}  # type: ignore[index]
             binding = {
                 "apiVersion": "rbac.authorization.k8s.io/v1",
-                "kind": "RoleBinding",
-                "metadata": {"name": name},
-                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": rules["metadata"]["name"]},  # type: ignore[index]
+                "kind": f"{rules['kind']}Binding",
+                "metadata": {"name": f"{name}-{namespace}"},
+                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", **reference},
                 "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": namespace}],
             }
             cluster.client.apply(binding, namespace)
@@ -142,6 +143,43 @@ class Following:
 
     def wait_for(self, pattern: str, patience: float = 60) -> None:
         eventually(lambda: re.search(pattern, "".join(self.lines)), pattern, patience)
+
+
+# -- plan ------------------------------------------------------------------------------------------------------------
+
+
+def test_plan_needs_the_role_of_its_page(
+    cluster: ControlPlane,
+    job: Path,
+    account: Callable[..., Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert cli.run(["plan", str(job), "--cluster", "--kubeconfig", str(account(role("plan")))]) == cli.OK
+    printed = capsys.readouterr()
+    assert printed.out == "mnist: fits\n"
+    assert re.fullmatch(r".*: 4 nodes, [0-9]+ pods? there\n", printed.err), "and no less"
+    job.write_text(job.read_text(encoding="utf-8").replace("gpu: {count: 1}", "gpu: {count: 9}"), encoding="utf-8")
+    nodes = tmp_path / "nodes.yaml"
+    nodes.write_text(cluster.kubectl("get", "nodes,pods", "--all-namespaces", "-o", "yaml"), encoding="utf-8")
+    assert cli.run(["plan", str(job), "--nodes", str(nodes)]) == cli.PROBLEMS
+    assert "mnist: does not fit: worker lacks 18 nvidia.com/gpu (2 pods without a place)" in capsys.readouterr().out
+
+
+def test_a_plan_of_who_may_list_little_says_what_it_left_out(
+    job: Path, account: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    rules = [{"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["list"]}]
+    least = {**role("plan"), "metadata": {"name": "tfgen-plan-least"}, "rules": rules}
+    assert cli.run(["plan", str(job), "--cluster", "--kubeconfig", str(account(least))]) == cli.OK
+    printed = capsys.readouterr()
+    assert printed.out == "mnist: fits\n"
+    assert re.findall(r"^(\w+): left out", printed.err, re.MULTILINE) == [
+        "persistentvolumeclaims",
+        "persistentvolumes",
+        "runtimeclasses",
+        "priorityclasses",
+    ]
 
 
 # -- status ----------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tfgen.check.object_checks.pods import Pods
-from tfgen.check.object_checks.selectors import matches
+from tfgen.kubernetes.label_selector import matches
 from tfgen.kubernetes.object import Object
 
 

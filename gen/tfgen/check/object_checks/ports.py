@@ -8,7 +8,8 @@ from typing import Final
 
 from tfgen.check.object_checks.fault import Fault, FieldPath, Objects
 from tfgen.check.object_checks.pods import Pods
-from tfgen.check.object_checks.selectors import matches, selector
+from tfgen.check.object_checks.selectors import selector
+from tfgen.kubernetes.label_selector import matches
 from tfgen.kubernetes.object import Object
 
 _PROBES: Final = ("readinessProbe", "livenessProbe", "startupProbe")

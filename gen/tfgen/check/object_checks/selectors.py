@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from tfgen import data_path
 from tfgen.check.object_checks.fault import Fault, FieldPath, Objects
+from tfgen.kubernetes.label_selector import matches
 
 _OF_A_WORKLOAD: Final = ("Deployment", "StatefulSet")
 
@@ -37,28 +38,3 @@ def selector(item: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """The LabelSelector of an object that selects pods; None where it has none."""
     labels: Mapping[str, Any] | None = data_path.at(item, _PATHS[item["kind"]])
     return {"matchLabels": labels} if item["kind"] == "Service" and labels is not None else labels
-
-
-def matches(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    """Whether a LabelSelector matches: an empty one matches everything.
-
-    https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors
-    """
-    wanted: Mapping[str, str] = selector.get("matchLabels") or {}
-    expressions: Iterable[Mapping[str, Any]] = selector.get("matchExpressions") or ()
-    return all(labels.get(key) == value for key, value in wanted.items()) and all(
-        _holds(expression, labels) for expression in expressions
-    )
-
-
-def _holds(expression: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    key, values = expression["key"], expression.get("values") or ()
-    match expression["operator"]:
-        case "In":
-            return labels.get(key) in values
-        case "NotIn":
-            return labels.get(key) not in values
-        case "Exists":
-            return key in labels
-        case _:
-            return key not in labels

@@ -1,0 +1,92 @@
+"""The shapes of what `tfgen plan` reads of the objects of a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+_TEXT: Final = {"type": "string"}
+_TEXTS: Final = {"type": ["object", "null"], "additionalProperties": _TEXT}
+_AMOUNTS: Final = {"type": ["object", "null"], "additionalProperties": {"type": ["string", "number"]}}
+_RESOURCES: Final = {"type": ["object", "null"], "properties": {"limits": _AMOUNTS, "requests": _AMOUNTS}}
+
+
+def _list_of(item: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {"type": ["array", "null"], "items": item}
+
+
+def _object(required: tuple[str, ...] = (), **properties: Any) -> Mapping[str, Any]:
+    return {"type": "object", "required": list(required), "properties": properties}
+
+
+def _may_be_null(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {**schema, "type": [schema["type"], "null"]}
+
+
+_EXPRESSIONS: Final = _list_of(_object(("key", "operator"), key=_TEXT, operator=_TEXT, values=_list_of(_TEXT)))
+_SELECTOR: Final = _may_be_null(_object(matchLabels=_TEXTS, matchExpressions=_EXPRESSIONS))
+_NODE_TERMS: Final = _list_of(_object(matchExpressions=_EXPRESSIONS, matchFields=_EXPRESSIONS))
+_POD_TERMS: Final = _list_of(_object(labelSelector=_SELECTOR))
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_AFFINITY: Final = _object(
+    nodeAffinity=_object((), **{_REQUIRED: _object(nodeSelectorTerms=_NODE_TERMS)}),
+    podAffinity=_object((), **{_REQUIRED: _POD_TERMS}),
+    podAntiAffinity=_object((), **{_REQUIRED: _POD_TERMS}),
+)
+_TOLERATIONS: Final = _list_of(_object(key=_TEXT, operator=_TEXT, value=_TEXT, effect=_TEXT))
+_CONTAINERS: Final = _list_of(_object(resources=_RESOURCES, ports=_list_of(_object()), restartPolicy=_TEXT))
+_SPREADS: Final = _list_of(
+    _object(
+        ("topologyKey", "maxSkew"),
+        topologyKey=_TEXT,
+        maxSkew={"type": "integer"},
+        minDomains={"type": ["integer", "null"]},
+        labelSelector=_SELECTOR,
+        matchLabelKeys=_list_of(_TEXT),
+    )
+)
+_POD_SPEC: Final = _object(
+    ("containers",),
+    containers=_CONTAINERS,
+    initContainers=_CONTAINERS,
+    overhead=_AMOUNTS,
+    resources=_RESOURCES,
+    nodeName=_TEXT,
+    nodeSelector=_TEXTS,
+    tolerations=_TOLERATIONS,
+    affinity=_AFFINITY,
+    topologySpreadConstraints=_SPREADS,
+    priority={"type": "integer"},
+    priorityClassName=_TEXT,
+    runtimeClassName=_TEXT,
+    volumes=_list_of(_object(("name",), name=_TEXT, persistentVolumeClaim=_object(claimName=_TEXT))),
+)
+_METADATA: Final = _object(("name",), name=_TEXT, namespace=_TEXT, labels=_TEXTS)
+_TAINTS: Final = _list_of(_object(("key", "effect"), key=_TEXT, effect=_TEXT, value=_TEXT))
+
+SHAPES: Final[Mapping[str, Mapping[str, Any]]] = {
+    kind: _object(("metadata", *required), metadata=_METADATA, **properties)
+    for kind, required, properties in (
+        (
+            "Node",
+            ("status",),
+            {
+                "spec": _may_be_null(_object(taints=_TAINTS, unschedulable={"type": "boolean"})),
+                "status": _object(("allocatable",), allocatable={**_AMOUNTS, "type": "object"}),
+            },
+        ),
+        ("Pod", ("spec",), {"spec": _POD_SPEC, "status": _object(phase=_TEXT)}),
+        ("PersistentVolumeClaim", ("spec",), {"spec": _object(volumeName=_TEXT)}),
+        ("PersistentVolume", ("spec",), {"spec": _object(accessModes=_list_of(_TEXT))}),
+        (
+            "RuntimeClass",
+            (),
+            {
+                "overhead": _may_be_null(_object(podFixed=_AMOUNTS)),
+                "scheduling": _may_be_null(_object(nodeSelector=_TEXTS, tolerations=_TOLERATIONS)),
+            },
+        ),
+        ("PriorityClass", ("value",), {"value": {"type": "integer"}}),
+    )
+}
+"""JSON Schemas by kind. Whatever they do not name may be there, as a cluster's objects have much more."""

@@ -1,0 +1,126 @@
+"""``tfgen plan``: whether the runs of jobs fit on nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from tfgen.check.object_checks.pods import Pods, pods_of
+from tfgen.graph.built import build, task_objects
+from tfgen.job.facts import check_environment
+from tfgen.job.training_job import ROLE_NAMES
+from tfgen.kubernetes import keys
+from tfgen.kubernetes.object import Object, literal_name
+from tfgen.live.wanted_run import WantedRun, wanted_run
+from tfgen.record import Record
+from tfgen.scheduling.cluster import cluster_of, namespace_of
+from tfgen.scheduling.pod_set import PodTemplate
+from tfgen.scheduling.verdict import PlannedRun, Verdict, judge
+from tfgen.text.document import Document
+
+_OUTSIDE_GANG: Final = "evaluator"
+_DEFAULT_NAMESPACE: Final = "default"
+_MAKE_PODS: Final = ("Pod", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob")
+
+
+class RunObjects(Record):
+    """A run of a job, and all of its objects."""
+
+    run: WantedRun
+    objects: tuple[Object, ...]
+
+
+def runs_to_plan(documents: Sequence[Document], environment: str | None) -> list[RunObjects]:
+    """The runs of some jobs without errors, each in one environment; None for the jobs themselves.
+
+    Raises:
+        UsageError: a job has no such environment.
+    """
+    runs = []
+    for document in documents:
+        if environment is not None:
+            check_environment(document, environment)
+        built = build(document.data)
+        objects = built.base if environment is None else built.environments[environment]
+        run = wanted_run(built, task_objects(document.data, environment), environment)
+        runs.append(RunObjects(run, tuple(objects.values())))
+    return runs
+
+
+def plan_runs(runs: Sequence[tuple[RunObjects, str | None]], objects: Sequence[Object]) -> list[Verdict]:
+    """Whether some runs fit together, beside what runs already.
+
+    Args:
+        runs: each with its namespace; None for `default`.
+        objects: what the cluster has. The runs' own pods in it are counted once, as those that are to be placed.
+    """
+    places = {
+        (namespace or _DEFAULT_NAMESPACE, item.run.job, item.run.run): namespace or _DEFAULT_NAMESPACE
+        for item, namespace in runs
+    }
+    others = [item for item in objects if item["kind"] != "Pod" or _run_of(item) not in places]
+    classes = [item for of_run, _ in runs for item in of_run.objects if item["kind"] == "PriorityClass"]
+    planned = [
+        PlannedRun(item.run.title, tuple(_templates(item, namespace or _DEFAULT_NAMESPACE))) for item, namespace in runs
+    ]
+    return judge(cluster_of([*others, *classes]), planned)
+
+
+def _run_of(pod: Object) -> tuple[str, str, str]:
+    labels = pod["metadata"].get("labels") or {}
+    return namespace_of(pod), labels.get(keys.JOB, ""), labels.get(keys.RUN, "")
+
+
+def _templates(item: RunObjects, namespace: str) -> Iterator[PodTemplate]:
+    """The pods of a run that are there at the same time: all but those of Helm's tests."""
+    literal = [name for name in map(literal_name, _makers(item.objects)) if name]
+    all_pods = [pods for owner in item.objects if not _is_hook(owner) for pods in pods_of(owner)]
+    tasks = sum(pods.count for pods in all_pods if _is_in_gang(pods))
+    has_gang = item.run.gang is not None and item.run.gang[1] >= tasks
+    for pods in all_pods:
+        yield PodTemplate(
+            owner=item.run.title,
+            role=_role(pods),
+            namespace=namespace,
+            labels=pods.labels,
+            spec=pods.spec,
+            count=pods.count,
+            in_gang=has_gang and _is_in_gang(pods),
+            doubts=(*_doubts(pods, item.objects), *(f"objects.{name} may make pods of its own" for name in literal)),
+        )
+
+
+def _makers(objects: Sequence[Object]) -> list[Object]:
+    return [item for item in objects if item["kind"] in _MAKE_PODS]
+
+
+def _is_hook(item: Object) -> bool:
+    return keys.HOOK in (item["metadata"].get("annotations") or {})
+
+
+def _role(pods: Pods) -> str:
+    owner: Mapping[str, Any] = pods.owner["metadata"]
+    role: str = pods.labels.get(keys.ROLE) or pods.labels.get(keys.COMPONENT) or owner["name"]
+    return role
+
+
+def _is_in_gang(pods: Pods) -> bool:
+    role = _role(pods)
+    return role in ROLE_NAMES and role != _OUTSIDE_GANG
+
+
+def _doubts(pods: Pods, objects: Sequence[Object]) -> Iterator[str]:
+    """What beside the scheduler has a say in where pods go, or in how many there are."""
+    queue = (pods.owner["metadata"].get("labels") or {}).get(keys.QUEUE)
+    if queue:
+        yield f"the queue {queue} decides"
+    if not pods.is_complete:
+        yield f"the operator of the {pods.owner['kind']} makes its pods"
+    if keys.POD_GROUP in pods.labels:
+        yield "the coscheduling plugin decides"
+    if any(item["kind"] == "PodGroup" and item["spec"].get("schedulingConstraints") for item in objects):
+        yield "the topology of its gang decides"
+    if keys.ECI in pods.labels or keys.ECI in pods.annotations:
+        yield "Alibaba Cloud may give it an instance of its own"
+    if keys.ELASTIC_DL_JOB in pods.labels:
+        yield "ElasticDL's master makes the other pods"

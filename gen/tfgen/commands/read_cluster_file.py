@@ -1,0 +1,121 @@
+"""A cluster's objects from a file, as `kubectl get nodes,pods --all-namespaces -o yaml` prints them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+import jsonschema_rs
+import yaml
+
+from tfgen.commands.cluster_shapes import SHAPES
+from tfgen.errors import UsageError
+from tfgen.kubernetes.object import Object
+from tfgen.problems import Position, Problem
+from tfgen.scheduling.amounts import counts_of, counts_of_pod
+from tfgen.text.document import MAX_DEPTH
+
+SYNTAX: Final = "yaml-syntax"
+INVALID: Final = "cluster-object"
+
+RULES: Final[Mapping[str, str]] = {INVALID: "An object of a cluster has not the shape that Kubernetes gives it."}
+"""What `tfgen plan` reports of a file of nodes."""
+
+_BROKEN: Final = (yaml.YAMLError, ValueError, RecursionError)
+_TIMESTAMP: Final = "tag:yaml.org,2002:timestamp"
+
+
+class _Constructor(yaml.constructor.SafeConstructor):
+    """Leaves a time the text that it is, as JSON has it."""
+
+    yaml_constructors: ClassVar[dict[Any, Any]] = {
+        **yaml.constructor.SafeConstructor.yaml_constructors,
+        _TIMESTAMP: yaml.constructor.SafeConstructor.construct_yaml_str,
+    }
+
+
+def read_cluster_file(file: Path) -> tuple[list[Object], list[Problem]]:
+    """The objects in a file of YAML or JSON, those in a List one by one, and what is wrong with them.
+
+    It takes more than a job's file may hold: a cluster of a thousand nodes has megabytes.
+
+    Raises:
+        UsageError: it cannot be read, or it has no node.
+    """
+    try:
+        text = file.read_bytes().decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file}: {error.strerror if isinstance(error, OSError) else 'no UTF-8 text'}") from error
+    objects: list[Object] = []
+    problems: list[Problem] = []
+    try:
+        _check_depth(text)
+        for node in _items(text):
+            position = Position(node.start_mark.line + 1, node.start_mark.column + 1)
+            item = _Constructor().construct_document(node)
+            messages = [*_messages(item)]
+            problems += (Problem(str(file), position, message, INVALID) for message in messages)
+            if not messages:
+                objects.append(item)
+    except _BROKEN as error:
+        mark = getattr(error, "problem_mark", None)
+        position = Position(mark.line + 1, mark.column + 1) if mark else Position(1, 1)
+        reason = getattr(error, "problem", None) or str(error)
+        problems.append(Problem(str(file), position, f"no YAML: {reason}", SYNTAX))
+    if not problems and not any(item["kind"] == "Node" for item in objects):
+        raise UsageError(f"{file}: has no node; write it by kubectl get nodes,pods --all-namespaces -o yaml")
+    return objects, problems
+
+
+def _check_depth(text: str) -> None:
+    """See that the objects nest no deeper than any of Kubernetes': PyYAML composes them by recursion, in C.
+
+    Raises:
+        YAMLError: they do, or the text is none.
+    """
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > MAX_DEPTH:
+                mark: Any = event.start_mark  # libyaml's, which has the fields of PyYAML's
+                raise yaml.MarkedYAMLError(problem=f"more than {MAX_DEPTH} levels", problem_mark=mark)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+
+
+def _items(text: str) -> Iterator[Any]:
+    """PyYAML's nodes of all objects."""
+    for root in yaml.compose_all(text, Loader=yaml.CSafeLoader):
+        pairs = root.value if isinstance(root, yaml.MappingNode) else ()
+        entries = {key.value: value for key, value in pairs if isinstance(key, yaml.ScalarNode)}
+        kind, items = entries.get("kind"), entries.get("items")
+        if kind is not None and str(kind.value).endswith("List") and isinstance(items, yaml.SequenceNode):
+            yield from items.value
+        elif root is not None:
+            yield root
+
+
+def _messages(item: Any) -> Iterator[str]:
+    """What is wrong with an object. Of a kind that is not read, nothing is."""
+    if not isinstance(item, dict) or not isinstance(item.get("kind"), str):
+        yield "no Kubernetes object: it has no kind"
+        return
+    schema = SHAPES.get(item["kind"])
+    if schema is None:
+        return
+    title = item["kind"]
+    is_valid = True
+    for error in jsonschema_rs.validator_for(dict(schema)).iter_errors(item):
+        is_valid = False
+        yield f"{title}: {'.'.join(map(str, error.instance_path)) or 'it'}: {error.message}"
+    if not is_valid:
+        return
+    try:
+        if item["kind"] == "Node":
+            counts_of(item["status"]["allocatable"])
+        elif item["kind"] == "Pod":
+            counts_of_pod(item["spec"])
+    except ValueError as error:
+        yield f"{title} {item['metadata']['name']}: {error}"

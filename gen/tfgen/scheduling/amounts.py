@@ -1,0 +1,53 @@
+"""Amounts of resources as the scheduler compares them: whole numbers, CPU in thousandths of a core.
+
+Resource.Add of https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/scheduler/framework/types.go
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from tfgen.kubernetes import quantity
+from tfgen.kubernetes.pod_requests import pod_requests
+
+if TYPE_CHECKING:
+    from tfgen.kubernetes.quantity import Amount
+
+Counts: TypeAlias = Mapping[str, int]
+
+PODS: Final = "pods"
+_CPU: Final = "cpu"
+_MILLI: Final = 1000
+
+
+def counts_of(quantities: Mapping[str, Any]) -> dict[str, int]:
+    """The quantities of a node's allocatable resources.
+
+    Raises:
+        ValueError: one is no quantity.
+    """
+    return {resource: _count(resource, quantity.parse(value)) for resource, value in quantities.items()}
+
+
+def counts_of_pod(spec: Mapping[str, Any]) -> dict[str, int]:
+    """What a PodSpec takes of a node, its place among the node's pods included; nothing that it asks for 0 of."""
+    requests = {resource: _count(resource, value) for resource, value in pod_requests(spec).items()}
+    return {PODS: 1} | {resource: value for resource, value in requests.items() if value > 0}
+
+
+def amount_of(resource: str, number: int) -> Amount:
+    """A count as a number of cores, bytes or devices."""
+    whole, rest = divmod(number, _MILLI)
+    if resource != _CPU:
+        return number
+    if not rest:
+        return whole
+    from fractions import Fraction  # 10 ms, which most commands need not pay
+
+    return Fraction(number, _MILLI)
+
+
+def _count(resource: str, value: Amount) -> int:
+    return math.ceil(value * _MILLI if resource == _CPU else value)

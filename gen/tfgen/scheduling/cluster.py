@@ -1,0 +1,112 @@
+"""What a cluster has that decides where pods go: nodes, what runs there, and what pods name."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from tfgen.kubernetes.object import Object
+from tfgen.record import EMPTY, Record
+from tfgen.scheduling.amounts import Counts, counts_of, counts_of_pod
+
+KINDS: Final[Mapping[str, str]] = {
+    "Node": "v1",
+    "Pod": "v1",
+    "PersistentVolumeClaim": "v1",
+    "PersistentVolume": "v1",
+    "RuntimeClass": "node.k8s.io/v1",
+    "PriorityClass": "scheduling.k8s.io/v1",
+}
+"""What is read of a cluster, by the API version that says it."""
+
+_ENDED: Final = ("Succeeded", "Failed")
+_UNSCHEDULABLE: Final = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+_SYSTEM_PRIORITIES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+"""https://kubernetes.io/docs/tasks/administer-cluster/guaranteed-scheduling-critical-addon-pods/."""
+
+
+class Node(Record):
+    """A node and what is left of it.
+
+    Attributes:
+        taints: Kubernetes' own, and one that says that it is cordoned.
+        free: what it has less what its pods ask for; less than 0 where they ask for more.
+        pods: those that it has.
+    """
+
+    name: str
+    labels: Mapping[str, str]
+    taints: tuple[Mapping[str, str], ...]
+    free: Counts
+    pods: tuple[Object, ...] = ()
+
+
+class Cluster(Record):
+    """Nodes, and what pods name.
+
+    Attributes:
+        waiting: pods that have no node yet.
+        claims: by namespace and name.
+        volumes: by name, as the next two are.
+        priorities: the value of each PriorityClass.
+        default_priority: of a pod that names none.
+    """
+
+    nodes: tuple[Node, ...]
+    waiting: tuple[Object, ...] = ()
+    claims: Mapping[tuple[str, str], Object] = EMPTY
+    volumes: Mapping[str, Object] = EMPTY
+    runtime_classes: Mapping[str, Object] = EMPTY
+    priorities: Mapping[str, int] = EMPTY
+    default_priority: int = 0
+
+    def priority(self, spec: Mapping[str, Any]) -> int | None:
+        """The priority of a pod; None where it is that of a class that is not known."""
+        if "priority" in spec:
+            value: int = spec["priority"]
+            return value
+        name = spec.get("priorityClassName")
+        return self.priorities.get(name) if name else self.default_priority
+
+
+def cluster_of(objects: Iterable[Object]) -> Cluster:
+    """The cluster that has some objects of `KINDS`; others say nothing."""
+    by_kind: dict[str, list[Object]] = defaultdict(list)
+    for item in objects:
+        by_kind[item["kind"]].append(item)
+    pods_by_node: dict[str, list[Object]] = defaultdict(list)
+    for pod in by_kind["Pod"]:
+        if pod.get("status", {}).get("phase") not in _ENDED:
+            pods_by_node[pod["spec"].get("nodeName") or ""].append(pod)
+    classes = by_kind["PriorityClass"]
+    return Cluster(
+        nodes=tuple(_node(item, pods_by_node[_name(item)]) for item in sorted(by_kind["Node"], key=_name)),
+        waiting=tuple(pods_by_node[""]),
+        claims={(namespace_of(item), _name(item)): item for item in by_kind["PersistentVolumeClaim"]},
+        volumes={_name(item): item for item in by_kind["PersistentVolume"]},
+        runtime_classes={_name(item): item for item in by_kind["RuntimeClass"]},
+        priorities={**_SYSTEM_PRIORITIES, **{_name(item): item["value"] for item in classes}},
+        default_priority=max((item["value"] for item in classes if item.get("globalDefault")), default=0),
+    )
+
+
+def namespace_of(item: Object) -> str:
+    """The namespace of an object; `default` where it says none, as kubectl has it."""
+    namespace: str = item["metadata"].get("namespace") or "default"
+    return namespace
+
+
+def _name(item: Object) -> str:
+    name: str = item["metadata"]["name"]
+    return name
+
+
+def _node(item: Object, pods: Sequence[Object]) -> Node:
+    spec = item.get("spec") or {}
+    free = counts_of(item["status"]["allocatable"])
+    for pod in pods:
+        for resource, value in counts_of_pod(pod["spec"]).items():
+            free[resource] = free.get(resource, 0) - value
+    taints = tuple(spec.get("taints") or ()) + ((_UNSCHEDULABLE,) if spec.get("unschedulable") else ())
+    return Node(_name(item), item["metadata"].get("labels") or {}, taints, free, tuple(pods))

@@ -1,0 +1,74 @@
+"""Which nodes a pod may go to, whatever runs there: its selectors, and the taints that it tolerates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from tfgen import data_path
+from tfgen.kubernetes.label_selector import matches, meets
+from tfgen.scheduling.cluster import Node
+
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_NODE_TERMS: Final = ("affinity", "nodeAffinity", _REQUIRED, "nodeSelectorTerms")
+_KEEPS_AWAY: Final = ("NoSchedule", "NoExecute")
+
+
+def is_selected(spec: Mapping[str, Any], node: Node) -> bool:
+    """Whether a PodSpec's node selector and node affinity choose a node.
+
+    https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/
+    """
+    terms: Sequence[Mapping[str, Any]] | None = data_path.at(spec, _NODE_TERMS)
+    return matches({"matchLabels": spec.get("nodeSelector")}, node.labels) and (
+        terms is None or any(_is_met(term, node) for term in terms)
+    )
+
+
+def untolerated(spec: Mapping[str, Any], node: Node) -> Mapping[str, str] | None:
+    """The first taint of a node that keeps a PodSpec's pods away; None where there is none.
+
+    https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/
+    """
+    tolerations: Sequence[Mapping[str, Any]] = spec.get("tolerations") or ()
+    taints = (taint for taint in node.taints if taint.get("effect") in _KEEPS_AWAY)
+    return next((taint for taint in taints if not any(_tolerates(own, taint) for own in tolerations)), None)
+
+
+def selection(spec: Mapping[str, Any]) -> str:
+    """What a PodSpec says of its nodes, in words: "nodes with zone=a and gpu=t4"; empty where it says nothing."""
+    parts = [f"{key}={value}" for key, value in (spec.get("nodeSelector") or {}).items()]
+    if data_path.at(spec, _NODE_TERMS):
+        parts.append("its node affinity" if parts else "what its node affinity asks for")
+    return f"nodes with {' and '.join(parts)}" if parts else ""
+
+
+def refusals(spec: Mapping[str, Any], nodes: Iterable[Node]) -> Iterator[str]:
+    """What keeps a PodSpec's pods off each of some nodes, as in "3 nodes without zone=a"."""
+    for node in nodes:
+        taint = untolerated(spec, node)
+        if not is_selected(spec, node):
+            yield selection(spec).replace("nodes with ", "without ", 1)
+        elif taint is not None:
+            value = f"={taint['value']}" if taint.get("value") else ""
+            yield f"with the taint {taint['key']}{value}:{taint['effect']}"
+
+
+def _is_met(term: Mapping[str, Any], node: Node) -> bool:
+    """One term of a NodeSelector; an empty one matches no node."""
+    expressions, fields = term.get("matchExpressions") or (), term.get("matchFields") or ()
+    return (
+        bool(expressions or fields) and meets(expressions, node.labels) and meets(fields, {"metadata.name": node.name})
+    )
+
+
+def _tolerates(toleration: Mapping[str, Any], taint: Mapping[str, Any]) -> bool:
+    """ToleratesTaint of https://github.com/kubernetes/api/blob/v0.36.3/core/v1/toleration.go, without its alpha."""
+    if toleration.get("effect") and toleration["effect"] != taint["effect"]:
+        return False
+    if toleration.get("key") and toleration["key"] != taint["key"]:
+        return False
+    operator = toleration.get("operator") or "Equal"
+    if operator == "Exists":
+        return True
+    return operator == "Equal" and (toleration.get("value") or "") == (taint.get("value") or "")

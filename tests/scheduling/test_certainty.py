@@ -1,0 +1,110 @@
+"""What a plan is certain of, beside what comes of many orders of the same pods."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.support.drawn_plans import RUNTIME_CLASS, Case, draw_case
+from tfgen.graph.built import plain_objects
+from tfgen.scheduling.board import Board
+from tfgen.scheduling.certainty import Outcomes, always_placed, outcomes
+from tfgen.scheduling.cluster import cluster_of
+from tfgen.scheduling.placement import Placement
+from tfgen.scheduling.pod_set import PodTemplate, pod_set
+
+
+def board(cpus: list[int], *sets: tuple[int, int]) -> Board:
+    """Nodes with some cores each, and sets of pods: how many, and the cores of one."""
+    cluster = cluster_of(
+        {"kind": "Node", "metadata": {"name": f"n{index}"}, "status": {"allocatable": {"cpu": cpu, "pods": 99}}}
+        for index, cpu in enumerate(cpus)
+    )
+    templates = [
+        PodTemplate("run", f"role-{cpu}", "ns", {}, {"containers": [{"resources": {"requests": {"cpu": cpu}}}]}, pods)
+        for pods, cpu in sets
+    ]
+    return Board(cluster.nodes, [pod_set(template, cluster) for template in templates])
+
+
+ALL, SOME, NONE = Outcomes(True, False), Outcomes(True, True), Outcomes(False, True)
+
+
+@pytest.mark.parametrize(
+    ("cpus", "sets", "expected"),
+    [
+        ([4, 4], [(8, 1)], ALL),
+        ([4, 4], [(9, 1)], NONE),
+        ([4, 4], [(2, 4)], ALL),
+        ([4, 4], [(1, 4), (2, 2)], SOME),
+        ([4, 4], [(1, 4), (1, 2)], ALL),
+        ([3, 3], [(2, 2), (2, 1)], SOME),
+        ([4, 4, 4], [(2, 4), (2, 2)], SOME),
+        ([5, 3], [(1, 4), (1, 4)], NONE),
+        ([4, 4, 4], [(1, 4), (2, 1)], ALL),
+    ],
+)
+def test_the_orders_of_a_small_board(cpus: list[int], sets: list[tuple[int, int]], expected: Outcomes) -> None:
+    tried = board(cpus, *sets)
+    assert outcomes(tried) == expected
+    if expected != ALL:
+        assert not all(always_placed(tried, number) for number in range(len(sets)))
+
+
+@pytest.mark.parametrize(
+    ("cpus", "sets"),
+    [
+        ([64] * 50, [(50, 64)]),
+        ([64] * 100, [(1, 4), (20, 8), (99, 32)]),
+        ([8] * 400, [(1000, 2), (100, 1)]),
+    ],
+    ids=["exactly full", "half full", "many pods"],
+)
+def test_what_has_too_many_orders_is_counted(cpus: list[int], sets: list[tuple[int, int]]) -> None:
+    tried = board(cpus, *sets)
+    assert all(always_placed(tried, number) for number in range(len(sets)))
+
+
+def test_too_many_orders_are_no_answer() -> None:
+    assert outcomes(board([16] * 20, (20, 5), (20, 4), (20, 3))) is None
+
+
+def case_board(case: Case) -> Board:
+    cluster = cluster_of([*case.nodes, *case.pods, RUNTIME_CLASS])
+    templates = []
+    for item in plain_objects(case.job):
+        if item["kind"] in ("StatefulSet", "Job"):
+            template = item["spec"]["template"]
+            count = item["spec"].get("replicas", item["spec"].get("completions", 1))
+            labels = template["metadata"]["labels"]
+            templates.append(PodTemplate("run", item["metadata"]["name"], "default", labels, template["spec"], count))
+    return Board(cluster.nodes, [pod_set(template, cluster) for template in templates])
+
+
+def drop(luck: random.Random, tried: Board) -> bool:
+    """Place all pods in any order, each on any node that takes it; whether all have a place."""
+    placement = Placement(tried)
+    while True:
+        moves = [
+            (number, index)
+            for number, left in enumerate(placement.left)
+            if left
+            for index in tried.places[number]
+            if placement.takes(number, index)
+        ]
+        if not moves:
+            return not any(placement.left)
+        placement.put(*luck.choice(moves))
+
+
+@pytest.mark.parametrize("number", range(100))
+def test_no_order_of_a_drawn_case_is_other_than_certain(number: int) -> None:
+    tried = case_board(draw_case(random.Random(number), number))
+    ends = [drop(random.Random(seed), tried) for seed in range(30)]
+    if all(always_placed(tried, pods) for pods in range(len(tried.sets))):
+        assert all(ends)
+    expected = outcomes(tried)
+    if expected is not None:
+        assert expected.some_place_all or not any(ends)
+        assert expected.some_leave_over or all(ends)

@@ -1,0 +1,79 @@
+"""What is wrong with a file of nodes is said at its place, all at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tfgen import cli
+
+JOB = """
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {name: mnist}
+spec: {image: "mnist:1", strategy: Single, roles: {chief: {}}}
+"""
+
+
+def plan(folder: Path, nodes: str) -> int:
+    (folder / "job.yaml").write_text(JOB, encoding="utf-8")
+    (folder / "nodes.yaml").write_text(nodes, encoding="utf-8")
+    return cli.run(["plan", "job.yaml", "--nodes", "nodes.yaml"])
+
+
+@pytest.fixture(autouse=True)
+def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "expected"),
+    [
+        (
+            """\
+kind: List
+items:
+- {kind: Node, metadata: {name: a}, status: {}}
+- {kind: Node, metadata: {name: b}, status: {allocatable: {cpu: 4cores}}}
+- 7
+- {kind: Pod, metadata: {name: c}, spec: {containers: [], tolerations: 7}}
+""",
+            """\
+nodes.yaml:3:3: Node: status: "allocatable" is a required property [cluster-object]
+nodes.yaml:4:3: Node b: '4cores' is no Kubernetes quantity [cluster-object]
+nodes.yaml:5:3: no Kubernetes object: it has no kind [cluster-object]
+nodes.yaml:6:3: Pod: spec.tolerations: 7 is not of types "null", "array" [cluster-object]
+""",
+        ),
+        ("kind: [\n", "nodes.yaml:2:1: no YAML: did not find expected node content [yaml-syntax]\n"),
+        ("kind: " + "[" * 200_000, "nodes.yaml:1:106: no YAML: more than 100 levels [yaml-syntax]\n"),
+        ("? [a, b]\n: 1\n", "nodes.yaml:1:3: no YAML: found unhashable key [yaml-syntax]\n"),
+    ],
+    ids=["shapes", "syntax", "depth", "key"],
+)
+def test_a_mistake_is_told_at_its_place(
+    tmp_path: Path, nodes: str, expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert plan(tmp_path, nodes) == cli.PROBLEMS
+    assert capsys.readouterr() == ("", expected)
+
+
+@pytest.mark.parametrize("nodes", ["", "kind: Namespace\nmetadata: {name: ml}\n"])
+def test_a_file_without_nodes_is_no_cluster_without_room(
+    tmp_path: Path, nodes: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert plan(tmp_path, nodes) == cli.USAGE
+    assert "nodes.yaml: has no node; write it by kubectl get nodes,pods" in capsys.readouterr().err
+
+
+def test_a_time_is_read_as_it_stands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    node = "{kind: Node, metadata: {name: a, creationTimestamp: 2026-01-01T00:00:00Z}, status: {allocatable: {cpu: 9}}}"
+    assert plan(tmp_path, node) == cli.PROBLEMS
+    assert "chief lacks 1 place for a pod" in capsys.readouterr().out
+
+
+def test_a_cluster_option_without_the_cluster_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan(tmp_path, "")
+    assert cli.run(["plan", "job.yaml", "--nodes", "nodes.yaml", "--context", "far"]) == cli.USAGE
+    assert "--kubeconfig, --context and --namespace go with --cluster" in capsys.readouterr().err
