@@ -36,6 +36,13 @@ class Case:
 
 CASES = [
     Case("null", ("--set", "image=null"), ("at ''", "missing property 'image'")),
+    Case("an amount below 0", ("--set-json", "shm=-0.5"), ("'/shm'", "-0.5")),
+    Case("an amount past what Go writes without an exponent", ("--set-json", "shm=1e6"), ("'/shm'", "want 999,999")),
+    Case(
+        "a role that the job lacks",
+        ("--set-json", 'storage.data.for=["ps", "tensorboard"]'),
+        ("'/storage/data/for/1'", "one of 'chief', 'ps', 'worker', 'evaluator'"),
+    ),
     Case("null in a role", ("--set", "roles.ps.replicas=null"), ("'/roles/ps'", "missing property 'replicas'")),
     Case("a role gone", ("--set", "roles.worker=null"), ("'/roles'", "missing property 'worker'")),
     Case(
@@ -129,6 +136,18 @@ CONTRADICTIONS = [
         {"run": "2", "resumeFrom": "1"},
         "resumeFrom names a run's folder, but no volume has one for each run; set runs: Separate in storage",
         {"run": "2", "resumeFrom": "1", "storage": {"data": {"runs": "Separate"}}},
+    ),
+    Contradiction(
+        "the folder of the run without a name",
+        {"run": "1", "storage": {"data": {"runs": "Separate"}}},
+        "run 1 would have the folder of the run without a name; take another name, with resumeFrom 1 to go on in",
+        {"run": "1", "storage": {"data": {"runs": "Shared"}}},
+    ),
+    Contradiction(
+        "two folders of one volume",
+        {"storage": {"data": {"subPath": "a", "subPathExpr": "$(TASK_INDEX)"}}},
+        "storage.data has both subPath and subPathExpr; remove one of the two",
+        {"storage": {"data": {"subPathExpr": "$(TASK_INDEX)"}}},
     ),
     Contradiction(
         "the temporary folder",

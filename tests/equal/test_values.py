@@ -73,6 +73,22 @@ CASES = [
     Case("env", {"env": {"DATA": None, "A": "$(DATA2)", "DATA2": "", "TOKEN": {"secretKeyRef": {"key": "1e3"}}}}),
     Case("one cpu", {"roles": {"worker": {"resources": {"cpu": "1"}}}}),
     Case("less than one cpu", {"roles": {"worker": {"resources": {"cpu": "500m"}}}}),
+    Case(
+        "amounts as numbers",
+        {
+            "shm": 2.0,
+            "roles": {
+                "worker": {"resources": {"cpu": 0.5, "requests": {"memory": 0.00001}, "limits": {"memory": 1.5}}},
+                "ps": {"resources": {"cpu": 3.0, "memory": 999998.5}},
+                "chief": {"resources": {"limits": {"cpu": 0.25, "memory": 4.0}}},
+            },
+        },
+    ),
+    Case(
+        "less than one cpu, as a number",
+        {"roles": {"worker": {"resources": {"cpu": 0.5}}}},
+        ("--set-json", "roles.worker.resources.cpu=0.5"),
+    ),
     Case("env of a role", {"roles": {"worker": {"env": {"DATA": "/mine", "OMP_NUM_THREADS": "1", "HOME": "/h"}}}}),
     Case("a literal for a reference", {"env": {"TOKEN": None, "PLAIN": "y"}}),
     Case("command", {"command": HOSTILE_WORDS}),

@@ -44,16 +44,19 @@ from tfgen.kubernetes.quantity import parse
         ("007", 7),
         ("0.000000001", Fraction(1, 10**9)),
         (2, 2),
+        (2.0, 2),
+        (0.5, Fraction(1, 2)),
+        (1e-300, Fraction(1, 10**300)),
     ],
 )
-def test_number(quantity: str | int, number: int | Fraction) -> None:
+def test_number(quantity: str | float, number: int | Fraction) -> None:
     assert parse(quantity) == number
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        *["m", ".", "1gi", "1K", "1ki", "1mi", "1e", "1e1.5", "1e3Ki", "1_000", "0x10", "1e100", "٣", "NaN"],
+        *["m", ".", "1gi", "1K", "1ki", "1mi", "1e", "1e1.5", "1e3Ki", "1_000", "0x10", "1e1000", "٣", "NaN"],
         "",
         "1 Gi",
         "1\n",

@@ -260,7 +260,7 @@ _BY_DEFINITION: Mapping[str, Strategy] = {
 }
 _AMOUNTS = st.dictionaries(
     st.sampled_from(["cpu", "memory", "ephemeral-storage"]),
-    st.sampled_from([1, 500, "500m", "1e3", "1.5Gi", "08"]),
+    st.sampled_from([1, 500, 0.5, 2.0, 1e-05, "500m", "1e3", "1.5Gi", "08"]),
     max_size=3,
 )
 _DEVICES = st.dictionaries(
@@ -355,6 +355,11 @@ def _integer(found: Schema) -> Strategy:
     return st.one_of(st.sampled_from([low, high]), st.integers(low, high))
 
 
+def _number(found: Schema) -> Strategy:
+    low, high = found["minimum"], found["maximum"]
+    return st.one_of(_integer(found), st.sampled_from([0.5, float(high), 1e-300]), st.floats(low, high))
+
+
 def _array(found: Schema) -> Strategy:
     items, least = found["items"], found.get("minItems", 0)
     return st.lists(drawn_from(items), min_size=least, max_size=3, unique=found.get("uniqueItems", False))
@@ -404,6 +409,7 @@ def _record(found: Schema) -> Strategy:
 _OF_TYPE: Mapping[str, Callable[[Schema], Strategy]] = {
     "string": _string,
     "integer": _integer,
+    "number": _number,
     "boolean": lambda _: st.booleans(),
     "array": _array,
     "object": _object,

@@ -9,7 +9,7 @@ from tfgen.data_path import Path
 from tfgen.errors import UsageError
 from tfgen.graph.objects.storage import WRITABLE
 from tfgen.job.facts import check_environment, environments_of
-from tfgen.job.run_names import next_run
+from tfgen.job.run_names import UNNAMED, next_run
 from tfgen.problems import Problem
 from tfgen.record import Record
 from tfgen.schema import tunables
@@ -70,7 +70,7 @@ def rerun(text: str, document: Document, environment: str | None, *, resume: boo
             raised.append(Raised(name, before, next_run(before)))
             values["run"] = raised[-1].after
         of_job = {**spec, **changes.get(_JOB, {})}
-        folder = (merged.get("resumeFrom") or before or "1") if resume and _has_folders(merged) else ""
+        folder = (merged.get("resumeFrom") or before or UNNAMED) if resume and _has_folders(merged) else ""
         if folder != own.get("resumeFrom", of_job.get("resumeFrom", "")):
             values["resumeFrom"] = folder
         if values:

@@ -32,7 +32,7 @@ def guards(structure: Structure) -> tuple[Guard, ...]:
         *([short_finisher()] if workload.plan(structure) and not structure.is_distributed else []),
         *([_short_tf_config(structure, workload.pod_name)] if workload.tells_cluster(structure) else []),
         *(_of_gang(structure, structure.gang) if structure.gang else []),
-        *([folders_of_runs()] if has_place(structure, "resumeFrom") else []),
+        *(folders_of_runs() if has_place(structure, "resumeFrom") else ()),
         _has_image(),
         *([_scheduled(structure)] if structure.gang else []),
         *of_values(structure),

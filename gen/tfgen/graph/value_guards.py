@@ -27,6 +27,7 @@ from tfgen.graph.holes import (
 )
 from tfgen.graph.objects import storage
 from tfgen.graph.objects.values import EACH_ROLE, ROLE_NAME, of_each, value
+from tfgen.job.run_names import UNNAMED
 from tfgen.job.training_job import Profile, Structure
 from tfgen.kubernetes.volume_profiles import least_profile
 from tfgen.schema import workload_kinds as kinds
@@ -52,6 +53,7 @@ def of_values(structure: Structure) -> list[Guard]:
     return [
         *_mounted_once(structure),
         *(_of_resources() if has_place(structure, "roles.worker.resources.limits") else []),
+        _one_sub_path(),
     ]
 
 
@@ -63,17 +65,31 @@ def has_place(structure: Structure, path: str) -> bool:
 # -- volumes -----------------------------------------------------------------------------------------------------
 
 
-def folders_of_runs() -> Guard:
-    """That a run which goes on in another's folder has a volume with such folders."""
-    return Guard(
+def folders_of_runs() -> tuple[Guard, ...]:
+    """That a run which goes on in another's folder has a volume with such folders, and that no two runs share one."""
+    separate = Bound("separate", "map")
+    resumed = Guard(
         rule="resume-from",
         path="resumeFrom",
-        let=(("separate", Filtered(value("storage"), storage.SEPARATE, item="storage")),),
-        test=AllOf((value("resumeFrom"), Not(Bound("separate", "map")))),
+        let=((separate.name, Filtered(value("storage"), storage.SEPARATE, item="storage")),),
+        test=AllOf((value("resumeFrom"), Not(separate))),
         message=Text(
             ("resumeFrom names a run's folder, but no volume has one for each run; set runs: Separate in storage",)
         ),
     )
+    own = Guard(
+        rule="run-folder",
+        path="run",
+        let=resumed.let,
+        test=AllOf((Equal(value("run"), UNNAMED), separate)),
+        message=Text(
+            (
+                f"run {UNNAMED} would have the folder of the run without a name; take another name, "
+                f"with resumeFrom {UNNAMED} to go on in that folder",
+            )
+        ),
+    )
+    return resumed, own
 
 
 def refused_volume(name: Node, source: str, profile: Profile) -> Text:
@@ -86,6 +102,18 @@ def refused_volume(name: Node, source: str, profile: Profile) -> Text:
             f": security.profile {profile} refuses {source} volumes, which need at least {least}; "
             f"use {instead}, or a job with security.profile {least}",
         )
+    )
+
+
+def _one_sub_path() -> Guard:
+    """That a volume's folder is said in one way: Kubernetes takes a mount with both for a mistake."""
+    sub_path, with_variables = (Bound("storage", "string", field) for field in ("subPath", "subPathExpr"))
+    return Guard(
+        rule="sub-path-twice",
+        path=("storage", _NAME, "subPathExpr"),
+        over=(_VOLUMES,),
+        test=AllOf((sub_path, with_variables)),
+        message=Text(("storage.", _NAME, " has both subPath and subPathExpr; remove one of the two")),
     )
 
 

@@ -8,6 +8,9 @@ from typing import Final
 from tfgen.errors import TfgenError
 from tfgen.schema import file as schema_file
 
+UNNAMED: Final = "1"
+"""What folders call the run without a name, where runs have separate ones: no other run has this name there."""
+
 FIRST: Final = "2"
 """The run after the one without a name."""
 
@@ -15,10 +18,10 @@ _NUMBERED: Final = re.compile(r"(.*?)([0-9]+)")
 
 
 def next_run(run: str) -> str:
-    """The name after a run's: its last number raised by one, or one put behind it.
+    """The name after a run's: its last number raised by one, or one put behind it; never that of the unnamed run.
 
-    >>> next_run(""), next_run("2"), next_run("lr-9"), next_run("warm")
-    ('2', '3', 'lr-10', 'warm-2')
+    >>> next_run(""), next_run("2"), next_run("lr-9"), next_run("warm"), next_run("0")
+    ('2', '3', 'lr-10', 'warm-2', '2')
 
     Raises:
         TfgenError: the name would be too long.
@@ -28,6 +31,8 @@ def next_run(run: str) -> str:
         after = numbered[1] + str(int(numbered[2]) + 1).zfill(len(numbered[2]))
     else:
         after = f"{run}-{FIRST}" if run else FIRST
+    if after == UNNAMED:
+        after = FIRST
     longest = (schema_file.node(schema_file.load(), ("spec", "run")) or {})["maxLength"]
     if len(after) > longest:
         raise TfgenError(f"the run after {run!r} would be {after!r}, more than {longest} characters: name it yourself")

@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 _QUANTITY: Final = re.compile(
     r"(?P<sign>[+-]?)(?:(?P<whole>[0-9]+)\.?(?P<part>[0-9]*)|\.(?P<only>[0-9]+))"
-    r"(?:(?P<suffix>[KMGTPE]i|[numkMGTPE])|[eE](?P<exponent>[+-]?[0-9]{1,2}))?"
+    r"(?:(?P<suffix>[KMGTPE]i|[numkMGTPE])|[eE](?P<exponent>[+-]?[0-9]{1,3}))?"
 )
 
 _POWERS_OF_TEN: Final = {"n": -9, "u": -6, "m": -3, **{suffix: 3 * i for i, suffix in enumerate("kMGTPE", start=1)}}
 _POWERS_OF_TWO: Final = {f"{suffix}i": 10 * i for i, suffix in enumerate("KMGTPE", start=1)}
 
 
-def parse(quantity: str | int) -> Amount:
-    """The number that a quantity stands for. Exponents have at most two digits, as in the job schema.
+def parse(quantity: str | float) -> Amount:
+    """The number that a quantity stands for. Exponents have at most three digits, as those of a float64 have.
 
     Raises:
         ValueError: it is no quantity.

@@ -33,6 +33,7 @@ SUMMARIES: Final[Mapping[str, str]] = {
     "node-name-and-gang": "A task of a gang is bound to a node past its scheduler.",
     "resume-from": "A run is to go on in another's folder, and there are no folders of runs.",
     "root-user": "The programs run as root, which Pod Security restricted refuses.",
+    "run-folder": "A run has the name of another run's folder.",
     "service-name": "The name of the run's Service is no DNS label.",
     "statefulset-name": "A StatefulSet's name is too long to make pods.",
     "tensorboard-name": "TensorBoard's name is too long, or a run has it.",

@@ -8,21 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from tfgen.data_path import Path
 from tfgen.job.training_job import RoleName
 from tfgen.rules import pod_parts
 from tfgen.rules.expansion import find_references
+from tfgen.rules.guarded import find_broken_guards
 from tfgen.rules.rule import Finding, Rule, did_you_mean
 from tfgen.rules.view import View
 from tfgen.words import either
 
 
 def _check_both(view: View) -> Iterator[Finding]:
-    for name, volume in view.values["storage"].items():
-        if volume.get("subPath") and volume.get("subPathExpr"):
-            base: Path = ("storage", name)
-            path = view.blamed((*base, "subPathExpr"), (*base, "subPath"))
-            yield Finding(path, f"storage.{name} has both subPath and subPathExpr; remove one of the two")
+    for finding in find_broken_guards("sub-path-twice", view):
+        volume = finding.path[:-1]
+        yield Finding(view.blamed((*volume, "subPathExpr"), (*volume, "subPath")), finding.message)
 
 
 def _check_variables(view: View) -> Iterator[Finding]:

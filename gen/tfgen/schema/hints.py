@@ -48,10 +48,11 @@ def json_types(node: Schema) -> list[str]:
 
 
 def integers(node: Schema) -> str:
-    """The range of an integer, where it is narrower than what JSON carries."""
+    """The range of a number, where it is narrower than what JSON carries."""
     if node["maximum"] == MAX_INTEGER:
         return "an integer"
-    return f"an integer from {node['minimum']} to {node['maximum']}"
+    kind = "a number" if "number" in json_types(node) else "an integer"
+    return f"{kind} from {node['minimum']} to {node['maximum']}"
 
 
 def choices(node: Schema) -> list[str]:

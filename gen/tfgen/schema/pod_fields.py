@@ -21,7 +21,7 @@ from tfgen.kubernetes.merge_keys import MERGE_KEYS
 from tfgen.schema import file as schema_file
 from tfgen.schema.file import Schema
 from tfgen.schema.habits import as_items, flow
-from tfgen.schema.hints import expected
+from tfgen.schema.hints import expected, json_types
 from tfgen.schema.messages import found_words, hint_for_value
 from tfgen.value_type import MAX_INTEGER
 from tfgen.words import meant, nearest, path_name, shown
@@ -264,8 +264,8 @@ def _scalar(path: Path, value: Any, type_name: str, text: WrittenText) -> Iterat
         if type_name == _QUANTITY
         else _SCALARS[type_name]
     )
-    types = {"boolean": bool, "integer": int, "string": str}
-    allowed = tuple(types[name] for name in ([node["type"]] if isinstance(node["type"], str) else node["type"]))
+    types = {"boolean": (bool,), "integer": (int,), "number": (int, float), "string": (str,)}
+    allowed = tuple(kind for name in json_types(node) for kind in types[name])
     if isinstance(value, allowed) and (bool in allowed or not isinstance(value, bool)):
         if type_name == _QUANTITY and isinstance(value, str) and not re.fullmatch(node["pattern"], value):
             message = f"{path_name(path)}: found {shown(value)}, expected {expected(node)}"

@@ -159,7 +159,12 @@ def missing_sections(spec: Mapping[str, Any], environment: Mapping[str, Any]) ->
 
 
 def order_keys(value: Any, node: Schema) -> Any:
-    """A copy with the keys of its mappings in the order of the schema node, and sorted where that has none."""
+    """A copy with the keys of its mappings in the order of the schema node, and sorted where that has none.
+
+    Helm has one kind of number, so that a fraction that is whole, such as 2.0, is 2.
+    """
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
     if not isinstance(value, dict | list):
         return value
     schema = schema_file.load()

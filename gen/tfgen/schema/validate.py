@@ -10,6 +10,7 @@ it is written, and merged over the job, since a volume may have one source in ea
 from __future__ import annotations
 
 import functools
+import math
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from tfgen.schema import file as schema_file
 from tfgen.schema import messages as schema_messages
 from tfgen.schema import tunables
 from tfgen.schema.file import load
+from tfgen.schema.hints import json_types
 from tfgen.schema.messages import CheckedData, SchemaError
 
 if TYPE_CHECKING:
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 
 # More than are ever said, since some are left unsaid; so a file of nothing but mistakes takes no time.
 _MOST_ERRORS = 4 * schema_messages.MOST
+
+_BEYOND = 2.0**51  # what no range of amounts has; above twice as much, every float64 is whole
 
 # What is said of a key or a value by itself. A missing key, or a choice between two, may be the defaults' to mend.
 _OF_THE_VALUE = frozenset(
@@ -101,7 +105,7 @@ def _validator(name: str) -> Draft7Validator:
 
 
 def _checkable(value: Any) -> Any:
-    """The data with each fraction, 2.0 too, as one that draft-07 does not take for an integer.
+    """The data with each fraction that is whole, as 2.0 is, as one beside it that draft-07 takes for no integer.
 
     Draft-07 lets 2.0 pass for an integer, but it would be printed as 2.0, which Kubernetes refuses.
     """
@@ -109,14 +113,16 @@ def _checkable(value: Any) -> Any:
         return {key: _checkable(inner) for key, inner in value.items()}
     if isinstance(value, list):
         return [_checkable(inner) for inner in value]
-    return 0.5 if isinstance(value, float) else value
+    if isinstance(value, float) and value.is_integer():
+        return math.nextafter(max(-_BEYOND, min(value, _BEYOND)), 0.5)  # inwards: it stays in every range of amounts
+    return value
 
 
 def _schema_errors(error: ValidationError, data: Any, schema: Schema) -> Iterator[SchemaError]:
     *place, keyword = error.schema_path
-    if keyword in ("minimum", "maximum") and isinstance(error.instance, float):
-        return  # of the fraction that stands in; its type is said
     node = data_path.follow(schema, place)
+    if keyword in ("minimum", "maximum") and isinstance(error.instance, float) and "number" not in json_types(node):
+        return  # its type is said
     details = error.kind.as_dict()
     of_key = "error" in details  # propertyNames: the error inside is the key's
     if of_key:

@@ -82,6 +82,7 @@ def _schema(paths: tuple[ValuesPath, ...], lacks: tuple[str, ...]) -> Schema:
         place["required"].append(key)
     definitions = {name: _short(node) for name, node in schema_file.load()["definitions"].items()}
     schema = {"$schema": _DRAFT, **root, "definitions": {**definitions, _CHARACTERS: _characters()}}
+    _keep_roles(definitions["volume"]["properties"]["for"], paths)
     for lacking in lacks:
         _take_out(schema, lacking.split("."))
     roles = root["properties"]["roles"]["properties"]
@@ -189,6 +190,12 @@ def _short(node: Any) -> Any:
 
 
 # -- what a workload kind, or a profile, does without -------------------------------------------------------------
+
+
+def _keep_roles(mounted_by: dict[str, Any], paths: Sequence[ValuesPath]) -> None:
+    """Leaves, of those that may mount a volume, the job's roles, and TensorBoard where the job has it."""
+    there = {path[1] if path[0] == "roles" else path[0] for path in paths}
+    mounted_by["items"]["enum"] = [role for role in mounted_by["items"]["enum"] if role in there]
 
 
 def _take_out(schema: dict[str, Any], path: Sequence[str]) -> None:

@@ -30,6 +30,7 @@ from tfgen.graph.holes import (
 )
 from tfgen.graph.objects import cluster_spec, config_map, names, resources, storage
 from tfgen.graph.objects.values import ROLE, own, value
+from tfgen.job.run_names import UNNAMED
 from tfgen.job.training_job import RoleName, Structure
 
 ENV: Final = Bound("env", "map")
@@ -95,7 +96,7 @@ def run() -> list[Node]:
 
 def run_folder() -> Default:
     """The name of the run's folder on a volume where runs have separate ones."""
-    return Default(value("resumeFrom"), Default(value("run"), "1"))
+    return Default(value("resumeFrom"), Default(value("run"), UNNAMED))
 
 
 def _cluster(structure: Structure, role: RoleName, index_label: str) -> list[Node]:

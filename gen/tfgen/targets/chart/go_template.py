@@ -124,23 +124,24 @@ class Printer(Record):
         return "\n".join([f"{{{{/*\n{head}\n\n{table}\n*/}}}}", *map(self.define, parts)])
 
     def guards(self, guards: Sequence[Guard]) -> str:
-        """Checks that stop Helm with a message that helps; neighbours that look at the same entries share the range."""
+        """Checks that stop Helm with a message that helps; neighbours share a range, and names."""
         return "".join(f"{line}\n" for line in self._guards(guards, depth=0))
 
     def _guards(self, guards: Sequence[Guard], depth: int) -> Lines:
         lines: Lines = []
         for entries, run in groupby(guards, key=lambda guard: (guard.over[depth:] or (None,))[0]):
             if entries is None:
-                lines += [line for guard in run for line in self._guard(guard)]
+                for let, tests in groupby(run, key=lambda guard: guard.let):
+                    lines += [line for name, expression in let for line in self._assign(name, expression)]
+                    lines += [line for guard in tests for line in self._guard(guard)]
             else:
                 head = f"{{{{- range ${entries.key}, ${entries.item} := {self.expression(entries.over)} }}}}"
                 lines += [head, *self.inside._guards(list(run), depth + 1), "{{- end }}"]
         return lines
 
     def _guard(self, guard: Guard) -> Lines:
-        assigned = [line for let in guard.let for line in self._assign(*let)]
         test, message = self.expression(guard.test), self._argument(guard.message)
-        return [*assigned, f"{{{{- if {test} }}}}", f"{{{{- fail {message} }}}}", "{{- end }}"]
+        return [f"{{{{- if {test} }}}}", f"{{{{- fail {message} }}}}", "{{- end }}"]
 
     def text(self, node: Node) -> str:
         """A node as text within a line or a free text such as NOTES.txt."""
