@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfgen.kubernetes.quantity import parse
+from tests.support.quantities import CANONICAL
+from tfgen.kubernetes.quantity import canonical, parse
 
 
 @pytest.mark.parametrize(
@@ -71,3 +72,15 @@ def test_no_quantity(text: str) -> None:
 def test_order_is_that_of_numbers(number: int, suffix: str) -> None:
     assert parse(f"{number}{suffix}") < parse(f"{number + 1}{suffix}")
     assert parse(f"{number}{suffix}") <= parse(f"{number}.0001{suffix}")
+
+
+@pytest.mark.parametrize("text", CANONICAL)
+def test_the_text_is_the_one_that_the_api_server_keeps(text: str) -> None:
+    assert canonical(text) == CANONICAL[text]
+
+
+@given(st.integers(0, 10**12), st.sampled_from(["m", "", "k", "Ki", "M", "Mi", "e3"]))
+def test_an_amount_has_one_text(number: int, suffix: str) -> None:
+    text = canonical(f"{number}{suffix}")
+    assert parse(text) == parse(f"{number}{suffix}")
+    assert canonical(text) == text

@@ -47,3 +47,40 @@ def parse(quantity: str | float) -> Amount:
     from fractions import Fraction  # 10 ms, which most jobs need not pay
 
     return Fraction(digits, parts)
+
+
+_SUFFIXES_OF_TEN: Final = {power: suffix for suffix, power in _POWERS_OF_TEN.items()} | {0: ""}
+_SUFFIXES_OF_TWO: Final = {power: suffix for suffix, power in _POWERS_OF_TWO.items()} | {0: ""}
+
+
+def canonical(quantity: str | int) -> str:
+    """A resource's quantity as the API server writes it: of several texts of one amount the one that it keeps.
+
+    It rounds up to thousandths.
+
+        >>> canonical("1000m"), canonical("0.5"), canonical("1.5Gi"), canonical(2000), canonical("12e2")
+        ('1', '500m', '1536Mi', '2k', '1200')
+
+    https://github.com/kubernetes/apimachinery/blob/v0.36.0/pkg/api/resource/quantity.go (CanonicalizeBytes)
+    and https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/apis/core/v1/defaults.go (SetDefaults_ResourceList)
+
+    Raises:
+        ValueError: it is no quantity.
+    """
+    text = str(quantity)
+    amount = parse(text)
+    if text.endswith("i") and isinstance(amount, int) and abs(amount) >= 1 << 10:
+        number, power = _reduced(amount, 1 << 10, 60, 10)
+        return f"{number}{_SUFFIXES_OF_TWO[power]}"
+    number, power = _reduced(int(-(-amount * 1000 // 1)), 1000, 21, 3)
+    power -= 3
+    is_exponent = "e" in text.lower().removesuffix("e")
+    return f"{number}e{power}" if is_exponent and power else f"{number}{_SUFFIXES_OF_TEN[power]}"
+
+
+def _reduced(number: int, base: int, most: int, step: int) -> tuple[int, int]:
+    """A whole number without its factors of a base, and how many steps these are, at most so many."""
+    power = 0
+    while power < most and number % base == 0:
+        number, power = number // base, power + step
+    return (number, power) if number else (0, step)
