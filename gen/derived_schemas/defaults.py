@@ -148,6 +148,17 @@ _RULES: Final = {
     "maxProperties": 200,
     "examples": [{"latest-tag": {"severity": "error"}}],
 }
+_POLICIES: Final = {
+    "description": (
+        "Folder, from that of this file, of ValidatingAdmissionPolicies, their bindings, and what these name. The "
+        "objects of all jobs below are held against them, beside those of each tfgen.yaml above."
+    ),
+    "type": "string",
+    "pattern": r"^(?!/)(?!(.*/)?\.\.(/|$)).*[^/]$",
+    "x-pattern-says": "a folder below that of the file, such as policies",
+    "maxLength": 255,
+    "examples": ["policies"],
+}
 _WARNINGS_AS_ERRORS: Final = {
     "description": "Whether each warning of the jobs below is an error, unless a comment beside it ignores it.",
     "type": "boolean",
@@ -182,6 +193,7 @@ def defaults_schema(schema: Schema) -> dict[str, Any]:
             "registry": _REGISTRY,
             "enforce": _ENFORCE,
             "limits": _LIMITS,
+            "policies": _POLICIES,
             "rules": _RULES,
             "warningsAsErrors": _WARNINGS_AS_ERRORS,
             "spec": spec,

@@ -15,6 +15,7 @@ from tfgen.change import immutable, new_run, run_back
 from tfgen.check import enforced, limits, namespace, severities
 from tfgen.check import files as drift
 from tfgen.check import objects as object_problems
+from tfgen.check.admission import rules as admission
 from tfgen.check.jobs import check
 from tfgen.check.object_schemas import ObjectSchemas
 from tfgen.commands import import_job, local, orphans, read_cluster_file, rerun
@@ -28,7 +29,13 @@ PAGE = (Path(__file__).parents[2] / "docs" / "rules.md").read_text(encoding="utf
 
 # What no example on a page can show: bytes that are no text, what is too large, a release's name, other files.
 TOO_LARGE = {"annotations-size", "code-size", "object-size", "program-size", "yaml-size"}
-OF_TFGEN_YAML = {severities.GUARD_RAIL, *(rule.id for rule in team_defaults.RULES), *enforced.RULES, *limits.RULES}
+OF_TFGEN_YAML = {
+    severities.GUARD_RAIL,
+    *(rule.id for rule in team_defaults.RULES),
+    *enforced.RULES,
+    *limits.RULES,
+    *admission.RULES,
+}
 NOT_OF_THE_JOB = {
     *OF_TFGEN_YAML,
     *drift.RULES,
@@ -70,6 +77,7 @@ SUMMARIES = rule_summaries()
 WARNINGS = {rule.id for rule in (*RULES, *ACROSS) if rule.severity == "warning"} | {
     *rerun.RULES,
     *namespace.RULES,
+    *admission.WARNINGS,
     severities.UNUSED_IGNORE,
 }
 

@@ -1,10 +1,12 @@
 """A terminal session as a document shows it: its commands are run in order, and print what stands below them.
 
-A line `...` stands for any lines, and three dots within a line for any text in it.
+A command goes on in the lines that begin with `> `. A line `...` stands for any lines, and three dots within a line
+for any text in it.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import sys
@@ -25,10 +27,17 @@ def run_session(session: str, folder: Path, temporary: Path) -> None:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = {**git_author.VARIABLES, "PATH": path, "TMPDIR": str(temporary)}
     for step in re.split(r"^\$ ", session, flags=re.MULTILINE)[1:]:
-        command, _, shown = step.partition("\n")
-        printed = Command(("bash", "-c", f"{command} 2>&1 || true"), cwd=folder, env=environment).run()
+        command, shown = _split(step)
+        printed = Command(("bash", "-c", f"{{ {command}\n}} 2>&1 || true"), cwd=folder, env=environment).run()
         pattern = "".join(
             _LINES if line == "...\n" else ".*".join(map(re.escape, line.split("...")))
             for line in shown.splitlines(keepends=True)
         )
-        assert re.fullmatch(pattern, printed), f"$ {command}\n{printed}"
+        assert re.fullmatch(pattern, printed), f"$ {command}{printed}"
+
+
+def _split(step: str) -> tuple[str, str]:
+    """A command, and what it prints."""
+    first, *lines = step.splitlines(keepends=True)
+    more = [*itertools.takewhile(lambda line: line.startswith("> "), lines)]
+    return "".join((first, *(line.removeprefix("> ") for line in more))), "".join(lines[len(more) :])

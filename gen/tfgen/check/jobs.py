@@ -31,7 +31,7 @@ MOST: Final = 100
 """Problems of one rule in one document. More help nobody, and a hostile file may have a million."""
 
 
-GUARD_RAILS: Final = ("enforce", "limits", "rules", "warningsAsErrors")
+GUARD_RAILS: Final = ("enforce", "limits", "policies", "rules", "warningsAsErrors")
 """The keys of a tfgen.yaml that hold for all below it."""
 
 _ANY_JOB: Final = 100

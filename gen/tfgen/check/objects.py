@@ -13,6 +13,9 @@ from itertools import takewhile
 from typing import Any, Final
 
 from tfgen import data_path
+from tfgen.check.admission.admit import PolicyFault, field_names, find_policy_faults, find_policy_problems
+from tfgen.check.admission.folder import NO_POLICIES, PolicyFolders
+from tfgen.check.admission.rules import WARNINGS as POLICY_WARNINGS
 from tfgen.check.enforced import find_foreign_images
 from tfgen.check.limits import find_over_limits
 from tfgen.check.manifests import Manifest, literal_manifests
@@ -49,7 +52,11 @@ _LEAST_ALIKE: Final = 2
 
 
 def check_objects(
-    document: Document, built: Built, schemas: ObjectSchemas, manifests: Sequence[Manifest] = ()
+    document: Document,
+    built: Built,
+    schemas: ObjectSchemas,
+    manifests: Sequence[Manifest] = (),
+    policies: PolicyFolders = NO_POLICIES,
 ) -> tuple[Problem, ...]:
     """What is wrong with the objects of a job that has no errors: what several objects or environments share, once.
 
@@ -58,8 +65,10 @@ def check_objects(
         built: what comes of it.
         schemas: what each object is held against.
         manifests: what the repository has of the namespaces in which jobs run.
+        policies: the admission policies of the repository.
     """
     objects_by_fault: dict[tuple[Place, str, str], dict[str, list[str | None]]] = {}
+    of_policies = [*find_policy_problems(document, policies)]
     texts = frozenset(_texts(document.data))
     job = built.job
     forms = [
@@ -86,12 +95,21 @@ def check_objects(
                 place = _place(document, environment, fault)
             name = f"{fault.item['kind']} {fault.item['metadata']['name']}"
             objects_by_fault.setdefault((place, _what(fault), rule), {}).setdefault(name, []).append(environment)
+        if environment is not None or not job.environments:
+            for verdict in find_policy_faults(document, policies, tuple(items), namespace):
+                if isinstance(verdict, Problem):
+                    of_policies.append(verdict)
+                    continue
+                place = _place_of_policy(document, environment, verdict)
+                name = f"{verdict.item['kind']} {verdict.item['metadata']['name']}"
+                names = objects_by_fault.setdefault((place, verdict.message, verdict.rule), {})
+                names.setdefault(name, []).append(environment)
     guarded = (*find_foreign_images(document, built), *find_over_limits(document, built))
     of_objects = (
         Problem(*place, f"{_objects(names)}: {what}{_where(names)}", rule, _severity(rule))
         for (place, what, rule), names in objects_by_fault.items()
     )
-    return in_order((*guarded, *of_objects))
+    return in_order((*guarded, *of_policies, *of_objects))
 
 
 def _too_large(item: Object) -> Iterator[Fault]:
@@ -131,7 +149,7 @@ def _text_size(part: Any) -> int:
 
 
 def _severity(rule: str) -> Severity:
-    return "warning" if rule in NAMESPACE_RULES else "error"
+    return "warning" if rule in NAMESPACE_RULES or rule in POLICY_WARNINGS else "error"
 
 
 def _what(fault: Fault) -> str:
@@ -175,6 +193,23 @@ def _place(document: Document, environment: str | None, fault: Fault) -> Place:
     if environment is not None and ("environments" in document.data["spec"]):
         return document.place(("spec", "environments", environment))
     return document.place(("metadata", "name"))
+
+
+def _place_of_policy(document: Document, environment: str | None, fault: PolicyFault) -> Place:
+    """Where the job says a field that a policy's expression names; else where it says the object."""
+    if (name := literal_name(fault.item)) is not None:
+        return document.place(_in_literal(document, environment, ("objects", name)))
+    role = _role(fault.item)
+    paths = [path for path in _paths(document.root) if path[:1] == ("spec",) and _is_of(path, environment, role)]
+    endings = [*((field,) for field in field_names(fault.expression)), ("roles", role)]
+    by_ending = ([path for path in paths if path[-len(ending) :] == ending] for ending in endings)
+    # The environment's own line, else the role's, else the job's.
+    origin = min(
+        next((alike for alike in by_ending if alike), ()),
+        key=lambda path: (path[1:2] != ("environments",), "roles" not in path, len(path)),
+        default=("metadata", "name"),
+    )
+    return document.place(origin)
 
 
 def _origin(document: Document, environment: str | None, fault: Fault) -> Path | None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from tfgen.check.admission.rules import WARNINGS as POLICY_WARNINGS
 from tfgen.check.namespace import RULES as NAMESPACE_RULES
 from tfgen.problems import Place, Problem
 from tfgen.record import EMPTY, Record
@@ -38,6 +39,7 @@ WARNINGS: Final = frozenset(
         *(rule.id for rule in JOB_RULES if rule.severity == "warning"),
         *(rule.id for rule in ACROSS if rule.severity == "warning"),
         *NAMESPACE_RULES,
+        *POLICY_WARNINGS,
         UNUSED_IGNORE,
     )
 )

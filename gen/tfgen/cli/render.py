@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from argparse import ArgumentParser, Namespace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
@@ -45,7 +46,7 @@ def _write_files(args: Namespace, jobs: Checked) -> int:
     if has_errors(jobs.problems):
         report(args, jobs.problems)
         return PROBLEMS
-    renderings, problems = render_jobs(with_progress(jobs.documents, "rendering"))
+    renderings, problems = render_jobs(jobs.documents, partial(with_progress, doing="rendering"))
     if has_errors(problems):
         report(args, (*jobs.problems, *problems))
         return PROBLEMS

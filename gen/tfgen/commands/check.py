@@ -10,12 +10,13 @@ looked at any further: its objects and files would only be wrong in their turn.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from functools import partial
 from pathlib import Path
 
 from tfgen.change.comparison import Comparison, compare
 from tfgen.change.rerendered import compare_overlays
+from tfgen.check.admission.folder import PolicyFolders, folder_paths, read_policy_folders
 from tfgen.check.files import FileComparison, compare_files
 from tfgen.check.jobs import Checked
 from tfgen.check.manifests import Manifest, read_manifests
@@ -30,6 +31,7 @@ from tfgen.graph.built import build
 from tfgen.job.facts import name_of
 from tfgen.job.sources import no_job_below
 from tfgen.problems import Problem, in_order
+from tfgen.real_path import real_path
 from tfgen.record import Record
 from tfgen.targets.render import render_document
 from tfgen.text.document import Document
@@ -92,7 +94,8 @@ def full_check(
         raise no_job_below(paths)
     rendered = {path for ledger in ledgers.values() for path in ledger.files}
     manifests = read_manifests(out, rendered) if whole else ()
-    results = map_items(partial(_check_job, kubernetes_version, manifests), whole)
+    policies = read_policy_folders(whole)
+    results = map_items(partial(_check_job, kubernetes_version, manifests, policies), whole)
     renderings = tuple(result.rendering for result in results)
     problems = [*checked.problems, *compared.problems, *orphans]
     problems += (problem for result in results for problem in result.weighed.problems)
@@ -114,12 +117,22 @@ def full_check(
 
 
 def _changed_jobs(documents: Sequence[Document], compared: Comparison, out: Path, against: str) -> tuple[Document, ...]:
-    """The jobs that have a file which differs from the committed one, and those that were never rendered."""
+    """The jobs of which a file or a policy differs from the committed one, and those that were never rendered."""
     ledgers = read_ledgers(out)
     paths = git.changed(out, against)
     same = {pair.name for pair in compared.pairs if pair.before is pair.after}
     untouched = {job for job in same & ledgers.keys() if paths.isdisjoint({ledger_path(job), *ledgers[job].files})}
-    return tuple(document for document in documents if name_of(document) not in untouched)
+    changed = {real_path(out / path) for path in paths}
+    return tuple(
+        document
+        for document in documents
+        if name_of(document) not in untouched or _has_other_policies(document, changed)
+    )
+
+
+def _has_other_policies(document: Document, changed: Set[Path]) -> bool:
+    folders = [real_path(folder) for folder in folder_paths(document)]
+    return any(path.is_relative_to(folder) for folder in folders for path in changed)
 
 
 class _CheckedJob(Record):
@@ -130,9 +143,11 @@ class _CheckedJob(Record):
     rendering: Rendering
 
 
-def _check_job(kubernetes_version: str | None, manifests: tuple[Manifest, ...], document: Document) -> _CheckedJob:
+def _check_job(
+    kubernetes_version: str | None, manifests: tuple[Manifest, ...], policies: PolicyFolders, document: Document
+) -> _CheckedJob:
     schemas = ObjectSchemas(kubernetes_version)
     built = build(document.data)
-    problems = check_objects(document, built, schemas, manifests)
+    problems = check_objects(document, built, schemas, manifests, policies)
     items = [item for objects in (built.base, *built.environments.values()) for item in objects.values()]
     return _CheckedJob(weigh(document, problems), schemas.unknown(items), render_document(document, built))

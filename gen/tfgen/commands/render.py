@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from tfgen.check.admission.folder import read_policy_folders
 from tfgen.check.object_schemas import ObjectSchemas
 from tfgen.check.objects import check_objects
 from tfgen.check.severities import weigh
@@ -19,13 +20,24 @@ from tfgen.tree.rendering import Rendering
 from tfgen.tree.write import apply, plan_write, read_ledgers
 
 
-def render_jobs(documents: Iterable[Document]) -> tuple[list[Rendering], tuple[Problem, ...]]:
-    """The files of the jobs in some documents without errors, and what is wrong with the objects in them."""
+def render_jobs(
+    documents: Sequence[Document], progress: Callable[[Sequence[Document]], Iterable[Document]] = iter
+) -> tuple[list[Rendering], tuple[Problem, ...]]:
+    """The files of the jobs in some documents without errors, and what is wrong with the objects in them.
+
+    Args:
+        documents: the jobs.
+        progress: gives them one by one, and may show how many are done.
+
+    Raises:
+        UsageError: there are policies, and nothing that evaluates them.
+    """
+    policies = read_policy_folders(documents)
     renderings: list[Rendering] = []
     problems: list[Problem] = []
-    for document in documents:
+    for document in progress(documents):
         built = build(document.data)
-        problems += weigh(document, check_objects(document, built, ObjectSchemas())).problems
+        problems += weigh(document, check_objects(document, built, ObjectSchemas(), policies=policies)).problems
         renderings.append(render_document(document, built))
     return renderings, in_order(problems)
 

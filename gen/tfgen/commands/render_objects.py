@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tfgen.check.admission.folder import read_policy_folders
 from tfgen.check.object_schemas import ObjectSchemas
 from tfgen.check.objects import check_objects
 from tfgen.check.severities import weigh
@@ -27,10 +28,11 @@ def render_objects(documents: Sequence[Document], environment: str | None) -> tu
     if environment is not None:
         for document in documents:
             check_environment(document, environment)
+    policies = read_policy_folders(documents)
     objects: list[Object] = []
     problems: list[Problem] = []
     for document in documents:
         built = build(document.data)
-        problems += weigh(document, check_objects(document, built, ObjectSchemas())).problems
+        problems += weigh(document, check_objects(document, built, ObjectSchemas(), policies=policies)).problems
         objects += (built.base if environment is None else built.environments[environment]).values()
     return objects, in_order(problems)

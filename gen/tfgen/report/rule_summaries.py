@@ -8,6 +8,7 @@ from tfgen.change import immutable, run_back
 from tfgen.check import enforced, limits, namespace, severities
 from tfgen.check import files as drift
 from tfgen.check import objects as object_problems
+from tfgen.check.admission import rules as admission
 from tfgen.commands import import_job, local, orphans, read_cluster_file, rerun
 from tfgen.rules import ACROSS, RULES
 from tfgen.schema import messages as schema_messages
@@ -30,6 +31,7 @@ def rule_summaries() -> Mapping[str, str]:
         **severities.RULES,
         **enforced.RULES,
         **limits.RULES,
+        **admission.RULES,
         **{rule.id: rule.summary for rule in RULES},
         **{rule.id: rule.summary for rule in ACROSS},
     }

@@ -1,0 +1,237 @@
+"""CEL, the language of admission policies, with Kubernetes' quantities and searches.
+
+    evaluate("object.spec.replicas <= 5", {"object": {"spec": {"replicas": 7}}})  ->  Result(value=False)
+    evaluate("object.spec.paused", {"object": {"spec": {}}})    ->  Result(error='Key not found in map : "paused"')
+    evaluate("ip(object.spec.host).family() == 4", {...})       ->  Result(unknown="it needs ip, which ...")
+
+https://kubernetes.io/docs/reference/using-api/cel/. Google's CEL comes as PyPI's cel-expr-python, an extra of tfgen
+(``pip install 'tfgen[policies]'``): 50 MB that only such policies need, so it is loaded with the first expression. Of
+the functions that Kubernetes adds, the extra's own and those of `_functions` are there. What needs another function is
+unknown, and so never taken for true.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from tfgen.errors import UsageError
+from tfgen.kubernetes import quantity
+from tfgen.words import either
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+EXTRA: Final = "policies"
+"""The extra of tfgen that installs CEL."""
+
+VARIABLES: Final = ("object", "oldObject", "request", "params", "namespaceObject", "variables")
+"""What an expression of a policy may name. `authorizer` is missing: it asks the cluster."""
+
+_PACKAGE: Final = "cel_expr_python"
+
+_UNDECLARED: Final = re.compile(r"undeclared reference to '([^']+)'")
+
+_TEXT: Final = re.compile(
+    r"[rRbB]{0,2}(\"{3}.*?\"{3}|'{3}.*?'{3}|\"(\\.|[^\"\\])*\"|'(\\.|[^'\\])*')|//[^\n]*", re.DOTALL
+)
+"""Literals of text, and comments."""
+
+# What RE2 and Python's re read alike: RE2 itself says whether it takes a pattern at all.
+_READ_ALIKE: Final = re.compile(
+    r"(?:[^\\(\[]|\\[dDwWbBntr.^$*+?()\[\]{}|/\\-]|\((?!\?)|\(\?:|\[(?!:)(?![^\]]*\[:))*", re.DOTALL
+)
+
+_Quantity = dict[str, str]
+"""A quantity among CEL's values: a map with the one key `quantity`, the exact number as a fraction."""
+
+
+class Result(NamedTuple):
+    """What an expression gives: a value, or an error, or why nobody here knows."""
+
+    value: Any = None
+    error: str = ""
+    unknown: str = ""
+
+
+def require_library() -> None:
+    """Checks that there is something that evaluates CEL.
+
+    Raises:
+        UsageError: the extra is not installed.
+    """
+    if importlib.util.find_spec(_PACKAGE) is None:
+        raise UsageError(
+            "the policies that tfgen.yaml names are in CEL, and what evaluates it is not installed: it comes with "
+            f"PyPI's cel-expr-python; pip install 'tfgen[{EXTRA}]'"
+        )
+
+
+def evaluate(expression: str, data: Mapping[str, Any]) -> Result:
+    """What an expression gives.
+
+    Args:
+        expression: the text.
+        data: the value of each name of `VARIABLES`; null of one that is not there.
+    """
+    compiled = _compiled(expression)
+    if isinstance(compiled, str):
+        return Result(unknown=compiled)
+    _unreadable.clear()
+    result = compiled.eval(data={name: data.get(name) for name in VARIABLES})
+    if _unreadable:
+        return Result(unknown=f"it searches by the pattern {_unreadable[0]}, which Python may read otherwise")
+    value = result.plain_value()
+    if result.type() == _library().Type.ERROR:
+        _, _, reason = str(value).partition(": ")
+        return Result(error=reason or str(value))
+    return Result(value)
+
+
+def names(expression: str) -> Iterator[tuple[str, ...]]:
+    """The chains of names in an expression: ("object", "spec", "replicas"); of a call the function's too."""
+    for chain in re.finditer(r"(?<![\w.])[A-Za-z_]\w*(?:\s*\??\.\s*\??[A-Za-z_]\w*)*", _TEXT.sub('""', expression)):
+        yield tuple(re.findall(r"\w+", chain[0]))
+
+
+def fields(expression: str) -> tuple[str, ...]:
+    """The names of fields in an expression: what stands after a dot and is not called, in order."""
+    return tuple(re.findall(r"\.\s*\??([A-Za-z_]\w*)(?!\w|\s*\()", _TEXT.sub('""', expression)))
+
+
+@functools.cache
+def _compiled(expression: str) -> Any:
+    """An expression that can be evaluated, or, as text, why it cannot."""
+    try:
+        return _environment().compile(expression)
+    except RuntimeError as error:
+        message = str(error)
+    if undeclared := dict.fromkeys(_UNDECLARED.findall(message)):
+        return f"it needs {either(undeclared, 'and')}, which tfgen does not know"
+    first, *_ = message.removeprefix("INVALID_ARGUMENT: ").splitlines()
+    reason, _, _ = re.sub(r"ERROR: <input>:\d+:\d+: ", "", first).partition(" expecting ")
+    return f"it is no CEL that tfgen reads: {reason}"
+
+
+@functools.cache
+def _library() -> Any:
+    require_library()
+    from cel_expr_python import cel  # 0.4 s
+
+    return cel
+
+
+@functools.cache
+def _environment() -> Any:
+    cel = _library()
+    from cel_expr_python.ext.ext_optional import ExtOptional
+    from cel_expr_python.ext.ext_strings import ExtStrings
+
+    variables = dict.fromkeys(VARIABLES, cel.Type.DYN)
+    return cel.NewEnv(variables=variables, extensions=[_functions(cel), ExtStrings(), ExtOptional()])
+
+
+# -- Kubernetes' functions -----------------------------------------------------------------------------------------
+
+_unreadable: list[str] = []
+"""The patterns of one evaluation that may mean another thing to Python than to RE2."""
+
+
+def _functions(cel: Any) -> Any:
+    """Quantities and searches: https://kubernetes.io/docs/reference/using-api/cel/#kubernetes-quantity-library."""
+    kind = cel.Type
+    amount, text, whole = kind.Map(kind.STRING, kind.STRING), kind.STRING, kind.INT
+    # By name: what it takes, what it gives, whether it is called on the first of what it takes, and what it does.
+    overloads: Mapping[str, Sequence[tuple[Sequence[Any], Any, bool, Callable[..., Any]]]] = {
+        "quantity": [((text,), amount, False, _quantity)],
+        "isQuantity": [((text,), kind.BOOL, False, _is_quantity)],
+        "isLessThan": [((amount, amount), kind.BOOL, True, lambda a, b: _number(a) < _number(b))],
+        "isGreaterThan": [((amount, amount), kind.BOOL, True, lambda a, b: _number(a) > _number(b))],
+        "compareTo": [((amount, amount), whole, True, lambda a, b: _sign(_number(a) - _number(b)))],
+        "sign": [((amount,), whole, True, lambda a: _sign(_number(a)))],
+        "isInteger": [((amount,), kind.BOOL, True, lambda a: _number(a).denominator == 1)],
+        "asInteger": [((amount,), whole, True, _as_integer)],
+        "asApproximateFloat": [((amount,), kind.DOUBLE, True, lambda a: float(_number(a)))],
+        "add": [
+            ((amount, amount), amount, True, lambda a, b: _value(_number(a) + _number(b))),
+            ((amount, whole), amount, True, lambda a, b: _value(_number(a) + b)),
+        ],
+        "sub": [
+            ((amount, amount), amount, True, lambda a, b: _value(_number(a) - _number(b))),
+            ((amount, whole), amount, True, lambda a, b: _value(_number(a) - b)),
+        ],
+        "find": [((text, text), text, True, lambda searched, pattern: next(_matches(searched, pattern), ""))],
+        "findAll": [
+            ((text, text), kind.List(text), True, lambda searched, pattern: [*_matches(searched, pattern)]),
+            ((text, text, whole), kind.List(text), True, _first_matches),
+        ],
+    }
+    declarations = [
+        cel.FunctionDecl(
+            name,
+            [
+                cel.Overload(f"{name}_{index}", gives, list(takes), is_member, function)
+                for index, (takes, gives, is_member, function) in enumerate(of_name)
+            ],
+        )
+        for name, of_name in overloads.items()
+    ]
+    return cel.CelExtension("kubernetes", declarations)
+
+
+def _quantity(text: str) -> _Quantity:
+    return _value(quantity.parse(text))
+
+
+def _is_quantity(text: str) -> bool:
+    try:
+        quantity.parse(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _value(number: Fraction | int) -> _Quantity:
+    return {"quantity": str(number)}
+
+
+def _number(value: _Quantity) -> Fraction:
+    from fractions import Fraction  # 10 ms, which most jobs need not pay
+
+    return Fraction(value["quantity"])
+
+
+def _sign(number: Fraction) -> int:
+    return (number > 0) - (number < 0)
+
+
+def _as_integer(value: _Quantity) -> int:
+    number = _number(value)
+    if number.denominator != 1:
+        raise ValueError("cannot convert value to integer")
+    return int(number)
+
+
+def _first_matches(searched: str, pattern: str, most: int) -> list[str]:
+    matches = [*_matches(searched, pattern)]
+    return matches if most < 0 else matches[:most]
+
+
+def _matches(searched: str, pattern: str) -> Iterator[str]:
+    """What a pattern finds in a text, from left to right."""
+    if not _READ_ALIKE.fullmatch(pattern) or ("$" in pattern and "\n" in searched):
+        _unreadable.append(pattern)
+        return
+    is_pattern = _environment().compile(f"''.matches({_literal(pattern)})").eval(data={})
+    if is_pattern.type() == _library().Type.ERROR:
+        raise ValueError(f"illegal regex: {pattern}")
+    for match in re.finditer(pattern, searched, re.ASCII):
+        yield match[0]
+
+
+def _literal(text: str) -> str:
+    """A text as a literal of CEL."""
+    return '"' + "".join(f"\\U{ord(character):08x}" for character in text) + '"'

@@ -1,0 +1,185 @@
+"""The admission policies that tfgen.yaml names: a folder of manifests, beside those of the layers above.
+
+    tfgen.yaml            policies: policies
+    policies/gpus.yaml    kind: ValidatingAdmissionPolicy ...
+                          kind: ValidatingAdmissionPolicyBinding ...
+                          kind: ConfigMap ...                           what a binding names in paramRef
+                          kind: Namespace ...                           what a namespaceSelector looks at
+
+What a binding names is in its own folder, or in one of a layer above: no nearer folder gives a farther policy other
+params, or another namespace.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from tfgen import data_path
+from tfgen.check.admission.expressions import require_library
+from tfgen.check.object_schemas import ObjectSchemas
+from tfgen.check.severities import GUARD_RAIL
+from tfgen.errors import TfgenError
+from tfgen.problems import Place, Problem
+from tfgen.real_path import real_path
+from tfgen.record import EMPTY, Record
+from tfgen.text.document import MAX_BYTES, Document, decode, parse
+from tfgen.tree.disk_file import read_file
+from tfgen.words import path_name, shown
+
+KEY: Final = "policies"
+"""The key of tfgen.yaml."""
+
+POLICY: Final = "ValidatingAdmissionPolicy"
+BINDING: Final = "ValidatingAdmissionPolicyBinding"
+
+_GROUP: Final = "admissionregistration.k8s.io/"
+_SUFFIXES: Final = (".yaml", ".yml", ".json")
+_KUSTOMIZATION: Final = "kustomization.yaml"
+
+
+class PolicyFolder(Record):
+    """What one folder has.
+
+    Attributes:
+        layer: the tfgen.yaml that names it.
+        documents: the manifests, each an object.
+        problems: what is wrong with them.
+    """
+
+    layer: str
+    documents: tuple[Document, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+    def of_kind(self, kind: str) -> tuple[Document, ...]:
+        """The manifests of a kind."""
+        return tuple(document for document in self.documents if document.data["kind"] == kind)
+
+
+PolicyFolders = Mapping[str, PolicyFolder]
+"""The folders of a repository, by the tfgen.yaml that names each."""
+
+NO_POLICIES: Final[PolicyFolders] = EMPTY
+
+
+def read_policy_folders(documents: Iterable[Document]) -> PolicyFolders:
+    """The folders that the layers under some jobs name.
+
+    Raises:
+        UsageError: there are policies, and nothing that evaluates them.
+        TfgenError: the disk fails.
+    """
+    layers = {layer.file: layer for document in documents for layer in _layers(document) if _named(layer)}
+    if layers:
+        require_library()
+    return {file: _read_folder(layer) for file, layer in layers.items()}
+
+
+def folders_of(document: Document, folders: PolicyFolders) -> tuple[PolicyFolder, ...]:
+    """The folders of the layers under a job, the farthest first."""
+    files = [layer.file for layer in _layers(document) if layer.file in folders]
+    return tuple(folders[file] for file in reversed(files))
+
+
+def folder_paths(document: Document) -> tuple[Path, ...]:
+    """Where the folders of the layers under a job are."""
+    return tuple(_path(layer) for layer in _layers(document) if _named(layer))
+
+
+def find_doubled(folders: Iterable[PolicyFolder]) -> Iterator[Problem]:
+    """Each manifest whose object another one describes, in the folder or in one above."""
+    places: dict[tuple[Any, ...], Place] = {}
+    for folder in folders:
+        for document in folder.documents:
+            data = document.data
+            of_object = tuple(data_path.at(data, path) for path in _IDENTITY)
+            place = document.place(("metadata", "name"))
+            if (first := places.setdefault(of_object, place)) != place:
+                message = f"{data['kind']} {data['metadata']['name']} stands at {first} already; remove one"
+                yield Problem(*place, message, GUARD_RAIL)
+
+
+_IDENTITY: Final = (("apiVersion",), ("kind",), ("metadata", "namespace"), ("metadata", "name"))
+
+
+def _layers(document: Document) -> Iterator[Document]:
+    return iter(()) if document.under is None else document.under.layers()
+
+
+def _named(layer: Document) -> str:
+    name: str = layer.data.get(KEY) or ""
+    return name
+
+
+def _path(layer: Document) -> Path:
+    return Path(layer.file).parent / _named(layer)
+
+
+def _read_folder(layer: Document) -> PolicyFolder:
+    path = _path(layer)
+    place = layer.place((KEY,))
+    root = real_path(Path(layer.file).parent)
+    if not path.is_dir():
+        return PolicyFolder(layer.file, problems=(Problem(*place, f"there is no folder {path}", GUARD_RAIL),))
+    documents: list[Document] = []
+    problems: list[Problem] = []
+    for file in sorted(_files(path)):
+        if not real_path(file).is_relative_to(root):
+            problems.append(Problem(*place, f"the link {file} leads out of the folder of the tfgen.yaml", GUARD_RAIL))
+            continue
+        content = decode(_read(file), str(file))
+        if isinstance(content, Problem):
+            problems.append(content)
+            continue
+        parsed = parse(content, str(file))
+        problems += parsed.problems
+        for document in () if parsed.problems else parsed.documents:
+            faults = tuple(_faults(document))
+            problems += faults
+            documents += () if faults else (document,)
+    if not documents and not problems:
+        problems.append(Problem(*place, f"the folder {path} has no policy", GUARD_RAIL))
+    return PolicyFolder(layer.file, tuple(documents), tuple(problems))
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for above, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in names:
+            if name.endswith(_SUFFIXES) and not name.startswith(".") and name != _KUSTOMIZATION:
+                yield Path(above, name)
+
+
+def _read(file: Path) -> bytes:
+    try:
+        return read_file(file, MAX_BYTES + 1)
+    except TfgenError as error:
+        raise TfgenError(f"{error}; the jobs are held against it: mend it, or remove it") from error
+
+
+def _faults(document: Document) -> Iterator[Problem]:
+    """What is wrong with a manifest: it is no object, or no policy that the API server takes."""
+    data = document.data
+    api_version, kind, name = (data_path.at(data, path) for path in (("apiVersion",), ("kind",), ("metadata", "name")))
+    if not all(isinstance(text, str) and text for text in (api_version, kind, name)):
+        message = "expected a Kubernetes object, with apiVersion, kind and metadata.name"
+        yield Problem(*document.place(()), message, GUARD_RAIL)
+    elif kind in (POLICY, BINDING) and api_version != f"{_GROUP}v1":
+        message = f"found {shown(api_version)}, expected {_GROUP}v1"
+        yield Problem(*document.place(("apiVersion",)), message, GUARD_RAIL)
+    elif kind in (POLICY, BINDING):
+        for fault in ObjectSchemas().faults(data):
+            field = path_name(fault.path) + ": " if fault.path else ""
+            yield Problem(*document.place(fault.path), f"{field}{fault.message}", GUARD_RAIL)
+        spec = data.get("spec")
+        if (
+            kind == POLICY
+            and isinstance(spec, Mapping)
+            and not (spec.get("validations") or spec.get("auditAnnotations"))
+        ):
+            message = "spec: it says neither validations nor auditAnnotations"
+            yield Problem(*document.place(("spec",)), message, GUARD_RAIL)
+    elif not isinstance(data_path.at(data, ("metadata", "labels")) or {}, Mapping):
+        yield Problem(*document.place(("metadata", "labels")), "expected labels, by key", GUARD_RAIL)

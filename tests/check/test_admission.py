@@ -1,0 +1,160 @@
+"""Admission policies that tfgen.yaml names: each folder of tests/check/admission has the problems of its expected.out.
+
+That its verdicts are the API server's is held by tests/e2e/server/test_admission.py.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.support.checked_repository import commit, git
+from tfgen import cli
+
+FOLDER = Path(__file__).parent / "admission"
+CASES = sorted(path for path in FOLDER.iterdir() if path.is_dir())
+
+
+TEAM = "{apiVersion: tfgen/v1alpha1, kind: Defaults, policies: policies}"
+Printed = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository whose policy admits at most five replicas of a Deployment, and jobs of five and six."""
+    shutil.copytree(FOLDER / "replicas", tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda path: path.name)
+def test_a_job_has_what_the_policies_say(
+    case: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(case, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    cli.run(["check", "jobs", "--no-files"])
+    assert capsys.readouterr().out == (case / "expected.out").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("command", [["render"], ["render", "--stdout"], ["check", "--no-files"]])
+def test_each_command_judges_alike(repository: Path, capsys: Printed, command: list[str]) -> None:
+    verdict = (FOLDER / "replicas" / "expected.out").read_text(encoding="utf-8")
+    assert cli.run([*command, "jobs"]) == cli.PROBLEMS
+    printed = capsys.readouterr()
+    assert verdict in printed.out + printed.err
+    assert not (repository / "charts").exists()
+    assert cli.run([*command, "jobs/yes.yaml"]) == cli.OK
+
+
+def test_policies_without_what_evaluates_them_stop_each_command(
+    repository: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    for command in (["render"], ["render", "--stdout"], ["check", "--no-files"]):
+        assert cli.run([*command, "jobs"]) == 2
+        assert "pip install 'tfgen[policies]'" in capsys.readouterr().err
+    assert not (repository / "charts").exists()
+
+
+def test_a_comment_ignores_a_warning_of_a_policy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Printed
+) -> None:
+    shutil.copytree(FOLDER / "warn-and-audit", tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    job = Path("jobs/no.yaml")
+    text = job.read_text(encoding="utf-8")
+    ignored = text.replace("{replicas: 3}", "{replicas: 3}  # tfgen: ignore policy-warning three are few")
+    job.write_text(ignored, encoding="utf-8")
+    assert cli.run(["check", "jobs", "--no-files"]) == cli.OK
+    assert capsys.readouterr().out == ""
+
+
+def test_a_team_adds_policies_and_loosens_none(repository: Path, capsys: Printed) -> None:
+    """A nearer folder with the same objects, and a namespace that would be exempt, changes nothing but by an error."""
+    Path("jobs/tfgen.yaml").write_text(TEAM, encoding="utf-8")
+    Path("jobs/policies").mkdir()
+    theirs = Path("policies/policy.yaml").read_text(encoding="utf-8").replace("<= 5", "<= 50")
+    Path("jobs/policies/policy.yaml").write_text(theirs, encoding="utf-8")
+    assert cli.run(["check", "jobs", "--no-files"]) == cli.PROBLEMS
+    assert [line for line in capsys.readouterr().out.splitlines() if "-web:" not in line] == [
+        "jobs/policies/policy.yaml:4:18: ValidatingAdmissionPolicy replicas.example.com stands at "
+        "policies/policy.yaml:4:18 already; remove one [guard-rail]",
+        "jobs/policies/policy.yaml:14:18: ValidatingAdmissionPolicyBinding replicas.example.com stands at "
+        "policies/policy.yaml:14:18 already; remove one [guard-rail]",
+    ]
+
+
+WRONG = """\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: replicas.example.com}
+spec:
+  matchConstraints: {resourceRules: []}
+  validation:
+  - expression: object.spec.replicas <= 5
+---
+apiVersion: admissionregistration.k8s.io/v1beta1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: replicas.example.com}
+spec: {policyName: replicas.example.com, validationActions: [Deny]}
+---
+- 1
+"""
+
+
+def test_what_is_wrong_with_a_policy_comes_at_once(repository: Path, capsys: Printed) -> None:
+    Path("policies/policy.yaml").write_text(WRONG, encoding="utf-8")
+    assert cli.run(["check", "jobs/yes.yaml", "--no-files"]) == cli.PROBLEMS
+    assert capsys.readouterr().out.splitlines() == [
+        "policies/policy.yaml:4:1: spec: Additional properties are not allowed ('validation' was unexpected) "
+        "[guard-rail]",
+        "policies/policy.yaml:4:1: spec: it says neither validations nor auditAnnotations [guard-rail]",
+        'policies/policy.yaml:9:13: found "admissionregistration.k8s.io/v1beta1", expected '
+        "admissionregistration.k8s.io/v1 [guard-rail]",
+        "policies/policy.yaml:14:1: expected a Kubernetes object, with apiVersion, kind and metadata.name [guard-rail]",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("policies", "message"),
+    [
+        ("missing", "there is no folder missing [guard-rail]"),
+        ("empty", "the folder empty has no policy [guard-rail]"),
+        ("../policies", "expected a folder below that of the file, such as policies [wrong-format]"),
+        ("/etc", "expected a folder below that of the file, such as policies [wrong-format]"),
+    ],
+)
+def test_the_folder_is_one_below_the_defaults(repository: Path, capsys: Printed, policies: str, message: str) -> None:
+    Path("empty").mkdir()
+    Path("tfgen.yaml").write_text(TEAM.replace("policies}", f"{policies}}}"), encoding="utf-8")
+    assert cli.run(["check", "jobs/yes.yaml", "--no-files"]) == cli.PROBLEMS
+    assert capsys.readouterr().out.rstrip().endswith(message)
+
+
+def test_a_link_out_of_the_folder_is_not_read(
+    repository: Path, capsys: Printed, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    secret = tmp_path_factory.mktemp("elsewhere") / "secret.yaml"
+    secret.write_text("password: 1", encoding="utf-8")
+    Path("policies/link.yaml").symlink_to(secret)
+    assert cli.run(["check", "jobs/yes.yaml", "--no-files"]) == cli.PROBLEMS
+    printed = capsys.readouterr().out
+    assert printed == (
+        "tfgen.yaml:3:11: the link policies/link.yaml leads out of the folder of the tfgen.yaml [guard-rail]\n"
+    )
+
+
+def test_a_job_is_checked_again_where_a_policy_changed(repository: Path, capsys: Printed) -> None:
+    git("init", "--quiet", "--initial-branch=main")
+    Path("jobs/no.yaml").unlink()
+    assert cli.run(["render", "jobs"]) == cli.OK
+    commit()
+    assert cli.run(["check", "jobs", "--changed"]) == cli.OK
+    policy = Path("policies/policy.yaml")
+    policy.write_text(policy.read_text(encoding="utf-8").replace("<= 5", "<= 4"), encoding="utf-8")
+    capsys.readouterr()
+    assert cli.run(["check", "jobs", "--changed"]) == cli.PROBLEMS
+    assert "[policy-denied]" in capsys.readouterr().out
