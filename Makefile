@@ -1,5 +1,6 @@
 # Sets up, tests and checks the project: `make help`. All that it needs to begin with is Python 3.11 or newer;
-# `make tools` needs Go, `make e2e` Debian and root too, and `make train` a Python that TensorFlow supports.
+# `make tools` needs Go, `make shells` Debian and root, `make e2e` all three, and `make train` a Python that
+# TensorFlow supports.
 
 SHELL         := bash
 .SHELLFLAGS   := -eu -o pipefail -c
@@ -19,6 +20,16 @@ PIP_ONLY := not train and not e2e
 # What the tests on real servers need: Debian's packages, and the programs that tests/e2e/tools/build builds.
 PACKAGES := containerd containernetworking-plugins iproute2 kmod nftables procps redis-server runc util-linux
 SERVERS  := etcd kubernetes kwok coredns source-controller kustomize-controller helm-controller argocd training-operator
+
+# What people type tfgen's commands into: Debian's packages.
+SHELLS := bash fish zsh
+
+# Installs those of some packages of Debian that are not there.
+define install
+missing=$$(for package in $(1); do dpkg --status $$package >/dev/null 2>&1 || echo $$package; done); \
+[[ -z $$missing ]] || { apt-get update --quiet=2 && \
+  apt-get install --yes --quiet=2 --no-install-recommends $$missing >/dev/null; }
+endef
 
 # pytest's exit code where none of its tests is what PYTEST_ARGS asks for; CI asks for all of them.
 NO_TESTS := [[ $$? = 5 && -z $${CI:-} ]]
@@ -78,6 +89,10 @@ schema: $(VENV)/.installed ## Writes the derived schemas anew: of environments a
 rooms: $(VENV)/.installed ## Draws docs/rooms.svg anew, the picture of which room imports which
 	@$(PYTHON) -m house
 
+.PHONY: cli
+cli: $(VENV)/.installed ## Writes docs/cli.md anew, the page of the commands, from their parsers
+	@$(PYTHON) -m cli_page
+
 .PHONY: format
 format: $(VENV)/.with-dev ## Formats the code, and mends the style where that is safe
 	@$(PYTHON) -m ruff format --quiet
@@ -86,6 +101,10 @@ format: $(VENV)/.with-dev ## Formats the code, and mends the style where that is
 .PHONY: tools
 tools: ## Builds Helm, kustomize and kubeconform for the tests, at pinned versions (minutes, once)
 	@tests/e2e/tools/build helm kustomize kubeconform
+
+.PHONY: shells
+shells: ## Installs the shells whose completion is tested (Debian, as root)
+	@$(call install,$(SHELLS))
 
 .PHONY: servers
 servers: $(VENV)/.with-test $(VENV)/.with-e2e tools ## Builds Kubernetes, etcd, KWOK and CoreDNS for the tests, at pinned versions (minutes, once)
@@ -102,9 +121,7 @@ images: $(VENV)/.with-test $(VENV)/.with-e2e packages
 
 .PHONY: packages
 packages:
-	@missing=$$(for package in $(PACKAGES); do dpkg --status $$package >/dev/null 2>&1 || echo $$package; done); \
-	[[ -z $$missing ]] || { apt-get update --quiet=2 && \
-	  apt-get install --yes --quiet=2 --no-install-recommends $$missing >/dev/null; }
+	@$(call install,$(PACKAGES))
 
 .PHONY: train
 train: $(VENV)/.with-test $(VENV)/.with-examples ## Trains the examples with TensorFlow, as local processes

@@ -136,3 +136,54 @@ def test_a_name_that_the_cure_gives_was_never_a_runs(repository: Path, capsys: P
     capsys.readouterr()
     assert cli.run(["check", "job.yaml", "--no-files"]) == 1
     assert "tfgen set job.yaml run=b-3 [run-goes-back]" in capsys.readouterr().out
+
+
+# -- retired, and enabled again ------------------------------------------------------------------------------------
+
+
+def retired(environments: str, *, run: str = "") -> None:
+    Path("job.yaml").write_text(f"{JOB}{run}  environments: {{{environments}}}\n", encoding="utf-8")
+    assert cli.run(["render", "job.yaml"]) == 0
+    commit()
+
+
+def checked(environments: str, capsys: Printed, *, run: str = "") -> str:
+    Path("job.yaml").write_text(f"{JOB}{run}  environments: {{{environments}}}\n", encoding="utf-8")
+    capsys.readouterr()
+    cli.run(["check", "job.yaml", "--no-files"])
+    return capsys.readouterr().out
+
+
+def test_the_way_back_of_a_retired_job_is_a_new_run(repository: Path, capsys: Printed) -> None:
+    retired("dev: {namespace: dev}, prod: {run: '3'}")
+    retired("dev: {namespace: dev}, prod: {enabled: false, run: '3'}")
+    assert checked("dev: {namespace: dev}, prod: {run: '3'}", capsys) == (
+        'job.yaml:7:41: no longer retired in prod, with the run "3" that ran there before: its objects would be made '
+        "again, and train anew where it ended; for a new run: tfgen set job.yaml --env prod run=4 [run-goes-back]\n"
+    )
+    assert checked("dev: {namespace: dev}, prod: {run: '4'}", capsys) == ""
+
+
+def test_a_retired_environment_that_follows_the_jobs_run(repository: Path, capsys: Printed) -> None:
+    retired("dev: {namespace: dev}, prod: {}")
+    retired("dev: {namespace: dev}, prod: {enabled: false}")
+    assert checked("dev: {namespace: dev}, prod: {enabled: true}", capsys) == (
+        "job.yaml:7:57: no longer retired in prod, with the run without a name that ran there before: its objects "
+        "would be made again, and train anew where it ended; for a new run: tfgen set job.yaml --env prod run=2 "
+        "[run-goes-back]\n"
+    )
+    assert checked("dev: {namespace: dev}, prod: {}", capsys, run='  run: "2"\n') == ""
+
+
+def test_an_environment_that_never_ran_is_enabled_as_it_is(repository: Path, capsys: Printed) -> None:
+    retired("dev: {namespace: dev}, prod: {enabled: false}")
+    assert checked("dev: {namespace: dev}, prod: {}", capsys) == ""
+
+
+def test_an_environment_of_the_defaults_ran_where_the_job_said_nothing_of_it(repository: Path, capsys: Printed) -> None:
+    Path("tfgen.yaml").write_text(
+        "apiVersion: tfgen/v1alpha1\nkind: Defaults\nspec: {environments: {prod: {namespace: ml}}}\n", encoding="utf-8"
+    )
+    retired("dev: {}")
+    retired("dev: {}, prod: {enabled: false}")
+    assert "no longer retired in prod, with the run without a name" in checked("dev: {}", capsys)

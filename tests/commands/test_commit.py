@@ -792,3 +792,73 @@ def test_a_job_whose_file_was_removed_goes_with_its_files(
 def test_a_path_that_no_job_came_of(clone: Path, capsys: Printed, command: str) -> None:
     assert cli.run([command, "jobs/mnits.yaml"]) == 2
     assert capsys.readouterr().err == "tfgen: error: jobs/mnits.yaml: No such file or directory\n"
+
+
+# -- tfgen rerun --commit --------------------------------------------------------------------------------------------
+
+
+def test_a_rerun_is_committed_and_pushed(clone: Path, remote: Path, capsys: Printed) -> None:
+    assert cli.run(["rerun", "jobs/mnist.yaml", "--env", "prod", "--commit", "--push"]) == 0
+    out = capsys.readouterr().out
+    assert "jobs/mnist.yaml: run (none) -> 2 in prod\nmain " in out
+    assert out.endswith("pushed to origin/main\n")
+    assert subject(remote) == subject() == "mnist: run 2 in prod"
+    assert lines("status", "--porcelain") == []
+
+
+def test_a_rerun_as_json_has_its_commit(clone: Path, capsys: Printed) -> None:
+    capsys.readouterr()
+    assert cli.run(["rerun", "jobs/mnist.yaml", "--commit", "--format", "json"]) == 0
+    done = json.loads(capsys.readouterr().out)
+    assert done["runs"] == [{"environment": None, "before": "", "after": "2"}]
+    assert done["commit"]["commit"] == git("rev-parse", "HEAD").strip()
+    assert done["commit"]["pushedTo"] is None
+
+
+def test_a_rerun_that_is_not_committed_leaves_the_job_as_it_was(clone: Path, capsys: Printed) -> None:
+    with Path("charts/mnist/Chart.yaml").open("a", encoding="utf-8") as chart:
+        chart.write("edited: true\n")
+    assert cli.run(["rerun", "jobs/mnist.yaml", "--commit"]) == 1
+    assert "edited since tfgen wrote it" in capsys.readouterr().err
+    assert lines("status", "--porcelain") == [" M charts/mnist/Chart.yaml"]
+
+
+def test_a_run_that_a_hook_refuses_is_on_disk_as_it_was_rendered(clone: Path, capsys: Printed) -> None:
+    hook("pre-commit", "exit 1")
+    assert cli.run(["rerun", "jobs/mnist.yaml", "--commit"]) == 1
+    assert subject() == "x"
+    assert 'run: "2"' in Path("jobs/mnist.yaml").read_text(encoding="utf-8")
+    assert cli.run(["check", "jobs"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--push"], "--push pushes the commit that --commit makes: give both"),
+        (["--enable"], "--enable is for one environment: name it by --env"),
+        (
+            ["--env", "prod", "--enable"],
+            "jobs/mnist.yaml:10:5: not retired in prod; for a new run there leave --enable out",
+        ),
+    ],
+)
+def test_a_rerun_with_options_that_contradict_it(
+    clone: Path, capsys: Printed, options: list[str], message: str
+) -> None:
+    assert cli.run(["rerun", "jobs/mnist.yaml", *options]) == cli.USAGE
+    assert message in capsys.readouterr().err
+    assert lines("status", "--porcelain") == []
+
+
+def test_a_retired_job_is_enabled_with_its_next_run(clone: Path, capsys: Printed) -> None:
+    before = Path("jobs/mnist.yaml").read_text(encoding="utf-8")
+    assert cli.run(["rm", "jobs/mnist.yaml", "--env", "prod"]) == 0
+    assert cli.run(["commit", "jobs"]) == 0
+    assert cli.run(["rerun", "jobs/mnist.yaml", "--env", "prod"]) == cli.USAGE
+    assert "to run it there again: tfgen rerun jobs/mnist.yaml --env prod --enable" in capsys.readouterr().err
+    assert cli.run(["rerun", "jobs/mnist.yaml", "--env", "prod", "--enable", "--commit"]) == 0
+    assert Path("jobs/mnist.yaml").read_text(encoding="utf-8") == before.replace(
+        "prod: {gang", 'prod: {run: "2", enabled: true, gang'
+    )
+    patches = "".join(path.read_text(encoding="utf-8") for path in Path("overlays/mnist/prod").iterdir())
+    assert "mnist-2-worker" in patches

@@ -76,7 +76,7 @@ class Rendered:
     def by_our_reading(self, environment: str | None) -> Objects:
         """What tfgen reads in the overlay's files."""
         folder = self.out / "overlays" / self.name
-        files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*.*")}
+        files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
         texts = {name: path.read_text(encoding="utf-8") for name, path in files.items()}
         return normal.by_identity(built(texts, environment))
 

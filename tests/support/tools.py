@@ -121,6 +121,14 @@ def kustomize_program() -> Path:
     return program
 
 
+def shell_program(name: str) -> Path:
+    """A shell that people type into: bash, zsh or fish."""
+    program = shutil.which(name)
+    if not program:
+        pytest.skip(f"needs the shell {name}: see `make shells`")
+    return Path(program)
+
+
 @functools.cache
 def _kustomize() -> tuple[str | Path, ...]:
     """The words that a folder's name follows."""

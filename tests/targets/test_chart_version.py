@@ -1,7 +1,7 @@
 """The chart's version: a number out of the ledger, and a digest of what the chart is.
 
-What Flux takes for a new chart is a version whose text is another; what a range and `helm search repo` find is one
-without a pre-release.
+What Flux takes for a new chart is a version whose text is another (tests/e2e/gitops); what a range and `helm search
+repo` find is one without a pre-release (test_chart_repository.py).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tfgen.kubernetes.keys import CHART
 from tfgen.targets.render import render
 from tfgen.tree.write import apply, plan_write
 
-VERSION = re.compile(r"0\.1\.(0|[1-9][0-9]*)-h[0-9a-f]{12}")
+VERSION = re.compile(r"1\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]{0,14})")
 
 
 def job(name: str = "mnist", **spec: Any) -> dict[str, Any]:
@@ -41,14 +41,19 @@ def written(folder: Path, **spec: Any) -> str:
 
 
 def number(version: str) -> int:
-    return int(version.partition("-")[0].rpartition(".")[2])
+    return int(version.split(".")[1])
+
+
+def in_flux(version: str) -> str:
+    """What source-controller makes of it beside `valuesFiles`: its own number in the place of build metadata."""
+    return f"{version.partition('+')[0]}+1"
 
 
 def test_the_number_rises_where_the_chart_changes_and_nowhere_else(tmp_path):
     versions = [written(tmp_path, retries=retries) for retries in (1, 1, 2, 1)]
     assert [number(version) for version in versions] == [0, 0, 1, 2]
     assert versions[0] == versions[1]
-    assert versions[0].partition("-")[2] == versions[3].partition("-")[2]
+    assert versions[0].split(".")[2] == versions[3].split(".")[2]
 
 
 def test_the_same_input_after_the_same_ledger_gives_the_same_bytes(tmp_path):
@@ -65,7 +70,7 @@ def test_two_branches_and_their_merge_have_three_versions(tmp_path):
     assert number(ours) == number(theirs) == 1
     merged = written(tmp_path / "ours", retries=2, run="2")
     assert number(merged) == 2
-    assert len({base, ours, theirs, merged}) == 4
+    assert len({in_flux(version) for version in (base, ours, theirs, merged)}) == 4
 
 
 def test_a_revert_and_a_new_change_have_versions_of_their_own(tmp_path):
@@ -74,7 +79,7 @@ def test_a_revert_and_a_new_change_have_versions_of_their_own(tmp_path):
     second = written(tmp_path / "now", retries=2)
     third = written(tmp_path / "reverted", retries=3)
     assert number(second) == number(third) == 1
-    assert len({first, second, third}) == 3
+    assert len({in_flux(version) for version in (first, second, third)}) == 3
 
 
 def test_a_chart_without_a_ledger_begins_again(tmp_path):
@@ -92,11 +97,31 @@ def test_a_number_that_begins_again_is_said(tmp_path):
     assert plan.recounted == ("mnist",)
 
 
-def test_every_file_counts_and_the_version_does_not():
-    parsed = render(job())
-    assert parsed.revision is not None
-    assert parsed.revision.digest == render(job()).revision.digest
-    assert parsed.revision.digest != render(job(image="registry.example.com/ml/mnist:1.4.1")).revision.digest
+def test_every_file_counts_and_nothing_else():
+    """Of a new icon Chart.yaml alone is another."""
+    changes: list[dict[str, Any]] = [
+        {},
+        {"image": "registry.example.com/ml/mnist:1.4.1"},
+        {"chart": {"icon": "https://ml.example.com/mnist.svg"}},
+    ]
+    digests = [digest(**change) for change in changes]
+    assert len({*digests}) == 3
+    assert [digest(**change) for change in changes] == digests
+
+
+def digest(**spec: Any) -> str:
+    """Of a job's chart."""
+    revision = render(job(**spec)).revision
+    assert revision is not None
+    return revision.digest
+
+
+@pytest.mark.parametrize("name", ["run-0-hot", "version-1-0"])
+def test_a_job_may_be_called_as_a_version_looks(name, tmp_path):
+    apply(plan_write(tmp_path, [render(job(name))], force=False, upgrade=False))
+    chart = yaml.safe_load((tmp_path / f"charts/{name}/Chart.yaml").read_text(encoding="utf-8"))
+    assert chart["name"] == name
+    assert VERSION.fullmatch(chart["version"])
 
 
 @pytest.mark.parametrize("length", range(41, 46))
@@ -107,7 +132,7 @@ def test_a_cut_label_is_one_that_kubernetes_takes(length, tmp_path):
     apply(plan_write(tmp_path, [rendering], force=False, upgrade=False))
     chart = tmp_path / "charts" / name
     file = chart / "Chart.yaml"
-    file.write_text(file.read_text(encoding="utf-8").replace("version: 0.1.0-", "version: 0.1.10-"), encoding="utf-8")
+    file.write_text(file.read_text(encoding="utf-8").replace("version: 1.0.", "version: 1.10."), encoding="utf-8")
     printed = HelmLibrary().template(chart, name, "--skip-tests")
     labels = {item["metadata"]["labels"][CHART] for item in yaml.safe_load_all(printed) if item}
     (label,) = labels

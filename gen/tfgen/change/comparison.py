@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from tfgen.change.new_run import find_new_runs
+from tfgen.change.new_run import environments_enabled_again, find_new_runs
 from tfgen.change.run_back import Runs, earlier_runs, find_runs_back
 from tfgen.check.jobs import Checked, check_all
 from tfgen.git import command
@@ -27,7 +27,7 @@ class Pair(Record):
     """A job as it was and as it is; None where it is new, or gone.
 
     Attributes:
-        earlier_runs: those that it had once, where its run is another one now.
+        earlier_runs: those that it had once, where its run is another one now, or an environment is enabled again.
     """
 
     before: Document | None
@@ -129,11 +129,12 @@ def pair_jobs(checked: Checked, revision: str, gone: Sequence[str] = ()) -> Pair
 
 
 def _with_history(pair: Pair, revision: str) -> Pair:
-    """The pair with the job's earlier runs, which count only where its run changes."""
+    """The pair with the job's earlier runs, which count only where its run changes, or where it is enabled again."""
     if pair.before is None or pair.after is None or pair.stays:
         return pair
     names = (None, *(name for name in environments_of(pair.after) if name in environments_of(pair.before)))
-    if all(run_of(pair.before.data, name) == run_of(pair.after.data, name) for name in names):
+    is_same = all(run_of(pair.before.data, name) == run_of(pair.after.data, name) for name in names)
+    if is_same and not any(environments_enabled_again(pair.before, pair.after)):
         return pair
     return pair.replaced(earlier_runs=earlier_runs(pair.before, revision))
 

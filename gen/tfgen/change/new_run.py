@@ -76,6 +76,12 @@ def environments_at_work(before: Document, after: Document) -> Iterator[str]:
     return (name for name in now if name in known and _is_enabled(known[name]) and _is_enabled(now[name]))
 
 
+def environments_enabled_again(before: Document, after: Document) -> Iterator[str]:
+    """The environments of both in which the job was retired, and is no longer."""
+    known, now = environments_of(before), environments_of(after)
+    return (name for name in now if name in known and not _is_enabled(known[name]) and _is_enabled(now[name]))
+
+
 def _is_enabled(environment: Mapping[str, Any]) -> bool:
     enabled: bool = environment.get("enabled", True)
     return enabled

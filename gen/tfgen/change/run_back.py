@@ -1,4 +1,4 @@
-"""A run that goes back to the name of an earlier one, as a `git revert` of a new run makes it.
+"""A run that goes back to the name of an earlier one: by a `git revert` of a new run, or where a job is enabled again.
 
     job.yaml:9:8: run was "3" and is "2", which ran before: ...; for a new run: tfgen set job.yaml run=4 [run-goes-back]
 
@@ -14,7 +14,7 @@ from pathlib import Path as FilePath
 from typing import Any, Final, TypeAlias
 
 from tfgen import data_path
-from tfgen.change.new_run import environments_at_work
+from tfgen.change.new_run import environments_at_work, environments_enabled_again
 from tfgen.data_path import Path
 from tfgen.git import read as git
 from tfgen.job.facts import environments_of, name_of, run_of
@@ -42,7 +42,8 @@ def find_runs_back(before: Document, after: Document, earlier: Runs = ()) -> Ite
     """
     environments = environments_of(after)
     reported: set[str | None] = set()
-    for environment in (*(() if environments else (None,)), *environments_at_work(before, after)):
+    again = (*environments_enabled_again(before, after),)
+    for environment in (*(() if environments else (None,)), *environments_at_work(before, after), *again):
         was, run = run_of(before.data, environment), run_of(after.data, environment)
         names_it = any(_names_run(document.data, environment) for document in (before, after))
         of = environment if names_it else None
@@ -51,29 +52,46 @@ def find_runs_back(before: Document, after: Document, earlier: Runs = ()) -> Ite
             reported.add(of)
             path: Path = ("spec", "run") if of is None else ("spec", "environments", of, "run")
             yield Problem(*after.place(path), _message(after, of, was, run, earlier), RUN_GOES_BACK)
+        elif run == was and environment in again and (environment, run) in earlier:
+            path = ("spec", "environments", environment, "enabled")
+            yield Problem(*after.place(path), _message_of_enabled(after, environment, run, earlier), RUN_GOES_BACK)
 
 
 def earlier_runs(before: Document, revision: str) -> Runs:
-    """The runs that a job had in the history of its file, up to a revision; those of which git still knows."""
+    """The runs that a job had in the history of its file, up to a revision; those of which git still knows.
+
+    Where the job was retired nothing ran.
+    """
     runs: set[tuple[str | None, str]] = set()
+    of_defaults = {name for layer in before.layers() if layer.file != before.file for name in _environments(layer.data)}
     for content in git.earlier_contents(FilePath(before.file), revision):
         text = decode(content, before.file)
         for document in parse(text, before.file).documents if isinstance(text, str) else ():
             if data_path.at(document.data, ("metadata", "name")) == name_of(before):
-                runs |= _runs_of(document.data)
+                runs |= _runs_of(document.data, of_defaults)
     return runs
 
 
-def _runs_of(data: Any) -> set[tuple[str | None, str]]:
-    """What a job that nobody has checked says of its runs."""
+def _runs_of(data: Any, of_defaults: Collection[str]) -> set[tuple[str | None, str]]:
+    """What a job that nobody has checked says of its runs.
+
+    Args:
+        data: the job's own.
+        of_defaults: the environments that it has without saying them.
+    """
     run = data_path.at(data, ("spec", "run"))
     of_job = run if isinstance(run, str) else ""
-    environments = data_path.at(data, ("spec", "environments"))
     runs: set[tuple[str | None, str]] = {(None, of_job)}
-    for name, environment in environments.items() if isinstance(environments, Mapping) else ():
+    for name, environment in {**dict.fromkeys(of_defaults), **_environments(data)}.items():
         own = data_path.at(environment, ("run",))
-        runs.add((name, own if isinstance(own, str) else of_job))
+        if data_path.at(environment, ("enabled",)) is not False:
+            runs.add((name, own if isinstance(own, str) else of_job))
     return runs
+
+
+def _environments(data: Any) -> Mapping[str, Any]:
+    environments = data_path.at(data, ("spec", "environments"))
+    return environments if isinstance(environments, Mapping) else {}
 
 
 def _names_run(data: Any, environment: str | None) -> bool:
@@ -81,13 +99,24 @@ def _names_run(data: Any, environment: str | None) -> bool:
 
 
 def _message(after: Document, environment: str | None, was: str, run: str, earlier: Runs) -> str:
+    one, other = (shown(name) if name else "without a name" for name in (was, run))
+    return (
+        f"run was {one} and is {other}, as it once was: its objects would be made again, and train anew where that run "
+        f"ended; {_way_out(after, environment, was, earlier)}"
+    )
+
+
+def _message_of_enabled(after: Document, environment: str, run: str, earlier: Runs) -> str:
+    one = f"run {shown(run)}" if run else "run without a name"
+    return (
+        f"no longer retired in {environment}, with the {one} that ran there before: its objects would be made again, "
+        f"and train anew where it ended; {_way_out(after, environment, run, earlier)}"
+    )
+
+
+def _way_out(after: Document, environment: str | None, was: str, earlier: Runs) -> str:
     unused = next_run(was)
     while any(unused == name for _, name in earlier):
         unused = next_run(unused)
     env = ["--env", environment] if environment else []
-    command = shlex.join(["tfgen", "set", after.file, *env, f"run={unused}"])
-    one, other = (shown(name) if name else "without a name" for name in (was, run))
-    return (
-        f"run was {one} and is {other}, as it once was: its objects would be made again, and train anew where that run "
-        f"ended; for a new run: {command}"
-    )
+    return f"for a new run: {shlex.join(['tfgen', 'set', after.file, *env, f'run={unused}'])}"

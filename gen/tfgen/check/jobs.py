@@ -13,14 +13,15 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from tfgen import data_path
+from tfgen.check.across import find_clashes, record_job
 from tfgen.check.enforced import check_enforced_paths, find_overrides
 from tfgen.check.limits import check_limits
-from tfgen.check.severities import GUARD_RAIL, check_comments, check_severities, weigh
+from tfgen.check.severities import GUARD_RAIL, Weighed, check_comments, check_severities, weigh
 from tfgen.job import defaults
 from tfgen.job.sources import Source
 from tfgen.problems import Place, Problem, in_order
 from tfgen.record import Record
-from tfgen.rules import ACROSS, RULES
+from tfgen.rules import RULES
 from tfgen.rules.rule import Rule
 from tfgen.rules.view import View, views
 from tfgen.schema import validate as schema
@@ -34,7 +35,7 @@ MOST: Final = 100
 GUARD_RAILS: Final = ("enforce", "limits", "policies", "rules", "warningsAsErrors")
 """The keys of a tfgen.yaml that hold for all below it."""
 
-_ANY_JOB: Final = 100
+_ANY_JOB: Final = 170
 """What the check of the smallest job costs, in values."""
 
 _MOST_ENVIRONMENTS: Final = 50
@@ -76,49 +77,69 @@ def check_all(sources: Iterable[Source], *, is_guarded: bool = True) -> Checked:
         sources: the files.
         is_guarded: whether the guard rails of tfgen.yaml count; they do not for what is committed already.
     """
-    documents: list[Document] = []
-    accepted: list[Document] = []
-    problems: list[Problem] = []
-    ignored: list[Problem] = []
-    teams: dict[str, _Team] = {}
     sources = tuple(sources)
-    for source in sources:
-        team = _team(source.defaults, teams, is_guarded=is_guarded)
-        parsed = _parsed(source)
-        problems += parsed.problems
-        # What the parser refused reads as something else: what the schema says of that is no news.
-        refused = {(problem.file, problem.position) for problem in parsed.problems}
-        size = 0
-        for read in parsed.documents:
-            document = defaults.under(read, team.defaults) if team.defaults else read
-            documents.append(document)
-            size += _size(document)
-            if size > MAX_SIZE:
-                problems.append(_too_large(document))
-                break
-            schema_problems = schema.check_alone(document) if team.problems else schema.check(document)
-            problems += (problem for problem in schema_problems if (problem.file, problem.position) not in refused)
-            if not schema_problems and not team.problems:
-                accepted.append(document)
-                overrides = tuple(find_overrides(document)) if is_guarded else ()
-                problems += overrides
-                # What is enforced there says more than a warning does.
-                refused = {(problem.file, problem.position) for problem in overrides}
-                of_rules = (
-                    problem
-                    for problem in _rule_problems(document)
-                    if problem.severity == "error" or (problem.file, problem.position) not in refused
-                )
-                weighed = weigh(document, of_rules, is_guarded=is_guarded)
-                problems += weighed.problems
-                ignored += weighed.ignored
-    for document, problem in _across_problems(accepted):
-        weighed = weigh(document, (problem,), is_guarded=is_guarded)
-        problems += weighed.problems
-        ignored += weighed.ignored
+    teams: dict[str, _Team] = {}
+    files = [_check_source(source, teams, is_guarded=is_guarded) for source in sources]
+    documents = tuple(document for file in files for document in file.documents)
+    weighed = [file.weighed for file in files]
+    accepted = [document for file in files for document in file.accepted]
+    for rule, clash in find_clashes([record_job(document) for document in accepted]):
+        document = accepted[clash.number]
+        place = Place(document.source(clash.path), document.value(clash.path))
+        problem = Problem(*place, clash.message, rule.id, rule.severity)
+        weighed.append(weigh(document, (problem,), is_guarded=is_guarded))
+    problems = [problem for some in weighed for problem in some.problems]
     problems += check_comments(documents) if is_guarded else ()
     problems += (problem for team in teams.values() for problem in team.problems)
-    return Checked(tuple(documents), in_order(problems), sources, tuple(ignored))
+    return Checked(documents, in_order(problems), sources, tuple(one for some in weighed for one in some.ignored))
+
+
+class _CheckedFile(Record):
+    """The documents of one file, and what is wrong with it by itself.
+
+    Attributes:
+        accepted: the documents that the schema accepts, over defaults that have no errors.
+    """
+
+    documents: tuple[Document, ...]
+    accepted: tuple[Document, ...]
+    weighed: Weighed
+
+
+def _check_source(source: Source, teams: dict[str, _Team], *, is_guarded: bool) -> _CheckedFile:
+    team = _team(source.defaults, teams, is_guarded=is_guarded)
+    parsed = _parsed(source)
+    documents: list[Document] = []
+    accepted: list[Document] = []
+    problems = [*parsed.problems]
+    ignored: list[Problem] = []
+    # What the parser refused reads as something else: what the schema says of that is no news.
+    refused = {(problem.file, problem.position) for problem in parsed.problems}
+    size = 0
+    for read in parsed.documents:
+        document = defaults.under(read, team.defaults) if team.defaults else read
+        documents.append(document)
+        size += _size(document)
+        if size > MAX_SIZE:
+            problems.append(_too_large(document))
+            break
+        schema_problems = schema.check_alone(document) if team.problems else schema.check(document)
+        problems += (problem for problem in schema_problems if (problem.file, problem.position) not in refused)
+        if not schema_problems and not team.problems:
+            accepted.append(document)
+            overrides = tuple(find_overrides(document)) if is_guarded else ()
+            problems += overrides
+            # What is enforced there says more than a warning does.
+            refused = {(problem.file, problem.position) for problem in overrides}
+            of_rules = (
+                problem
+                for problem in _rule_problems(document)
+                if problem.severity == "error" or (problem.file, problem.position) not in refused
+            )
+            weighed = weigh(document, of_rules, is_guarded=is_guarded)
+            problems += weighed.problems
+            ignored += weighed.ignored
+    return _CheckedFile(tuple(documents), tuple(accepted), Weighed(tuple(problems), tuple(ignored)))
 
 
 def _size(document: Document) -> int:
@@ -221,9 +242,3 @@ def _messages(rule: Rule, forms: Iterable[View]) -> dict[tuple[Place, str], list
             if len(messages) == MOST:
                 return messages
     return messages
-
-
-def _across_problems(documents: list[Document]) -> Iterator[tuple[Document, Problem]]:
-    for rule in ACROSS:
-        for document, path, message in rule.check(documents):
-            yield document, Problem(document.source(path), document.value(path), message, rule.id, rule.severity)

@@ -72,13 +72,14 @@ class JobUse(Record):
 
 
 def uses(document: Document, built: Built) -> tuple[JobUse, ...]:
-    """What a job asks for in each of its environments, or by itself where it has none."""
+    """What a job asks for in each of its environments that is built, or by itself where it has none."""
     job = built.job
     if not job.environments:
         return (_use(document, job.name, (None, job.namespace, None), built.base.values()),)
     return tuple(
         _use(document, job.name, (form.name, form.namespace, form.cluster), built.environments[form.name].values())
         for form in job.environments
+        if form.name in built.environments
     )
 
 

@@ -77,6 +77,7 @@ def check_objects(
         *(
             (form.name, form.values, built.environments[form.name].values(), form.namespace, manifests)
             for form in job.environments
+            if form.name in built.environments
         ),
     ]
     for environment, values, items, namespace, around in forms:

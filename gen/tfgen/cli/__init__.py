@@ -2,19 +2,14 @@
 
     tfgen render job.yaml
 
-A command is a module here and a name in `COMMANDS`. Only the module of the command that runs is imported.
+A command is a module here, and a line in the table of `parser`.
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
-import functools
 import gc
-import importlib
-import keyword
 import os
-import re
 import signal
 import sys
 from collections.abc import Sequence
@@ -22,37 +17,12 @@ from pathlib import Path
 from types import FrameType
 from typing import Final, NoReturn
 
-from tfgen import __version__
-from tfgen.cli.command import FAILED, OK, PROBLEMS, USAGE, Command, Run
+from tfgen.cli.command import FAILED, OK, PROBLEMS, USAGE, Run
 from tfgen.cli.output import drop_output, say, take_any_text
-from tfgen.errors import TfgenError, UsageError
+from tfgen.cli.parser import COMMANDS, read_arguments
+from tfgen.errors import TfgenError
 
 __all__ = ["COMMANDS", "FAILED", "OK", "PROBLEMS", "USAGE", "main", "run"]
-
-COMMANDS: Final = (
-    "init",
-    "import",
-    "set",
-    "fmt",
-    "render",
-    "check",
-    "diff",
-    "commit",
-    "rerun",
-    "rm",
-    "local",
-    "plan",
-    "apply",
-    "delete",
-    "status",
-    "wait",
-    "logs",
-    "release",
-    "explain",
-    "schema",
-)
-"""In the order of ``tfgen --help``: that in which a job's author meets them."""
-
 
 INTERRUPTED: Final = 130
 TERMINATED: Final = 143
@@ -90,7 +60,7 @@ def run(argv: Sequence[str]) -> int:
     take_any_text()
     is_debug = False
     try:
-        args = _parse(argv)
+        args = read_arguments(argv)
         is_debug = args.debug
         _check_working_directory()
         command: Run = args.run
@@ -137,65 +107,3 @@ def _check_working_directory() -> None:
 
 def _terminate(_number: int, _frame: FrameType | None) -> NoReturn:
     raise _Terminated
-
-
-def _parse(argv: Sequence[str]) -> argparse.Namespace:
-    """The arguments of a command line.
-
-    Raises:
-        UsageError: a command or an option is none; with the nearest one.
-        SystemExit: whatever else argparse refuses, or --help.
-    """
-    from tfgen.words import meant, nearest  # only a mistake needs them
-
-    name = argv[0] if argv else ""
-    if name and not name.startswith("-") and name not in COMMANDS:
-        known = ", ".join(COMMANDS)
-        raise UsageError(f"no command {name!r}{meant(nearest(name, COMMANDS))} (commands: {known})")
-    args, unknown = _parser(argv).parse_known_args(argv)
-    if unknown:
-        options = re.findall(r"--[a-z-]+", args.usage())
-        hint = meant(nearest(unknown[0].partition("=")[0], options)) if unknown[0].startswith("-") else ""
-        raise UsageError(f"tfgen {args.command} takes no {' '.join(unknown)}{hint}")
-    return args
-
-
-def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
-    """The parser of a command line: with its command alone, where it names one, and else with all."""
-    formatter = functools.partial(argparse.HelpFormatter, width=_columns() - 2)
-    parser = argparse.ArgumentParser(
-        prog="tfgen",
-        formatter_class=formatter,
-        description="Helm charts and kustomize overlays for distributed TensorFlow, from one job.yaml.",
-        epilog="Exit codes: 0 fine, 1 problems found, 2 wrong usage, 3 an error of tfgen's own or of a tool.",
-    )
-    parser.add_argument("--version", action="version", version=f"tfgen {__version__}")
-    common = argparse.ArgumentParser(add_help=False, formatter_class=formatter)
-    common.add_argument("--debug", action="store_true", help="show where an error comes from")
-    subparsers = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for name in argv[:1] if argv and argv[0] in COMMANDS else COMMANDS:
-        command: Command = importlib.import_module(f"tfgen.cli.{_module(name)}").COMMAND
-        description = command.summary[0].upper() + command.summary[1:] + "."
-        added = subparsers.add_parser(
-            command.name, parents=[common], help=command.summary, description=description, formatter_class=formatter
-        )
-        added.set_defaults(run=command.run, command=command.name, usage=added.format_usage)
-        added.add_argument("--format", choices=command.formats, default="text", help="how results are printed")
-        command.arguments(added)
-    return parser
-
-
-def _module(name: str) -> str:
-    """The module of a command: its name, and of a word of Python's own (import) that with an underscore."""
-    return f"{name}_" if keyword.iskeyword(name) else name
-
-
-def _columns() -> int:
-    """The width of the terminal. argparse would ask shutil, and so load two libraries of compression at each start."""
-    columns = os.environ.get("COLUMNS", "")
-    if columns.isdecimal() and int(columns):
-        return int(columns)
-    try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns or 80
-    except (OSError, ValueError):
-        return 80

@@ -25,4 +25,10 @@ def _run(args: Namespace) -> int:
     return OK
 
 
-COMMAND: Final = Command("apply", "apply a job's objects to a cluster, without a GitOps tool", _arguments, _run)
+COMMAND: Final = Command(
+    "apply",
+    "apply a job's objects to a cluster, without a GitOps tool",
+    _arguments,
+    _run,
+    example="tfgen apply job.yaml --env dev --dry-run",
+)

@@ -80,5 +80,6 @@ COMMAND: Final = Command(
     "say what is wrong with jobs and what comes of them, and which change needs a new run",
     _arguments,
     _run,
+    example="tfgen check jobs --against origin/main --format github",
     formats=("text", "json", "github", "sarif"),
 )

@@ -1,6 +1,6 @@
 """A command, as data: its name, its arguments, and the function from them to an exit code.
 
-    COMMAND = Command("schema", "print the JSON Schema of job.yaml", _arguments, _run)
+    COMMAND = Command("schema", "print the JSON Schema of job.yaml", _arguments, _run, "tfgen schema > job.schema.json")
 
 ``tfgen --help`` imports the modules of all commands, so each imports what its work needs within its functions: help is
 to start as fast as Python does.
@@ -29,6 +29,7 @@ class Command(Record):
         summary: what it does, as ``tfgen --help`` says it: lower case, no full stop.
         arguments: adds its own to a parser; ``--format`` and ``--debug`` are there already.
         run: does it, and gives an exit code.
+        example: a line for a shell, as its --help shows it.
         formats: how it can print its results; the first is the default.
     """
 
@@ -36,4 +37,5 @@ class Command(Record):
     summary: str
     arguments: Callable[[ArgumentParser], None]
     run: Run
+    example: str
     formats: tuple[str, ...] = ("text", "json")

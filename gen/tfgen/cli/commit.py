@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import ArgumentParser, Namespace
 from typing import Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.output import checked, jobs_argument, out_of, path, print_json, problem_text, report, say
-from tfgen.plural import count
+from tfgen.cli.output import checked, commit_data, jobs_argument, out_of, path, print_commit, print_json, report, say
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -20,15 +18,16 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(args: Namespace) -> int:
-    from tfgen.commands.commit import ProblemsError, commit_jobs
-    from tfgen.report.problems import rows
+    from tfgen.commands.commit import ProblemsError
+    from tfgen.commands.commit_rendered import commit_wherever
 
     jobs = checked(args.jobs, may_be_none=True)
     try:
-        done = commit_jobs(
+        done = commit_wherever(
             args.jobs,
             jobs,
             out=out_of(args, jobs),
+            is_beside=args.out is not None,
             message=args.message,
             branch=args.branch,
             pushes=args.push,
@@ -38,29 +37,16 @@ def _run(args: Namespace) -> int:
         say(str(error))
         return PROBLEMS
     if args.format == "json":
-        print_json(
-            {
-                "commit": done.commit or None,
-                "message": done.message,
-                "files": done.files,
-                "branch": done.branch,
-                "pushedTo": done.pushed_to or None,
-                "problems": rows(done.problems),
-                "notes": done.notes,
-            }
-        )
-        return OK
-    say(problem_text(done.problems, sys.stderr), end="")
-    for note in done.notes:
-        say(f"note: {note}")
-    if done.commit:
-        subject = done.message.partition("\n")[0]
-        print(f"{done.branch} {done.commit[:12]} {subject}\n{count(len(done.files), 'file')} committed")
+        print_json(commit_data(done))
     else:
-        print("nothing to commit: what is committed is what the jobs render to")
-    if done.pushed_to:
-        print(f"pushed to {done.pushed_to}")
+        print_commit(done)
     return OK
 
 
-COMMAND: Final = Command("commit", "check jobs, render them, and commit what comes of them", _arguments, _run)
+COMMAND: Final = Command(
+    "commit",
+    "check jobs, render them, and commit what comes of them",
+    _arguments,
+    _run,
+    example="tfgen commit jobs --push",
+)

@@ -25,4 +25,10 @@ def _run(args: Namespace) -> int:
     return OK
 
 
-COMMAND: Final = Command("delete", "remove a job's objects from a cluster, but its claims", _arguments, _run)
+COMMAND: Final = Command(
+    "delete",
+    "remove a job's objects from a cluster, but its claims",
+    _arguments,
+    _run,
+    example="tfgen delete job.yaml --env dev",
+)

@@ -73,5 +73,10 @@ def _run_in_git(args: Namespace) -> int:
 
 
 COMMAND: Final = Command(
-    "diff", "show what jobs change, object by object", _arguments, _run, formats=("text", "json", "markdown")
+    "diff",
+    "show what jobs change, object by object",
+    _arguments,
+    _run,
+    example="tfgen diff jobs --format markdown",
+    formats=("text", "json", "markdown"),
 )

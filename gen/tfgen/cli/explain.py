@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.output import checked, print_json, report
+from tfgen.cli.output import checked, columns, print_json, report
 from tfgen.errors import UsageError
 
 
@@ -22,11 +22,11 @@ def _arguments(parser: ArgumentParser) -> None:
 def _run(args: Namespace) -> int:
     if args.origin:
         return _origin(args)
-    from tfgen.commands.explain import explain
+    from tfgen.commands.explain import WIDTH, explain
 
     if args.env is not None:
         raise UsageError("--env goes with --origin")
-    text = explain(args.path)
+    text = explain(args.path, min(WIDTH, (columns() or WIDTH) - 2))
     if args.format == "json":
         print_json({"path": args.path, "text": text})
     else:
@@ -56,5 +56,9 @@ def _origin(args: Namespace) -> int:
 
 
 COMMAND: Final = Command(
-    "explain", "say what a key of job.yaml means, or where a job's values are said", _arguments, _run
+    "explain",
+    "say what a key of job.yaml means, or where a job's values are said",
+    _arguments,
+    _run,
+    example="tfgen explain spec.roles.worker.resources.gpu",
 )

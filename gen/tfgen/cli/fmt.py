@@ -41,4 +41,10 @@ def _run(args: Namespace) -> int:
     return PROBLEMS if args.check and changed else OK
 
 
-COMMAND: Final = Command("fmt", "put job files into one layout, and keep their values and comments", _arguments, _run)
+COMMAND: Final = Command(
+    "fmt",
+    "put job files into one layout, and keep their values and comments",
+    _arguments,
+    _run,
+    example="tfgen fmt jobs --check",
+)

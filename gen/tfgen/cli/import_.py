@@ -123,4 +123,10 @@ def _environment(text: str) -> tuple[str, Path]:
     return name, path(file)
 
 
-COMMAND: Final = Command("import", "write a job.yaml from a TFJob or another's manifests", _arguments, _run)
+COMMAND: Final = Command(
+    "import",
+    "write a job.yaml from a TFJob or another's manifests",
+    _arguments,
+    _run,
+    example="tfgen import tfjob.yaml --out mnist/job.yaml",
+)

@@ -33,4 +33,10 @@ def _run(args: Namespace) -> int:
     return OK
 
 
-COMMAND: Final = Command("init", "write a commented job.yaml to start from, or a whole repository", _arguments, _run)
+COMMAND: Final = Command(
+    "init",
+    "write a commented job.yaml to start from, or a whole repository",
+    _arguments,
+    _run,
+    example="tfgen init mnist --repo",
+)

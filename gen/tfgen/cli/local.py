@@ -234,4 +234,10 @@ def _number(text: str) -> int:
     return int(text)
 
 
-COMMAND: Final = Command("local", "run a job on this machine, each task as a process", _arguments, _run)
+COMMAND: Final = Command(
+    "local",
+    "run a job on this machine, each task as a process",
+    _arguments,
+    _run,
+    example="tfgen local job.yaml --env dev --set roles.worker.replicas=2",
+)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def _arguments(parser: ArgumentParser) -> None:
     job_argument(parser)
-    parser.add_argument("--role", help="of one role alone, such as worker")
+    parser.add_argument("--role", metavar="ROLE", help="of one role alone, such as worker")
     parser.add_argument("--index", type=_number, metavar="N", help="of one task of each role alone")
     parser.add_argument("-f", "--follow", action="store_true", help="go on until the run ends, with pods made anew")
     parser.add_argument("--all", action="store_true", help="of all containers, and of the finisher too")
@@ -93,4 +93,10 @@ def _number(text: str) -> int:
     return int(text)
 
 
-COMMAND: Final = Command("logs", "print what the tasks of a run print", _arguments, _run)
+COMMAND: Final = Command(
+    "logs",
+    "print what the tasks of a run print",
+    _arguments,
+    _run,
+    example="tfgen logs job.yaml --env prod --role worker --index 0 --follow --since 10m",
+)

@@ -6,7 +6,7 @@ import io
 import os
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO, TypeVar
 
@@ -14,6 +14,7 @@ from tfgen.errors import UsageError
 
 if TYPE_CHECKING:
     from tfgen.check.jobs import Checked
+    from tfgen.commands.commit import Outcome
     from tfgen.problems import Problem
     from tfgen.text.document import Document
 
@@ -102,15 +103,66 @@ def _lines(file: str) -> Sequence[str]:
     return content.decode("utf-8-sig", errors="replace").replace("\r\n", "\n").split("\n")
 
 
-def with_progress(items: Sequence[_Item], doing: str) -> Iterator[_Item]:
+def commit_data(done: Outcome) -> dict[str, Any]:
+    """What a commit did, as data."""
+    from tfgen.report.problems import rows
+
+    return {
+        "commit": done.commit or None,
+        "message": done.message,
+        "files": done.files,
+        "branch": done.branch,
+        "pushedTo": done.pushed_to or None,
+        "problems": rows(done.problems),
+        "notes": done.notes,
+        **({"rendered": commit_data(done.rendered)} if done.rendered else {}),
+    }
+
+
+def print_commit(done: Outcome) -> None:
+    """What a commit did, as text."""
+    from tfgen.plural import count
+
+    say(problem_text(done.problems, sys.stderr), end="")
+    for note in done.notes:
+        say(f"note: {note}")
+    commits = [one for one in (done, done.rendered) if one]
+    for one in commits:
+        if one.commit:
+            subject = one.message.partition("\n")[0]
+            print(f"{one.branch} {one.commit[:12]} {subject}\n{count(len(one.files), 'file')} committed")
+    if not any(one.commit for one in commits):
+        print("nothing to commit: what is committed is what the jobs render to")
+    for one in commits:
+        if one.pushed_to:
+            print(f"pushed to {one.pushed_to}")
+
+
+def with_progress(items: Sequence[_Item], doing: str) -> Generator[_Item, None, None]:
     """The items; on a terminal, a line that counts them."""
     if len(items) < _LONG or not sys.stderr.isatty():
         yield from items
         return
-    for number, item in enumerate(items, start=1):
-        print(f"\r{doing} {number}/{len(items)}", end="", file=sys.stderr, flush=True)
-        yield item
-    print("\r\033[K", end="", file=sys.stderr)
+    try:
+        for number, item in enumerate(items, start=1):
+            print(f"\r{doing} {number}/{len(items)}", end="", file=sys.stderr, flush=True)
+            yield item
+    finally:
+        print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+def columns() -> int | None:
+    """The width of the terminal; None where standard output is none, and nothing says one.
+
+    argparse would ask shutil, and so load two libraries of compression at each start.
+    """
+    text = os.environ.get("COLUMNS", "")
+    if text.isdecimal() and int(text):
+        return int(text)
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or None
+    except (OSError, ValueError):
+        return None
 
 
 def is_in_colour(stream: TextIO) -> bool:

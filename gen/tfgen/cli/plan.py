@@ -100,4 +100,10 @@ def _tell_size(where: str, objects: Iterable[Object]) -> None:
     say(f"{where}: {count(kinds.count('Node'), 'node')}, {count(kinds.count('Pod'), 'pod')} there")
 
 
-COMMAND: Final = Command("plan", "say whether jobs fit on the nodes of a cluster, and what they lack", _arguments, _run)
+COMMAND: Final = Command(
+    "plan",
+    "say whether jobs fit on the nodes of a cluster, and what they lack",
+    _arguments,
+    _run,
+    example="tfgen plan job.yaml --env prod --cluster",
+)

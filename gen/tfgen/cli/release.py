@@ -35,4 +35,10 @@ def _run(args: Namespace) -> int:
     return OK
 
 
-COMMAND: Final = Command("release", "free the GPUs of a run now, whether it has ended or not", _arguments, _run)
+COMMAND: Final = Command(
+    "release",
+    "free the GPUs of a run now, whether it has ended or not",
+    _arguments,
+    _run,
+    example="tfgen release job.yaml --env prod",
+)

@@ -38,7 +38,7 @@ def _run(args: Namespace) -> int:
 
 
 def _write_files(args: Namespace, jobs: Checked) -> int:
-    from tfgen.commands.render import render_jobs, write_jobs
+    from tfgen.commands.render import check_place, render_jobs, write_jobs
     from tfgen.places import CHARTS
     from tfgen.problems import has_errors
     from tfgen.tree.ledger import ledger_path
@@ -46,6 +46,8 @@ def _write_files(args: Namespace, jobs: Checked) -> int:
     if has_errors(jobs.problems):
         report(args, jobs.problems)
         return PROBLEMS
+    if args.out is None:
+        check_place(jobs.documents)
     renderings, problems = render_jobs(jobs.documents, partial(with_progress, doing="rendering"))
     if has_errors(problems):
         report(args, (*jobs.problems, *problems))
@@ -108,4 +110,6 @@ def _print_objects(args: Namespace, jobs: Checked) -> int:
     return OK
 
 
-COMMAND: Final = Command("render", "write the charts and overlays of jobs", _arguments, _run)
+COMMAND: Final = Command(
+    "render", "write the charts and overlays of jobs", _arguments, _run, example="tfgen render jobs"
+)

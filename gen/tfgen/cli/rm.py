@@ -41,7 +41,8 @@ def _retire(args: Namespace) -> int:
     if args.format == "json":
         print_json({"retired": args.env, "changed": after != before})
     elif after != before:
-        print(f"{file}: retired in {args.env}\n\nNext:\n\n  tfgen render {file}")
+        print(f"{file}: retired in {args.env}; its way back is tfgen rerun {file} --env {args.env} --enable")
+        print(f"\nNext:\n\n  tfgen render {file}")
     else:
         print(f"{file}: retired in {args.env} already")
     return OK
@@ -60,4 +61,10 @@ def _remove(args: Namespace) -> int:
     return OK
 
 
-COMMAND: Final = Command("rm", "take a job out of git, or retire it in an environment", _arguments, _run)
+COMMAND: Final = Command(
+    "rm",
+    "take a job out of git, or retire it in an environment",
+    _arguments,
+    _run,
+    example="tfgen rm job.yaml --env prod",
+)

@@ -20,4 +20,6 @@ def _run(args: Namespace) -> int:
     return OK
 
 
-COMMAND: Final = Command("schema", "print the JSON Schema of job.yaml", _arguments, _run)
+COMMAND: Final = Command(
+    "schema", "print the JSON Schema of job.yaml", _arguments, _run, example="tfgen schema > job.schema.json"
+)

@@ -48,4 +48,10 @@ def _run(args: Namespace) -> int:
     return OK
 
 
-COMMAND: Final = Command("set", "set values of a job in its file, and keep all else of it", _arguments, _run)
+COMMAND: Final = Command(
+    "set",
+    "set values of a job in its file, and keep all else of it",
+    _arguments,
+    _run,
+    example="tfgen set job.yaml --env prod roles.worker.replicas=8",
+)

@@ -70,4 +70,6 @@ def _show(args: Namespace, states: Sequence[RunState], *, is_one: bool, is_scree
     print(f"{_CLEAR if is_screen else ''}{text}", end="", flush=True)
 
 
-COMMAND: Final = Command("status", "say how a run is in its cluster, and why it waits", _arguments, _run)
+COMMAND: Final = Command(
+    "status", "say how a run is in its cluster, and why it waits", _arguments, _run, example="tfgen status job.yaml"
+)

@@ -52,4 +52,10 @@ def _run(args: Namespace) -> int:
     return OK if state.end and state.end.result == "Succeeded" else PROBLEMS
 
 
-COMMAND: Final = Command("wait", "wait until a run ends, and give its result as the exit code", _arguments, _run)
+COMMAND: Final = Command(
+    "wait",
+    "wait until a run ends, and give its result as the exit code",
+    _arguments,
+    _run,
+    example="tfgen wait job.yaml --env prod --timeout 2h",
+)

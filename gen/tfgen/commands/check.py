@@ -28,7 +28,7 @@ from tfgen.commands.sums import find_sums
 from tfgen.commands.workers import map_items
 from tfgen.git import read as git
 from tfgen.graph.built import build
-from tfgen.job.facts import name_of
+from tfgen.job.facts import name_of, rendered_branch
 from tfgen.job.sources import no_job_below
 from tfgen.problems import Problem, in_order
 from tfgen.real_path import real_path
@@ -107,10 +107,12 @@ def full_check(
     problems += find_sums(checked)
     if unknown := sorted({kind for result in results for kind in result.unknown}):
         notes.append(f"no schemas for {', '.join(unknown)}, so such objects are not held against one")
-    if whole:
-        plan = plan_write(out, renderings, upgrade=not is_written)
+    beside = [(doc, r) for doc, r in zip(whole, renderings, strict=True) if not rendered_branch(doc)]
+    if beside:
+        documents, rendered_beside = zip(*beside, strict=True)
+        plan = plan_write(out, rendered_beside, upgrade=not is_written)
         again = compare_overlays(compared.pairs, plan, against, is_written=is_written)
-        files = FileComparison((), ()) if is_written else compare_files(whole, plan)
+        files = FileComparison((), ()) if is_written else compare_files(documents, plan)
         problems += (*again.problems, *files.problems)
         notes += (*again.notes, *files.notes)
     return Report(in_order(problems), tuple(notes), len(compared.pairs), renderings)

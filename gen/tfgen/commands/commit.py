@@ -63,6 +63,7 @@ class Outcome(Record):
         files: what it changes, from the repository's root.
         branch: the branch that it is on.
         pushed_to: REMOTE/BRANCH; empty where nothing was pushed.
+        rendered: what came of it in the branch for charts/ and overlays/ alone; none where they are beside the jobs.
         notes: what the user should know.
     """
 
@@ -73,6 +74,7 @@ class Outcome(Record):
     pushed_to: str
     problems: tuple[Problem, ...]
     notes: tuple[str, ...]
+    rendered: Outcome | None = None
 
 
 def commit_jobs(
@@ -101,7 +103,7 @@ def commit_jobs(
         ConflictsError: a file was edited by hand.
         TfgenError: git or the disk fails.
     """
-    before = _open_repository(out, branch)
+    before = open_on_branch(out, branch)
     is_new = branch not in ("", before.branch)
     to = target(before.replaced(branch=branch or before.branch)) if pushes else None
     work = _plan_work(jobs, checked, out)
@@ -116,15 +118,15 @@ def commit_jobs(
     repository = before
     written = ""
     if wanted:
-        message = message or commit_message(_job_words(work.pairs, files, wanted))
-        repository, written = _commit_to_branch(before, branch, wanted, message)
+        message = message or commit_message(job_words(work.pairs, files, wanted))
+        repository, written = commit_to_branch(before, branch, wanted, message)
     notes = list(work.report.notes)
     if written and checked.documents and (drifted := _files_that_differ(checked, work.report, out)):
         notes.append(f"a hook changed what was rendered: {drifted[0]}")
     if is_new and not wanted:
         to = None  # another process has committed it meanwhile, or a filter of git's makes no difference of it
     if to:
-        _push(repository, to)
+        push_branch(repository, to)
         written = written and git.resolved(repository.root)
     return Outcome(
         commit=written,
@@ -137,7 +139,8 @@ def commit_jobs(
     )
 
 
-def _push(repository: Repository, to: Target) -> None:
+def push_branch(repository: Repository, to: Target) -> None:
+    """Push the branch that is checked out; where that is refused, say what to type."""
     try:
         push(repository, to)
     except RebaseConflictError as error:
@@ -172,7 +175,8 @@ class _Work(Record):
     plan: WritePlan
 
 
-def _open_repository(out: Path, branch: str) -> Repository:
+def open_on_branch(out: Path, branch: str) -> Repository:
+    """The repository around the output folder, for a commit to the branch that is checked out or to a new one."""
     repository = open_repository(out)
     if not (branch or repository.branch):
         raise UsageError("no branch is checked out (a detached HEAD): name a new one by --branch")
@@ -202,11 +206,11 @@ def _contents_after(repository: Repository, out: Path, work: _Work) -> tuple[dic
     jobs = {pair.name for pair in work.pairs}
     planned = [job.contents for job in work.plan.jobs if job.rendering.job in jobs]
     texts = {out / path: text for contents in planned for path, text in contents.items()}
-    contents = {name: texts[path] for path, name in _from_root(repository, texts).items()}
+    contents = {name: texts[path] for path, name in paths_from_root(repository, texts).items()}
     return contents, {path for pair in work.pairs for path in _files_of_job(repository, out, pair)} - contents.keys()
 
 
-def _commit_to_branch(before: Repository, branch: str, paths: Sequence[str], message: str) -> tuple[Repository, str]:
+def commit_to_branch(before: Repository, branch: str, paths: Sequence[str], message: str) -> tuple[Repository, str]:
     """Commit to the branch, which is made if it is a new one; gives it, and the commit's id."""
     repository = start_branch(before, branch) if branch else before
     try:
@@ -231,7 +235,7 @@ def _files_of_job(repository: Repository, out: Path, pair: Pair) -> set[str]:
     for document in (pair.before, pair.after):
         if document:
             paths |= {Path(layer.file) for layer in document.layers()}
-    return set(_from_root(repository, paths).values())
+    return set(paths_from_root(repository, paths).values())
 
 
 def _committed_ledger(out: Path, job: str) -> Ledger | None:
@@ -244,7 +248,7 @@ def _committed_ledger(out: Path, job: str) -> Ledger | None:
     return None
 
 
-def _from_root(repository: Repository, paths: Iterable[Path]) -> dict[Path, str]:
+def paths_from_root(repository: Repository, paths: Iterable[Path]) -> dict[Path, str]:
     """The paths from the root. It leaves out what is elsewhere: that is another repository's."""
     root = real_path(repository.root)
     # The file itself may be a link, which is what git has of it.
@@ -252,7 +256,7 @@ def _from_root(repository: Repository, paths: Iterable[Path]) -> dict[Path, str]
     return {path: whole.relative_to(root).as_posix() for path, whole in wholes.items() if whole.is_relative_to(root)}
 
 
-def _job_words(matched: Sequence[Pair], files: Mapping[str, set[str]], wanted: Sequence[str]) -> dict[str, list[str]]:
+def job_words(matched: Sequence[Pair], files: Mapping[str, set[str]], wanted: Sequence[str]) -> dict[str, list[str]]:
     """The words of the message by job, for the jobs that have a file which changes."""
     changes: dict[str, list[str]] = {}
     for pair in matched:

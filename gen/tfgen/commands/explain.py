@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 
     from tfgen.schema.file import Schema
 
-_WIDTH = 100
+WIDTH: Final = 100
+"""Columns, of which more are no easier to read."""
 
 
 class _Found(NamedTuple):
@@ -48,15 +49,20 @@ class _Found(NamedTuple):
     required: bool = False
 
 
-def explain(path: str) -> str:
+def explain(path: str, width: int = WIDTH) -> str:
     """The explanation of one key, some lines of text; of the whole document for an empty path.
 
     A key of tfgen.yaml alone is known too. Where no path begins so, the end of one does; of several keys with that end
-    there is a list.
+    there is a list. A dot at the end, where a path could go on, says nothing.
+
+    Args:
+        path: as it is written.
+        width: of the description, in columns.
 
     Raises:
         UsageError: the schema knows no such key; the message has the nearest one.
     """
+    path = path.removesuffix(".")
     schema, steps = schema_file.load(), read_path(path)
     try:
         key = _follow(schema, steps)
@@ -72,7 +78,7 @@ def explain(path: str) -> str:
             schema, key = defaults, _follow(defaults, end)
         else:
             raise
-    paragraphs = ["\n".join(_facts(key)), _indented(textwrap.fill(key.node["description"], _WIDTH))]
+    paragraphs = ["\n".join(_facts(key)), _indented(textwrap.fill(key.node["description"], width))]
     paragraphs += _examples(key)
     paragraphs += _table(schema, key)
     return "\n\n".join(paragraphs) + "\n"

@@ -10,7 +10,9 @@ from tfgen.check.object_schemas import ObjectSchemas
 from tfgen.check.objects import check_objects
 from tfgen.check.severities import weigh
 from tfgen.commands.removed_jobs import find_removed_jobs
+from tfgen.errors import UsageError
 from tfgen.graph.built import build
+from tfgen.job.facts import rendered_branch
 from tfgen.job.sources import no_job_below
 from tfgen.problems import Problem, in_order
 from tfgen.targets.render import render_document
@@ -18,6 +20,20 @@ from tfgen.text.document import Document
 from tfgen.tree.plan import WritePlan
 from tfgen.tree.rendering import Rendering
 from tfgen.tree.write import apply, plan_write, read_ledgers
+
+
+def check_place(documents: Iterable[Document]) -> None:
+    """See that charts/ and overlays/ of some jobs are kept beside them.
+
+    Raises:
+        UsageError: they are kept in a branch of their own.
+    """
+    for document in documents:
+        if branch := rendered_branch(document):
+            raise UsageError(
+                f"{document.file}: charts/ and overlays/ are kept in the branch {branch} (gitops.rendered), which "
+                "tfgen commit writes; to have them on disk, too, say where by --out"
+            )
 
 
 def render_jobs(

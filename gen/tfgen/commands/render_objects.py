@@ -16,7 +16,7 @@ from tfgen.text.document import Document
 
 
 def render_objects(documents: Sequence[Document], environment: str | None) -> tuple[list[Object], tuple[Problem, ...]]:
-    """The objects of the jobs in some documents without errors, and what is wrong with them.
+    """The objects of the jobs in some documents without errors, and what is wrong with them: with these objects alone.
 
     Args:
         documents: the jobs.
@@ -32,7 +32,7 @@ def render_objects(documents: Sequence[Document], environment: str | None) -> tu
     objects: list[Object] = []
     problems: list[Problem] = []
     for document in documents:
-        built = build(document.data)
+        built = build(document.data, () if environment is None else (environment,))
         problems += weigh(document, check_objects(document, built, ObjectSchemas(), policies=policies)).problems
         objects += (built.base if environment is None else built.environments[environment]).values()
     return objects, in_order(problems)

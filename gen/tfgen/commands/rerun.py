@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
+from pathlib import Path as FilePath
 from typing import Any, Final
 
+from tfgen.check.jobs import check_all
+from tfgen.commands.commit import Outcome
+from tfgen.commands.commit_rendered import commit_wherever
 from tfgen.data_path import Path
 from tfgen.errors import UsageError
+from tfgen.git import read as git
 from tfgen.graph.objects.storage import WRITABLE
 from tfgen.job.facts import check_environment, environments_of
 from tfgen.job.run_names import UNNAMED, next_run
+from tfgen.job.sources import read_sources
 from tfgen.problems import Problem
 from tfgen.record import Record
 from tfgen.schema import tunables
 from tfgen.text.document import Document
 from tfgen.text.edit import with_values
+from tfgen.tree.disk_file import replace_text
+from tfgen.tree.write import read_ledgers
 
 RULES: Final[Mapping[str, str]] = {
     "not-fresh": "A run that is to begin anew finds what earlier ones wrote, since no volume has a folder for each.",
@@ -39,7 +48,7 @@ class Rerun(Record):
     raised: tuple[Raised, ...]
 
 
-def rerun(text: str, document: Document, environment: str | None, *, resume: bool) -> Rerun:
+def rerun(text: str, document: Document, environment: str | None, *, resume: bool, enables: bool = False) -> Rerun:
     """The file with the next run in it.
 
     Args:
@@ -48,23 +57,21 @@ def rerun(text: str, document: Document, environment: str | None, *, resume: boo
         environment: the environment that is to run again; None for the job and all of them, where each that has a run
             of its own gets the one after that.
         resume: go on in the folder of the last run, instead of the new run's own.
+        enables: whether the job is retired in that environment, and is to be no longer.
 
     Raises:
-        UsageError: the job has no such environment, or is retired there.
+        UsageError: the job has no such environment, or is retired there unasked, or is not retired.
         TfgenError: a run's next name is too long, or the job is so written that it cannot be put in.
     """
     spec, environments = document.data["spec"], environments_of(document)
     if environment is not None:
         check_environment(document, environment)
-        if not environments[environment].get("enabled", True):
-            path = (*_JOB, "environments", environment, "enabled")
-            raise UsageError(
-                f"{document.place(path)}: retired in {environment} (enabled: false), so that no run would start there"
-            )
-    changes: dict[Path, dict[str, str]] = {}
+        _check_enabled(document, environment, enables=enables)
+    changes: dict[Path, dict[str, str | bool]] = {}
     raised = []
     for name in (None, *environments) if environment is None else (environment,):
-        own, merged, values = spec if name is None else environments[name], _merged_spec(spec, name), {}
+        own, merged = spec if name is None else environments[name], _merged_spec(spec, name)
+        values: dict[str, str | bool] = {"enabled": True} if enables else {}
         before = merged.get("run", "")
         if name == environment or "run" in own:
             raised.append(Raised(name, before, next_run(before)))
@@ -76,6 +83,50 @@ def rerun(text: str, document: Document, environment: str | None, *, resume: boo
         if values:
             changes[_JOB if name is None else (*_JOB, "environments", name)] = values
     return Rerun(with_values(text, document, changes), tuple(raised))
+
+
+def commit_run(file: FilePath, before: str, after: str, *, out: FilePath, pushes: bool) -> Outcome:
+    """Write a job's file with its new run, and commit what comes of it.
+
+    The file is as before where nothing was rendered of it.
+
+    Args:
+        file: the job's.
+        before: its text.
+        after: its text with the new run.
+        out: the output folder.
+        pushes: whether to push the commit.
+
+    Raises:
+        TfgenError: all that `commit_rendered.commit_wherever` raises.
+    """
+    ledgers = read_ledgers(out)
+    replace_text(file, before, after)
+    try:
+        return commit_wherever([file], check_all(read_sources([file])), out=out, pushes=pushes)
+    except BaseException:
+        if read_ledgers(out) == ledgers and git.committed(file) != after.encode():
+            replace_text(file, after, before)
+        raise
+
+
+def _check_enabled(document: Document, environment: str, *, enables: bool) -> None:
+    """See that a new run would start in an environment.
+
+    Raises:
+        UsageError: the job is retired there and stays so, or is to be enabled and is not retired.
+    """
+    of_environment: Path = (*_JOB, "environments", environment)
+    is_retired = not environments_of(document)[environment].get("enabled", True)
+    if is_retired and not enables:
+        command = shlex.join(["tfgen", "rerun", document.file, "--env", environment, "--enable"])
+        raise UsageError(
+            f"{document.place((*of_environment, 'enabled'))}: retired in {environment} (enabled: false), so that no "
+            f"run would start there; to run it there again: {command}"
+        )
+    if enables and not is_retired:
+        place = document.place(of_environment)
+        raise UsageError(f"{place}: not retired in {environment}; for a new run there leave --enable out")
 
 
 def not_fresh(document: Document, environment: str | None) -> Iterator[Problem]:

@@ -86,24 +86,43 @@ def push(repository: Repository, to: Target) -> int:
             branch.
     """
     took_s = 0.0
+    options = () if to.is_upstream else ("--set-upstream",)
+    stays = f"the commit stays in {repository.branch}"
     for attempt in range(ATTEMPTS):
         began = time.monotonic()
         if attempt:
             _rebase(repository, to)
-        ref = f"refs/heads/{repository.branch}:refs/heads/{to.branch}"
-        options = ("--porcelain", *(() if to.is_upstream else ("--set-upstream",)))
-        done = repository.git("push", *options, to.remote, ref, runs_hooks=True).done()
-        if not done.code:
+        if push_commit(repository, to, f"refs/heads/{repository.branch}", stays, options):
             return attempt
-        printed = os.fsdecode(done.stdout)
-        if not _BEHIND.search(printed) and not _BUSY.search(printed):
-            reason = "\n".join(part for part in (done.stderr.strip(), printed.strip()) if part)
-            raise RefusedError(f"{to.remote} was not pushed to, and the commit stays in {repository.branch}:\n{reason}")
         took_s = max(took_s, time.monotonic() - began)
         wait(attempt, took_s)
     raise RefusedError(
         f"{to.remote} had something new each of {ATTEMPTS} times; the commit stays in {repository.branch}: try again"
     )
+
+
+def push_commit(repository: Repository, to: Target, commit: str, otherwise: str, options: Sequence[str] = ()) -> bool:
+    """Push a commit as the remote's branch. False where the remote has something newer.
+
+    Args:
+        repository: the repository.
+        to: the remote and its branch.
+        commit: its id, or a full ref.
+        otherwise: what the user is told to be left where the remote refuses it.
+        options: more of `git push`.
+
+    Raises:
+        RefusedError: a hook or the remote refuses.
+    """
+    arguments = ("push", "--porcelain", *options, to.remote, f"{commit}:refs/heads/{to.branch}")
+    done = repository.git(*arguments, runs_hooks=True).done()
+    if not done.code:
+        return True
+    printed = os.fsdecode(done.stdout)
+    if _BEHIND.search(printed) or _BUSY.search(printed):
+        return False
+    reason = "\n".join(part for part in (done.stderr.strip(), printed.strip()) if part)
+    raise RefusedError(f"{to.remote} was not pushed to, and {otherwise}:\n{reason}")
 
 
 def _rebase(repository: Repository, to: Target) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from tfgen.graph.fill import Scope
@@ -22,7 +22,7 @@ class Built(Record):
     Attributes:
         templates: the graph.
         base: the objects of the job itself.
-        environments: those of each environment.
+        environments: those of each environment that was asked for.
     """
 
     job: TrainingJob
@@ -31,12 +31,18 @@ class Built(Record):
     environments: Mapping[str, Objects]
 
 
-def build(data: Mapping[str, Any]) -> Built:
-    """All objects of the job in a document that has no errors."""
+def build(data: Mapping[str, Any], environments: Collection[str] | None = None) -> Built:
+    """The objects of the job in a document that has no errors.
+
+    Args:
+        data: the document.
+        environments: whose objects, beside the job's own; None for those of all.
+    """
     job = TrainingJob.from_document(data)
     templates = graph(job.structure)
-    environments = {e.name: _environment_objects(job, templates, e) for e in job.environments}
-    return Built(job, templates, objects(templates, _scope(job, job.values)), environments)
+    asked = [e for e in job.environments if environments is None or e.name in environments]
+    by_environment = {e.name: _environment_objects(job, templates, e) for e in asked}
+    return Built(job, templates, objects(templates, _scope(job, job.values)), by_environment)
 
 
 def plain_objects(data: Mapping[str, Any], environment: str | None = None) -> Sequence[Mapping[str, Any]]:

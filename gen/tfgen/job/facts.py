@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from tfgen.errors import UsageError
+from tfgen.schema import file as schema_file
 from tfgen.text.document import Document
 
 if TYPE_CHECKING:
@@ -34,6 +35,20 @@ def own_data(document: Document) -> Any:
 def environments_of(document: Document) -> Mapping[str, EnvironmentData]:
     """What the job says of its environments, by their names."""
     return data_of(document)["spec"].get("environments", {})
+
+
+def rendered_branch(document: Document) -> str:
+    """The branch that has the job's charts/ and overlays/ alone; empty where they are beside the job."""
+    gitops = data_of(document)["spec"].get("gitops", {})
+    branch: str = gitops.get("rendered", {}).get("branch", "")
+    return branch
+
+
+def source_branch(document: Document) -> str:
+    """The branch that the job itself is in, as `gitops` says it."""
+    schema = schema_file.load()["properties"]["spec"]["properties"]["gitops"]
+    branch: str = schema_file.complete(schema_file.load(), schema, data_of(document)["spec"]["gitops"])["branch"]
+    return branch
 
 
 def run_of(data: JobData, environment: str | None) -> str:

@@ -183,6 +183,7 @@ class GitOps(Record):
 
     Attributes:
         repository: its address.
+        branch: the branch that the clusters follow.
         path: the folder in it that charts/ and overlays/ are in, or empty.
         is_chart: whether the chart is applied; else the overlay.
         create_namespace: whether the tool makes the namespaces.
@@ -351,7 +352,7 @@ def _gitops(gitops: Mapping[str, Any]) -> GitOps:
     complete = schema_file.complete(schema, schema["properties"]["spec"]["properties"]["gitops"], gitops)
     return GitOps(
         repository=complete["repository"],
-        branch=complete["branch"],
+        branch=complete.get("rendered", complete)["branch"],
         path=complete["path"],
         is_chart=complete["source"] == "Chart",
         create_namespace=complete["createNamespace"],

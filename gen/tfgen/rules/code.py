@@ -10,6 +10,7 @@ from tfgen.job.training_job import FileCode, GitCode
 from tfgen.kubernetes.limits import CONFIG_MAP_MAX
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
+from tfgen.tree.file_tree import path_fault
 from tfgen.words import shown
 
 # Patterns, which few jobs need compiled.
@@ -62,7 +63,20 @@ def _check_size(view: View) -> Iterator[Finding]:
         yield Finding(("code", "configMap", "files"), message)
 
 
+def _check_names(view: View) -> Iterator[Finding]:
+    code = view.job.structure.code
+    first: dict[str, str] = {}
+    for name in code.files if isinstance(code, FileCode) else ():
+        other = first.setdefault(name.casefold(), name)
+        if fault := path_fault(name):
+            yield Finding(("code", "configMap", "files", name), f"code has a file that tfgen cannot write: {fault}")
+        elif other != name:
+            message = f"the files {shown(other)} and {shown(name)} are one to a disk that ignores case; rename one"
+            yield Finding(("code", "configMap", "files", name), message)
+
+
 RULES: Final = (
+    Rule("code-name", "error", "A file of code has a name that not every disk takes.", _check_names),
     Rule("code-size", "error", "The files of code are too large for a ConfigMap.", _check_size),
     Rule("git-secret", "error", "A repository is read by ssh, without a key.", _check_secret),
     Rule("moving-revision", "warning", "A revision of code may mean another commit tomorrow.", _check_revision),

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
-from tfgen.rules.rule import AcrossRule, Clash
+from tfgen.rules.rule import AcrossRule, Clash, Recorded
 from tfgen.text.document import Document
 from tfgen.words import shown
 
 _NAME: Final = ("metadata", "name")
 
 
-def _check(documents: Sequence[Document]) -> Iterator[Clash]:
-    first: dict[str, Document] = {}
-    for document in documents:
-        name = document.data["metadata"]["name"]
-        other = first.setdefault(name, document)
-        if other is not document:
-            line = other.value(_NAME).line
-            message = f"the job {shown(name)} is at {other.file}:{line} already, and both would be charts/{name}"
-            yield Clash(document, _NAME, message)
+def _record(document: Document) -> Any:
+    return [document.file, document.value(_NAME).line]
 
 
-RULES: Final = (AcrossRule("duplicate-job", "error", "Two jobs have the same name.", _check),)
+def _check(jobs: Sequence[Recorded]) -> Iterator[Clash]:
+    first: dict[str, Recorded] = {}
+    for job in jobs:
+        other = first.setdefault(job.job, job)
+        if other is not job:
+            file, line = other.record
+            message = f"the job {shown(job.job)} is at {file}:{line} already, and both would be charts/{job.job}"
+            yield Clash(job.number, _NAME, message)
+
+
+RULES: Final = (AcrossRule("duplicate-job", "error", "Two jobs have the same name.", _record, _check),)

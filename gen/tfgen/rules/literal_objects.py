@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 from tfgen.graph.graph import graph, objects
 from tfgen.job.facts import data_of, environments_of, name_of
 from tfgen.job.job_data import EnvironmentData
 from tfgen.kubernetes.object import Object, group, literal_name
 from tfgen.kubernetes.scope import CLUSTER_KINDS
-from tfgen.rules.rule import AcrossRule, Clash, Finding, Rule
+from tfgen.rules.rule import AcrossRule, Clash, Finding, Recorded, Rule
 from tfgen.rules.view import View
 from tfgen.schema import tunables
 from tfgen.text.document import Document
@@ -31,21 +31,28 @@ def _check(view: View) -> Iterator[Finding]:
             yield Finding(("objects", name, "metadata", "name"), message)
 
 
-def _check_shared(documents: Sequence[Document]) -> Iterator[Clash]:
+def _record(document: Document) -> Any:
+    """The objects of each environment."""
+    return [
+        [environment, *one]
+        for environment, settings in environments_of(document).items()
+        for one in _names(document, settings)
+    ]
+
+
+def _check_shared(jobs: Sequence[Recorded]) -> Iterator[Clash]:
     first: dict[tuple[str, ...], tuple[str, str]] = {}
-    for document in documents:
-        for environment, settings in environments_of(document).items():
-            for key, name, item in _names(document, settings):
-                whose = name_of(document), environment
-                other = first.setdefault(key, whose)
-                if other != whose:
-                    who = f"{other[1]} of the job {other[0]}" if other[0] != whose[0] else other[1]
-                    message = (
-                        f"the environments {who} and {environment} both make {item}: whoever applies it last wins, "
-                        f"and it goes with either; give it another metadata.name, or write "
-                        f"objects: {{{name}: null}} in all but one"
-                    )
-                    yield Clash(document, ("spec", "environments", environment, "objects", name), message)
+    for number, job, record in jobs:
+        for environment, key, name, item in record:
+            other = first.setdefault(tuple(key), (job, environment))
+            if other != (job, environment):
+                who = f"{other[1]} of the job {other[0]}" if other[0] != job else other[1]
+                message = (
+                    f"the environments {who} and {environment} both make {item}: whoever applies it last wins, "
+                    f"and it goes with either; give it another metadata.name, or write "
+                    f"objects: {{{name}: null}} in all but one"
+                )
+                yield Clash(number, ("spec", "environments", environment, "objects", name), message)
 
 
 def _names(document: Document, settings: EnvironmentData) -> Iterator[tuple[tuple[str, ...], str, str]]:
@@ -76,6 +83,10 @@ def _key(item: Object) -> tuple[str, str, str]:
 RULES: Final = (Rule("object-name", "error", "Two objects of a job have one kind and one name.", _check),)
 ACROSS: Final = (
     AcrossRule(
-        "shared-object", "warning", "Two jobs or environments make the same object in one place.", _check_shared
+        "shared-object",
+        "warning",
+        "Two jobs or environments make the same object in one place.",
+        _record,
+        _check_shared,
     ),
 )

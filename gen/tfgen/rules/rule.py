@@ -5,8 +5,8 @@ RULE = Rule("gpu-on-ps", "warning", "A parameter server asks for GPUs.", check)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
 
 from tfgen.data_path import Path
 from tfgen.problems import Severity
@@ -26,10 +26,24 @@ class Finding(NamedTuple):
     message: str
 
 
-class Clash(NamedTuple):
-    """A mistake that no job has alone: its path is that of the document."""
+class Recorded(NamedTuple):
+    """What a rule judges of one job.
 
-    document: Document
+    Attributes:
+        number: the job's, among all that are judged together.
+        job: its name.
+        record: as the rule's `record` gave it, or as JSON carries that: with lists for tuples.
+    """
+
+    number: int
+    job: str
+    record: Any
+
+
+class Clash(NamedTuple):
+    """A mistake that no job has alone: the job's number, and the path in its document."""
+
+    number: int
     path: Path
     message: str
 
@@ -44,12 +58,31 @@ class Rule(Record):
 
 
 class AcrossRule(Record):
-    """What must hold of several documents together."""
+    """What must hold of several documents together.
+
+    A rule judges by a small record of each, so that a job whose record is known need not be read again.
+
+    Attributes:
+        record: what counts of a document, as data that JSON carries; nothing where the document cannot clash.
+        check: finds what is wrong with the records, those that are nothing left out.
+    """
 
     id: str
     severity: Severity
     summary: str
-    check: Callable[[Sequence[Document]], Iterable[Clash]]
+    record: Callable[[Document], Any]
+    check: Callable[[Sequence[Recorded]], Iterable[Clash]]
+
+
+def rule_alone(
+    rule: str, severity: Severity, summary: str, find: Callable[[Document], Iterable[Finding]]
+) -> AcrossRule:
+    """A rule for what one document says in several environments: its record is what is wrong with it."""
+    return AcrossRule(rule, severity, summary, lambda document: [*find(document)], _recorded_clashes)
+
+
+def _recorded_clashes(jobs: Sequence[Recorded]) -> Iterator[Clash]:
+    return (Clash(job.number, tuple(path), message) for job in jobs for path, message in job.record)
 
 
 def did_you_mean(name: str, known: Collection[str]) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from tfgen.data_path import Path
@@ -172,19 +172,21 @@ def _record(path: Path, value: Mapping[str, Any], type_name: str, text: WrittenT
                 yield Misfit(here, "misspelt", message + meant(near))
             elif message:
                 yield Misfit(here, "unknown", f"{message} (Kubernetes' {type_name}){meant(nearest(key, fields))}")
-            yield from _untyped(path, {key: inner}, text)
-    for field in _missing(value, types()[type_name], under):
+            if key in MERGE_KEYS or isinstance(inner, Mapping):
+                yield from _untyped(path, {key: inner}, text)
+    for field in _missing(value, type_name, under):
         yield Misfit(path, "shape", f"{path_name(path)}: found no {field}, which Kubernetes' {type_name} must have")
 
 
-def _missing(value: Mapping[str, Any], pod_type: PodType, under: Any) -> Iterator[str]:
+def _missing(value: Mapping[str, Any], type_name: str, under: Any) -> Iterator[str]:
     """The fields that must be there and are not: not removed, nor misspelt."""
     if under is not None and not isinstance(under, Mapping):
         return
-    unknown = [key for key in value if key not in pod_type.fields]
-    for field in pod_type.required:
+    fields, required, _ = types()[type_name]
+    unknown = [key for key in value if key not in fields]
+    for field in required:
         is_there = value[field] is not None if field in value else field in (under or ())
-        if not is_there and not any(misspelt(key, (field,)) for key in unknown):
+        if not is_there and not any(_misspelt(key, type_name) == field for key in unknown):
             yield field
 
 
@@ -238,14 +240,30 @@ def misspelt(name: str, known: Collection[str]) -> str | None:
 
     No two fields of a type are as near to each other, nor is any that Kubernetes added since 1.26 to an earlier one.
     """
-    lowered = name.lower()
-    as_long = (field for field in known if abs(len(field) - len(lowered)) <= 1)  # first: there may be many names
-    return next((field for field in as_long if _is_slip(lowered, field.lower())), None)
+    return _slip_of(name, _by_length(known))
 
 
 @functools.lru_cache(maxsize=1 << 16)  # a name is asked about for each role, rule and environment
 def _misspelt(name: str, type_name: str) -> str | None:
-    return misspelt(name, types()[type_name].fields)
+    return _slip_of(name, _fields_by_length(type_name))
+
+
+@functools.cache
+def _fields_by_length(type_name: str) -> Mapping[int, Sequence[str]]:
+    return _by_length(types()[type_name].fields)
+
+
+def _by_length(names: Iterable[str]) -> Mapping[int, Sequence[str]]:
+    lengths: dict[int, list[str]] = {}
+    for name in names:
+        lengths.setdefault(len(name), []).append(name)
+    return lengths
+
+
+def _slip_of(name: str, known: Mapping[int, Sequence[str]]) -> str | None:
+    lowered = name.lower()
+    near = (field for length in (-1, 0, 1) for field in known.get(len(lowered) + length, ()))
+    return next((field for field in near if _is_slip(lowered, field.lower())), None)
 
 
 def _is_slip(name: str, field: str) -> bool:

@@ -240,6 +240,13 @@ def _environment() -> dict[str, str]:
 
 def _definitions(tool: str, module: str, folder: str) -> list[Object]:
     """The CustomResourceDefinitions in the sources that a program was built from."""
+    files = sorted((sources(tool, module) / folder).glob("*.yaml"))
+    found = [item for path in files for item in yaml.safe_load_all(path.read_text(encoding="utf-8")) if item]
+    return [item for item in found if item["kind"] == "CustomResourceDefinition"]
+
+
+def sources(tool: str, module: str) -> Path:
+    """The folder of the sources that a program was built from."""
     if shutil.which("go") is None:
         raise MissingProgramError("needs go, to find the sources of the controllers")
     # Unlike `go list`, it fetches them again where the programs are kept, and the sources are not.
@@ -251,6 +258,4 @@ def _definitions(tool: str, module: str, folder: str) -> list[Object]:
         text=True,
         check=True,
     ).stdout
-    files = sorted(Path(json.loads(said)["Dir"], folder).glob("*.yaml"))
-    found = [item for path in files for item in yaml.safe_load_all(path.read_text(encoding="utf-8")) if item]
-    return [item for item in found if item["kind"] == "CustomResourceDefinition"]
+    return Path(json.loads(said)["Dir"])

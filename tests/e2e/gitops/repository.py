@@ -69,7 +69,10 @@ class Repository:
         folder: the author's checkout.
         namespace: where the environment prod is.
         way: how its jobs come into the cluster.
+        branch: the branch that the tool follows.
     """
+
+    branch = "main"
 
     def __init__(self, cluster: ControlPlane, url: str, folder: Path, namespace: str, way: Way) -> None:
         self.cluster, self.url, self.folder, self.namespace, self.way = cluster, url, folder, namespace, way
@@ -85,6 +88,14 @@ class Repository:
             },
         }
         (folder / "tfgen.yaml").write_text(yaml.safe_dump(team), encoding="utf-8")
+
+    def render_into(self, branch: str) -> None:
+        """Has a branch of its own for what is rendered."""
+        self.branch = branch
+        path = self.folder / "tfgen.yaml"
+        team = yaml.safe_load(path.read_text(encoding="utf-8"))
+        team["spec"]["gitops"]["rendered"] = {"branch": branch}
+        path.write_text(yaml.safe_dump(team), encoding="utf-8")
 
     # -- the author ----------------------------------------------------------------------------------------------
 
@@ -117,12 +128,17 @@ class Repository:
         """Commits and pushes all that is there by git alone: what is no job, or what `tfgen commit` refuses."""
         self.git("add", "--all")
         self.git("commit", "--quiet", "--message", message)
+        return self.push_commits()
+
+    def push_commits(self) -> str:
+        """Pushes what is committed; gives the last commit."""
         self.git("push", "--quiet", "origin", "HEAD:main")
         return self._pushed()
 
     def _pushed(self) -> str:
-        commit = self.git("rev-parse", "HEAD").strip()
-        assert self.git("ls-remote", "origin", "refs/heads/main").split()[0] == commit
+        branch = "HEAD" if self.branch == "main" else self.branch
+        commit = self.git("rev-parse", branch).strip()
+        assert self.git("ls-remote", "origin", f"refs/heads/{self.branch}").split()[0] == commit
         return commit
 
     # -- the cluster ---------------------------------------------------------------------------------------------
@@ -132,7 +148,7 @@ class Repository:
         name, folder = f"root-{self.namespace}", f"overlays/{self.way.tool}"
         client = self.cluster.client
         if self.way.tool == "argocd":
-            source = {"repoURL": self.url, "targetRevision": "main", "path": folder}
+            source = {"repoURL": self.url, "targetRevision": self.branch, "path": folder}
             spec: dict[str, Any] = {
                 "project": "default",
                 "source": source,
@@ -147,7 +163,7 @@ class Repository:
 
     def source(self) -> dict[str, Any]:
         """The spec of a GitRepository of Flux."""
-        return {"interval": "2s", "url": self.url, "ref": {"branch": "main"}}
+        return {"interval": "2s", "url": self.url, "ref": {"branch": self.branch}}
 
     def of_tool(self, kind: str, name: str, spec: Mapping[str, Any]) -> Object:
         """An object of the tool itself."""
@@ -182,7 +198,7 @@ class Repository:
             sync = status.get("sync", {})
             running = status.get("operationState", {}).get("phase") in ("Running", "Failed", "Error")
             return sync.get("revision", "") if sync.get("status") == "Synced" and not running else ""
-        if not any(c["type"] == "Ready" and c["status"] == "True" for c in status.get("conditions", ())):
+        if not _is_ready(status):
             return ""
         if self.way.kind == HELM_RELEASE:
             return self._released(status)
@@ -194,12 +210,25 @@ class Repository:
         chart = self.cluster.client.find(HELM_CHART, name, self.way.namespace) or {}
         made = chart.get("status", {})
         last: Mapping[str, Any] = next(iter(status.get("history", ())), {})
-        installed = last and last["chartVersion"] == made.get("artifact", {}).get("revision")
+        # While it is not ready, it may have seen a commit whose chart it has yet to make.
+        installed = _is_ready(made) and last and last["chartVersion"] == made.get("artifact", {}).get("revision")
         return str(made.get("observedSourceArtifactRevision", "")).rpartition(":")[2] if installed else ""
 
     def state(self, job: str = "mnist") -> Mapping[str, Any]:
         """The status of the tool's object of a job."""
         return (self.kept(job) or {}).get("status", {})  # type: ignore[no-any-return]
+
+    def suspend_sources(self, suspended: bool) -> None:
+        """Has Flux no longer ask for what jobs read, or again; their own objects it goes on asking for."""
+        for item in self.cluster.client.list(GIT_REPOSITORY, self.way.namespace):
+            name, change = item["metadata"]["name"], {"spec": {"suspend": suspended}}
+            if name != f"root-{self.namespace}":
+                self.cluster.client.patch(GIT_REPOSITORY, name, self.way.namespace, change)
+
+    def root_revision(self) -> str:
+        """The commit of which Flux has applied its own objects."""
+        root = self.cluster.client.get(KUSTOMIZATION, f"root-{self.namespace}", self.way.namespace)
+        return str(root.get("status", {}).get("lastAppliedRevision", "")).rpartition(":")[2]
 
     def has_failed(self, job: str = "mnist") -> bool:
         """Whether the tool says that it could not apply the last commit."""
@@ -217,3 +246,8 @@ class Repository:
     def suspend(self, name: str) -> None:
         """Does to a Job what the finisher does."""
         self.cluster.client.patch(JOB, name, self.namespace, {"spec": {"suspend": True}})
+
+
+def _is_ready(status: Mapping[str, Any]) -> bool:
+    """Whether an object of Flux has done what its spec says."""
+    return any(c["type"] == "Ready" and c["status"] == "True" for c in status.get("conditions", ()))

@@ -136,6 +136,49 @@ def test_an_upgrade_of_a_release_starts_stateful_sets_again_and_no_jobs(reposito
     assert spec["suspend"] if kind == JOB else spec["replicas"] == 1
 
 
+@pytest.mark.parametrize("repository", ["flux-chart"], indirect=True)
+def test_every_content_of_a_chart_is_a_release_of_its_own(repository: Repository) -> None:
+    """After a revert, and in a merge that keeps one side of what is rendered, with a number that another chart had."""
+    started(repository, retries=10)
+    repository.git("branch", "theirs")
+
+    def released(commit: str, retries: int) -> None:
+        repository.applied(commit)
+        assert repository.there(JOB, "mnist-chief")["spec"]["backoffLimit"] == retries
+
+    repository.write(job(retries=20))
+    released(repository.commit(), 20)
+    repository.git("revert", "--no-edit", "HEAD")
+    repository.write(job(retries=30))
+    released(repository.commit(), 30)
+    repository.git("switch", "--quiet", "theirs")
+    repository.write(job(retries=40))
+    assert repository.tfgen("commit", "jobs") == cli.OK
+    repository.git("switch", "--quiet", "main")
+    repository.git("merge", "--quiet", "--strategy-option=theirs", "--no-edit", "theirs")
+    released(repository.push_commits(), 40)
+    versions = [release["chartVersion"] for release in repository.state()["history"]]
+    assert [version.split(".")[1] for version in versions[:3]] == ["1", "1", "1"]
+
+
+@pytest.mark.parametrize("repository", ["flux-chart"], indirect=True)
+def test_an_environments_values_come_with_their_chart(repository: Repository) -> None:
+    """And not before it: the new run would begin with the image of the run before."""
+    started(repository)
+    generation = (repository.kept() or {})["metadata"]["generation"]
+    repository.suspend_sources(True)
+    environments = {"prod": {"run": "2"}}
+    repository.write(job(image="registry.example.com/ml/mnist:1.5.0", environments=environments))
+    commit = repository.commit()
+    eventually(lambda: repository.root_revision() == commit, "Flux's own objects of the commit")
+    assert (repository.kept() or {})["metadata"]["generation"] == generation
+    repository.suspend_sources(False)
+    repository.applied(commit)
+    (container,) = repository.there("StatefulSet", "mnist-2-ps")["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == "registry.example.com/ml/mnist:1.5.0"
+    assert len(repository.state()["history"]) == 2
+
+
 def test_another_size_of_a_run_is_stopped_before_git_has_it(
     repository: Repository, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,4 +1,4 @@
-"""Argo CD's repo server, application controller and ApplicationSet controller, and the redis between them.
+"""Argo CD's repo server with tfgen's plugin, application and ApplicationSet controller, and the redis between them.
 
 One program, which the variable ARGOCD_BINARY_NAME makes each of them. A part looks for its settings in the namespace of
 its kubeconfig's context.
@@ -6,6 +6,7 @@ its kubeconfig's context.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from shutil import which
@@ -13,7 +14,7 @@ from shutil import which
 from tests.e2e.loopback import free_port
 from tests.e2e.servers.process import Process, answers
 from tests.e2e.servers.program import MissingProgramError, program
-from tests.support.tools import CACHE
+from tests.support.tools import CACHE, ROOT
 
 NAMESPACE = "argocd"
 
@@ -80,6 +81,18 @@ def parts(folder: Path, address: str, kubeconfig: Path, env: Mapping[str, str]) 
             "--revision-cache-expiration=1s",
         ],
         "16492/healthz",
+    )
+    yield Process(
+        "argocd-cmp-server",
+        (program("argocd"), f"--config-dir-path={ROOT / 'docs' / 'argocd-plugin'}", "--logformat=text"),
+        folder / "argocd-cmp-server.log",
+        ready=(home / "plugins" / "tfgen.sock").exists,
+        env={
+            **variables,
+            "ARGOCD_BINARY_NAME": "argocd-cmp-server",
+            "ARGOCD_CMP_WORKDIR": str(home / "tmp" / "cmp"),
+            "PATH": f"{Path(sys.executable).parent}:{variables['PATH']}",  # tfgen's
+        },
     )
     yield part(
         "argocd-application-controller",

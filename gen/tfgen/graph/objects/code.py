@@ -14,7 +14,7 @@ import json
 from collections.abc import Mapping
 from typing import Final
 
-from tfgen.graph.holes import Key, Node, Text
+from tfgen.graph.holes import File, Key, Node, Text
 from tfgen.graph.objects import environment, labels, names, resources, security
 from tfgen.graph.objects.storage import TMP
 from tfgen.graph.objects.values import value
@@ -68,8 +68,13 @@ def config_map(code: FileCode) -> Node:
         "kind": "ConfigMap",
         "metadata": labels.metadata(names.code(_digest(code.files)), annotations=keys.BEFORE_PODS),
         "immutable": True,
-        "data": dict(sorted(code.files.items())),
+        "data": {name: File(file_path(name), text) for name, text in sorted(code.files.items())},
     }
+
+
+def file_path(name: str) -> str:
+    """Where a file of the code is in the chart and in a kustomize base: a folder without tfgen's programs."""
+    return f"files/code/{name}"
 
 
 def _digest(files: Mapping[str, str]) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from tfgen.graph.holes import Guard, Node, chart_files, named_parts
@@ -21,18 +22,8 @@ from tfgen.text import yaml_text
 from tfgen.tree.file_tree import FileTree
 from tfgen.tree.rendering import Revision
 
-_HELM_IGNORE: Final = """\
-# What editors and systems leave behind.
-.DS_Store
-.git/
-.idea/
-.vscode/
-*.bak
-*.orig
-*.swp
-*.tmp
-*~
-"""
+_LEFT_BEHIND: Final = (".DS_Store", ".git/", ".idea/", ".vscode/", "*.bak", "*.orig", "*.swp", "*.tmp", "*~")
+"""Patterns for the names of files and folders: https://helm.sh/docs/chart_template_guide/helm_ignore_file/."""
 
 _HELPERS_HEAD: Final = """\
 Names, labels and the cluster, each once.
@@ -79,11 +70,18 @@ def chart(
     files["values.schema.json"] = values_schema_text(spec)
     files["README.md"] = readme(job, spec)
     files |= chart_files(nodes)
-    files[".helmignore"] = _HELM_IGNORE
+    files[".helmignore"] = _helm_ignore(files)
     version = chart_yaml(job, files)
     folder = f"{CHARTS}/{job.name}"
     tree = {f"{folder}/{path}": text for path, text in files.items()}
     return FileTree({**tree, version.path: version.text(0)}), version
+
+
+def _helm_ignore(files: Iterable[str]) -> str:
+    """The file, without a pattern that fits one of the chart's own: a job's code may be called as an editor's copy."""
+    names = [path.rpartition("/")[2] for path in files]
+    patterns = [pattern for pattern in _LEFT_BEHIND if not any(fnmatchcase(name, pattern) for name in names)]
+    return "\n".join(("# What editors and systems leave behind.", *patterns, ""))
 
 
 def _helper_files(printer: Printer, nodes: Sequence[Node | Guard]) -> dict[str, str]:

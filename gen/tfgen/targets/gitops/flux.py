@@ -99,7 +99,12 @@ def _kustomization(site: Site) -> Object:
 
 
 def _release(site: Site) -> Object:
-    """The HelmRelease. Its chart's version changes with its content, so that Flux sees each change."""
+    """The HelmRelease. Its chart's version changes with its content, so that Flux sees each change.
+
+    The environment's values come with the chart (``valuesFiles``), and not with the release (``values``). Flux reads
+    the two from sources that it asks at times of their own. With the values in the release, a commit of a new run and a
+    new image was seen to start that run by the chart of the commit before; the chart that came next was then refused.
+    """
     settings = _settings(site)
     ignore = _ignore(site)
     step = {"disableWait": not settings["wait"], "disableWaitForJobs": not settings["wait"]}

@@ -197,7 +197,7 @@ class _Resources(Record):
 
 
 def _resources(objects: Objects, sources: Sources) -> _Resources:
-    by_generator = {name for name, item in objects.items() if name in sources and _is_generated(item)}
+    by_generator = {name for name, item in objects.items() if name in sources and _is_generated(item, sources[name])}
     written = {f"{file_stem(name)}.yaml": dict(item) for name, item in objects.items() if name not in by_generator}
     generated = [(item, sources[name]) for name, item in objects.items() if name in by_generator]
     texts = {file.path: file.text for _, files in generated for file in files.values()}
@@ -209,14 +209,19 @@ def _resources(objects: Objects, sources: Sources) -> _Resources:
     )
 
 
-def _is_generated(item: Object) -> bool:
-    """Whether kustomize can make the ConfigMap: it writes the keys of labels and annotations without quotes.
+def _is_generated(item: Object, files: Mapping[str, File]) -> bool:
+    """Whether kustomize can make the ConfigMap. Where it cannot, the build fails.
 
-    ``1e3`` is no text then, and the build fails: SetLabel in
-    https://github.com/kubernetes-sigs/kustomize/blob/master/kyaml/yaml/fns.go.
+    It writes the keys of labels, annotations and data without quotes, and ``1e3`` is no text then (SetField in
+    https://github.com/kubernetes-sigs/kustomize/blob/master/kyaml/yaml/fns.go). It writes a text of several lines as a
+    literal block, whose first line no reader knows how to take where it begins with a tab.
     """
-    keys = (key for field in ("labels", "annotations") for key in item["metadata"].get(field, {}))
-    return all(yaml_text.scalar(key) == key for key in keys)
+    metadata = item["metadata"]
+    keys = [*metadata.get("labels", {}), *metadata.get("annotations", {}), *files]
+    texts = [file.text for file in files.values()]
+    return all(yaml_text.scalar(key) == key for key in keys) and not any(
+        text.startswith("\t") and "\n" in text for text in texts
+    )
 
 
 def _generator(item: Object, files: Mapping[str, File]) -> dict[str, Any]:

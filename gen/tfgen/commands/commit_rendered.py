@@ -1,0 +1,295 @@
+"""Jobs into git whose charts/ and overlays/ have a branch for themselves: ``gitops.rendered``.
+
+    commit_rendered([Path("jobs")], checked, out=Path("."), pushes=True)
+        ->  Outcome("1f0c...", ..., branch="main", rendered=Outcome("88ab...", ..., branch="rendered"))
+
+The job and the defaults under it are committed where they are. Then the jobs are rendered into the other branch, in a
+temporary working tree, by a commit that names the one which it comes of. So no checkout of the jobs has a rendered
+file, and the clusters see nothing else.
+
+Only the branch that the clusters' jobs are in is rendered (`gitops.branch`): a commit to any other changes no cluster.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Final
+
+from tfgen.change.comparison import Pair, pair_jobs
+from tfgen.change.rerendered import compare_overlays
+from tfgen.check.jobs import Checked
+from tfgen.commands.check import Report, full_check
+from tfgen.commands.commit import (
+    Outcome,
+    ProblemsError,
+    commit_jobs,
+    commit_to_branch,
+    job_words,
+    open_on_branch,
+    paths_from_root,
+    push_branch,
+)
+from tfgen.commands.commit_message import commit_message, job_changes
+from tfgen.commands.removed_jobs import find_removed_jobs, removed_sources
+from tfgen.errors import UsageError
+from tfgen.git import read as git
+from tfgen.git.branch import commit_all, find_tip, has_commit, is_remote_tip, move_branch, trailer, working_tree
+from tfgen.git.commit import RefusedError, Repository, changed, check_files, open_repository, wait
+from tfgen.git.push import ATTEMPTS, Target, push_commit, target
+from tfgen.job.facts import rendered_branch, source_branch
+from tfgen.job.sources import no_job_below
+from tfgen.problems import has_errors
+from tfgen.record import Record
+from tfgen.tree.plan import ConflictsError
+from tfgen.tree.write import apply, plan_write, read_ledgers
+
+SOURCE_COMMIT: Final = "Source-commit"
+"""The line of a commit's message that names the commit which it was rendered from."""
+
+
+class Branches(Record):
+    """The branch that jobs are in, and the one that what is rendered of them is in."""
+
+    source: str
+    rendered: str
+
+
+def commit_wherever(
+    jobs: Sequence[Path],
+    checked: Checked,
+    *,
+    out: Path,
+    is_beside: bool = False,
+    message: str = "",
+    branch: str = "",
+    pushes: bool = False,
+) -> Outcome:
+    """Commit jobs, with what is rendered of them beside them or in the branch that it has.
+
+    Args:
+        jobs: the files and folders that were named.
+        checked: the jobs in them.
+        out: the folder of charts/ and overlays/ beside the jobs.
+        is_beside: whether they are there, whatever the jobs say.
+        message: the commits', in place of one in words of the jobs.
+        branch: a new branch for the commit of the jobs.
+        pushes: whether to push what is committed.
+
+    Raises:
+        UsageError: the jobs are rendered into several branches.
+        TfgenError: all that `commit_jobs` and `commit_rendered` raise.
+    """
+    branches = None if is_beside else rendered_branches(jobs, checked)
+    if branches is None:
+        return commit_jobs(jobs, checked, out=out, message=message, branch=branch, pushes=pushes)
+    return commit_rendered(jobs, checked, branches, out=out, message=message, branch=branch, pushes=pushes)
+
+
+def rendered_branches(jobs: Sequence[Path], checked: Checked) -> Branches | None:
+    """The branches of jobs that are rendered elsewhere; none for jobs that are rendered beside themselves.
+
+    Args:
+        jobs: the files and folders that were named.
+        checked: the jobs in them.
+
+    Raises:
+        UsageError: the jobs do not agree.
+    """
+    documents = [document for pair in _pairs(jobs, checked, git.HEAD) if (document := pair.after or pair.before)]
+    branches = {
+        Branches(source_branch(document), rendered_branch(document)) if rendered_branch(document) else None
+        for document in documents
+    }
+    if len(branches) > 1:
+        raise UsageError("the jobs are rendered into several branches (gitops.rendered): name those of one")
+    return next(iter(branches), None)
+
+
+def commit_rendered(
+    jobs: Sequence[Path],
+    checked: Checked,
+    branches: Branches,
+    *,
+    out: Path,
+    message: str = "",
+    branch: str = "",
+    pushes: bool = False,
+) -> Outcome:
+    """Commit the jobs, and render them into the other branch.
+
+    Args:
+        jobs: the files and folders that were named.
+        checked: the jobs in them.
+        branches: theirs.
+        out: the folder that charts/ and overlays/ would be in beside the jobs.
+        message: the commits', in place of one in words of the jobs.
+        branch: a new branch for the commit of the jobs.
+        pushes: whether to push both.
+
+    Raises:
+        ProblemsError: the jobs have errors.
+        UsageError: there is no git, repository, branch or remote for it.
+        RefusedError: a hook, the signing program or the remote refuses.
+        ConflictsError: a file in the other branch was edited by hand.
+        TfgenError: git or the disk fails.
+    """
+    before = open_repository(out)
+    is_tip = not branch and is_remote_tip(before, branches.source)
+    if not is_tip:
+        before = open_on_branch(out, branch)
+    name = branches.source if is_tip else branch or before.branch
+    if branches.rendered in (name, branches.source):
+        raise UsageError(f"gitops.rendered: {branches.rendered} has the jobs themselves; name a branch of its own")
+    to = target(before.replaced(branch=name)) if pushes and not is_tip else None
+    to_rendered = target(before.replaced(branch=branches.rendered)) if pushes else None
+    is_rendered = name == branches.source
+    since = _since(before, find_tip(before, branches.rendered, to_rendered)) if is_rendered else git.HEAD
+    report = full_check(checked, against=since, out=out, is_written=True)
+    if has_errors(report.problems):
+        raise ProblemsError(report.problems)
+    own = _commit_sources(jobs, checked, before, branch=branch, message=message, to=to)
+    outcome = own.replaced(problems=report.problems, notes=report.notes)
+    if not is_rendered:
+        note = f"{branches.rendered} is rendered from {branches.source}, so nothing of {name} is"
+        return outcome.replaced(notes=(*report.notes, note))
+    work = _Work(jobs, checked, report, since, message, out.relative_to(before.root))
+    return outcome.replaced(rendered=_render_into(before, branches.rendered, to_rendered, work))
+
+
+def _pairs(jobs: Sequence[Path], checked: Checked, revision: str) -> tuple[Pair, ...]:
+    return pair_jobs(checked, revision, removed_sources(jobs, revision)).pairs
+
+
+def _since(repository: Repository, tip: str) -> str:
+    """The commit that was rendered last: HEAD where none was, or where the repository lacks it."""
+    named = trailer(repository, tip, SOURCE_COMMIT) if tip else ""
+    return named if named and has_commit(repository, named) else git.HEAD
+
+
+# -- the jobs --------------------------------------------------------------------------------------------------------
+
+
+def _commit_sources(
+    jobs: Sequence[Path], checked: Checked, before: Repository, *, branch: str, message: str, to: Target | None
+) -> Outcome:
+    """Commit the files that the jobs were read from, and push the branch."""
+    pairs = _pairs(jobs, checked, git.HEAD)
+    if not pairs:
+        raise no_job_below(jobs)
+    files = {pair.name: _sources(before, pair) for pair in pairs}
+    paths = {path for names in files.values() for path in names}
+    check_files(before, {}, paths)
+    wanted = changed(before, paths)
+    if branch not in ("", before.branch) and not wanted:
+        raise UsageError(f"nothing has changed, so there is nothing for a branch {branch}")
+    repository, written = before, ""
+    if wanted and not (branch or before.branch):
+        raise UsageError(f"no branch is checked out (a detached HEAD), and {wanted[0]} is not as it is committed")
+    if wanted:
+        message = message or commit_message(job_words(pairs, files, wanted))
+        repository, written = commit_to_branch(before, branch, wanted, message)
+    if to:
+        push_branch(repository, to)
+        written = written and git.resolved(repository.root)
+    return Outcome(
+        commit=written,
+        message=message,
+        files=tuple(wanted),
+        branch=repository.branch,
+        pushed_to=f"{to.remote}/{to.branch}" if to else "",
+        problems=(),
+        notes=(),
+    )
+
+
+def _sources(repository: Repository, pair: Pair) -> set[str]:
+    documents = [document for document in (pair.before, pair.after) if document]
+    paths = {Path(layer.file) for document in documents for layer in document.layers()}
+    return set(paths_from_root(repository, paths).values())
+
+
+# -- what is rendered ------------------------------------------------------------------------------------------------
+
+
+class _Work(Record):
+    """What is to be rendered.
+
+    Attributes:
+        jobs: the files and folders that were named.
+        report: of the jobs in them.
+        since: the commit that they are compared with.
+        message: the commit's; empty for one in words of the jobs.
+        folder: that of charts/ and overlays/, from the repository's root.
+    """
+
+    jobs: Sequence[Path]
+    checked: Checked
+    report: Report
+    since: str
+    message: str
+    folder: Path
+
+
+def _render_into(repository: Repository, branch: str, to: Target | None, work: _Work) -> Outcome:
+    """Render into the branch; where others have pushed meanwhile, again on top of theirs."""
+    took_s = 0.0
+    for attempt in range(ATTEMPTS):
+        began = time.monotonic()
+        tip = find_tip(repository, branch, to)
+        outcome = _commit_once(repository, branch, tip, work)
+        commit = outcome.commit or tip
+        if to is None or not commit or push_commit(repository, to, commit, f"nothing is committed to {branch}"):
+            if commit:
+                move_branch(repository, branch, commit)
+            return outcome.replaced(pushed_to=f"{to.remote}/{to.branch}" if to and commit else "")
+        took_s = max(took_s, time.monotonic() - began)
+        wait(attempt, took_s)
+    raise RefusedError(
+        f"{branch} had something new each of {ATTEMPTS} times, and nothing is committed to it: try again"
+    )
+
+
+def _commit_once(repository: Repository, branch: str, tip: str, work: _Work) -> Outcome:
+    with working_tree(repository, tip) as tree:
+        out = tree.root / work.folder
+        pairs = _pairs(work.jobs, work.checked, work.since)
+        removed = removed_sources(work.jobs, work.since)
+        names = {rendering.job for rendering in work.report.renderings}
+        ledgers = read_ledgers(out)
+        removals = find_removed_jobs(ledgers, work.jobs, names, removed)
+        plan = plan_write(out, [*work.report.renderings, *removals], upgrade=False)
+        if plan.conflicts:
+            raise ConflictsError(plan.conflicts)
+        again = compare_overlays(pairs, plan, git.HEAD, is_written=True)
+        if has_errors(again.problems):
+            raise ProblemsError(again.problems)
+        apply(plan)
+        touched = [job.rendering.job for job in plan.jobs if job.touches_files() or job.before != job.after]
+        source = git.resolved(repository.root)
+        message = f"{(work.message or _words(pairs, touched, ledgers)).rstrip()}\n\n{SOURCE_COMMIT}: {source}"
+        commit = commit_all(tree, tip, message)
+        files = tuple(f"{work.folder / path}" for path in (*plan.created, *plan.changed, *plan.removed))
+    return Outcome(
+        commit=commit,
+        message=message,
+        files=tuple(sorted(files)) if commit else (),
+        branch=branch,
+        pushed_to="",
+        problems=again.problems,
+        notes=again.notes,
+    )
+
+
+def _words(pairs: Sequence[Pair], touched: Sequence[str], known: Collection[str]) -> str:
+    """The message in words of the jobs whose files change.
+
+    Args:
+        pairs: the jobs as they were and are.
+        touched: the names of those whose files change.
+        known: the names of those that the branch has.
+    """
+    changes = {pair.name: job_changes(pair) for pair in pairs}
+    words = {name: (changes.get(name) or ["rendered anew"]) if name in known else ["new job"] for name in touched}
+    return commit_message(words or {git.HEAD: ["nothing new"]})

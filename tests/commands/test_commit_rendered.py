@@ -1,0 +1,262 @@
+"""``tfgen commit`` with ``gitops.rendered``, with real repositories: what is rendered has a branch for itself."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.support import git_author
+from tests.support.commit_repository import commit_all, git, write
+from tfgen import cli
+
+JOB = """\
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {name: mnist, namespace: ml}
+spec:
+  image: registry.internal/ml/mnist:1.4.0
+  roles: {chief: {}, ps: {}, worker: {replicas: 2}}
+  environments: {prod: {}}
+"""
+TEAM = """\
+apiVersion: tfgen/v1alpha1
+kind: Defaults
+spec:
+  gitops:
+    repository: https://git.internal/ml/jobs.git
+    rendered: {branch: rendered}
+    argocd: {}
+"""
+MORE = JOB.replace("{prod: {}}", "{dev: {namespace: dev}, prod: {}}")
+
+Printed = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No settings of whoever runs the tests."""
+    for name, value in git_author.VARIABLES.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
+
+
+@pytest.fixture
+def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A clone with the team's defaults, committed and pushed: the current folder."""
+    git("init", "--quiet", "--bare", "--initial-branch=main", tmp_path / "remote.git", folder=tmp_path)
+    git("clone", "--quiet", tmp_path / "remote.git", tmp_path / "clone", folder=tmp_path)
+    monkeypatch.chdir(tmp_path / "clone")
+    git("checkout", "--quiet", "-B", "main")
+    write("tfgen.yaml", TEAM)
+    commit_all()
+    git("push", "--quiet", "--set-upstream", "origin", "main")
+    return tmp_path / "clone"
+
+
+def commit(*arguments: str, code: int = 0) -> None:
+    assert cli.run(["commit", *arguments]) == code
+
+
+def files(revision: str) -> list[str]:
+    return git("ls-tree", "-r", "--name-only", revision).splitlines()
+
+
+def tops(revision: str) -> set[str]:
+    return {path.partition("/")[0] for path in files(revision)}
+
+
+def test_main_has_the_job_and_the_other_branch_what_comes_of_it(clone: Path, capsys: Printed) -> None:
+    write("jobs/mnist.yaml", JOB)
+    commit("jobs", "--push")
+    assert files("main") == ["jobs/mnist.yaml", "tfgen.yaml"]
+    assert tops("rendered") == {".tfgen", "charts", "overlays"}
+    for branch in ("main", "rendered"):
+        assert git("rev-parse", branch, folder=clone.parent / "remote.git") == git("rev-parse", branch)
+    assert git("status", "--porcelain", "--ignored") == ""
+    assert git("worktree", "list").count("\n") == 1
+    out = capsys.readouterr().out
+    assert "mnist: new job\n1 file committed\n" in out
+    assert out.endswith("pushed to origin/main\npushed to origin/rendered\n")
+
+
+def test_it_holds_what_render_writes(clone: Path, tmp_path: Path) -> None:
+    write("jobs/mnist.yaml", JOB)
+    commit("jobs")
+    assert cli.run(["render", "jobs", "--out", str(tmp_path / "out")]) == 0
+    git("worktree", "add", "--quiet", tmp_path / "rendered", "rendered")
+    written, rendered = (
+        {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        for folder in (tmp_path / "out", tmp_path / "rendered")
+    )
+    rendered.pop(Path(".git"))
+    assert rendered == written
+
+
+def test_the_commit_names_the_one_that_it_comes_of(clone: Path) -> None:
+    write("jobs/mnist.yaml", JOB)
+    commit("jobs")
+    assert git("log", "-1", "--format=%s%n%(trailers:key=Source-commit,valueonly)", "rendered").split("\n")[:2] == [
+        "mnist: new job",
+        git("rev-parse", "main").strip(),
+    ]
+
+
+def test_the_application_follows_that_branch(clone: Path) -> None:
+    write("jobs/mnist.yaml", JOB)
+    commit("jobs")
+    (application,) = [path for path in files("rendered") if path.startswith("overlays/argocd/mnist")]
+    assert yaml.safe_load(git("show", f"rendered:{application}"))["spec"]["source"] == {
+        "repoURL": "https://git.internal/ml/jobs.git",
+        "targetRevision": "rendered",
+        "path": "overlays/mnist/prod",
+    }
+
+
+def test_what_was_merged_is_rendered_where_nothing_else_is_to_be_committed(clone: Path, capsys: Printed) -> None:
+    """As CI does it after a merge: the job is in HEAD already."""
+    write("jobs/mnist.yaml", JOB)
+    commit("jobs")
+    write("jobs/mnist.yaml", JOB.replace("image:", "run: '2'\n  image:"))
+    commit_all()
+    capsys.readouterr()
+    assert cli.run(["commit", "jobs", "--format", "json"]) == 0
+    done = json.loads(capsys.readouterr().out)
+    assert (done["commit"], done["rendered"]["branch"]) == (None, "rendered")
+    assert done["rendered"]["commit"] == git("rev-parse", "rendered").strip()
+    assert "run 2" in done["rendered"]["message"]
+    assert git("rev-list", "--count", "rendered").strip() == "2"
+    commit("jobs")
+    assert "nothing to commit" in capsys.readouterr().out
+    assert git("rev-list", "--count", "rendered").strip() == "2"
+
+
+def test_a_merged_change_of_a_running_job_is_refused(clone: Path, capsys: Printed) -> None:
+    """It is compared with what was rendered last, and not with HEAD, which has the change."""
+    write("jobs/mnist.yaml", JOB)
+    commit("jobs")
+    write("jobs/mnist.yaml", JOB.replace("1.4.0", "1.5.0"))
+    commit_all()
+    capsys.readouterr()
+    commit("jobs", code=1)
+    assert "[new-run]" in capsys.readouterr().err
+    assert git("rev-list", "--count", "rendered").strip() == "1"
+
+
+def test_two_authors_land_both(clone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    git("clone", "--quiet", tmp_path / "remote.git", tmp_path / "other", folder=tmp_path)
+    write("jobs/mnist.yaml", JOB)
+    commit("jobs", "--push")
+    monkeypatch.chdir(tmp_path / "other")
+    write("jobs/cifar.yaml", JOB.replace("mnist", "cifar"))
+    commit("jobs/cifar.yaml", "--push")
+    rendered = files("origin/rendered") if "origin/rendered" in git("branch", "--all") else files("rendered")
+    assert {path for path in rendered if path.startswith(".tfgen/")} == {".tfgen/cifar.json", ".tfgen/mnist.json"}
+    assert files("main") == ["jobs/cifar.yaml", "jobs/mnist.yaml", "tfgen.yaml"]
+
+
+def test_a_removed_job_is_taken_away(clone: Path) -> None:
+    write("jobs/mnist.yaml", JOB)
+    write("jobs/cifar.yaml", JOB.replace("mnist", "cifar"))
+    commit("jobs")
+    Path("jobs/cifar.yaml").unlink()
+    commit("jobs")
+    assert not [path for path in files("rendered") if "cifar" in path]
+    assert "overlays/mnist/prod/kustomization.yaml" in files("rendered")
+
+
+def test_another_branch_changes_no_cluster(clone: Path, capsys: Printed) -> None:
+    write("jobs/mnist.yaml", JOB)
+    commit("jobs", "--branch", "mine")
+    assert "note: rendered is rendered from main, so nothing of mine is\n" in capsys.readouterr().err
+    assert files("mine") == ["jobs/mnist.yaml", "tfgen.yaml"]
+    assert git("branch", "--list", "rendered") == ""
+
+
+def test_what_is_staged_or_dirty_stays_so(clone: Path) -> None:
+    write("staged", "a\n")
+    git("add", "staged")
+    write("tfgen.yaml", f"# mine\n{TEAM}")
+    write("jobs/mnist.yaml", JOB)
+    write("charts/mine", "b\n")
+    commit("jobs")
+    assert git("status", "--porcelain").splitlines() == ["A  staged", "?? charts/"]
+
+
+def test_check_asks_for_no_files(clone: Path) -> None:
+    write("jobs/mnist.yaml", JOB)
+    assert cli.run(["check", "jobs"]) == 0
+
+
+def test_render_writes_none_beside_the_jobs(clone: Path, capsys: Printed) -> None:
+    write("jobs/mnist.yaml", JOB)
+    assert cli.run(["render", "jobs"]) == 2
+    assert capsys.readouterr().err == (
+        "tfgen: error: jobs/mnist.yaml: charts/ and overlays/ are kept in the branch rendered (gitops.rendered), which "
+        "tfgen commit writes; to have them on disk, too, say where by --out\n"
+    )
+    assert not Path("charts").exists()
+
+
+def test_a_branch_with_the_jobs_is_no_branch_for_the_rest(clone: Path, capsys: Printed) -> None:
+    write("tfgen.yaml", TEAM.replace("branch: rendered", "branch: main"))
+    write("jobs/mnist.yaml", JOB)
+    commit("jobs", code=2)
+    assert "gitops.rendered: main has the jobs themselves; name a branch of its own" in capsys.readouterr().err
+
+
+def test_a_branch_that_is_checked_out_is_left_alone(clone: Path, tmp_path: Path, capsys: Printed) -> None:
+    write("jobs/mnist.yaml", JOB)
+    commit("jobs")
+    git("worktree", "add", "--quiet", tmp_path / "tree", "rendered")
+    write("jobs/mnist.yaml", MORE)
+    commit("jobs", code=2)
+    assert "has the branch rendered checked out, which tfgen writes" in capsys.readouterr().err
+
+
+def test_branches_that_went_apart_are_refused(clone: Path, tmp_path: Path, capsys: Printed) -> None:
+    write("jobs/mnist.yaml", JOB)
+    commit("jobs", "--push")
+    git("clone", "--quiet", tmp_path / "remote.git", tmp_path / "other", folder=tmp_path)
+    git("-C", tmp_path / "other", "checkout", "--quiet", "rendered")
+    git("-C", tmp_path / "other", "commit", "--quiet", "--allow-empty", "--message=theirs")
+    git("-C", tmp_path / "other", "push", "--quiet")
+    write("jobs/mnist.yaml", MORE)
+    commit("jobs")
+    commit("jobs", "--push", code=1)
+    assert "take theirs and render again: git branch --force rendered " in capsys.readouterr().err
+
+
+def test_a_file_edited_by_hand_there_is_not_lost(clone: Path, tmp_path: Path, capsys: Printed) -> None:
+    write("jobs/mnist.yaml", JOB)
+    commit("jobs")
+    git("worktree", "add", "--quiet", tmp_path / "tree", "rendered")
+    write(tmp_path / "tree/overlays/mnist/base/worker.yaml", "mine: true\n")
+    git("-C", tmp_path / "tree", "commit", "--quiet", "--all", "--message=mine")
+    git("worktree", "remove", tmp_path / "tree")
+    write("jobs/mnist.yaml", MORE)
+    commit("jobs", code=1)
+    assert "overlays/mnist/base/worker.yaml" in capsys.readouterr().err
+
+
+def test_a_new_run_is_rendered_there_too(clone: Path) -> None:
+    write("jobs/mnist.yaml", JOB)
+    commit("jobs", "--push")
+    assert cli.run(["rerun", "jobs/mnist.yaml", "--commit", "--push"]) == 0
+    assert "run: " in git("show", "origin/main:jobs/mnist.yaml")
+    assert "run 2" in git("log", "-1", "--format=%s", "rendered")
+    assert git("rev-parse", "rendered", folder=clone.parent / "remote.git") == git("rev-parse", "rendered")
+
+
+def test_ci_renders_what_it_has_checked_out_without_a_branch(clone: Path, capsys: Printed) -> None:
+    write("jobs/mnist.yaml", JOB)
+    commit_all()
+    git("push", "--quiet")
+    git("checkout", "--quiet", "--detach")
+    commit("jobs", "--push")
+    assert git("rev-parse", "rendered", folder=clone.parent / "remote.git") == git("rev-parse", "rendered")
+    write("jobs/mnist.yaml", MORE)
+    commit("jobs", code=2)
+    assert "(a detached HEAD), and jobs/mnist.yaml is not as it is committed" in capsys.readouterr().err

@@ -1,0 +1,78 @@
+"""docs/cli.md is what the parsers say, and each command's example does what it shows."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli_page.__main__ import PAGE
+from cli_page.page import page
+from tests.support import git_author
+from tests.support.command import Command
+from tests.support.tools import ROOT
+from tfgen.cli.parser import COMMANDS, command_of, parsers, read_arguments
+
+JOB = """\
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {name: mnist}
+spec:
+  image: registry.example.com/ml/mnist:1.4.0
+  command: [python, -c, print("trained")]
+  roles: {chief: {}, ps: {}, worker: {replicas: 2}}
+  environments: {dev: {}, prod: {}}
+"""
+TFJOB = """\
+apiVersion: kubeflow.org/v1
+kind: TFJob
+metadata: {name: cifar}
+spec:
+  tfReplicaSpecs:
+    Worker: {replicas: 2, template: {spec: {containers: [{name: tensorflow, image: "cifar:1.0.0"}]}}}
+"""
+
+SET_UP = """
+git init --quiet --bare --initial-branch=main ../origin
+git init --quiet --initial-branch=main .
+git remote add origin ../origin
+git add job.yaml
+git commit --quiet --message=job
+git push --quiet --set-upstream origin main
+tfgen render jobs
+"""
+
+IN_A_CLUSTER = re.findall(r"^    (tfgen .*)$", (ROOT / "docs" / "live.md").read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def test_the_page_is_what_the_parsers_say() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(), "run `make cli`"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_ends_with_an_example_of_the_command(name: str) -> None:
+    help_text = parsers([name]).commands[name].format_help()
+    assert help_text.endswith(f"\nexample:\n  {command_of(name).example}\n")
+    words = re.sub(r".*<\((.*)\)| > .*", r"\1", command_of(name).example)
+    assert read_arguments(shlex.split(words)[1:]).run is command_of(name).run
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if command_of(name).example not in IN_A_CLUSTER])
+def test_an_example_does_its_work(name: str, tmp_path: Path) -> None:
+    """Those of docs/live.md are run where there is a cluster: tests/docs/test_commands.py."""
+    folder = tmp_path / "repository"
+    for path, text in {
+        "job.yaml": JOB,
+        "jobs/cifar.yaml": JOB.replace("name: mnist", "name: cifar"),
+        "tfjob.yaml": TFJOB,
+    }.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, encoding="utf-8")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**git_author.VARIABLES, "PATH": path, "TMPDIR": str(tmp_path)}
+    Command(("bash", "-e", "-c", SET_UP), cwd=folder, env=environment).run()
+    Command(("bash", "-e", "-c", f"mkdir mnist; {command_of(name).example}"), cwd=folder, env=environment).run()
