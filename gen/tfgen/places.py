@@ -21,6 +21,9 @@ TOOLS: Final = ("argocd", "flux")
 ARGOCD: Final = f"{OVERLAYS}/{TOOLS[0]}"
 FLUX: Final = f"{OVERLAYS}/{TOOLS[1]}"
 
+JOB_SCHEMA: Final = "job.schema.json"
+"""Beside job.yaml, or in schemas/ of a repository, so that editors check and complete jobs offline."""
+
 _SHARED: Final = re.compile(
     rf"{ARGOCD}/(?:applicationset-[^/]+|patches/argocd-cm)\.yaml"
     rf"|{FLUX}/(?:[^/]+/)?(?:gitrepository-tfgen-[0-9a-f]{{8}}|namespace-[^/]+)\.yaml"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,6 @@ import pytest
 from tests.support import git_author
 from tests.support.checked_repository import JOB, commit, git
 from tfgen import cli
-from tfgen.commands.init import new_repository
 
 Printed = pytest.CaptureFixture[str]
 
@@ -57,7 +57,9 @@ def test_all_of_them_are_one_problem_and_a_render_mends_it(capsys: Printed) -> N
 
 
 def test_the_attributes_of_a_new_repository_keep_git_from_it(capsys: Printed) -> None:
-    Path(".gitattributes").write_text(new_repository("mnist")[".gitattributes"], encoding="utf-8")
+    assert cli.run(["init", "mnist", "--repo", "--out", "new"]) == 0
+    Path("new/.gitattributes").rename(".gitattributes")
+    shutil.rmtree("new")
     commit()
     check_out_anew()
     assert b"\r\n" in Path("jobs/mnist.yaml").read_bytes()

@@ -12,7 +12,7 @@ from tests.support import git_author
 from tests.support.checked_repository import JOB, OTHER, commit, git
 from tests.support.tools import ROOT
 from tfgen import cli
-from tfgen.commands.init import new_repository
+from tfgen.commands.init import Form, new_repository
 
 Printed = pytest.CaptureFixture[str]
 
@@ -111,5 +111,6 @@ def test_the_hooks_run_where_a_commit_only_removes_files() -> None:
     """https://pre-commit.com/#hooks-always_run: without it a hook is passed over that no file is left for."""
     hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
     (published,) = (hook for hook in hooks if hook["id"] == "tfgen-check")
-    ((local,),) = (r["hooks"] for r in yaml.safe_load(new_repository("mnist")[".pre-commit-config.yaml"])["repos"])
+    (config,) = (file for file in new_repository(Form("mnist"), ROOT) if file.path == ".pre-commit-config.yaml")
+    ((local,),) = (r["hooks"] for r in yaml.safe_load(config.text)["repos"])
     assert [hook["always_run"] for hook in (published, local)] == [True, True]

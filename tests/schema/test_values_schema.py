@@ -19,7 +19,7 @@ from tests.support.everything import EVERYTHING
 from tests.support.generated import HOSTILE, drawn, jobs
 from tests.support.values_chart import chart
 from tfgen import data_path
-from tfgen.commands.init import new_job
+from tfgen.commands.init import Form, new_job
 from tfgen.schema import file as schema_file
 from tfgen.schema import tunables
 from tfgen.schema import workload_kinds as kinds
@@ -71,8 +71,9 @@ def test_it_stands_alone():
     assert used == set(values_schema(EVERYTHING["spec"])["definitions"])
 
 
-def test_the_first_job_of_a_user_has_a_short_one():
-    spec = parse(new_job("mnist")["job.yaml"], "job.yaml").documents[0].data["spec"]
+def test_the_first_job_of_a_user_has_a_short_one(tmp_path):
+    job, _ = new_job(Form("mnist"), tmp_path)
+    spec = parse(job.text, "job.yaml").documents[0].data["spec"]
     text = values_schema_text(spec)
     assert len(text.splitlines()) <= 700
     assert len(text.encode()) <= 32_000

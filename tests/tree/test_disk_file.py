@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tfgen import cli
-from tfgen.commands.init import write_new
+from tfgen.commands.new_files import NewFile, add_files
 from tfgen.errors import TfgenError
 from tfgen.tree import disk_file
 from tfgen.tree.disk_file import replace_file
@@ -137,7 +137,7 @@ def test_new_files_follow_no_link_and_are_all_or_none(tmp_path: Path) -> None:
     out.mkdir()
     (out / "schemas").symlink_to("../outside")
     with pytest.raises(TfgenError) as error:
-        write_new(out, {"a/b": "1\n", "schemas/c": "1\n"})
+        add_files(out, [NewFile("a/b", "1\n"), NewFile("schemas/c", "1\n")])
     assert str(error.value) == f"{out}/schemas is a symbolic link, where tfgen needs a folder"
     assert [path.name for path in out.iterdir()] == ["schemas"]
     assert not [*(tmp_path / "outside").iterdir()]
@@ -146,6 +146,6 @@ def test_new_files_follow_no_link_and_are_all_or_none(tmp_path: Path) -> None:
 def test_a_dangling_link_is_in_the_way_of_all_new_files(tmp_path: Path) -> None:
     (tmp_path / "b").symlink_to("nowhere")
     with pytest.raises(TfgenError) as error:
-        write_new(tmp_path, {"a": "1\n", "b": "1\n"})
+        add_files(tmp_path, [NewFile("a", "1\n"), NewFile("b", "1\n")])
     assert str(error.value) == f"{tmp_path}/b is a symbolic link, where tfgen needs a file"
     assert [path.name for path in tmp_path.iterdir()] == ["b"]

@@ -1,4 +1,4 @@
-"""``tfgen schema``: the JSON Schema of job.yaml, which is JSON in every format."""
+"""``tfgen schema``: the JSON Schema of job.yaml or tfgen.yaml, which is JSON in every format."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ from tfgen.cli.command import OK, Command
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    del parser  # it has none
+    parser.add_argument("--defaults", action="store_true", help="that of tfgen.yaml")
 
 
 def _run(args: Namespace) -> int:
     from tfgen.schema import file as schema_file
 
-    del args
-    print(schema_file.text(), end="")
+    print(schema_file.text(schema_file.DEFAULTS if args.defaults else schema_file.NAME), end="")
     return OK
 
 
 COMMAND: Final = Command(
-    "schema", "print the JSON Schema of job.yaml", _arguments, _run, example="tfgen schema > job.schema.json"
+    "schema", "print the JSON Schema of job.yaml, or of tfgen.yaml", _arguments, _run, example="tfgen schema > job.schema.json"
 )

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tfgen import data_path
-from tfgen.commands.init import SCHEMA_FILE
 from tfgen.commands.removed_jobs import removal
 from tfgen.errors import UsageError
 from tfgen.git import read as git
 from tfgen.job.facts import check_environment, environments_of
 from tfgen.job.output_root import output_root, root_above
 from tfgen.job.sources import read_sources
+from tfgen.places import JOB_SCHEMA
 from tfgen.problems import Problem
 from tfgen.real_path import real_path
 from tfgen.record import Record
@@ -131,7 +131,7 @@ def _remove_file(path: Path) -> list[Path]:
     """
     path.unlink()
     removed, folder = [path], path.parent
-    schema = folder / SCHEMA_FILE
+    schema = folder / JOB_SCHEMA
     if [*folder.iterdir()] == [schema] and schema.is_file():
         content = schema.read_bytes()
         if content in (schema_file.text().encode(), git.committed(schema)):

@@ -88,7 +88,7 @@ def rerun(text: str, document: Document, environment: str | None, *, resume: boo
 def commit_run(file: FilePath, before: str, after: str, *, out: FilePath, pushes: bool) -> Outcome:
     """Write a job's file with its new run, and commit what comes of it.
 
-    The file is as before where nothing was rendered of it.
+    The file is as before where nothing was rendered of it, nor committed.
 
     Args:
         file: the job's.

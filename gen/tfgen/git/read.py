@@ -104,6 +104,14 @@ def resolved(folder: Path, revision: str = HEAD) -> str:
     return commit
 
 
+def remote_address(folder: Path, remote: str = "origin") -> str:
+    """The address of a remote of a folder's repository; empty where there is no such remote, repository or git."""
+    if not (is_installed() and folder.is_dir()):
+        return ""
+    done = Git(folder, ("remote", "get-url", remote)).done()
+    return "" if done.code else done.stdout.decode("utf-8", errors="replace").strip()
+
+
 def _by_repository(paths: Iterable[Path]) -> dict[Path, dict[Path, str]]:
     """By the folder where git runs: each path, and its name from there. A path need not exist any more."""
     names: dict[Path, dict[Path, str]] = {}

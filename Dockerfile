@@ -1,0 +1,22 @@
+# tfgen with git and all extras, for CI and for who has no Python:
+#   docker build -t tfgen .
+#   docker run --rm --user "$(id -u):$(id -g)" --volume "$PWD:/work" tfgen check jobs
+FROM python:3.12.11-slim-bookworm
+
+# The repository in /work is another user's, and git would refuse it.
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends git \
+    && rm -rf /var/lib/apt/lists/* \
+    && git config --system --add safe.directory '*'
+
+COPY pyproject.toml README.md LICENSE /src/
+COPY schemas /src/schemas
+COPY gen/tfgen /src/gen/tfgen
+RUN pip install --no-cache-dir "/src[import,kubernetes,live]"
+
+ENV HOME=/tmp \
+    PYTHONUNBUFFERED=1
+WORKDIR /work
+USER 65532:65532
+
+ENTRYPOINT ["tfgen"]
