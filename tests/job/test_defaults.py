@@ -249,9 +249,11 @@ def test_what_a_job_says_can_be_a_default(job: dict[str, Any], data: st.DataObje
 
 @pytest.fixture
 def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What `tfgen init --repo` lays out, in the current folder."""
+    """What `tfgen init --repo` lays out, in the current folder, with hosts that are the platform's own."""
     monkeypatch.chdir(tmp_path)
     assert cli.run(["init", "mnist", "--repo"]) == 0
+    team = tmp_path / "tfgen.yaml"
+    team.write_text(team.read_text(encoding="utf-8").replace("example.com", "ml.internal"), encoding="utf-8")
     return tmp_path
 
 

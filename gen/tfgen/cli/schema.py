@@ -20,5 +20,9 @@ def _run(args: Namespace) -> int:
 
 
 COMMAND: Final = Command(
-    "schema", "print the JSON Schema of job.yaml, or of tfgen.yaml", _arguments, _run, example="tfgen schema > job.schema.json"
+    "schema",
+    "print the JSON Schema of job.yaml, or of tfgen.yaml",
+    _arguments,
+    _run,
+    example="tfgen schema > job.schema.json",
 )

@@ -1,0 +1,59 @@
+"""Addresses of examples in a job that a GitOps tool applies: no cluster reaches them.
+
+The names are kept for examples by https://www.rfc-editor.org/rfc/rfc2606. A job that nobody applies yet may have them,
+as each has that `tfgen init` writes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from tfgen import data_path
+from tfgen.data_path import Path
+from tfgen.job.defaults import names_registry
+from tfgen.rules.images import images
+from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.view import View
+from tfgen.words import shown
+
+_EXAMPLE: Final = re.compile(r"(?:.*\.)?(?:example\.(?:com|net|org)|example)", re.IGNORECASE)
+_HOST_OF_REPOSITORY: Final = re.compile(r"(?:[a-z]+://)?(?:[^@/]+@)?([^:/]+)")
+
+_REPOSITORIES: Final[tuple[Path, ...]] = (("gitops", "repository"), ("code", "git", "repository"))
+
+
+def _check(view: View) -> Iterator[Finding]:
+    if not view.spec.get("gitops"):
+        return
+    for path in _REPOSITORIES:
+        repository = data_path.at(view.spec, path)
+        if isinstance(repository, str) and _is_example(_HOST_OF_REPOSITORY.match(repository)):
+            yield Finding(
+                path,
+                f"the repository {shown(repository)} is an example's address, which no cluster reaches; write your own",
+            )
+    for path, image in (*images(view), *_finisher_image(view.values)):
+        if names_registry(image) and _is_example(re.match("[^/:]+", image)):
+            yield Finding(
+                path,
+                f"the image {shown(image)} is in an example's registry, which no cluster reaches; name your own, here "
+                "or as the registry of tfgen.yaml",
+            )
+
+
+def _finisher_image(values: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
+    path: Path = ("completion", "image")
+    image = data_path.at(values, path)
+    if isinstance(image, str) and image:
+        yield path, image
+
+
+def _is_example(host: re.Match[str] | None) -> bool:
+    return host is not None and _EXAMPLE.fullmatch(host[host.lastindex or 0]) is not None
+
+
+RULES: Final = (
+    Rule("example-host", "warning", "A GitOps tool applies what names a host that stands for an example.", _check),
+)

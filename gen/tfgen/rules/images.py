@@ -1,0 +1,29 @@
+"""The images of a job, each with the path that says it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tfgen.data_path import Path
+from tfgen.job.training_job import GitCode
+from tfgen.rules import pod_parts
+from tfgen.rules.view import View
+
+
+def images(view: View) -> Iterator[tuple[Path, str]]:
+    """The images that a form of a job says, or has by default; none twice at one path."""
+    for path, image in dict(_images(view)).items():
+        if isinstance(image, str) and image:
+            yield path, image
+
+
+def _images(view: View) -> Iterator[tuple[Path, Any]]:
+    if isinstance(view.job.structure.code, GitCode):
+        yield ("code", "git", "image"), view.values["code"]["git"]["image"]
+    if view.has_tensorboard:
+        yield ("tensorboard", "image"), view.values["tensorboard"]["image"]
+    for role in view.roles:
+        yield view.effective(role.name, "image")
+        for container in pod_parts.beside(view, role.name):
+            yield (*container.path, "image"), container.data.get("image")
