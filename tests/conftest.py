@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 import hypothesis
 import pytest
 
 from tests.support.again import Again
+from tfgen.tree import cache
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -27,6 +29,13 @@ hypothesis.settings.register_profile("dev", deadline=None)
 # The same examples each time, so that a red run is due to its change; developers' runs search on.
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one test had worked out is not known to the next, nor is what the developer's own tfgen had."""
+    own = tmp_path_factory.getbasetemp() / f"cache-{uuid4().hex}"
+    monkeypatch.setattr(cache, "folder", lambda: own)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -27,7 +27,7 @@ def test_long_work_is_counted_on_a_terminal_until_it_ends(
     stream: io.StringIO, items: int, shown: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stderr", stream)
-    work = with_progress(range(items), "rendering")
+    work = with_progress(range(items), items, "rendering")
     assert (next(iter(work)), next(iter(work))) == (0, 1)
     work.close()  # as an error ends it
     assert stream.getvalue() == shown

@@ -107,9 +107,8 @@ def test_render(number: signal.Signals, begun: str) -> None:
 
 @pytest.mark.parametrize("number", SIGNALS)
 def test_check_ends_its_workers(number: signal.Signals) -> None:
-    tfgen("render", "jobs")
-    commit_all()
-    # On one processor it has no workers; git, its child now and then, says that it has begun.
+    # Of jobs that are rendered it knows all already. On one processor it has no workers; git, its child now and then,
+    # says that it has begun.
     enough = 1 if len(os.sched_getaffinity(0)) < 2 else 2
     interrupted(number, lambda pid: len(children(pid)) >= enough, "check", "jobs")
     assert git("status", "--porcelain") == ""

@@ -27,13 +27,13 @@ def process(_: int) -> int:
 
 @pytest.mark.parametrize("many", [0, 1, MANY - 1, MANY, 5 * MANY])
 def test_the_results_are_in_order(many: int) -> None:
-    assert map_items(squared, range(many)) == [number * number for number in range(many)]
+    assert [*map_items(squared, range(many))] == [number * number for number in range(many)]
 
 
 @pytest.mark.parametrize("many", [MANY - 1, 5 * MANY])
 def test_the_first_error_is_raised(many: int) -> None:
     with pytest.raises(UsageError, match="7 is refused"):
-        map_items(refused, range(many))
+        [*map_items(refused, range(many))]
 
 
 def test_few_items_stay_here(monkeypatch: pytest.MonkeyPatch) -> None:

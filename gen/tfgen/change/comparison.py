@@ -128,6 +128,17 @@ def pair_jobs(checked: Checked, revision: str, gone: Sequence[str] = ()) -> Pair
     return Pairs(tuple(matched), tuple(notes))
 
 
+def find_committed(sources: Sequence[Source], revision: str) -> set[str]:
+    """The names of the files that are as they are committed, with all defaults under them.
+
+    Raises:
+        UsageError: there is no such revision.
+        TfgenError: git fails.
+    """
+    pairs = _with_committed(sources, (source.file for source in sources), revision)
+    return {committed.file for source, committed in pairs if source == committed}
+
+
 def _with_history(pair: Pair, revision: str) -> Pair:
     """The pair with the job's earlier runs, which count only where its run changes, or where it is enabled again."""
     if pair.before is None or pair.after is None or pair.stays:

@@ -9,18 +9,18 @@ schema accepts. The caller decides by `problems.has_errors` whether to render.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from tfgen import data_path
-from tfgen.check.across import find_clashes, record_job
+from tfgen.check.across import JobRecord, find_clashes, record_job
 from tfgen.check.enforced import check_enforced_paths, find_overrides
 from tfgen.check.limits import check_limits
 from tfgen.check.severities import GUARD_RAIL, Weighed, check_comments, check_severities, weigh
 from tfgen.job import defaults
 from tfgen.job.sources import Source
 from tfgen.problems import Place, Problem, in_order
-from tfgen.record import Record
+from tfgen.record import EMPTY, Record
 from tfgen.rules import RULES
 from tfgen.rules.rule import Rule
 from tfgen.rules.view import View, views
@@ -42,24 +42,60 @@ _MOST_ENVIRONMENTS: Final = 50
 """More are refused by the schema, and not looked at."""
 
 
+class CheckedFile(Record):
+    """The documents of one file, and what is wrong with it by itself.
+
+    Attributes:
+        accepted: the documents that the schema accepts, over defaults that have no errors.
+        records: what those are judged by beside the jobs of all files.
+        clashes: whether one of them has something wrong beside those.
+        is_known: whether the file was not read, since its records are known.
+    """
+
+    source: Source
+    documents: tuple[Document, ...]
+    accepted: tuple[Document, ...]
+    weighed: Weighed
+    records: tuple[JobRecord, ...]
+    clashes: bool = False
+    is_known: bool = False
+
+
 class Checked(Record):
-    """The documents of all files, in their order, all that is wrong with them, in order, and the files.
+    """The files, in their order, and all that is wrong with them, in order.
 
     Attributes:
         ignored: the warnings that comments ignore.
     """
 
-    documents: tuple[Document, ...]
+    files: tuple[CheckedFile, ...]
     problems: tuple[Problem, ...]
-    sources: tuple[Source, ...] = ()
     ignored: tuple[Problem, ...] = ()
 
     @property
-    def whole(self) -> tuple[Document, ...]:
-        """The documents of the files without errors, whose defaults have none either: those that are jobs."""
+    def sources(self) -> tuple[Source, ...]:
+        """What the files hold."""
+        return tuple(file.source for file in self.files)
+
+    @property
+    def documents(self) -> tuple[Document, ...]:
+        """The documents of all files that were read."""
+        return tuple(document for file in self.files for document in file.documents)
+
+    @property
+    def whole_files(self) -> tuple[CheckedFile, ...]:
+        """The files without errors, whose defaults have none either."""
         broken = {problem.file for problem in self.problems if problem.severity == "error"}
-        broken |= {source.file for source in self.sources if any(layer.file in broken for layer in source.layers())}
-        return tuple(document for document in self.documents if document.file not in broken)
+        return tuple(
+            file
+            for file in self.files
+            if file.source.file not in broken and not any(layer.file in broken for layer in file.source.layers())
+        )
+
+    @property
+    def whole(self) -> tuple[Document, ...]:
+        """The documents of those: the jobs."""
+        return tuple(document for file in self.whole_files for document in file.documents)
 
 
 def check(content: str | bytes, file: str, under: Source | None = None) -> Checked:
@@ -67,7 +103,9 @@ def check(content: str | bytes, file: str, under: Source | None = None) -> Check
     return check_all([Source(file, content, under)])
 
 
-def check_all(sources: Iterable[Source], *, is_guarded: bool = True) -> Checked:
+def check_all(
+    sources: Iterable[Source], known: Mapping[str, Sequence[JobRecord]] = EMPTY, *, is_guarded: bool = True
+) -> Checked:
     """Check several files together, each with the defaults under it.
 
     Where a team's defaults have errors, the jobs over them are not known. Then a job's problems are only those of its
@@ -75,38 +113,37 @@ def check_all(sources: Iterable[Source], *, is_guarded: bool = True) -> Checked:
 
     Args:
         sources: the files.
+        known: the records of files that have no errors by themselves, by name. Such a file is read only where a job of
+            it clashes with another.
         is_guarded: whether the guard rails of tfgen.yaml count; they do not for what is committed already.
     """
-    sources = tuple(sources)
     teams: dict[str, _Team] = {}
-    files = [_check_source(source, teams, is_guarded=is_guarded) for source in sources]
-    documents = tuple(document for file in files for document in file.documents)
-    weighed = [file.weighed for file in files]
-    accepted = [document for file in files for document in file.accepted]
-    for rule, clash in find_clashes([record_job(document) for document in accepted]):
-        document = accepted[clash.number]
+    files = [
+        CheckedFile(source, (), (), Weighed(), tuple(known[source.file]), is_known=True)
+        if source.file in known
+        else _check_source(source, teams, is_guarded=is_guarded)
+        for source in sources
+    ]
+    places = [(number, at) for number, file in enumerate(files) for at in range(len(file.records))]
+    weighed = []
+    for rule, clash in find_clashes([record for file in files for record in file.records]):
+        number, at = places[clash.number]
+        file = files[number]
+        if file.is_known:
+            file = _check_source(file.source, teams, is_guarded=is_guarded)
+        files[number] = file.replaced(clashes=True)
+        document = file.accepted[at]
         place = Place(document.source(clash.path), document.value(clash.path))
         problem = Problem(*place, clash.message, rule.id, rule.severity)
         weighed.append(weigh(document, (problem,), is_guarded=is_guarded))
+    weighed += (file.weighed for file in files)
     problems = [problem for some in weighed for problem in some.problems]
-    problems += check_comments(documents) if is_guarded else ()
+    problems += check_comments(document for file in files for document in file.documents) if is_guarded else ()
     problems += (problem for team in teams.values() for problem in team.problems)
-    return Checked(documents, in_order(problems), sources, tuple(one for some in weighed for one in some.ignored))
+    return Checked(tuple(files), in_order(problems), tuple(one for some in weighed for one in some.ignored))
 
 
-class _CheckedFile(Record):
-    """The documents of one file, and what is wrong with it by itself.
-
-    Attributes:
-        accepted: the documents that the schema accepts, over defaults that have no errors.
-    """
-
-    documents: tuple[Document, ...]
-    accepted: tuple[Document, ...]
-    weighed: Weighed
-
-
-def _check_source(source: Source, teams: dict[str, _Team], *, is_guarded: bool) -> _CheckedFile:
+def _check_source(source: Source, teams: dict[str, _Team], *, is_guarded: bool) -> CheckedFile:
     team = _team(source.defaults, teams, is_guarded=is_guarded)
     parsed = _parsed(source)
     documents: list[Document] = []
@@ -139,7 +176,13 @@ def _check_source(source: Source, teams: dict[str, _Team], *, is_guarded: bool) 
             weighed = weigh(document, of_rules, is_guarded=is_guarded)
             problems += weighed.problems
             ignored += weighed.ignored
-    return _CheckedFile(tuple(documents), tuple(accepted), Weighed(tuple(problems), tuple(ignored)))
+    return CheckedFile(
+        source,
+        tuple(documents),
+        tuple(accepted),
+        Weighed(tuple(problems), tuple(ignored)),
+        tuple(map(record_job, accepted)),
+    )
 
 
 def _size(document: Document) -> int:

@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.output import checked, jobs_argument, out_of, path, print_json, problem_text, say
+from tfgen.cli.output import jobs_argument, path, print_json, problem_text, say
 from tfgen.plural import count
 
 if TYPE_CHECKING:
@@ -34,18 +34,14 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(args: Namespace) -> int:
-    from tfgen.commands.check import full_check
-    from tfgen.job.sources import STDIN
+    from tfgen.commands.check import check_paths
     from tfgen.problems import has_errors
 
-    is_stdin = args.jobs == [STDIN]
-    jobs = checked(args.jobs, may_be_none=True, takes_stdin=True)
-    report = full_check(
-        jobs,
+    report = check_paths(
+        args.jobs,
         against=args.against,
-        out=out_of(args, jobs),
-        paths=() if is_stdin else args.jobs,
-        is_written=is_stdin or args.no_files,  # what is on disk did not come of it
+        out=args.out,
+        is_written=args.no_files,
         is_quick=args.changed,
         kubernetes_version=args.kubernetes_version,
     )

@@ -138,14 +138,14 @@ def print_commit(done: Outcome) -> None:
             print(f"pushed to {one.pushed_to}")
 
 
-def with_progress(items: Sequence[_Item], doing: str) -> Generator[_Item, None, None]:
-    """The items; on a terminal, a line that counts them."""
-    if len(items) < _LONG or not sys.stderr.isatty():
+def with_progress(items: Iterable[_Item], many: int, doing: str) -> Generator[_Item, None, None]:
+    """The items, which are so many; on a terminal, a line that counts them."""
+    if many < _LONG or not sys.stderr.isatty():
         yield from items
         return
     try:
         for number, item in enumerate(items, start=1):
-            print(f"\r{doing} {number}/{len(items)}", end="", file=sys.stderr, flush=True)
+            print(f"\r{doing} {number}/{many}", end="", file=sys.stderr, flush=True)
             yield item
     finally:
         print("\r\033[K", end="", file=sys.stderr, flush=True)

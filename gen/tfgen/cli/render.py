@@ -6,15 +6,12 @@ import shlex
 import sys
 from argparse import ArgumentParser, Namespace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.output import checked, jobs_argument, out_of, path, print_json, problem_text, report, say, with_progress
+from tfgen.cli.output import checked, jobs_argument, path, print_json, problem_text, report, say, with_progress
 from tfgen.errors import UsageError
 from tfgen.plural import count
-
-if TYPE_CHECKING:
-    from tfgen.check.jobs import Checked
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -33,26 +30,21 @@ def _arguments(parser: ArgumentParser) -> None:
 def _run(args: Namespace) -> int:
     if args.env is not None and not args.stdout:
         raise UsageError("--env goes with --stdout: all environments are written")
-    jobs = checked(args.jobs, may_be_none=True, takes_stdin=args.stdout)
-    return _print_objects(args, jobs) if args.stdout else _write_files(args, jobs)
+    return _print_objects(args) if args.stdout else _write_files(args)
 
 
-def _write_files(args: Namespace, jobs: Checked) -> int:
-    from tfgen.commands.render import check_place, render_jobs, write_jobs
+def _write_files(args: Namespace) -> int:
+    from tfgen.commands.render import render_paths
     from tfgen.places import CHARTS
-    from tfgen.problems import has_errors
     from tfgen.tree.ledger import ledger_path
 
-    if has_errors(jobs.problems):
-        report(args, jobs.problems)
+    done = render_paths(
+        args.jobs, args.out, force=args.force, upgrade=args.upgrade, track=partial(with_progress, doing="rendering")
+    )
+    plan = done.plan
+    if plan is None:
+        report(args, done.problems)
         return PROBLEMS
-    if args.out is None:
-        check_place(jobs.documents)
-    renderings, problems = render_jobs(jobs.documents, partial(with_progress, doing="rendering"))
-    if has_errors(problems):
-        report(args, (*jobs.problems, *problems))
-        return PROBLEMS
-    plan = write_jobs(args.jobs, renderings, out_of(args, jobs), force=args.force, upgrade=args.upgrade)
     for conflict in plan.lost:
         say(f"lost: {conflict}")
     for name in plan.recounted:
@@ -63,15 +55,15 @@ def _write_files(args: Namespace, jobs: Checked) -> int:
         "created": plan.created,
         "changed": plan.changed,
         "removed": plan.removed,
-        "unchanged": plan.unchanged,
+        "unchanged": sorted((*plan.unchanged, *done.unchanged)),
     }
     lists = {action: list(paths) for action, paths in written.items()}
-    report(args, (*jobs.problems, *problems), written={**lists, "kept": [job.job for job in plan.kept]})
+    report(args, done.problems, written={**lists, "kept": [job.job for job in plan.kept]})
     if args.format == "text":
         for action in ("created", "changed", "removed"):
             for path in written[action]:
                 print(f"{action:<8} {path}")
-        print(f"{count(len(jobs.documents), 'job')}, ", end="")
+        print(f"{count(done.jobs, 'job')}, ", end="")
         print(", ".join(f"{len(paths)} {action}" for action, paths in written.items()))
         if sys.stdout.isatty() and (plan.created or plan.changed or plan.removed):
             say(_next_steps(args))
@@ -91,11 +83,12 @@ def _next_steps(args: Namespace) -> str:
     return "\nNext:\n\n" + "\n".join(f"  {command:<{width}}  {why}" for command, why in steps.items())
 
 
-def _print_objects(args: Namespace, jobs: Checked) -> int:
+def _print_objects(args: Namespace) -> int:
     from tfgen.commands.render_objects import render_objects
     from tfgen.problems import has_errors
     from tfgen.text.yaml_text import documents
 
+    jobs = checked(args.jobs, may_be_none=True, takes_stdin=True)
     say(problem_text(jobs.problems, sys.stderr), end="")  # standard output is the objects', in JSON too
     if has_errors(jobs.problems):
         return PROBLEMS

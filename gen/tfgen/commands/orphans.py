@@ -43,6 +43,7 @@ def find_orphans(
         TfgenError: the disk cannot be read.
     """
     names = {data_path.at(document.data, ("metadata", "name")) for document in checked.documents}
+    names |= {record.job for file in checked.files for record in file.records}
     broken = {source_name(Path(problem.file)) for problem in checked.problems if problem.severity == "error"}
     for removed in find_removed_jobs(ledgers, paths, names):
         source = ledgers[removed.job].source

@@ -1,28 +1,95 @@
-"""What `tfgen render` does with checked jobs: their files, without those of removed jobs."""
+"""What `tfgen render` does: the files of jobs, without those of removed jobs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from tfgen.check.admission.folder import read_policy_folders
-from tfgen.check.object_schemas import ObjectSchemas
-from tfgen.check.objects import check_objects
-from tfgen.check.severities import weigh
+from tfgen.check.jobs import check_all
+from tfgen.commands.known_files import find_known, keep_files
 from tfgen.commands.removed_jobs import find_removed_jobs
+from tfgen.commands.rendered_job import RenderedJob, render_job
+from tfgen.commands.workers import map_items
 from tfgen.errors import UsageError
-from tfgen.graph.built import build
 from tfgen.job.facts import rendered_branch
-from tfgen.job.sources import no_job_below
-from tfgen.problems import Problem, in_order
-from tfgen.targets.render import render_document
+from tfgen.job.output_root import output_root_of
+from tfgen.job.sources import no_job_below, read_sources
+from tfgen.problems import Problem, has_errors, in_order
+from tfgen.record import Record
 from tfgen.text.document import Document
 from tfgen.tree.plan import WritePlan
-from tfgen.tree.rendering import Rendering
 from tfgen.tree.write import apply, plan_write, read_ledgers
 
+Track = Callable[[Iterable[RenderedJob], int], Iterator[RenderedJob]]
+"""Hands the jobs on as they are rendered; it is told how many there are."""
 
-def check_place(documents: Iterable[Document]) -> None:
+
+class Written(Record):
+    """What came of it.
+
+    Attributes:
+        plan: what was written; none where there are errors.
+        jobs: how many jobs there are.
+        unchanged: the files of those that did not have to be rendered.
+    """
+
+    problems: tuple[Problem, ...]
+    plan: WritePlan | None = None
+    jobs: int = 0
+    unchanged: tuple[str, ...] = ()
+
+
+def render_paths(
+    paths: Sequence[Path], out: Path | None, *, force: bool = False, upgrade: bool = False, track: Track
+) -> Written:
+    """Write all files of the jobs in some files and folders, and remove those of jobs that are there no more.
+
+    A job of which nothing has changed is not rendered. Nothing is written where a job has errors.
+
+    Args:
+        paths: the files and folders.
+        out: the output folder; by default where the files of the jobs are.
+        force: whether files that were edited by hand are replaced.
+        upgrade: whether a job is rendered anew where only tfgen or the defaults under it changed.
+        track: what is told of each job.
+
+    Raises:
+        UsageError: a path cannot be read, no output folder follows from them, a job keeps its files in another branch,
+            or there is no job and none was removed.
+        ConflictsError: a file was edited by hand, and it is not `force`.
+        TfgenError: the disk fails.
+    """
+    sources = read_sources(paths, may_be_none=True)
+    is_beside = out is None
+    out = out or output_root_of(paths, (source.file for source in sources))
+    known = find_known(sources, out)
+    checked = check_all(sources, {name: file.records for name, file in known.items()})
+    unchanged = [known[file.source.file] for file in checked.files if file.is_known]
+    problems = [*checked.problems, *(problem for file in unchanged for problem in file.of_rules)]
+    if has_errors(problems):
+        return Written(in_order(problems))
+    documents = checked.documents
+    if is_beside:
+        _check_place(documents)
+    render = partial(render_job, None, (), read_policy_folders(documents))
+    results = [*track(map_items(render, documents), len(documents))]
+    problems += (problem for result in results for problem in result.weighed.problems)
+    problems += (problem for file in unchanged for problem in file.of_objects)
+    if has_errors(problems):
+        return Written(in_order(problems))
+    renderings = [result.rendering for result in results]
+    jobs = {record.job for file in checked.files for record in file.records}
+    removals = find_removed_jobs(read_ledgers(out), paths, jobs)
+    if not jobs and not removals:
+        raise no_job_below(paths)
+    plan = apply(plan_write(out, [*renderings, *removals], force=force, upgrade=upgrade))
+    keep_files(checked, results, plan)
+    return Written(in_order(problems), plan, len(jobs), tuple(path for file in unchanged for path in file.paths))
+
+
+def _check_place(documents: Iterable[Document]) -> None:
     """See that charts/ and overlays/ of some jobs are kept beside them.
 
     Raises:
@@ -34,48 +101,3 @@ def check_place(documents: Iterable[Document]) -> None:
                 f"{document.file}: charts/ and overlays/ are kept in the branch {branch} (gitops.rendered), which "
                 "tfgen commit writes; to have them on disk, too, say where by --out"
             )
-
-
-def render_jobs(
-    documents: Sequence[Document], progress: Callable[[Sequence[Document]], Iterable[Document]] = iter
-) -> tuple[list[Rendering], tuple[Problem, ...]]:
-    """The files of the jobs in some documents without errors, and what is wrong with the objects in them.
-
-    Args:
-        documents: the jobs.
-        progress: gives them one by one, and may show how many are done.
-
-    Raises:
-        UsageError: there are policies, and nothing that evaluates them.
-    """
-    policies = read_policy_folders(documents)
-    renderings: list[Rendering] = []
-    problems: list[Problem] = []
-    for document in progress(documents):
-        built = build(document.data)
-        problems += weigh(document, check_objects(document, built, ObjectSchemas(), policies=policies)).problems
-        renderings.append(render_document(document, built))
-    return renderings, in_order(problems)
-
-
-def write_jobs(
-    paths: Sequence[Path], renderings: Sequence[Rendering], out: Path, *, force: bool = False, upgrade: bool = False
-) -> WritePlan:
-    """Write all files of some jobs, and remove those of jobs that the paths have no more.
-
-    Args:
-        paths: the files and folders that were named.
-        renderings: of the jobs in them.
-        out: the output folder.
-        force: whether files that were edited by hand are replaced.
-        upgrade: whether a job is rendered anew where only tfgen or the defaults under it changed.
-
-    Raises:
-        UsageError: there is no job, and none was removed.
-        ConflictsError: a file was edited by hand, and it is not `force`.
-        TfgenError: the disk fails.
-    """
-    removals = find_removed_jobs(read_ledgers(out), paths, {rendering.job for rendering in renderings})
-    if not renderings and not removals:
-        raise no_job_below(paths)
-    return apply(plan_write(out, [*renderings, *removals], force=force, upgrade=upgrade))

@@ -1,6 +1,6 @@
 """Work on many items at once, in processes of their own; what comes of it is in the items' order.
 
-    map_items(render, documents)  ->  [render(document) for document in documents]
+    [*map_items(render, documents)]  ==  [render(document) for document in documents]
 
 It starts processes only for many items, and only where they are forked: a new one costs as much as a dozen jobs.
 """
@@ -26,8 +26,8 @@ _AT_ONCE: Final = 4
 """Items that a process is given."""
 
 
-def map_items(function: Callable[[_Item], _Result], items: Sequence[_Item]) -> list[_Result]:
-    """What a function makes of each item. The first of its errors, in the items' order, is raised.
+def map_items(function: Callable[[_Item], _Result], items: Sequence[_Item]) -> Iterator[_Result]:
+    """What a function makes of each item, in their order, as soon as it is there. The first error is raised.
 
     Args:
         function: one that other processes find by its name, or a `partial` of such.
@@ -36,7 +36,8 @@ def map_items(function: Callable[[_Item], _Result], items: Sequence[_Item]) -> l
     processes = min(_MOST, _processors(), len(items) // _AT_ONCE)
     # A fork of a process with threads may hang: https://docs.python.org/3/library/os.html#os.fork.
     if len(items) < MANY or processes < 2 or sys.platform != "linux" or threading.active_count() > 1:
-        return [function(item) for item in items]
+        yield from map(function, items)
+        return
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
@@ -44,7 +45,7 @@ def map_items(function: Callable[[_Item], _Result], items: Sequence[_Item]) -> l
     try:
         with _undisturbed():  # half a pool cannot be shut down
             results = executor.map(function, items, chunksize=_AT_ONCE)
-        return list(results)
+        yield from results
     finally:
         executor.shutdown(cancel_futures=True)
 

@@ -100,19 +100,29 @@ def digest_on_disk(folder: int, name: str, path: Path | str) -> str | None:
         os.close(descriptor)
 
 
-def unix_digest_on_disk(folder: int, name: str, path: Path | str) -> str | None:
-    """SHA-256 of a file as it were with LF for each CRLF; None where it has no CRLF. Raises as `open_file` does."""
-    descriptor = open_file(folder, name, path)
+def digests_on_disk(folder: int, name: str, path: Path | str) -> tuple[str | None, str | None]:
+    """SHA-256 of a file, and that of it with LF for each CRLF; None for no file, and where it has no CRLF.
+
+    Raises as `open_file` does.
+    """
     try:
-        digest, rest, has_any = hashlib.sha256(), b"", False
+        descriptor = open_file(folder, name, path)
+    except FileNotFoundError:
+        return None, None
+    try:
+        digest, unix_digest, rest, has_any = hashlib.sha256(), hashlib.sha256(), b"", False
         while chunk := os.read(descriptor, _CHUNK):
+            digest.update(chunk)
+            if not (rest or has_any or b"\r" in chunk):
+                unix_digest = digest.copy()
+                continue
             chunk = rest + chunk
             rest = b"\r" if chunk.endswith(b"\r") else b""  # its LF may be the next chunk's first byte
             unix = chunk.removesuffix(rest).replace(b"\r\n", b"\n")
             has_any = has_any or len(unix) + len(rest) < len(chunk)
-            digest.update(unix)
-        digest.update(rest)
-        return digest.hexdigest() if has_any else None
+            unix_digest.update(unix)
+        unix_digest.update(rest)
+        return digest.hexdigest(), unix_digest.hexdigest() if has_any else None
     finally:
         os.close(descriptor)
 

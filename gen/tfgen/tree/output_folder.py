@@ -29,14 +29,13 @@ from tfgen.record import Record
 from tfgen.tree.disk_file import (
     BlockedPathError,
     describe_mode,
-    digest_on_disk,
+    digests_on_disk,
     errors_at,
     expect,
     is_temporary,
     open_file,
     open_folder,
     temporary_name,
-    unix_digest_on_disk,
     write_temporary,
 )
 from tfgen.tree.file_tree import ancestors
@@ -329,8 +328,8 @@ def _by_folder(paths: Iterable[str]) -> Iterator[tuple[str, list[tuple[str, str]
 def _entry(folder: int, name: str, path: str) -> DiskEntry:
     with errors_at(path):
         try:
-            digest = digest_on_disk(folder, name, path)
-            return DiskEntry(digest, None, unix_digest_on_disk(folder, name, path) if digest else None)
+            digest, unix_digest = digests_on_disk(folder, name, path)
+            return DiskEntry(digest, None, unix_digest)
         except BlockedPathError as error:
             return DiskEntry(obstacle=str(error))
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tfgen import __version__
 from tfgen.errors import TfgenError
-from tfgen.tree.file_tree import FileTree, path_fault
+from tfgen.tree.file_tree import FileTree, digest_of, path_fault
 from tfgen.tree.ledger import LEDGER_FOLDER, LEDGER_READ, Ledger, check_ledger, job_of, ledger_path, parse_ledger
 from tfgen.tree.output_folder import OutputFolder
 from tfgen.tree.plan import ConflictsError, FileAction, JobPlan, Surroundings, WritePlan, plan_job
@@ -33,6 +33,32 @@ def read_ledgers(out: Path) -> dict[str, Ledger]:
     """Job -> ledger, for all jobs below `out`. Raises TfgenError that names every file that is no ledger."""
     with _reading(out) as folder:
         return _ledgers(folder)
+
+
+def find_unchanged(out: Path, ledgers: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """The files of the jobs of which all is on disk as it was, by job.
+
+    Args:
+        out: The output folder.
+        ledgers: The digest that the text of each job's ledger had.
+
+    Raises:
+        TfgenError: The disk cannot be read.
+    """
+    with _reading(out) as folder:
+        jobs = {job_of(name) for name in folder.names(LEDGER_FOLDER)}
+        files = {job: _unchanged_files(folder, job, digest) for job, digest in ledgers.items() if job in jobs}
+    return {job: paths for job, paths in files.items() if paths is not None}
+
+
+def _unchanged_files(folder: OutputFolder, job: str, digest: str) -> tuple[str, ...] | None:
+    """The files of a job; None where one of them, or the ledger, is not as it was."""
+    text = folder.read_text(ledger_path(job), LEDGER_READ)
+    if digest_of(text) != digest:
+        return None
+    files = parse_ledger(job, text).files
+    on_disk = folder.survey(files)
+    return tuple(files) if all(on_disk[path].digest == files[path] for path in files) else None
 
 
 def plan_write(out: Path, renderings: Iterable[Rendering], *, force: bool = False, upgrade: bool = True) -> WritePlan:

@@ -1,0 +1,42 @@
+"""All that comes of one checked job: its files, and what is wrong with its objects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tfgen.check.admission.folder import PolicyFolders
+from tfgen.check.manifests import Manifest
+from tfgen.check.object_schemas import ObjectSchemas
+from tfgen.check.objects import check_objects
+from tfgen.check.severities import Weighed, weigh
+from tfgen.graph.built import build
+from tfgen.record import Record
+from tfgen.targets.render import render_document
+from tfgen.text.document import Document
+from tfgen.tree.rendering import Rendering
+
+
+class RenderedJob(Record):
+    """One job: what is wrong with its objects, the kinds that no schema is known of, and its files."""
+
+    weighed: Weighed
+    unknown: frozenset[str]
+    rendering: Rendering
+
+
+def render_job(
+    kubernetes_version: str | None, manifests: Sequence[Manifest], policies: PolicyFolders, document: Document
+) -> RenderedJob:
+    """Render a job that has no errors. What varies from job to job comes last, for who renders many.
+
+    Args:
+        kubernetes_version: whose schemas the objects are held against; none where it is None.
+        manifests: what the repository has of the namespaces in which jobs run.
+        policies: those that the platform holds jobs to.
+        document: the job.
+    """
+    schemas = ObjectSchemas(kubernetes_version)
+    built = build(document.data)
+    problems = check_objects(document, built, schemas, manifests, policies)
+    items = [item for objects in (built.base, *built.environments.values()) for item in objects.values()]
+    return RenderedJob(weigh(document, problems), schemas.unknown(items), render_document(document, built))

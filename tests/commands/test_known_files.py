@@ -1,0 +1,241 @@
+"""What is known of a file from an earlier run says what its reading would say, whatever has happened to the cache."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.checked_repository import commit, git
+from tests.support.command import Command
+from tfgen import cli
+from tfgen.check import jobs as check_module
+from tfgen.tree import cache
+from tfgen.tree.cache import folder
+
+JOB = """\
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {name: NAME}
+spec:
+  image: mnist:latest
+  roles: {chief: {}, ps: {}, worker: {replicas: 2}}
+"""
+"""It has a warning: its image moves."""
+
+GITOPS = """\
+  gitops: {repository: "https://git.example.com/ml.git", argocd: {}}
+  environments: {dev: {namespace: ml-dev, priorityClasses: {low: {value: 1}}}}
+"""
+"""Two such jobs have another: both make the one PriorityClass of their cluster."""
+
+QUOTA = """\
+apiVersion: v1
+kind: ResourceQuota
+metadata: {name: q, namespace: ml-dev}
+spec: {hard: {requests.cpu: 4}}
+"""
+
+NEARER = "apiVersion: tfgen/v1alpha1\nkind: Defaults\nspec: {retries: 3}\n"
+
+Edit = Callable[[Path], object]
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def job(name: str, more: str = "") -> str:
+    return JOB.replace("NAME", name) + more
+
+
+def append(file: str, text: str) -> Edit:
+    return lambda root: write(root / file, (root / file).read_text(encoding="utf-8") + text)
+
+
+def replace(file: str, old: str, new: str) -> Edit:
+    return lambda root: write(root / file, (root / file).read_text(encoding="utf-8").replace(old, new))
+
+
+EDITS: dict[str, Edit] = {
+    "nothing": lambda _: None,
+    "the job's file": replace("jobs/a.yaml", "replicas: 2", "replicas: 3"),
+    "a comment in the job's file": append("jobs/a.yaml", "# a comment\n"),
+    "a comment that ignores the warning": replace(
+        "jobs/a.yaml", "mnist:latest", "mnist:latest  # tfgen: ignore latest-tag it moves"
+    ),
+    "an error in the job's file": replace("jobs/a.yaml", "replicas: 2", "replica: 2"),
+    "the defaults": append("tfgen.yaml", "spec: {retries: 3}\n"),
+    "nearer defaults": lambda root: write(root / "jobs" / "tfgen.yaml", NEARER),
+    "what a warning weighs": append("tfgen.yaml", "rules: {latest-tag: {severity: error}}\n"),
+    "an error in the defaults": append("tfgen.yaml", "spec: {retry: 3}\n"),
+    "a limit of a job": append("tfgen.yaml", "limits: {job: {replicas: 1}}\n"),
+    "a limit of a sum": append("tfgen.yaml", "limits: {namespaces: {ml-dev: {replicas: 1}}}\n"),
+    "a quota beside the jobs": lambda root: write(root / "k8s" / "quota.yaml", QUOTA),
+    "a rendered file": append("charts/a/Chart.yaml", "# edited\n"),
+    "a rendered file that is gone": lambda root: (root / "overlays/a/base/worker.yaml").unlink(),
+    "a rendered file that is a link": lambda root: (
+        (root / "overlays/a/base/worker.yaml").unlink(),
+        (root / "overlays/a/base/worker.yaml").symlink_to("ps.yaml"),
+    ),
+    "line ends": lambda root: (root / "charts/a/Chart.yaml").write_bytes(
+        (root / "charts/a/Chart.yaml").read_bytes().replace(b"\n", b"\r\n")
+    ),
+    "the ledger": replace(".tfgen/a.json", '"tool"', '"tool" '),
+    "a ledger that is gone": lambda root: (root / ".tfgen/a.json").unlink(),
+    "a ledger of an earlier tfgen": replace(".tfgen/a.json", '"tool": "', '"tool": "0.0.'),
+    "a new job of the same name": lambda root: write(root / "jobs" / "c.yaml", job("a")),
+    "a new job in the same cluster": lambda root: write(root / "jobs" / "c.yaml", job("c", GITOPS)),
+    "a job that is gone": lambda root: (root / "jobs/b.yaml").unlink(),
+    "a job that has moved": lambda root: (root / "jobs/a.yaml").rename(root / "jobs/c.yaml"),
+    "another commit": lambda root: (replace("jobs/a.yaml", "replicas: 2", "replicas: 3")(root), commit(), undo(root)),
+}
+
+
+def undo(root: Path) -> None:
+    replace("jobs/a.yaml", "replicas: 3", "replicas: 2")(root)
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two jobs that are rendered and committed; with `jobs/b.yaml` for a GitOps tool."""
+    root = tmp_path / "repository"
+    root.mkdir()
+    monkeypatch.chdir(root)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    monkeypatch.setattr(cache, "folder", lambda: tmp_path / "cache")
+    git("init", "--quiet", "--initial-branch=main")
+    write(root / "jobs" / "a.yaml", job("a"))
+    write(root / "jobs" / "b.yaml", job("b", GITOPS))
+    write(root / "tfgen.yaml", "apiVersion: tfgen/v1alpha1\nkind: Defaults\nregistry: registry.example.com\n")
+    assert cli.run(["render", "jobs"]) == cli.OK
+    commit()
+    assert cli.run(["check", "jobs"]) == cli.OK
+    return root
+
+
+COMMANDS = (["check", "jobs"], ["check", "jobs", "--changed", "--format", "json"])
+
+
+def run(root: Path, entries: Path | None, capsys: pytest.CaptureFixture[str]) -> list[object]:
+    """All that the commands say, and what is on disk in the end; with the cache that is given."""
+    own = root.parent / "cache"
+    shutil.rmtree(own, ignore_errors=True)
+    if entries:
+        shutil.copytree(entries, own)
+    capsys.readouterr()
+    commands = (*COMMANDS, ["render", "jobs", "--format", "json"], ["render", "jobs", "--upgrade", "--force"])
+    results = [(command, cli.run(command), *capsys.readouterr()) for command in commands]
+    return [*results, {path: path.read_bytes() for path in files(root)}]
+
+
+def files(root: Path) -> Iterator[Path]:
+    return (path for path in sorted(root.rglob("*")) if path.is_file() and ".git" not in path.parts)
+
+
+@pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
+def test_all_is_said_and_written_as_without_the_cache(
+    edit: Edit, repository: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    edit(repository)
+    entries = tmp_path / "kept"
+    shutil.copytree(tmp_path / "cache", entries)
+    before = tmp_path / "before"
+    shutil.copytree(repository, before, symlinks=True)
+    with_cache = run(repository, entries, capsys)
+    shutil.rmtree(repository)
+    shutil.copytree(before, repository, symlinks=True)
+    os.chdir(repository)
+    assert run(repository, None, capsys) == with_cache
+
+
+def test_what_is_known_is_not_read_again(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check_module, "parse", lambda *_: pytest.fail("a file was read"))
+    assert cli.run(["check", "jobs"]) == cli.run(["render", "jobs"]) == cli.OK
+    append("jobs/a.yaml", "# a comment\n")(repository)
+    with pytest.raises(pytest.fail.Exception):
+        cli.run(["check", "jobs", "--debug"])
+
+
+def test_another_tfgen_is_noticed(
+    repository: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for module in ("tfgen.tree.cache", "tfgen.tree.write"):
+        monkeypatch.setattr(f"{module}.__version__", "9.9.9")
+    cache._build.cache_clear()
+    try:
+        capsys.readouterr()
+        cli.run(["render", "jobs"])
+        assert "kept: a as tfgen" in capsys.readouterr().err
+    finally:
+        cache._build.cache_clear()
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "cut": lambda entry: entry.write_bytes(entry.read_bytes()[:-9]),
+    "empty": lambda entry: entry.write_bytes(b""),
+    "no text": lambda entry: entry.write_bytes(b"\xff\x00\n{}"),
+    "another's": lambda entry: entry.write_bytes(
+        next(other for other in sorted(entry.parents[1].glob("*/*")) if other != entry).read_bytes()
+    ),
+    "a folder": lambda entry: (entry.unlink(), entry.mkdir()),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_an_entry_that_is_not_whole_is_made_anew(
+    damage: Callable[[Path], object], repository: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = run(repository, None, capsys)
+    for entry in sorted((tmp_path / "cache").glob("*/*")):
+        damage(entry)
+    kept = tmp_path / "kept"
+    shutil.copytree(tmp_path / "cache", kept)
+    assert run(repository, kept, capsys) == whole
+
+
+def test_a_disk_that_takes_no_entry_is_no_error(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = run(repository, None, capsys)
+    write(tmp_path / "file", "")
+    monkeypatch.setattr(cache, "folder", lambda: tmp_path / "file")
+    capsys.readouterr()
+    assert [(command, cli.run(command), *capsys.readouterr()) for command in COMMANDS] == whole[: len(COMMANDS)]
+    assert stat.S_ISREG((tmp_path / "file").stat().st_mode)
+
+
+def test_entries_lie_in_the_users_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert folder() == tmp_path / "cache" / "tfgen" / "jobs"
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert folder() == tmp_path / ".cache" / "tfgen" / "jobs"
+
+
+def test_without_a_folder_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "folder", lambda: None)
+    cache.keep({"ab1": 1})
+    assert cache.recall("ab1") is None
+
+
+def test_git_sees_no_entry(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "folder", lambda: repository / "cache")
+    assert cli.run(["check", "jobs"]) == cli.OK
+    assert [*(repository / "cache").glob("*/*")]
+    assert Command(("git", "status", "--porcelain")).run() == ""
+
+
+def test_the_oldest_entries_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "folder", lambda: tmp_path)
+    monkeypatch.setattr(cache, "MOST", 3)
+    keys = [f"ab{number}" for number in range(5)]
+    for age, key in enumerate(keys):
+        cache.keep({key: age})
+        os.utime(tmp_path / "ab" / key[2:], ns=(age, age))
+    assert [key for key in keys if cache.recall(key) is not None] == keys[-3:]
