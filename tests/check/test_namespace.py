@@ -167,6 +167,7 @@ metadata: {name: server, namespace: ml}
 spec: {podSelector: {}, policyTypes: [Egress], egress: [{to: [{ipBlock: {cidr: 10.0.0.1/32}}], ports: [{port: 6443}]}]}
 """
 LIMITED = "  network: {egress: {limited: true}}\n"
+LIMITED_ELSEWHERE = "  network: {egress: {limited: true, apiServer: [{ports: [{port: 8443}]}]}}\n"
 
 
 @pytest.mark.parametrize(
@@ -188,6 +189,7 @@ def test_a_namespace_that_denies_the_way_out_is_told_with_the_cure(check: Check,
         "the rules that it needs"
     )
     assert check(JOB + LIMITED, {"k8s/deny.yaml": policies}) == []
+    assert check(JOB + LIMITED_ELSEWHERE, {"k8s/deny.yaml": policies}) == []
 
 
 @pytest.mark.parametrize(

@@ -149,6 +149,21 @@ def test_rules_add_ways_out():
     assert not reaches(limited, "worker", "proxy", 8080)
 
 
+def test_the_api_server_may_listen_at_another_port():
+    ways = "[{to: [{ipBlock: {cidr: 10.20.0.0/16}}], ports: [{port: 8443, protocol: TCP}]}]"
+    limited = policies(f"network: {{egress: {{limited: true, apiServer: {ways}}}}}")
+    assert reaches(limited, "finisher", "outside", 8443)
+    assert not reaches(limited, "finisher", "outside", 443)
+    assert not reaches(limited, "worker", "outside", 8443)
+
+
+def test_no_way_to_the_api_server_is_no_policy():
+    rules = "rules: [{ports: [{port: 8443, protocol: TCP}]}]"
+    limited = policies(f"network: {{egress: {{limited: true, apiServer: [], {rules}}}}}")
+    assert reaches(limited, "finisher", "outside", 8443)
+    assert [rule for rule in limited if rule["podSelector"]["matchLabels"].get("tfgen/role") == "finisher"] == []
+
+
 def test_rules_say_nothing_where_egress_is_not_limited():
     assert policies("network: {egress: {rules: [{ports: [{port: 443}]}]}}") == policies("")
 

@@ -109,7 +109,14 @@ def test_values_are_complete_and_in_the_schemas_order():
                     "terminationGracePeriodSeconds": 0,
                 }
             },
-            "network": {"policy": "Isolated", "egress": {"limited": False, "rules": []}},
+            "network": {
+                "policy": "Isolated",
+                "egress": {
+                    "limited": False,
+                    "rules": [],
+                    "apiServer": [{"ports": [{"port": 443, "protocol": "TCP"}, {"port": 6443, "protocol": "TCP"}]}],
+                },
+            },
             "security": {"runAsUser": 1000, "runAsGroup": 1000, "fsGroup": 1000, "readOnlyRootFilesystem": True},
         }
     )

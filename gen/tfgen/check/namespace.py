@@ -91,8 +91,9 @@ def egress_faults(objects: Objects, manifests: Sequence[Manifest]) -> Iterator[F
 def _closed(objects: Objects, every: Sequence[Object], pods: Pods) -> str:
     """What pods of the job need and do not reach; empty where there is none."""
     if pods.spec.get("automountServiceAccountToken"):
-        reaches = any(policies.may_leave(every, pods, port, "TCP") for port in _API_SERVER)
-        return "" if reaches else "the API server"
+        own = policies.governing(objects.of_kind("NetworkPolicy"), pods, "Egress")
+        reaches = own or any(policies.may_leave(every, pods, port, "TCP") for port in _API_SERVER)
+        return "" if reaches else "the API server"  # the job's own policies are told its ports
     if pods.labels.get(keys.ROLE) not in _ROLES:
         return ""
     if not all(policies.may_leave(every, pods, 53, protocol) for protocol in ("UDP", "TCP")):

@@ -41,6 +41,8 @@ def idle_values(spec: Mapping[str, Any]) -> Iterator[IdleValue]:
     if kind == "StatefulSet" and not any(serves(spec, role) for role in roles):  # others have no such value
         why = "every role runs as a Job, of which no task may be evicted"
         yield IdleValue("podDisruptionBudget.maxUnavailable", why)
+    if not kinds.FACTS[kind].asks_api_server:
+        yield IdleValue("network.egress.apiServer", f"no pod of a {kind} asks the API server")
     if "gang" in spec:
         yield from _idle_in_gang(spec)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tfgen.graph.holes import AllOf, Comment, Equal, Items, Node, When
+from tfgen.graph.holes import AllOf, Comment, Equal, Items, Node, NotEmpty, When
 from tfgen.graph.objects import labels, names
 from tfgen.graph.objects.names import PORT_NAME
 from tfgen.graph.objects.values import value
@@ -18,9 +18,9 @@ _LIMITED: Final = value("network.egress.limited")
 # (https://kubernetes.io/docs/tasks/administer-cluster/nodelocaldns/) is no pod that a selector could name.
 _DNS: Final[Node] = {"ports": [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}]}
 
-# To anyone again: the API server is a process of a node, or no part of the cluster at all, and its address is known to
-# the cluster alone. Some network plugins see the port of its Service, 443, others the port that it listens on.
-_API_SERVER: Final[Node] = {"ports": [{"port": 443, "protocol": "TCP"}, {"port": 6443, "protocol": "TCP"}]}
+# By default to anyone again: the API server is a process of a node, or no part of the cluster at all, and the cluster
+# alone knows its address. Some network plugins see the port of its Service, 443, others the port that it listens at.
+_API_SERVER: Final = value("network.egress.apiServer")
 
 
 def service(structure: Structure) -> Node:
@@ -73,7 +73,7 @@ def policy(selector: Node) -> Node:
 def to_api_server(name: Node, role: str) -> Node:
     """The way to the API server of a pod of the run that needs it, where the run's is limited: policies add up."""
     return When(
-        AllOf((ISOLATED, _LIMITED)),
+        AllOf((ISOLATED, _LIMITED, _API_SERVER)),
         {
             "apiVersion": "networking.k8s.io/v1",
             "kind": "NetworkPolicy",
@@ -81,7 +81,7 @@ def to_api_server(name: Node, role: str) -> Node:
             "spec": {
                 "podSelector": {"matchLabels": labels.role_selector(role)},
                 "policyTypes": ["Egress"],
-                "egress": [_API_SERVER],
+                "egress": NotEmpty(_API_SERVER),
             },
         },
     )

@@ -77,4 +77,5 @@ FACTS: Final = Facts(
     ),
     own=("workload.elasticDL",),
     default_end="AllWorkers",
+    asks_api_server=True,
 )

@@ -66,6 +66,7 @@ class Facts(Record):
         makes_object_a_role: whether each role has an object of its own.
         is_admitted_whole: whether Kueue admits all of its roles together.
         default_end: whose end ends a job that does not say it; None for what the strategy says.
+        asks_api_server: whether a pod beside the tasks, or before them, asks the API server.
         teller: who tells each task its cluster where tfgen does not, and how to have tfgen tell it.
     """
 
@@ -77,4 +78,5 @@ class Facts(Record):
     makes_object_a_role: bool = False
     is_admitted_whole: bool = False
     default_end: CompletionBy | None = None
+    asks_api_server: bool = False
     teller: tuple[str, str] = ("", "")
