@@ -127,9 +127,12 @@ packages:
 train: $(VENV)/.with-test $(VENV)/.with-examples ## Trains the examples with TensorFlow, as local processes
 	@$(PYTEST) -n 0 tests/train
 
+# How much `make bench` measures: `make bench JOBS=20 STRUCTURES=5 MOST=50 WORKERS=1000 ROUNDS=3` is a short run.
+SIZES := JOBS STRUCTURES MOST WORKERS ROUNDS
+
 .PHONY: bench
-bench: $(VENV)/.installed ## Times tfgen beside Helm (needs `make tools`), and with many jobs
-	@$(PYTHON) tests/bench/render.py --many
+bench: $(VENV)/.installed ## Times tfgen beside Helm and kustomize (Linux, `make tools`), and writes docs/performance.md
+	@$(PYTHON) -m tests.bench $(foreach size,$(SIZES),$(if $($(size)),--$(shell echo $(size) | tr A-Z a-z) $($(size))))
 
 .PHONY: clean
 clean: ## Removes what these targets made here, the virtual environment too

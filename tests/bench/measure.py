@@ -1,0 +1,67 @@
+"""What a command costs, as a whole process: its time and its memory."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tfgen" / "bin"
+
+
+class Cost(NamedTuple):
+    """What a run took.
+
+    Attributes:
+        seconds: of the wall's clock.
+        memory: what the largest of its processes held at most, in MiB.
+    """
+
+    seconds: float
+    memory: float
+
+
+def measure(command: Sequence[str], folder: Path, cores: int | None = None) -> Cost:
+    """Run a command in a folder, whose caches are its own, on some of the cores, or on all.
+
+    Raises:
+        SystemExit: it fails; with what it said.
+    """
+    # As where tfgen is installed, Python keeps what it has compiled.
+    environment = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environment["XDG_CACHE_HOME"] = str(folder / ".cache")
+    ours = sorted(os.sched_getaffinity(0))
+    if cores is not None:
+        os.sched_setaffinity(0, ours[:cores])  # for the child, which takes it over
+    try:
+        with tempfile.TemporaryFile() as output:
+            began = time.perf_counter()
+            child = subprocess.Popen(command, cwd=folder, env=environment, stdout=output, stderr=output)
+            _, status, usage = os.wait4(child.pid, 0)
+            seconds = time.perf_counter() - began
+            child.returncode = os.waitstatus_to_exitcode(status)
+            output.seek(0)
+            said = output.read().decode(errors="replace")
+    finally:
+        os.sched_setaffinity(0, ours)
+    if child.returncode:
+        sys.exit(f"$ {shlex.join(command)}\nended with code {child.returncode}, in {folder}:\n{said[-4000:]}")
+    return Cost(seconds, usage.ru_maxrss / 1024)
+
+
+def program(name: str) -> str:
+    """Where a program is: beside this Python, in the cache that `make tools` fills, or on PATH.
+
+    Raises:
+        SystemExit: it is in none.
+    """
+    places = (Path(sys.executable).parent, CACHE, None)
+    paths = (shutil.which(name, path=place) for place in places)
+    return next(filter(None, paths), None) or sys.exit(f"needs {name}: make tools")

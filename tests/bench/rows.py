@@ -1,0 +1,226 @@
+"""What is measured: tfgen beside the real Helm and kustomize, and how its cost grows."""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.bench.jobs import job_text, write_jobs
+from tests.bench.measure import Cost, measure, program
+
+ENVIRONMENTS = 3
+
+
+class Sizes(NamedTuple):
+    """How much is measured.
+
+    Attributes:
+        jobs: in the rows on many jobs.
+        structures: which they have in turn.
+        most: jobs in the last point of the plot, whose memory is a row.
+        rounds: of which the medians are taken.
+    """
+
+    jobs: int = 1_000
+    structures: int = 50
+    most: int = 10_000
+    workers: int = 3_000
+    rounds: int = 15
+
+
+class Row(NamedTuple):
+    """A line of the table.
+
+    Attributes:
+        title: what is done.
+        ours: the seconds of tfgen.
+        beside: what it is held against, and its seconds.
+        factor: of the two, as the goal says it.
+        goal: what the factor is to be.
+        command: of tfgen.
+    """
+
+    title: str
+    ours: float
+    beside: tuple[str, float]
+    factor: float
+    goal: str
+    command: str
+
+
+class Point(NamedTuple):
+    """A point of the plot: how many of something, and what `tfgen render` of that costs."""
+
+    number: int
+    cost: Cost
+
+
+class Results(NamedTuple):
+    """All that is measured; the points on jobs, on workers and on environments are of runs on one core."""
+
+    rows: Sequence[Row]
+    jobs: Sequence[Point]
+    workers: Sequence[Point]
+    environments: Sequence[Point]
+
+
+def few_rounds(sizes: Sizes) -> int:
+    """The rounds of what takes minutes."""
+    return min(sizes.rounds, 3)
+
+
+RENDER = ("tfgen", "render", "jobs")
+CHECK = ("tfgen", "check", "jobs")
+STDOUT = ("tfgen", "render", "--stdout", "jobs/00000.yaml")
+HELM = ("helm", "template", "job-00000", "charts/job-00000")
+
+
+def run_all(sizes: Sizes, folder: Path) -> Results:
+    """Measure all of it, in folders below one."""
+    for name in ("helm", "kustomize"):
+        program(name)  # before all the work
+    rows = [*_one_job(folder / "one", sizes), *_many_jobs(folder / "many", sizes)]
+    shutil.rmtree(folder / "many")
+    workers = _grow(folder, sizes, _up_to(sizes.workers, 4, 100, 1_000), lambda n: job_text(3, workers=n))
+    rows.append(_row_of_workers(workers))
+    environments = _grow(folder, sizes, (1, 3, 10, 30), lambda n: job_text(3, environments=n))
+    jobs = [_render_jobs(folder / "jobs", count, sizes) for count in _up_to(sizes.most, 1, 10, 100, 1_000)]
+    return Results(rows, jobs, workers, environments)
+
+
+def _one_job(folder: Path, sizes: Sizes) -> list[Row]:
+    """One job, in turn with Helm on its chart."""
+    _repository(folder, 1, 1)
+    _run(RENDER, folder)
+    _run(CHECK, folder)  # so that Python has compiled all that is timed
+    _commit(folder)
+    commands = {"stdout": STDOUT, "again": RENDER, "check": CHECK, "helm": HELM}
+    costs = _in_turn({name: partial(_run, command, folder) for name, command in commands.items()}, sizes.rounds)
+    beside = ("helm template", costs["helm"])
+    return [
+        Row(title, costs[name], beside, costs[name] / costs["helm"], goal, " ".join(commands[name]))
+        for name, title, goal in (
+            ("stdout", "objects of one job printed", "at most 1.4"),
+            ("again", "one job rendered, with nothing to do", "at most 1.3"),
+            ("check", "one job checked, as committed", "at most 1.5"),
+        )
+    ]
+
+
+def _many_jobs(folder: Path, sizes: Sizes) -> list[Row]:
+    """Many jobs, in turn with Helm and kustomize on each environment of a job of each structure."""
+    structures = min(sizes.structures, sizes.jobs)
+    _repository(folder, sizes.jobs, structures)
+    _run(RENDER, folder)
+    _commit(folder)
+
+    def peers() -> Cost:
+        seconds = 0.0
+        for number in range(structures):
+            name = f"job-{number:05}"
+            for environment in range(ENVIRONMENTS):
+                values = f"charts/{name}/values-env-{environment}.yaml"
+                seconds += _run(("helm", "template", name, f"charts/{name}", "--values", values), folder).seconds
+                seconds += _run(("kustomize", "build", f"overlays/{name}/env-{environment}"), folder).seconds
+        return Cost(seconds * sizes.jobs / structures, 0)
+
+    def cold(cores: int) -> Cost:
+        for name in ("charts", "overlays", ".tfgen", ".cache"):
+            shutil.rmtree(folder / name, ignore_errors=True)
+        return _run(RENDER, folder, cores)
+
+    costs = _in_turn(
+        {
+            "peers": peers,
+            "two": partial(cold, 2),
+            "one": partial(cold, 1),
+            "again": partial(_run, RENDER, folder, 1),
+            "check": partial(_run, CHECK, folder),
+        },
+        few_rounds(sizes),
+    )
+    what = f"{sizes.jobs:,} jobs of {structures} structures"
+    beside = ("helm template and kustomize build", costs["peers"])
+    rows = [
+        Row(title, costs[name], beside, costs["peers"] / costs[name], goal, " ".join(command))
+        for name, title, goal, command in (
+            ("one", f"{what} rendered, on one core", "at least 30", RENDER),
+            ("again", "the same again, with nothing to do", "at least 150", RENDER),
+            ("check", "the same checked, as committed, on all cores", "at least 40", CHECK),
+        )
+    ]
+    one = ("the same on one core", costs["one"])
+    factor = costs["one"] / costs["two"]
+    return [*rows, Row(f"{what} rendered, on two cores", costs["two"], one, factor, "at least 1.7", " ".join(RENDER))]
+
+
+def _row_of_workers(points: Sequence[Point]) -> Row:
+    few, most = points[0], points[-1]
+    factor = most.cost.seconds / few.cost.seconds
+    title = f"a job with {most.number:,} workers rendered"
+    beside = (f"the same with {few.number}", few.cost.seconds)
+    return Row(title, most.cost.seconds, beside, factor, "at most 2", " ".join(RENDER))
+
+
+def _grow(folder: Path, sizes: Sizes, counts: Sequence[int], text: Callable[[int], str]) -> list[Point]:
+    """One job rendered where nothing is, on one core, with more and more of something."""
+
+    def cost(count: int) -> Cost:
+        here = folder / "grow"
+        shutil.rmtree(here, ignore_errors=True)
+        _repository(here, 1, 1)
+        (here / "jobs" / "00000.yaml").write_text(text(count), encoding="utf-8")
+        return _run(RENDER, here, 1)
+
+    runs: dict[int, list[Cost]] = {count: [] for count in counts}
+    for _ in range(sizes.rounds):
+        for count in counts:
+            runs[count].append(cost(count))
+    return [Point(count, Cost(*map(statistics.median, zip(*costs, strict=True)))) for count, costs in runs.items()]
+
+
+def _render_jobs(folder: Path, count: int, sizes: Sizes) -> Point:
+    _tell(f"{count:,} jobs")
+    _repository(folder, count, min(sizes.structures, count))
+    point = Point(count, _run(RENDER, folder, 1))
+    shutil.rmtree(folder)
+    return point
+
+
+def _up_to(most: int, *counts: int) -> tuple[int, ...]:
+    return (*(count for count in counts if count < most), most)
+
+
+def _in_turn(commands: dict[str, Callable[[], Cost]], rounds: int) -> dict[str, float]:
+    """The medians of the seconds of some commands, which are run in turn."""
+    seconds: dict[str, list[float]] = {name: [] for name in commands}
+    for number in range(rounds):
+        for name, command in commands.items():
+            _tell(f"round {number + 1} of {rounds}: {name}")
+            seconds[name].append(command().seconds)
+    return {name: statistics.median(times) for name, times in seconds.items()}
+
+
+def _repository(folder: Path, jobs: int, structures: int) -> None:
+    write_jobs(folder, jobs, structures)
+    measure(("git", "init", "--quiet"), folder)
+    (folder / ".gitignore").write_text(".cache/\n", encoding="utf-8")
+
+
+def _commit(folder: Path) -> None:
+    measure(("git", "add", "--all"), folder)
+    author = ("-c", "user.name=bench", "-c", "user.email=bench@example.com")
+    measure(("git", *author, "commit", "--quiet", "--message=bench"), folder)
+
+
+def _run(command: Sequence[str], folder: Path, cores: int | None = None) -> Cost:
+    return measure((program(command[0]), *command[1:]), folder, cores)
+
+
+def _tell(text: str) -> None:
+    print(f"bench: {text}", file=sys.stderr, flush=True)

@@ -1,0 +1,94 @@
+"""The benchmark measures what it says, whatever the times are."""
+
+from __future__ import annotations
+
+import re
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+from tests.bench.jobs import STRUCTURES, job_text
+from tests.bench.measure import Cost
+from tests.bench.page import Machine, page
+from tests.bench.plot import plot
+from tests.bench.rows import Point, Results, Row, Sizes
+from tests.support.command import Command, CommandError
+from tests.support.tools import ROOT, helm_program, kustomize_program
+from tfgen.check.jobs import check
+from tfgen.job.training_job import TrainingJob
+
+SMALL = ("--jobs", "2", "--structures", "2", "--most", "2", "--workers", "5", "--rounds", "1")
+
+RESULTS = Results(
+    rows=[Row("one job rendered", 0.05, ("helm template", 0.04), 1.25, "at most 1.4", "tfgen render jobs")],
+    jobs=[Point(1, Cost(0.1, 40)), Point(1_000, Cost(100, 50.0))],
+    workers=[Point(4, Cost(0.1, 40)), Point(3_000, Cost(0.15, 44))],
+    environments=[Point(1, Cost(0.1, 40)), Point(30, Cost(1.5, 41))],
+)
+
+
+def bench(*arguments: str | Path, **variables: str) -> str:
+    if not Path(sys.executable).with_name("tfgen").exists():
+        pytest.skip("tfgen is not installed beside this Python")
+    return Command((sys.executable, "-m", "tests.bench", *arguments), cwd=ROOT, env=variables).run()
+
+
+def table(text: str) -> list[str]:
+    """The lines of the first table, without their numbers."""
+    lines = text[text.index("| What |") :].partition("\n\n")[0].splitlines()
+    return [re.sub(r"\d[\d.,]*( ms| s)? ", "N ", line) for line in lines]
+
+
+def test_the_page_and_the_plot_are_written_of_real_runs(tmp_path: Path) -> None:
+    helm_program()
+    kustomize_program()
+    printed = bench(*SMALL, "--docs", tmp_path)
+    assert (tmp_path / "performance.md").read_text(encoding="utf-8") == printed
+    assert table(printed) == table((ROOT / "docs" / "performance.md").read_text(encoding="utf-8"))
+    circles = ET.parse(tmp_path / "performance.svg").iterfind(".//{http://www.w3.org/2000/svg}circle")
+    assert len([*circles]) == 2 * (len(["jobs:", "1", "2"][1:]) + len([4, 5]) + len([1, 3, 10, 30]))
+
+
+def test_a_command_that_fails_is_shown_with_what_it_said(tmp_path: Path) -> None:
+    kustomize_program()
+    for name, script in {"helm": "echo 'out of charts' >&2; exit 7", "kustomize": "exit 0"}.items():
+        program = tmp_path / "tfgen" / "bin" / name
+        program.parent.mkdir(parents=True, exist_ok=True)
+        program.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+        program.chmod(0o755)
+    with pytest.raises(CommandError) as raised:
+        bench(*SMALL, "--docs", tmp_path, XDG_CACHE_HOME=str(tmp_path))
+    assert "/helm template job-00000 charts/job-00000\nended with code 7" in raised.value.stderr
+    assert "out of charts" in raised.value.stderr
+    assert not (tmp_path / "performance.md").exists()
+
+
+def test_the_jobs_are_right_and_of_as_many_structures_as_is_said() -> None:
+    checked = [check(job_text(number), "job.yaml") for number in range(STRUCTURES)]
+    assert [problem.message for one in checked for problem in one.problems if problem.severity == "error"] == []
+    jobs = (TrainingJob.from_document(one.documents[0].data) for one in checked)
+    structures = {repr(job.structure).replace(job.structure.name, "NAME") for job in jobs}
+    assert len(structures) == STRUCTURES
+
+
+def test_the_page_says_how_memory_grows_and_what_ran_beside_it() -> None:
+    text = page(RESULTS, Sizes(rounds=5), Machine("2026-01-31", 2, (0.25, 1.5), {"tfgen": "1.2.3", "helm": "4.5.6"}))
+    assert "| one job rendered | `tfgen render jobs` | 50 ms | helm template | 40 ms | 1.2 | at most 1.4 |\n" in text
+    words = " ".join(text.split())
+    assert "the median of 5 runs, and of 3 where it is 1,000 jobs" in words
+    assert "Measured on 2026-01-31, on 2 cores, with tfgen 1.2.3, helm 4.5.6." in words
+    assert "The load of the machine was 0.2 before and 1.5 at the end." in words
+    assert "From 1 to 1,000 jobs it grows by 10.3 KiB a job." in words  # 10 MiB over 999 jobs
+
+
+def test_what_costs_twice_as_much_for_twice_as_many_lies_on_the_broken_line() -> None:
+    panels = ET.fromstring(plot(RESULTS)).findall(".//{http://www.w3.org/2000/svg}g")
+    ends = []
+    for panel in panels:
+        line, slope = (panel.find(f"*[@class='{name}']") for name in ("line", "slope"))
+        assert line is not None
+        assert slope is not None
+        ends.append((line.get("points", "").split()[-1], f"{slope.get('x2')},{slope.get('y2')}"))
+    assert [end == of_slope for end, of_slope in ends] == [True, False, False, False, False, False]
