@@ -35,6 +35,12 @@ spec:
   tfReplicaSpecs:
     Worker: {replicas: 2, template: {spec: {containers: [{name: tensorflow, image: "cifar:1.0.0"}]}}}
 """
+NODES = """\
+apiVersion: v1
+kind: Node
+metadata: {name: node}
+status: {allocatable: {cpu: "64", memory: 256Gi, pods: "110"}}
+"""
 
 SET_UP = """
 git init --quiet --bare --initial-branch=main ../origin
@@ -69,6 +75,7 @@ def test_an_example_does_its_work(name: str, tmp_path: Path) -> None:
         "job.yaml": JOB,
         "jobs/cifar.yaml": JOB.replace("name: mnist", "name: cifar"),
         "tfjob.yaml": TFJOB,
+        "nodes.yaml": NODES,
     }.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, encoding="utf-8")

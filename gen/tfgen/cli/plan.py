@@ -105,5 +105,5 @@ COMMAND: Final = Command(
     "say whether jobs fit on the nodes of a cluster, and what they lack",
     _arguments,
     _run,
-    example="tfgen plan job.yaml --env prod --cluster",
+    example="tfgen plan jobs --env prod --nodes nodes.yaml",
 )

@@ -182,6 +182,80 @@ def test_a_plan_of_who_may_list_little_says_what_it_left_out(
     ]
 
 
+# -- import ----------------------------------------------------------------------------------------------------------
+
+TASKS = """
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: resnet-ps}
+spec:
+  serviceName: resnet
+  replicas: 2
+  selector: {matchLabels: {app: resnet-ps}}
+  template:
+    metadata: {labels: {app: resnet-ps}}
+    spec:
+      containers:
+      - name: ps
+        image: registry.example.com/resnet:1
+        command: [python, train.py]
+        env:
+        - name: TF_CONFIG
+          value: '{"cluster": {"ps": ["a:2222"], "worker": ["b:2222"]}, "task": {"type": "ps", "index": 0}}'
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: resnet-worker}
+spec:
+  completions: 2
+  parallelism: 2
+  completionMode: Indexed
+  template:
+    spec:
+      restartPolicy: Never
+      containers:
+      - name: worker
+        image: registry.example.com/resnet:1
+        command: [python, train.py]
+        env:
+        - name: TF_CONFIG
+          value: '{"cluster": {"worker": ["b:2222"]}, "task": {"type": "worker", "index": $(JOB_COMPLETION_INDEX)}}'
+"""
+LITTLE = [{"apiGroups": ["apps", "batch"], "resources": ["statefulsets", "jobs"], "verbs": ["list"]}]
+
+
+@pytest.fixture
+def imported(cluster: ControlPlane, namespace: str, capsys: pytest.CaptureFixture[str]) -> Callable[[Path], list[str]]:
+    """Imports the tasks of a namespace by an account as the administrator does, and gives what was left out."""
+    for item in yaml.safe_load_all(TASKS):
+        cluster.client.apply(item, namespace)
+
+    def run(kubeconfig: Path) -> list[str]:
+        texts = []
+        for user in (cluster.admin, kubeconfig):
+            assert cli.run(["import", "--cluster", "--kubeconfig", str(user), "--namespace", namespace]) == cli.OK
+            printed = capsys.readouterr()
+            texts.append(printed.out)
+        assert texts[0] == texts[1]
+        assert {"name": "resnet", "namespace": namespace}.items() <= yaml.safe_load(texts[1])["metadata"].items()
+        return re.findall(r"^(\w+): left out, since the account may not list them$", printed.err, re.MULTILINE)
+
+    return run
+
+
+def test_import_needs_the_role_of_its_page(account: Callable[..., Path], imported: Callable[[Path], list[str]]) -> None:
+    left_out = imported(account(role("import")))
+    assert set(left_out) <= {"clustertrainingruntimes"}, "where another test has installed its kind"
+
+
+def test_an_import_of_who_may_list_little_says_what_it_left_out(
+    account: Callable[..., Path], imported: Callable[[Path], list[str]]
+) -> None:
+    left_out = imported(account({**role("import"), "rules": LITTLE}))
+    assert {"deployments", "replicasets", "replicationcontrollers", "pods"} <= set(left_out)
+    assert not {"statefulsets", "jobs"} & set(left_out)
+
+
 # -- status ----------------------------------------------------------------------------------------------------------
 
 
