@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.runs import CASES, CHIEF, CHIEF_B, CLUSTER, JOB, runs
+from tests.support.runs import CASES, CHIEF, CHIEF_B, CLUSTER, JOB, OBJECT_CASES, OBJECTS, runs
 from tfgen.change import new_run
 from tfgen.change.new_run import find_new_runs
 from tfgen.check.jobs import check
@@ -27,6 +27,17 @@ def said(before: str, after: str) -> str:
 def test_a_change(old: str, new: str, expected: str) -> None:
     assert JOB.count(old) == 1 or old == new
     assert said(JOB, JOB.replace(old, new)) == "".join(sorted(expected.splitlines(keepends=True), key=position))
+
+
+@pytest.mark.parametrize(("old", "new", "expected"), OBJECT_CASES.values(), ids=OBJECT_CASES)
+def test_a_change_of_an_object_of_the_job(old: str, new: str, expected: str) -> None:
+    """A new run does not help: the object belongs to the job."""
+    assert OBJECTS.count(old) == 1
+    assert said(OBJECTS, OBJECTS.replace(old, new)) == expected
+    other_run = OBJECTS.replace(old, new).replace("image: mnist:1", 'image: mnist:1\n  run: "2"')
+    assert [line.partition(" ")[2] for line in said(OBJECTS, other_run).splitlines()] == [
+        line.partition(" ")[2] for line in expected.splitlines()
+    ]
 
 
 def position(line: str) -> tuple[int, int, str]:

@@ -186,3 +186,117 @@ CASES = {
         everywhere("13:5", "storage.other is new") + everywhere("12:3", "storage.model is gone"),
     ),
 }
+
+
+OBJECTS = """\
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {name: kept}
+spec:
+  image: mnist:1
+  roles: {chief: {}, ps: {}, worker: {replicas: 2}}
+  objects:
+    settings:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: settings}
+      immutable: true
+      data: {LEVEL: info}
+    free:
+      apiVersion: v1
+      kind: ConfigMap
+      data: {LEVEL: quiet}
+    reader:
+      apiVersion: rbac.authorization.k8s.io/v1
+      kind: RoleBinding
+      roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: one}
+      subjects: [{kind: ServiceAccount, name: default}]
+    cache:
+      apiVersion: apps/v1
+      kind: StatefulSet
+      spec:
+        serviceName: cache
+        replicas: 1
+        selector: {matchLabels: {app: cache}}
+        template:
+          metadata: {labels: {app: cache}}
+          spec: {containers: [{name: cache, image: "redis:7"}]}
+    seed:
+      apiVersion: batch/v1
+      kind: Job
+      spec:
+        backoffLimit: 1
+        template: {spec: {restartPolicy: Never, containers: [{name: seed, image: "seed:1"}]}}
+    scratch:
+      apiVersion: v1
+      kind: PersistentVolumeClaim
+      spec: {accessModes: [ReadWriteOnce], storageClassName: nfs, resources: {requests: {storage: 20Gi}}}
+"""
+"""A job with objects of its own."""
+
+
+def kept(place: str, change: str, why: str) -> str:
+    cure = "for another one, give the object another name (metadata.name)"
+    return f"job.yaml:{place}: objects.{change}: {why}; {cure} [object-change]\n"
+
+
+OBJECT_CASES = {
+    "the data of an immutable ConfigMap": (
+        "info",
+        "debug",
+        kept(
+            "13:21",
+            'settings.data.LEVEL was "info" and is "debug"',
+            "the ConfigMap settings is immutable, so that Kubernetes refuses another data",
+        ),
+    ),
+    "the data of another ConfigMap": ("quiet", "loud", ""),
+    "the role of a RoleBinding": (
+        "name: one",
+        "name: other",
+        kept(
+            "21:72",
+            'reader.roleRef.name was "one" and is "other"',
+            "Kubernetes refuses another name for the RoleBinding kept-reader",
+        ),
+    ),
+    "the subjects of a RoleBinding": ("name: default", "name: other", ""),
+    "the service of a StatefulSet": (
+        "serviceName: cache",
+        "serviceName: other",
+        kept(
+            "27:22",
+            'cache.spec.serviceName was "cache" and is "other"',
+            "Kubernetes refuses another serviceName for the StatefulSet kept-cache",
+        ),
+    ),
+    "the template of a StatefulSet": ("redis:7", "redis:8", ""),
+    "the size of a StatefulSet": ("replicas: 1", "replicas: 3", ""),
+    "the pods of a Job": (
+        "seed:1",
+        "seed:2",
+        kept(
+            "38:49",
+            "seed.spec.template.spec.containers changed",
+            "Kubernetes refuses another template for the Job kept-seed",
+        ),
+    ),
+    "the retries of a Job": ("backoffLimit: 1", "backoffLimit: 3", ""),
+    "the class of a claim": (
+        "storageClassName: nfs",
+        "storageClassName: efs",
+        kept(
+            "42:62",
+            'scratch.spec.storageClassName was "nfs" and is "efs"',
+            "Kubernetes refuses another storageClassName for the PersistentVolumeClaim kept-scratch",
+        ),
+    ),
+    "the size of a claim": ("20Gi", "30Gi", ""),
+    "an object under another name": ("{name: settings}", "{name: settings-2}", ""),
+    "an object that goes": (
+        "    free:\n      apiVersion: v1\n      kind: ConfigMap\n      data: {LEVEL: quiet}\n",
+        "",
+        "",
+    ),
+}
+"""Changes of its objects, and what is said of each."""

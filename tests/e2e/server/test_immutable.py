@@ -18,7 +18,7 @@ from tests.e2e.custom_kinds import definitions
 from tests.e2e.jobs import write_job
 from tests.e2e.ways import WAYS
 from tests.support.command import CommandError
-from tests.support.runs import CASES, JOB
+from tests.support.runs import CASES, JOB, OBJECT_CASES, OBJECTS
 from tfgen.change.new_run import find_new_runs
 from tfgen.check.jobs import check
 from tfgen.text.document import Document
@@ -57,6 +57,7 @@ spec:
 CHANGES["retries by index"] = Change(MIRRORED, MIRRORED.replace("retries: 5", "retries: 6"))
 CHANGES["size of a cluster of Jobs"] = Change(MIRRORED, MIRRORED.replace("replicas: 4", "replicas: 5"))
 CHANGES["image of a cluster of Jobs"] = Change(MIRRORED, MIRRORED.replace("mnist:1", "mnist:2"))
+CHANGES |= {name: Change(OBJECTS, OBJECTS.replace(old, new)) for name, (old, new, _) in OBJECT_CASES.items()}
 
 BOUND = {"phase": "Bound", "capacity": {"storage": "20Gi"}}
 STORAGE_CLASS = {
@@ -70,14 +71,15 @@ STORAGE_CLASS = {
 
 @pytest.fixture(scope="module")
 def running(cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A namespace in which both jobs run."""
-    objects = [obj for text in (BEFORE, MIRRORED) for obj in _objects(text, tmp_path_factory.mktemp("before"))]
+    """A namespace in which all jobs run."""
+    objects = [obj for text in (BEFORE, MIRRORED, OBJECTS) for obj in _objects(text, tmp_path_factory.mktemp("before"))]
     cluster.install(definitions(cluster.client, objects))
     cluster.client.apply(STORAGE_CLASS)
     namespace = cluster.namespace("running")
     cluster.client.apply_all(objects, namespace)
     # A claim grows from when it is bound; that is a matter of the volumes that a cluster has.
-    cluster.client.patch("PersistentVolumeClaim", "mnist-model", namespace, {"status": BOUND}, subresource="status")
+    for claim in ("mnist-model", "kept-scratch"):
+        cluster.client.patch("PersistentVolumeClaim", claim, namespace, {"status": BOUND}, subresource="status")
     yield namespace
     cluster.client.delete("Namespace", namespace)
 
@@ -101,10 +103,12 @@ def test_a_change_is_refused_where_check_says_so(
 
 def _refusal(job: str, message: str) -> tuple[str, str] | None:
     """The object that a message of `check` says the API server refuses."""
-    if workload := re.search(r"Kubernetes refuses another \w+ for the (Job|StatefulSet) ([\w-]+)", message):
+    if workload := re.search(r"Kubernetes refuses another \w+ for the (\w+) ([\w-]+)", message):
         return workload[1], workload[2]
     if claim := re.search(r"the claim ([\w-]+) can only grow", message):
         return "PersistentVolumeClaim", claim[1]
+    if immutable := re.search(r"the (ConfigMap) ([\w-]+) is immutable", message):
+        return immutable[1], immutable[2]
     if "keep their TF_CONFIG" in message:
         return "ConfigMap", job
     return None
