@@ -3,9 +3,8 @@
     tfgen.yaml      rules: {latest-tag: {severity: error}}
     job.yaml        image: tf:latest  # tfgen: ignore latest-tag it moves on purpose
 
-An error stays an error: what it refuses no cluster takes, or not all three outputs say it alike. An error that a
-`severity: error` makes of a warning is the platform's, so no comment ignores it. One that `warningsAsErrors` makes is
-ignored by a comment with its reason.
+An error stays an error: what it refuses no cluster takes, or not all three outputs say it alike. One that is made of a
+warning, by `severity: error` or by `warningsAsErrors`, is ignored by a comment with its reason, as the warning is.
 """
 
 from __future__ import annotations
@@ -85,12 +84,12 @@ def weigh(document: Document, problems: Iterable[Problem], *, is_guarded: bool =
         setting = severities.rules.get(problem.rule)
         if problem.severity == "error":
             weighed.append(problem)
-        elif setting and setting.severity == "error":
-            weighed.append(_error(problem, f"an error by {setting.place}"))
         elif setting and setting.severity == "off":
             continue
         elif (problem.file, (problem.position.line, problem.rule)) in comments:
             ignored.append(problem)
+        elif setting and setting.severity == "error":
+            weighed.append(_error(problem, f"an error by {setting.place}"))
         elif severities.as_errors:
             weighed.append(_error(problem, f"warnings are errors by {severities.as_errors}"))
         else:
