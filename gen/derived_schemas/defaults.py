@@ -76,7 +76,7 @@ _MOST_OF: Final = {
     "cpu": _quantity("CPUs that the pods request.", "128"),
     "memory": _quantity("Memory that the pods request.", "512Gi"),
     "replicas": _number("Tasks of all roles together.", 32),
-    "storage": _quantity("Size of all claims that tfgen makes.", "2Ti"),
+    "storage": _quantity("Size of all claims, those of objects too.", "2Ti"),
 }
 
 
@@ -127,8 +127,8 @@ _RULES: Final = {
         "properties": {
             "severity": {
                 "description": (
-                    "What the warnings are. error: nothing is rendered, and no comment of a job ignores it. off: they "
-                    "are not reported, which needs a reason."
+                    "What the warnings are. error: nothing is rendered, unless a comment beside one ignores it. off: "
+                    "they are not reported, which needs a reason."
                 ),
                 "type": "string",
                 "enum": ["error", "warning", "off"],

@@ -2,8 +2,8 @@
 
     tfgen.yaml      limits: {job: {gpus: 16}, environments: {prod: {gpus: 64}}, namespaces: {ml-ads: {gpus: 24}}}
 
-A job counts in each environment by itself: its tasks, what their pods request, and its claims. A sum is that of all
-jobs below the folder of the tfgen.yaml, in one environment, or in one namespace of one cluster.
+A job counts in each environment by itself: its tasks, what its pods request, and its claims, those of `objects` too. A
+sum is that of all jobs below the folder of the tfgen.yaml, in one environment, or in one namespace of one cluster.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from tfgen import data_path
-from tfgen.check.object_checks.pods import Pods, pods_of
+from tfgen.check.object_checks.pods import Pods, literal_pods, pods_of
 from tfgen.check.severities import GUARD_RAIL
 from tfgen.check.totals import amount
 from tfgen.data_path import Path
@@ -59,7 +59,7 @@ class JobUse(Record):
 
     Attributes:
         environment: its name; None for a job that has none.
-        by_role: what the tasks of each role ask for.
+        by_part: what each part of the spec asks for, by its path; that of what tfgen adds is empty.
     """
 
     document: Document
@@ -68,7 +68,7 @@ class JobUse(Record):
     namespace: str | None
     cluster: str | None
     total: Amounts
-    by_role: Mapping[str, Amounts]
+    by_part: Mapping[Path, Amounts]
 
 
 def uses(document: Document, built: Built) -> tuple[JobUse, ...]:
@@ -150,18 +150,47 @@ def check_limits(defaults: Document) -> Iterator[Problem]:
 def _use(
     document: Document, job: str, where: tuple[str | None, str | None, str | None], items: Iterable[Object]
 ) -> JobUse:
-    total: dict[str, Amount] = dict.fromkeys(_WORDS, 0)
-    by_role: dict[str, dict[str, Amount]] = {}
+    by_part: dict[Path, dict[str, Amount]] = {}
     for item in items:
-        if item["kind"] == "PersistentVolumeClaim" and literal_name(item) is None:
-            total["storage"] += _size(item["spec"])
-        for pods in pods_of(item):
-            role = pods.labels.get(keys.ROLE, "")
-            amounts = by_role.setdefault(role, dict.fromkeys(_WORDS, 0))
-            for resource, value in _amounts(pods, is_task=bool(role)).items():
-                amounts[resource] += value
-                total[resource] += value
-    return JobUse(document, job, *where, total, by_role)
+        for part, amounts in _parts(item):
+            of_part = by_part.setdefault(part, dict.fromkeys(_WORDS, 0))
+            for resource, value in amounts.items():
+                of_part[resource] += value
+    total = {resource: sum((amounts[resource] for amounts in by_part.values()), 0) for resource in _WORDS}
+    return JobUse(document, job, *where, total, by_part)
+
+
+def _parts(item: Object) -> Iterator[tuple[Path, Amounts]]:
+    """What an object asks for, by the part of the job that it comes from; of a strange shape it asks for nothing."""
+    name = literal_name(item)
+    if name is not None:
+        for pods in literal_pods(item):
+            yield ("objects", name), _amounts(pods, is_task=False)
+        yield ("objects", name), {"storage": sum(_literal_claims(item), 0)}
+        return
+    if item["kind"] == "PersistentVolumeClaim":
+        yield ("storage",), {"storage": _size(item["spec"])}
+    for pods in pods_of(item):
+        role = pods.labels.get(keys.ROLE)
+        yield ("roles", role) if role else (), _amounts(pods, is_task=bool(role))
+
+
+def _literal_claims(item: Object) -> Iterator[Amount]:
+    """The sizes of the claims that an object is, or that each of its pods gets."""
+    spec = data_path.at(item, ("spec",))
+    if item["kind"] == "PersistentVolumeClaim":
+        yield _literal_size(spec)
+    elif item["kind"] == "StatefulSet":
+        replicas = data_path.at(spec, ("replicas",))
+        templates = data_path.at(spec, ("volumeClaimTemplates",))
+        for claim in templates if isinstance(templates, list) else ():
+            size = _literal_size(data_path.at(claim, ("spec",)))
+            yield size * (replicas if type(replicas) is int else 1)
+
+
+def _literal_size(spec: Any) -> Amount:
+    size = data_path.at(spec, ("resources", "requests", "storage"))
+    return quantity.parse(size) if quantity.is_quantity(size) else 0
 
 
 def _amounts(pods: Pods, *, is_task: bool) -> dict[str, Amount]:
@@ -190,13 +219,10 @@ def _size(claim: Mapping[str, Any]) -> Amount:
 
 def _origin(use: JobUse, resource: str) -> Path:
     """The part of a job that asks for most of a resource."""
-    if resource == "storage" and not any(amounts["storage"] for amounts in use.by_role.values()):
-        endings: list[Path] = [("storage",)]
-    else:
-        role = max(use.by_role, key=lambda name: use.by_role[name][resource])
-        endings = [("roles", role, "replicas"), ("roles", role, "resources"), ("roles", role)] if role else []
+    part = max(use.by_part, key=lambda path: use.by_part[path][resource])
+    endings: list[Path] = [(*part, "replicas"), (*part, "resources"), part] if part[:1] == ("roles",) else [part]
     own: list[Path] = [("spec", "environments", use.environment, *end) for end in endings] if use.environment else []
-    paths = [*own, *(("spec", *end) for end in endings)]
+    paths = [*own, *(("spec", *end) for end in endings)] if part else []
     return next((path for path in paths if data_path.has(use.document.data, path)), ("metadata", "name"))
 
 

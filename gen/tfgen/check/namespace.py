@@ -119,15 +119,7 @@ def _is_for_all(quota: Manifest) -> bool:
 def _map(value: Any) -> dict[str, Any]:
     """The amounts of a map; nothing where it is none, or where one of them is no quantity."""
     amounts = value if isinstance(value, dict) else {}
-    return {name: amount for name, amount in amounts.items() if _is_quantity(amount)}
-
-
-def _is_quantity(amount: Any) -> bool:
-    try:
-        quantity.parse(amount)
-    except ValueError:
-        return False
-    return True
+    return {name: amount for name, amount in amounts.items() if quantity.is_quantity(amount)}
 
 
 def _container_limits(manifest: Manifest) -> list[Mapping[str, Any]]:

@@ -10,7 +10,7 @@ a binary suffix (Ki to Ei), a decimal one (n to E), or a decimal exponent (e3). 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -47,6 +47,15 @@ def parse(quantity: str | float) -> Amount:
     from fractions import Fraction  # 10 ms, which most jobs need not pay
 
     return Fraction(digits, parts)
+
+
+def is_quantity(value: Any) -> bool:
+    """Whether a value of any kind is a quantity."""
+    try:
+        parse(value)
+    except ValueError:
+        return False
+    return True
 
 
 _SUFFIXES_OF_TEN: Final = {power: suffix for suffix, power in _POWERS_OF_TEN.items()} | {0: ""}

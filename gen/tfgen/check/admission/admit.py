@@ -25,7 +25,7 @@ from tfgen.check.admission.folder import (
 from tfgen.check.admission.matching import Request, both, is_about
 from tfgen.check.admission.rules import POLICY_DENIED, POLICY_NOT_EVALUATED, POLICY_WARNING
 from tfgen.check.admission.verdict import Decision, judge
-from tfgen.check.object_checks.pods import pods_of
+from tfgen.check.object_checks.pods import literal_pods, pods_of
 from tfgen.data_path import Path
 from tfgen.kubernetes.defaulted import defaulted
 from tfgen.kubernetes.label_selector import matches
@@ -203,7 +203,7 @@ def requests_of(item: Object, namespace: str | None) -> Iterator[Request]:
     own = Request(item, item, namespace)
     where = {"namespace": namespace} if namespace and not own.is_cluster_wide else {}
     yield own.replaced(item=defaulted({**item, "metadata": {**item["metadata"], **where}}))
-    for pods in () if item["kind"] == "Pod" else pods_of(item):
+    for pods in () if item["kind"] == "Pod" else (*pods_of(item), *literal_pods(item)):
         metadata = {"labels": {**pods.labels}, "annotations": {**pods.annotations}, **where}
         pod = {
             "apiVersion": "v1",

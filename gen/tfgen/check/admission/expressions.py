@@ -147,7 +147,7 @@ def _functions(cel: Any) -> Any:
     # By name: what it takes, what it gives, whether it is called on the first of what it takes, and what it does.
     overloads: Mapping[str, Sequence[tuple[Sequence[Any], Any, bool, Callable[..., Any]]]] = {
         "quantity": [((text,), amount, False, _quantity)],
-        "isQuantity": [((text,), kind.BOOL, False, _is_quantity)],
+        "isQuantity": [((text,), kind.BOOL, False, quantity.is_quantity)],
         "isLessThan": [((amount, amount), kind.BOOL, True, lambda a, b: _number(a) < _number(b))],
         "isGreaterThan": [((amount, amount), kind.BOOL, True, lambda a, b: _number(a) > _number(b))],
         "compareTo": [((amount, amount), whole, True, lambda a, b: _sign(_number(a) - _number(b)))],
@@ -184,14 +184,6 @@ def _functions(cel: Any) -> Any:
 
 def _quantity(text: str) -> _Quantity:
     return _value(quantity.parse(text))
-
-
-def _is_quantity(text: str) -> bool:
-    try:
-        quantity.parse(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _value(number: Fraction | int) -> _Quantity:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tfgen import data_path
+from tfgen.kubernetes import quantity
 from tfgen.kubernetes.object import group, literal_name
 from tfgen.record import Record
 
@@ -56,6 +58,53 @@ def pods_of(item: Mapping[str, Any]) -> Iterator[Pods]:
         yield _pods(item, (), item, 1)
     else:
         yield from _templates(item, (), item)
+
+
+def literal_pods(item: Mapping[str, Any]) -> Iterator[Pods]:
+    """The pods of an object that stands in the job as it is, as far as it has the shape that Kubernetes gives pods."""
+    if literal_name(item) is None:
+        return
+    if item["kind"] == "Pod":
+        if _has_shape(item, 1):
+            yield _pods(item, (), item, 1)
+    else:
+        yield from _literal_templates(item, (), item)
+
+
+def _literal_templates(owner: Mapping[str, Any], path: tuple[str | int, ...], value: Any) -> Iterator[Pods]:
+    for key, inner in value.items() if isinstance(value, Mapping) else ():
+        count = value.get("replicas", value.get("parallelism", 1))
+        if key == "template" and _has_shape(inner, count):
+            yield _pods(owner, (*path, key), inner, count)
+        else:
+            yield from _literal_templates(owner, (*path, key), inner)
+
+
+def _has_shape(template: Any, count: Any) -> bool:
+    """Whether Kubernetes could take it for a pod, and for how many."""
+    spec = data_path.at(template, ("spec",))
+    if not isinstance(spec, Mapping) or "containers" not in spec or type(count) is not int:
+        return False
+    parts = [data_path.at(template, ("metadata", key)) for key in ("labels", "annotations")]
+    lists = [spec.get(key) or () for key in ("containers", "initContainers", "volumes")]
+    if not all(isinstance(part, Mapping | None) for part in parts) or not all(map(_is_list_of_maps, lists)):
+        return False
+    resources = [spec.get("resources"), *(container.get("resources") for of_list in lists[:2] for container in of_list)]
+    amounts = [spec.get("overhead"), *(data_path.at(of_one, (key,)) for of_one in resources for key in _AMOUNTS)]
+    return all(isinstance(of_one, Mapping | None) for of_one in resources) and all(map(_are_amounts, amounts))
+
+
+_AMOUNTS = ("limits", "requests")
+
+
+def _is_list_of_maps(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(item, Mapping) for item in value)
+
+
+def _are_amounts(value: Any) -> bool:
+    if value is None:
+        return True
+    return isinstance(value, Mapping) and all(quantity.is_quantity(amount) for amount in value.values())
 
 
 def _templates(owner: Mapping[str, Any], path: tuple[str | int, ...], value: Any) -> Iterator[Pods]:
