@@ -27,14 +27,8 @@ def start(tmp_path: Path) -> Iterator[Start]:
     started: list[subprocess.Popen[str]] = []
 
     def one(run: str, index: int = 0) -> subprocess.Popen[str]:
-        command = [
-            sys.executable,
-            "-I",
-            "-c",
-            programs.file("run_lock").text,
-            str(tmp_path),
-            str(tmp_path / f"held-{run}"),
-        ]
+        program = Path(programs.__file__).with_name("run_lock.py")
+        command = [sys.executable, "-I", str(program), str(tmp_path), str(tmp_path / f"held-{run}")]
         environment = {**os.environ, "TFGEN_RUN": run, "TASK_INDEX": str(index)}
         started.append(subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True))
         return started[-1]
@@ -91,6 +85,33 @@ def test_a_volume_without_locks_ends_with_the_way_out(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "this volume knows no locks" in done.stderr
     assert not (tmp_path / "held").exists()
+
+
+# -- its program, where a pod has one -------------------------------------------------------------------------------
+
+LOCK = "mnist-run-lock-819d5807"
+
+
+@pytest.mark.parametrize("kind", ["StatefulSet", "Job", "Pod", "TFJob", "VolcanoJob", "JobSet"])
+@pytest.mark.parametrize(
+    ("storage", "has_lock"),
+    [
+        ("", False),
+        ("{model: {mountPath: /model, claim: {size: 1Gi}}}", False),
+        ("{model: {mountPath: /model, runs: Shared, claim: {size: 1Gi}}}", True),
+        ("{logs: {mountPath: /l, runs: Shared, for: [ps], claim: {size: 1Gi}}}", False),
+    ],
+)
+def test_the_program_is_a_config_map_where_a_pod_has_the_lock(kind: str, storage: str, has_lock: bool) -> None:
+    document = yaml.safe_load(JOB)
+    document["spec"] |= {"workload": {"kind": kind}, "storage": yaml.safe_load(storage) or {}}
+    by_name = {item["metadata"]["name"]: item for item in plain_objects(document)}
+    program = by_name.pop(LOCK, None)
+    assert (program or {}).get("data") == ({"run_lock.py": programs.file("run_lock").text} if has_lock else None)
+    assert ("/run-lock/run_lock.py" in repr(by_name), f"'configMap': {{'name': '{LOCK}'}}" in repr(by_name)) == (
+        has_lock,
+        has_lock,
+    )
 
 
 # -- the deadline of the pod that waits ---------------------------------------------------------------------------

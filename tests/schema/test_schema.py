@@ -147,7 +147,7 @@ def said_of_spec(spec: str) -> str:
             '5:23: spec.env: found the key "1ST", expected letters, digits, "_", "-" and ".", beginning with a letter'
             ' or "_" [wrong-format]\n'
             '6:13: spec.storage: found the key "tmp", expected another name: tfgen makes the volumes tmp, shm,'
-            " tfgen-code and tfgen-git-secret itself [reserved-name]\n",
+            " tfgen-code, tfgen-git-secret and tfgen-run-lock itself [reserved-name]\n",
         ),
         (
             """\

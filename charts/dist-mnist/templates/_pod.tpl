@@ -178,7 +178,7 @@ containers:
   volumeMounts:
   {{- include "dist-mnist.pod.mounts" . | nindent 2 }}
 volumes:
-{{- include "dist-mnist.pod.volumes" . | nindent 0 }}
+{{- include "dist-mnist.pod.volumes" (dict "root" .root "role" .role "values" .values "locked" $locked) | nindent 0 }}
 {{- end }}
 
 {{/* The resources of a task's main container. Takes values, limits. */}}

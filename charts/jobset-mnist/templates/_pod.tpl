@@ -171,7 +171,7 @@ containers:
   volumeMounts:
   {{- include "jobset-mnist.pod.mounts" . | nindent 2 }}
 volumes:
-{{- include "jobset-mnist.pod.volumes" . | nindent 0 }}
+{{- include "jobset-mnist.pod.volumes" (dict "root" .root "role" .role "values" .values "locked" $locked) | nindent 0 }}
 {{- end }}
 
 {{/* The resources of a task's main container. Takes values, limits. */}}

@@ -168,7 +168,8 @@ containers:
   volumeMounts:
   {{- include "mirrored-cifar.pod.mounts" . | nindent 2 }}
 volumes:
-{{- include "mirrored-cifar.pod.volumes" . | nindent 0 }}
+{{- include "mirrored-cifar.pod.volumes" (dict "root" .root "role" .role "values" .values "locked" $locked) | nindent 0
+    }}
 {{- end }}
 
 {{/* The resources of a task's main container. Takes values, limits. */}}

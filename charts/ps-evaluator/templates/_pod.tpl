@@ -173,7 +173,7 @@ containers:
   volumeMounts:
   {{- include "ps-evaluator.pod.mounts" . | nindent 2 }}
 volumes:
-{{- include "ps-evaluator.pod.volumes" . | nindent 0 }}
+{{- include "ps-evaluator.pod.volumes" (dict "root" .root "role" .role "values" .values "locked" $locked) | nindent 0 }}
 {{- end }}
 
 {{/* The resources of a task's main container. Takes values, limits. */}}

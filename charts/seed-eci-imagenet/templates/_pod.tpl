@@ -180,7 +180,8 @@ containers:
   volumeMounts:
   {{- include "seed-eci-imagenet.pod.mounts" . | nindent 2 }}
 volumes:
-{{- include "seed-eci-imagenet.pod.volumes" . | nindent 0 }}
+{{- include "seed-eci-imagenet.pod.volumes" (dict "root" .root "role" .role "values" .values "locked" $locked) | nindent
+    0 }}
 {{- end }}
 
 {{/* The resources of a task's main container. Takes values, limits. */}}

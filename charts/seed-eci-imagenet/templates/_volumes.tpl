@@ -45,7 +45,7 @@ subPathExpr: {{ .storage.subPathExpr | quote }}
 {{- end }}
 {{- end }}
 
-{{/* The volumes of a task's pod. Takes root, role, values. */}}
+{{/* The volumes of a task's pod. Takes root, role, values, locked. */}}
 {{- define "seed-eci-imagenet.pod.volumes" -}}
 - name: tmp
   emptyDir: {}
@@ -63,6 +63,11 @@ subPathExpr: {{ .storage.subPathExpr | quote }}
   {{- . | nindent 2 }}
   {{- end }}
 {{- end }}
+{{- end }}
+{{- if .locked }}
+- name: tfgen-run-lock
+  configMap:
+    name: {{ include "seed-eci-imagenet.run" .root }}-run-lock-819d5807
 {{- end }}
 {{- end }}
 

@@ -160,7 +160,8 @@ containers:
   volumeMounts:
   {{- include "seed-kube-batch-tfjob.pod.mounts" . | nindent 2 }}
 volumes:
-{{- include "seed-kube-batch-tfjob.pod.volumes" . | nindent 0 }}
+{{- include "seed-kube-batch-tfjob.pod.volumes" (dict "root" .root "role" .role "values" .values "locked" $locked) |
+    nindent 0 }}
 {{- end }}
 
 {{/* The resources of a task's main container. Takes values, limits. */}}

@@ -13,9 +13,7 @@ restartPolicy: Always
 command:
 - python3
 - -I
-- -c
-- |
-  {{- .root.Files.Get "files/run_lock.py" | required "the chart has no files/run_lock.py, or it is empty" | nindent 2 }}
+- /run-lock/run_lock.py
 - /volume
 - {{ printf "/tmp/.tfgen-lock-%v" .name | quote }}
 env:
@@ -49,6 +47,9 @@ securityContext:
 volumeMounts:
 - name: tmp
   mountPath: /tmp
+- name: tfgen-run-lock
+  mountPath: /run-lock
+  readOnly: true
 - name: {{ .name | quote }}
   mountPath: /volume
   {{- with include "seed-kube-batch-tfjob.subPath" . | trimPrefix "\n" }}

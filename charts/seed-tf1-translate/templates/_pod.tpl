@@ -175,7 +175,8 @@ containers:
   volumeMounts:
   {{- include "seed-tf1-translate.pod.mounts" . | nindent 2 }}
 volumes:
-{{- include "seed-tf1-translate.pod.volumes" . | nindent 0 }}
+{{- include "seed-tf1-translate.pod.volumes" (dict "root" .root "role" .role "values" .values "locked" $locked) |
+    nindent 0 }}
 {{- end }}
 
 {{/* The resources of a task's main container. Takes values, limits. */}}

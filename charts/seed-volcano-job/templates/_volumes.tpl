@@ -45,7 +45,7 @@ subPathExpr: {{ .storage.subPathExpr | quote }}
 {{- end }}
 {{- end }}
 
-{{/* The volumes of a task's pod. Takes root, role, values. */}}
+{{/* The volumes of a task's pod. Takes root, role, values, locked. */}}
 {{- define "seed-volcano-job.pod.volumes" -}}
 - name: tmp
   emptyDir: {}
@@ -62,6 +62,13 @@ subPathExpr: {{ .storage.subPathExpr | quote }}
       "\n" }}
   {{- . | nindent 2 }}
   {{- end }}
+{{- end }}
+{{- end }}
+{{- if eq .role "worker" }}
+{{- if .locked }}
+- name: tfgen-run-lock
+  configMap:
+    name: {{ include "seed-volcano-job.run" .root }}-run-lock-819d5807
 {{- end }}
 {{- end }}
 {{- end }}

@@ -160,7 +160,7 @@ containers:
   volumeMounts:
   {{- include "single-gpu.pod.mounts" . | nindent 2 }}
 volumes:
-{{- include "single-gpu.pod.volumes" . | nindent 0 }}
+{{- include "single-gpu.pod.volumes" (dict "root" .root "role" .role "values" .values "locked" $locked) | nindent 0 }}
 {{- end }}
 
 {{/* The resources of a task's main container. Takes values, limits. */}}

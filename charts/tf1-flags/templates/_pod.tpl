@@ -175,7 +175,7 @@ containers:
   volumeMounts:
   {{- include "tf1-flags.pod.mounts" . | nindent 2 }}
 volumes:
-{{- include "tf1-flags.pod.volumes" . | nindent 0 }}
+{{- include "tf1-flags.pod.volumes" (dict "root" .root "role" .role "values" .values "locked" $locked) | nindent 0 }}
 {{- end }}
 
 {{/* The resources of a task's main container. Takes values, limits. */}}

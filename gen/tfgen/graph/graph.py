@@ -7,7 +7,17 @@ from typing import Any
 
 from tfgen.graph.fill import Scope
 from tfgen.graph.holes import AnyOf, When
-from tfgen.graph.objects import code, disruption, eci, literal, network, priority_class, storage, tensorboard
+from tfgen.graph.objects import (
+    code,
+    disruption,
+    eci,
+    literal,
+    network,
+    priority_class,
+    run_lock,
+    storage,
+    tensorboard,
+)
 from tfgen.graph.objects.config_map import config_map
 from tfgen.graph.objects.connection_test import connection_test
 from tfgen.graph.objects.finisher import Plan, finisher
@@ -43,6 +53,8 @@ def _templates(structure: Structure) -> Iterator[Template]:
     yield Template("claim", storage.claims(), outlives=True)
     if isinstance(structure.code, FileCode):
         yield Template("code", code.config_map(structure.code))
+    if workload.locks_volumes:
+        yield Template("run-lock", run_lock.config_map(structure.ends))
     yield from workload.templates(structure)
     if plan := workload.plan(structure):
         yield from _finisher(structure, plan)

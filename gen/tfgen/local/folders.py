@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tfgen.errors import UsageError
-from tfgen.graph.objects import code
+from tfgen.graph.objects import code, run_lock
 from tfgen.job.training_job import GitCode, Structure
 from tfgen.kubernetes.expansion import expand
 from tfgen.local.pod import Pod
@@ -100,13 +100,13 @@ class Volumes(Record):
         return {
             volume["name"]: self._shared_folder(volume["name"])
             for pod in pods
-            for volume in pod.spec.get("volumes", ())
+            for volume in _volumes(pod)
             if volume["name"] in self.given or not (_is_of_task(volume) or self._has_code(volume))
         }
 
     def unknown(self, pods: Sequence[Pod]) -> Iterator[str]:
         """The volumes whose content is made in the cluster, and that the user does not give."""
-        for volume in {volume["name"]: volume for pod in pods for volume in pod.spec.get("volumes", ())}.values():
+        for volume in {volume["name"]: volume for pod in pods for volume in _volumes(pod)}.values():
             is_own = volume.get("configMap", {}).get("name") in self.maps
             if volume["name"] not in self.given and not is_own and any(source in volume for source in _UNKNOWN):
                 yield volume["name"]
@@ -117,7 +117,7 @@ class Volumes(Record):
         Raises:
             UsageError: one is not; the message has all of them.
         """
-        names = {volume["name"] for pod in pods for volume in pod.spec.get("volumes", ())}
+        names = {volume["name"] for pod in pods for volume in _volumes(pod)}
         wrong = []
         for name, folder in self.given.items():
             if name not in names:
@@ -151,6 +151,11 @@ class Volumes(Record):
     def _has_code(self, volume: Mapping[str, Any]) -> bool:
         """Whether a volume holds what is fetched from git, which here is in the code's folder."""
         return volume["name"] == code.VOLUME and isinstance(self.structure.code, GitCode)
+
+
+def _volumes(pod: Pod) -> list[Mapping[str, Any]]:
+    """The pod's volumes, but for the program of the run lock: here no other run can come."""
+    return [volume for volume in pod.spec.get("volumes", ()) if volume["name"] != run_lock.VOLUME]
 
 
 def _is_of_task(volume: Mapping[str, Any]) -> bool:

@@ -24,7 +24,9 @@ def _check(view: View) -> Iterator[Finding]:
             "port", {WORKLOADS[view.job.structure.kind].port_name: "TensorFlow's port"}, _ports(view, role.name)
         )
         storage = {name: f"storage.{name}" for name in view.volumes(role.name)}
-        yield from _twice("volume", {SHM: "shm", **storage, **_of_code(view, code.volumes)}, _volumes(view, role.name))
+        program = {run_lock.VOLUME: "the run lock's program"} if _locks(view, role.name) else {}
+        taken = {SHM: "shm", **storage, **_of_code(view, code.volumes), **program}
+        yield from _twice("volume", taken, _volumes(view, role.name))
 
 
 def _containers(view: View, role: RoleName) -> Iterator[Finding]:

@@ -211,7 +211,8 @@ class Repository:
         made = chart.get("status", {})
         last: Mapping[str, Any] = next(iter(status.get("history", ())), {})
         # While it is not ready, it may have seen a commit whose chart it has yet to make.
-        installed = _is_ready(made) and last and last["chartVersion"] == made.get("artifact", {}).get("revision")
+        version = made.get("artifact", {}).get("revision")
+        installed = _is_ready(made) and last and (last["chartVersion"], last["status"]) == (version, "deployed")
         return str(made.get("observedSourceArtifactRevision", "")).rpartition(":")[2] if installed else ""
 
     def state(self, job: str = "mnist") -> Mapping[str, Any]:

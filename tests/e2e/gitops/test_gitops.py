@@ -143,8 +143,11 @@ def test_every_content_of_a_chart_is_a_release_of_its_own(repository: Repository
     repository.git("branch", "theirs")
 
     def released(commit: str, retries: int) -> None:
+        def has_retries() -> bool:
+            return bool(repository.there(JOB, "mnist-chief")["spec"]["backoffLimit"] == retries)
+
+        eventually(has_retries, f"the release of {retries} retries")
         repository.applied(commit)
-        assert repository.there(JOB, "mnist-chief")["spec"]["backoffLimit"] == retries
 
     repository.write(job(retries=20))
     released(repository.commit(), 20)

@@ -93,6 +93,11 @@ def finisher_program(digest: str) -> Text:
     return Text((RUN, f"-finisher-{digest}"))
 
 
+def run_lock_program(digest: str) -> Text:
+    """The name of the ConfigMap with the program that holds the run lock, likewise."""
+    return Text((RUN, f"-run-lock-{digest}"))
+
+
 def pod(role: Node, index: Node) -> Text:
     """The name of a task's pod, and its host name."""
     return Text((workload(role), "-", index))

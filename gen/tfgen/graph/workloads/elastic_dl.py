@@ -225,5 +225,6 @@ WORKLOAD: Final = Workload(
     makes_service=never,
     tells_cluster=never,
     makes_pod_group=never,
+    locks_volumes=False,
     follow=_follow,
 )

@@ -85,6 +85,7 @@ _ARGUMENTS: Final[Mapping[str, Node]] = {
     resources.LIMITS.name: resources.LIMITS,
     resources.CPU_LIMIT.name: Bound(resources.LIMITS.name, "quantity", "cpu"),
     resources.GPUS.name: Bound(resources.GPUS.name, "boolean"),
+    run_lock.LOCKED.name: run_lock.LOCKED,
 }
 """What a part of a pod's spec is given there, by the name of its parameter."""
 
@@ -285,7 +286,11 @@ def own_template(structure: Structure, role: Role, controller: Controller) -> di
             pull_secrets=value("imagePullSecrets"),
             init_containers=_beside(structure, role, controller),
             containers=[_container(structure, role, controller)],
-            volumes=[*storage.volumes(structure), *code.volumes(structure)],
+            volumes=[
+                *storage.volumes(structure),
+                *code.volumes(structure),
+                *([run_lock.volume()] if role.name == structure.ends else []),
+            ],
         ),
     }
 

@@ -54,6 +54,7 @@ class Workload(Record):
         pods: the labels that select every pod of a run.
         is_scalable: whether the controller of a role's pods can be scaled.
         follow: whose log tells how the training goes: the role label of its pod.
+        locks_volumes: whether a pod may hold the lock of a volume to which one run at a time writes.
         plan: what the finisher does when the run ends; none where the kind's own controller does it all.
     """
 
@@ -67,4 +68,5 @@ class Workload(Record):
     pods: Node = labels.run_selector()
     is_scalable: Callable[[Role], bool] = never
     follow: Callable[[Structure], str] = by_its_lead
+    locks_volumes: bool = True
     plan: Callable[[Structure], Plan | None] = by_its_controller

@@ -204,7 +204,7 @@ containers:
   tty: true
   {{- end }}
 volumes:
-{{- include "all.pod.volumes" . | nindent 0 }}
+{{- include "all.pod.volumes" (dict "root" .root "role" .role "values" .values "locked" $locked) | nindent 0 }}
 hostAliases:
 - hostnames:
   - hub

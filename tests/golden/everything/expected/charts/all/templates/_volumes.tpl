@@ -48,7 +48,7 @@ subPathExpr: {{ .storage.subPathExpr | quote }}
   readOnly: true
 {{- end }}
 
-{{/* The volumes of a task's pod. Takes root, role, values. */}}
+{{/* The volumes of a task's pod. Takes root, role, values, locked. */}}
 {{- define "all.pod.volumes" -}}
 - name: tmp
   emptyDir: {}
@@ -69,6 +69,13 @@ subPathExpr: {{ .storage.subPathExpr | quote }}
 - name: tfgen-code
   configMap:
     name: {{ include "all.run" .root }}-code-7f828439bc
+{{- if eq .role "chief" }}
+{{- if .locked }}
+- name: tfgen-run-lock
+  configMap:
+    name: {{ include "all.run" .root }}-run-lock-819d5807
+{{- end }}
+{{- end }}
 {{- end }}
 
 {{/* The source of a volume: an emptyDir where its entry of storage has no other. Takes root, name, storage. */}}

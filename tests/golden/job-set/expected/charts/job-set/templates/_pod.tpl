@@ -170,7 +170,7 @@ containers:
   volumeMounts:
   {{- include "job-set.pod.mounts" . | nindent 2 }}
 volumes:
-{{- include "job-set.pod.volumes" . | nindent 0 }}
+{{- include "job-set.pod.volumes" (dict "root" .root "role" .role "values" .values "locked" $locked) | nindent 0 }}
 {{- end }}
 
 {{/* The resources of a task's main container. Takes values, limits. */}}

@@ -180,7 +180,7 @@ containers:
   volumeMounts:
   {{- include "job.pod.mounts" . | nindent 2 }}
 volumes:
-{{- include "job.pod.volumes" . | nindent 0 }}
+{{- include "job.pod.volumes" (dict "root" .root "role" .role "values" .values "locked" $locked) | nindent 0 }}
 {{- end }}
 
 {{/* The resources of a task's main container. Takes values, limits. */}}

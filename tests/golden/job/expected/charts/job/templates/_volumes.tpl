@@ -45,7 +45,7 @@ subPathExpr: {{ .storage.subPathExpr | quote }}
 {{- end }}
 {{- end }}
 
-{{/* The volumes of a task's pod. Takes root, role, values. */}}
+{{/* The volumes of a task's pod. Takes root, role, values, locked. */}}
 {{- define "job.pod.volumes" -}}
 - name: tmp
   emptyDir: {}
@@ -61,6 +61,13 @@ subPathExpr: {{ .storage.subPathExpr | quote }}
   {{- with include "job.volumeSource" (dict "root" $.root "name" $name "storage" $storage) | trimPrefix "\n" }}
   {{- . | nindent 2 }}
   {{- end }}
+{{- end }}
+{{- end }}
+{{- if eq .role "worker" }}
+{{- if .locked }}
+- name: tfgen-run-lock
+  configMap:
+    name: {{ include "job.run" .root }}-run-lock-819d5807
 {{- end }}
 {{- end }}
 {{- end }}

@@ -170,7 +170,7 @@ containers:
   volumeMounts:
   {{- include "tiny.pod.mounts" . | nindent 2 }}
 volumes:
-{{- include "tiny.pod.volumes" . | nindent 0 }}
+{{- include "tiny.pod.volumes" (dict "root" .root "role" .role "values" .values "locked" $locked) | nindent 0 }}
 {{- end }}
 
 {{/* The resources of a task's main container. Takes values, limits. */}}

@@ -134,7 +134,7 @@ containers:
   volumeMounts:
   {{- include "pod.pod.mounts" . | nindent 2 }}
 volumes:
-{{- include "pod.pod.volumes" . | nindent 0 }}
+{{- include "pod.pod.volumes" (dict "root" .root "role" .role "values" .values "locked" $locked) | nindent 0 }}
 {{- end }}
 
 {{/* The resources of a task's main container. Takes values, limits. */}}

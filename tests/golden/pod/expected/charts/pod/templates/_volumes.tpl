@@ -45,7 +45,7 @@ subPathExpr: {{ .storage.subPathExpr | quote }}
 {{- end }}
 {{- end }}
 
-{{/* The volumes of a task's pod. Takes root, role, values. */}}
+{{/* The volumes of a task's pod. Takes root, role, values, locked. */}}
 {{- define "pod.pod.volumes" -}}
 - name: tmp
   emptyDir: {}
@@ -62,6 +62,11 @@ subPathExpr: {{ .storage.subPathExpr | quote }}
   {{- . | nindent 2 }}
   {{- end }}
 {{- end }}
+{{- end }}
+{{- if .locked }}
+- name: tfgen-run-lock
+  configMap:
+    name: {{ include "pod.run" .root }}-run-lock-819d5807
 {{- end }}
 {{- end }}
 

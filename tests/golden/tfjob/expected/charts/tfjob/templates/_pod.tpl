@@ -152,7 +152,7 @@ containers:
   volumeMounts:
   {{- include "tfjob.pod.mounts" . | nindent 2 }}
 volumes:
-{{- include "tfjob.pod.volumes" . | nindent 0 }}
+{{- include "tfjob.pod.volumes" (dict "root" .root "role" .role "values" .values "locked" $locked) | nindent 0 }}
 {{- end }}
 
 {{/* The resources of a task's main container. Takes values, limits. */}}

@@ -160,7 +160,7 @@ containers:
   volumeMounts:
   {{- include "volcano-job.pod.mounts" . | nindent 2 }}
 volumes:
-{{- include "volcano-job.pod.volumes" . | nindent 0 }}
+{{- include "volcano-job.pod.volumes" (dict "root" .root "role" .role "values" .values "locked" $locked) | nindent 0 }}
 {{- end }}
 
 {{/* The resources of a task's main container. Takes values, limits. */}}
