@@ -103,7 +103,7 @@ def undo(root: Path) -> None:
 
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Two jobs that are rendered and committed; with `jobs/b.yaml` for a GitOps tool."""
+    """Three jobs that are rendered and committed; two are for a GitOps tool, and share a file."""
     root = tmp_path / "repository"
     root.mkdir()
     monkeypatch.chdir(root)
@@ -112,6 +112,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     git("init", "--quiet", "--initial-branch=main")
     write(root / "jobs" / "a.yaml", job("a"))
     write(root / "jobs" / "b.yaml", job("b", GITOPS))
+    write(root / "jobs" / "d.yaml", job("d", GITOPS.replace("dev: {", "prod: {cluster: far, ")))
     write(root / "tfgen.yaml", "apiVersion: tfgen/v1alpha1\nkind: Defaults\nregistry: registry.example.com\n")
     assert cli.run(["render", "jobs"]) == cli.OK
     commit()
@@ -122,12 +123,11 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 COMMANDS = (["check", "jobs"], ["check", "jobs", "--changed", "--format", "json"])
 
 
-def run(root: Path, entries: Path | None, capsys: pytest.CaptureFixture[str]) -> list[object]:
-    """All that the commands say, and what is on disk in the end; with the cache that is given."""
-    own = root.parent / "cache"
-    shutil.rmtree(own, ignore_errors=True)
-    if entries:
-        shutil.copytree(entries, own)
+def run(
+    root: Path, entries: Path | None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> list[object]:
+    """All that the commands say, and what is on disk in the end; with the entries that are given, or without any."""
+    monkeypatch.setattr(cache, "folder", lambda: entries)
     capsys.readouterr()
     commands = (*COMMANDS, ["render", "jobs", "--format", "json"], ["render", "jobs", "--upgrade", "--force"])
     results = [(command, cli.run(command), *capsys.readouterr()) for command in commands]
@@ -140,18 +140,16 @@ def files(root: Path) -> Iterator[Path]:
 
 @pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
 def test_all_is_said_and_written_as_without_the_cache(
-    edit: Edit, repository: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    edit: Edit, repository: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     edit(repository)
-    entries = tmp_path / "kept"
-    shutil.copytree(tmp_path / "cache", entries)
     before = tmp_path / "before"
     shutil.copytree(repository, before, symlinks=True)
-    with_cache = run(repository, entries, capsys)
+    with_cache = run(repository, tmp_path / "cache", capsys, monkeypatch)
     shutil.rmtree(repository)
     shutil.copytree(before, repository, symlinks=True)
     os.chdir(repository)
-    assert run(repository, None, capsys) == with_cache
+    assert run(repository, None, capsys, monkeypatch) == with_cache
 
 
 def test_what_is_known_is_not_read_again(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,20 +187,22 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_an_entry_that_is_not_whole_is_made_anew(
-    damage: Callable[[Path], object], repository: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    damage: Callable[[Path], object],
+    repository: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    whole = run(repository, None, capsys)
     for entry in sorted((tmp_path / "cache").glob("*/*")):
         damage(entry)
-    kept = tmp_path / "kept"
-    shutil.copytree(tmp_path / "cache", kept)
-    assert run(repository, kept, capsys) == whole
+    with_broken_cache = run(repository, tmp_path / "cache", capsys, monkeypatch)
+    assert run(repository, None, capsys, monkeypatch) == with_broken_cache
 
 
 def test_a_disk_that_takes_no_entry_is_no_error(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    whole = run(repository, None, capsys)
+    whole = run(repository, None, capsys, monkeypatch)
     write(tmp_path / "file", "")
     monkeypatch.setattr(cache, "folder", lambda: tmp_path / "file")
     capsys.readouterr()

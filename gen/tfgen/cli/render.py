@@ -55,7 +55,7 @@ def _write_files(args: Namespace) -> int:
         "created": plan.created,
         "changed": plan.changed,
         "removed": plan.removed,
-        "unchanged": sorted((*plan.unchanged, *done.unchanged)),
+        "unchanged": sorted({*plan.unchanged, *done.unchanged}),
     }
     lists = {action: list(paths) for action, paths in written.items()}
     report(args, done.problems, written={**lists, "kept": [job.job for job in plan.kept]})
