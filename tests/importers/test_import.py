@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import shlex
@@ -25,6 +26,7 @@ from tests.support.tools import helm_template, kustomize_program
 from tfgen import cli
 from tfgen.commands.import_job import Source, import_jobs
 from tfgen.importers.options import Options
+from tfgen.tree import disk_file
 
 CASES = sorted(path for path in Path(__file__).parent.iterdir() if path.is_dir() and path.name != "__pycache__")
 by_name = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -56,6 +58,26 @@ def test_a_manifest_becomes_a_job(
     assert code == (cli.OK if job.exists() else cli.PROBLEMS)
     assert out == (job.read_text() if job.exists() else "")
     assert err == report.read_text()
+
+
+def test_the_file_is_written_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    manifest, job = CASES[0].parent / "tfjob-first" / "manifest.yaml", tmp_path / "jobs" / "mnist.yaml"
+
+    def fail(*_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(disk_file.os, "write", fail)
+        assert cli.run(["import", str(manifest), "--out", str(job)]) == cli.FAILED
+    assert capsys.readouterr().err.endswith(": No space left on device\n")
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert cli.run(["import", str(manifest), "--out", str(job)]) == cli.OK
+    text = job.read_text()
+    assert cli.run(["import", str(manifest), "--out", str(job)]) == cli.USAGE
+    assert "mnist.yaml: there already, and tfgen writes over nothing of yours" in capsys.readouterr().err
+    assert job.read_text() == text
 
 
 LONGEST = 10

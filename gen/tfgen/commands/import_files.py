@@ -9,7 +9,8 @@ from typing import Final
 
 from tfgen.commands import kustomize
 from tfgen.commands.import_job import Source
-from tfgen.errors import TfgenError, UsageError
+from tfgen.commands.new_files import NewFile, add_files
+from tfgen.errors import UsageError
 from tfgen.text.document import MAX_BYTES
 
 STDIN: Final = Path("-")
@@ -54,19 +55,13 @@ def read_manifests(
 
 
 def write_job(file: Path, text: str) -> None:
-    """Write the file of imported jobs, which must not be there yet.
+    """Write the file of imported jobs, which must not be there yet: whole or not at all.
 
     Raises:
         UsageError: it is there.
         TfgenError: the disk fails.
     """
-    try:
-        with file.open("x", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
-    except FileExistsError as error:
-        raise UsageError(f"{file}: there already; tfgen import writes over nothing") from error
-    except OSError as error:
-        raise TfgenError(f"{file}: {error.strerror}") from error
+    add_files(file.parent, [NewFile(file.name, text)])
 
 
 def _source(file: Path) -> Source:

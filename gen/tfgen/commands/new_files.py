@@ -1,4 +1,4 @@
-r"""New files, put beside those that are there: what `tfgen init` writes, and what it leaves to its owner.
+r"""New files, put beside those that are there: what `tfgen init` and `tfgen import` write, and leave to its owner.
 
 add_files(Path("."), [NewFile(".gitignore", "__pycache__/\n", Present.ADD_LINES)])  ->  Added(added=(...,), ...)
 """
@@ -70,7 +70,7 @@ def add_files(folder: Path, files: Sequence[NewFile]) -> Added:
 def _check_places(folder: Path, files: Sequence[NewFile], on_disk: Mapping[str, DiskEntry]) -> None:
     refusing = [file.path for file in files if file.present is Present.REFUSE]
     if there := [str(folder / path) for path in refusing if on_disk[path].digest is not None]:
-        raise UsageError(f"{', '.join(there)}: there already; tfgen init writes over nothing")
+        raise UsageError(f"{', '.join(there)}: there already, and tfgen writes over nothing of yours")
     if obstacles := sorted({obstacle for entry in on_disk.values() if (obstacle := entry.obstacle)}):
         raise UsageError("\n".join(f"{folder}/{obstacle}" for obstacle in obstacles))
 
