@@ -25,11 +25,13 @@ from tfgen.cli.parser import COMMANDS, options, parsers, positionals
 FREE = {
     None,  # a choice, or the name of what is anybody's: a context, a namespace
     "COMMAND",
+    "COUNT",
     "KIND/NAME",
     "N",
     "NAME",
     "REV",
     "ROLE=INDEX@SECONDSs",
+    "TEAM",
     "TEXT",
     "TIME",
     "VERSION",
