@@ -91,7 +91,7 @@ CASES = [
     Case(
         "root",
         ("--set", "security.runAsUser=0"),
-        ("security.runAsUser is 0, which Pod Security restricted refuses", "another user"),
+        ("security.runAsUser is 0, which Pod Security restricted refuses", "take another user"),
     ),
     Case("a dot in the release", (), ("mnist.x, which is no DNS label", "choose another release name"), "mnist.x"),
     Case("a digit first", (), ("1-mnist, which is no DNS label", "choose another release name"), "1"),

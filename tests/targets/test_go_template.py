@@ -180,7 +180,7 @@ TEMPLATES = {
             {{- toYaml . | nindent 4 }}
           {{- end }}
         {{- end }}
-        # end
+        # end, so that Helm cuts no empty line off the text above
         """,
     ),
     "a map that is there": (
@@ -192,7 +192,7 @@ TEMPLATES = {
         {{- else }}
         a: none
         {{- end }}
-        # end
+        # end, so that Helm cuts no empty line off the text above
         """,
     ),
     "splice": (
@@ -202,7 +202,7 @@ TEMPLATES = {
         {{- with .Values.labels }}
         {{- toYaml . | nindent 0 }}
         {{- end }}
-        # end
+        # end, so that Helm cuts no empty line off the text above
         """,
     ),
     "each": (
@@ -230,7 +230,7 @@ TEMPLATES = {
         l:
           {{- toYaml . | nindent 2 }}
         {{- end }}
-        # end
+        # end, so that Helm cuts no empty line off the text above
         """,
     ),
     "merged with what may come to nothing": (
@@ -253,7 +253,26 @@ TEMPLATES = {
         l:
           {{- toYaml . | nindent 2 }}
         {{- end }}
-        # end
+        # end, so that Helm cuts no empty line off the text above
+        """,
+    ),
+    "layers under a condition": (
+        Let(
+            "all",
+            Merged((MapOf({"a": "b"}), When(ENABLED, LABELS, MapOf({})), Value("env", "map"))),
+            {"l": Bound("all", "map")},
+        ),
+        """\
+        {{- $all := dict "a" "b" }}
+        {{- if .Values.gang.enabled }}
+        {{- $all = mergeOverwrite $all .Values.labels }}
+        {{- end }}
+        {{- $all = mergeOverwrite $all .Values.env }}
+        {{- with $all }}
+        l:
+          {{- toYaml . | nindent 2 }}
+        {{- end }}
+        # end, so that Helm cuts no empty line off the text above
         """,
     ),
     "entries of several kinds are set one by one, or Go would merge a map with a text": (
@@ -267,7 +286,7 @@ TEMPLATES = {
         e:
           {{- toYaml . | nindent 2 }}
         {{- end }}
-        # end
+        # end, so that Helm cuts no empty line off the text above
         """,
     ),
     "an entry of a layer is left out where what it says is empty": (
@@ -289,7 +308,7 @@ TEMPLATES = {
         l:
           {{- toYaml . | nindent 2 }}
         {{- end }}
-        # end
+        # end, so that Helm cuts no empty line off the text above
         """,
     ),
     "text that may be nothing, or none of plain YAML, in a part": (
@@ -434,7 +453,7 @@ def test_a_part_that_looks_at_its_arguments_alone_is_not_given_the_root():
         "a: 1",
         "tolerations:",
         '{{- include "mnist.tolerations" (dict "more" .Values.args) | nindent 0 }}',
-        "# end",
+        "# end, so that Helm cuts no empty line off the text above",
     ]
 
 
@@ -466,7 +485,7 @@ def test_a_part_of_which_nothing_may_be_left_takes_its_key_with_it():
         "    {{- . | nindent 4 }}",
         "  {{- end }}",
         "{{- end }}",
-        "# end",
+        "# end, so that Helm cuts no empty line off the text above",
     ]
 
 
@@ -492,7 +511,7 @@ def test_items_of_a_list_join_the_others():
         "{{- with .Values.args }}",
         "{{- toYaml . | nindent 0 }}",
         "{{- end }}",
-        "# end",
+        "# end, so that Helm cuts no empty line off the text above",
     ]
 
 
@@ -556,7 +575,9 @@ OPTIONS = {"options": Value("labels", "map")}
 )
 def test_an_object_whose_last_text_may_be_of_empty_lines_ends_with_a_comment(node, ends):
     """Helm would take such lines for its own."""
-    assert Printer("mnist").template(node).endswith("# end\n") == ends
+    assert (
+        Printer("mnist").template(node).endswith("# end, so that Helm cuts no empty line off the text above\n") == ends
+    )
 
 
 def test_a_guard_names_what_it_counts():

@@ -15,3 +15,28 @@ def test_a_text_of_several_lines_is_the_same(text: str) -> None:
     values = {"roles": {"ps": {"replicas": 2, "annotations": {"example.com/note": text}}}}
     of_charts = {"nameOverride": "", "fullnameOverride": ""}
     assert yaml.safe_load(values_yaml(values)) == {**of_charts, **values}
+
+
+def test_the_keys_of_a_maps_entries_are_listed_with_what_is_required_and_allowed() -> None:
+    text = values_yaml({"priorityClasses": {}})
+    assert text.endswith(
+        """\
+# Priority classes to make, by name. They belong to the whole cluster, so two jobs cannot make the
+# same one.
+#   value: Required. Priority: the higher, the sooner scheduled. Kubernetes refuses a change of it.
+#     From -2147483648 to 1000000000.
+#   description: For whom the class is.
+#   preemptionPolicy: Whether pods of the class take the place of lower ones, or wait. One of:
+#     PreemptLowerPriority, Never. PreemptLowerPriority by default.
+priorityClasses: {}
+"""
+    )
+
+
+def test_what_a_chart_has_no_place_for_is_not_listed() -> None:
+    text = values_yaml({"storage": {}}, ("storage.*.nfs", "storage.*.claim.volumeName"))
+    assert "\n#   mountPath: Required. " in text
+    assert "\n#     Exactly one of name or size.\n" in text
+    assert "\n#   hostPath: " in text
+    assert "nfs" not in text
+    assert "volumeName" not in text

@@ -14,9 +14,8 @@ The variables of a task.
 {{- $_ := set $env "TF_NUM_INTEROP_THREADS" (dict "resourceFieldRef" (dict "resource" "limits.cpu")) }}
 {{- $_ := set $env "TF_NUM_INTRAOP_THREADS" (dict "resourceFieldRef" (dict "resource" "limits.cpu")) }}
 {{- end }}
-{{- range $key, $value := ternary (dict "TF_NUM_INTEROP_THREADS" "2") dict
-    (not (empty (and .cpuLimit (regexMatch "^(1|1000m|[0-9]{1,3}m|0?[.][0-9]+)$" (printf "%v" .cpuLimit))))) }}
-{{- $_ := set $env $key $value }}
+{{- if and .cpuLimit (regexMatch "^(1|1000m|[0-9]{1,3}m|0?[.][0-9]+)$" (printf "%v" .cpuLimit)) }}
+{{- $_ := set $env "TF_NUM_INTEROP_THREADS" "2" }}
 {{- end }}
 {{- range $key, $value := .root.Values.env }}
 {{- $_ := set $env $key $value }}

@@ -295,8 +295,8 @@ def _not_root() -> Guard:
         test=Not(user),
         message=Text(
             (
-                "security.runAsUser is 0, which Pod Security restricted refuses: "
-                "another user, or a job with security.profile baseline",
+                "security.runAsUser is 0, which Pod Security restricted refuses; "
+                "take another user, or security.profile baseline in job.yaml",
             )
         ),
     )

@@ -49,9 +49,13 @@ def values_schema_text(spec: Mapping[str, Any]) -> str:
 
 def _decided_by(spec: Mapping[str, Any]) -> tuple[tuple[ValuesPath, ...], tuple[str, ...]]:
     """What decides the schema: which values there are, and what entries lack; most jobs of a team have it alike."""
+    return tuple(leaf.tunable.path for leaf in present(spec)), lacking(spec)
+
+
+def lacking(spec: Mapping[str, Any]) -> tuple[str, ...]:
+    """The paths of what a job's kind or profile has no place for, such as ``storage.*.nfs``."""
     profile = spec.get("security", {}).get("profile", "restricted")
-    lacks = [*(lack.path for lack in kinds.without(spec)), *_refused_volumes(profile)]
-    return tuple(leaf.tunable.path for leaf in present(spec)), tuple(dict.fromkeys(lacks))
+    return tuple(dict.fromkeys([*(lack.path for lack in kinds.without(spec)), *_refused_volumes(profile)]))
 
 
 @functools.cache

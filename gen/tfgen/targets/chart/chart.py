@@ -10,7 +10,7 @@ from tfgen.graph.holes import Guard, Node, chart_files, named_parts
 from tfgen.graph.template import Template
 from tfgen.job.training_job import TrainingJob
 from tfgen.places import CHARTS
-from tfgen.schema.values_schema import values_schema_text
+from tfgen.schema.values_schema import lacking, values_schema_text
 from tfgen.targets.chart.chart_yaml import chart_yaml
 from tfgen.targets.chart.go_template import Printer
 from tfgen.targets.chart.guards_file import guards_file
@@ -64,7 +64,8 @@ def chart(
     nodes = [*(template.node for template in templates), *checks, text]
     files |= _helper_files(printer, nodes)
     files = {path: wrap(content) for path, content in files.items()}
-    files["values.yaml"] = f"# Values of {job.name}: every one has a default here.\n\n{values_yaml(job.values)}"
+    values = values_yaml(job.values, lacking(spec))
+    files["values.yaml"] = f"# Values of {job.name}: every one has a default here.\n\n{values}"
     for environment in environments:
         files[f"values-{environment.name}.yaml"] = _environment_values(environment.name, environment.overrides)
     files["values.schema.json"] = values_schema_text(spec)

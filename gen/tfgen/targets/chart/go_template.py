@@ -77,7 +77,7 @@ _WIDTH: Final = 120
 
 _ON_A_LINE: Final = " | nindent 0 }}"
 
-_END = "# end"
+_END = "# end, so that Helm cuts no empty line off the text above"
 """The last line of an object whose last text is a user's. Helm cuts the white space off the end of all that it prints,
 and puts a line break of its own after each object: a text of empty lines, which YAML keeps, would lose or gain one."""
 
@@ -365,11 +365,34 @@ class Printer(Record):
             first, lines = self._map_of(name, lowest)
         else:
             first, lines = f"deepCopy {self._argument(lowest)}", Lines()
-        if expression.flat and layers and not lines:
+        if expression.flat and layers and not lines and not any(isinstance(layer, When) for layer in layers):
             return _long(f"{{{{- ${name} := mergeOverwrite", [f"({first})", *map(self._argument, layers)])
         lines.insert(0, f"{{{{- ${name} := {first} }}}}")
-        if expression.flat and layers:
-            return lines + _long(f"{{{{- ${name} = mergeOverwrite ${name}", [*map(self._argument, layers)])
+        for is_tested, run in groupby(layers, key=lambda layer: isinstance(layer, When)):
+            if is_tested:
+                lines += [line for layer in run for line in self._tested_layer(name, layer, flat=expression.flat)]
+            else:
+                lines += self._layers(name, [*run], flat=expression.flat)
+        return lines
+
+    def _tested_layer(self, name: str, layer: Node, *, flat: bool) -> Lines:
+        """A layer that is there under a condition."""
+        if not isinstance(layer, When) or layer.otherwise != MapOf({}) or not is_hole(layer.then):
+            raise TypeError(f"a layer has no other branch than an empty one: {layer!r}")
+        if isinstance(layer.then, MapOf):
+            entries = layer.then.entries.items()
+            lines = [
+                f"{{{{- $_ := set ${name} {self._argument(key)} {self._argument(item)} }}}}" for key, item in entries
+            ]
+        else:
+            lines = self._layers(name, [layer.then], flat=flat)
+        return [f"{{{{- if {self.expression(layer.test)} }}}}", *lines, "{{- end }}"]
+
+    def _layers(self, name: str, layers: Sequence[Expression], *, flat: bool) -> Lines:
+        """Layers over what a variable has."""
+        if flat:
+            return _long(f"{{{{- ${name} = mergeOverwrite ${name}", [*map(self._argument, layers)])
+        lines: Lines = []
         for layer in layers:
             lines += [
                 f"{{{{- range $key, $value := {self.expression(layer)} }}}}",

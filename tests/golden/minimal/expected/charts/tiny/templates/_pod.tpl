@@ -66,9 +66,10 @@ app.kubernetes.io/component: {{ .role | quote }}
 {{- if .values.resources.gpu.count }}
 {{- $_ := set $limits .values.resources.gpu.resource .values.resources.gpu.count }}
 {{- end }}
-{{- $limits = mergeOverwrite $limits
-      (ternary .values.resources.gpu.share dict (not (empty .values.resources.gpu.count)))
-      .values.resources.limits }}
+{{- if .values.resources.gpu.count }}
+{{- $limits = mergeOverwrite $limits .values.resources.gpu.share }}
+{{- end }}
+{{- $limits = mergeOverwrite $limits .values.resources.limits }}
 {{- $devices := dict }}
 {{- range $name, $value := $limits }}
 {{- if and (regexMatch "gpu|nvidia|vcuda" $name) (ne (printf "%v" $value) "0") }}
