@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tfgen.commands.live_runs import Clusters
     from tfgen.kubernetes.object import Object
     from tfgen.live.pauses import Patience
+    from tfgen.live.run_state import RunState
     from tfgen.live.wanted_run import WantedRun
 
 _UNITS: Final[Mapping[str, int]] = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -62,6 +63,33 @@ def one_run_of(args: Namespace) -> WantedRun | None:
 
     document = one_job(args, "name one run")
     return None if document is None else one_run(runs_of([document], args.env))
+
+
+def wait_for_run(args: Namespace, run: WantedRun, *, may_run_on: bool) -> RunState:
+    """How a run is when it has ended, was deleted, or with `may_run_on` has all of its tasks running.
+
+    A line is printed for each change: on standard error where the result is data.
+
+    Raises:
+        TfgenError: it is not so after `args.timeout` seconds, or the cluster cannot be read.
+    """
+    import time
+
+    from tfgen.commands.wait import follow_run
+    from tfgen.live.pauses import FOLLOWING
+    from tfgen.report.status import as_line
+
+    deadline = None if args.timeout is None else time.monotonic() + args.timeout
+    clusters = clusters_of(args, FOLLOWING.replaced(deadline=deadline))
+    last = ""
+    for state in follow_run(clusters, run, args.timeout, deadline):
+        line = as_line(state)
+        if line != last:
+            say(line) if args.format == "json" else print(line, flush=True)
+        last = line
+        if may_run_on and state.phase == "Running":
+            break
+    return state
 
 
 def change_arguments(parser: ArgumentParser, dry_run: str) -> None:

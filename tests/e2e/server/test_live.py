@@ -512,7 +512,7 @@ def test_wait_needs_the_role_of_its_page(
     assert cli.run(arguments) == cli.FAILED
     captured = capsys.readouterr()
     assert captured.out == "mnist: Running, 5/5 ready\n"
-    assert captured.err == "tfgen: error: mnist: not at its end after 3 s; Running\n"
+    assert captured.err == "tfgen: error: mnist: still Running after 3 s\n"
 
 
 def test_wait_gives_up_in_time_where_no_server_answers(
@@ -693,6 +693,46 @@ def test_nothing_is_applied_where_the_server_refuses_one_object(
     error = capsys.readouterr().err
     assert "nothing is applied:\nPodGroup mnist: the cluster has no kind PodGroup of scheduling.volcano.sh" in error
     assert names(cluster, namespace) == set()
+
+
+def test_an_apply_waits_until_all_tasks_run(
+    cluster: ControlPlane, job: Path, account: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    rules = {**role("apply"), "rules": [*role("apply")["rules"], *role("wait")["rules"]]}  # type: ignore[misc]
+    apply = ["apply", str(job), "--kubeconfig", str(account(rules)), "--wait"]
+    assert cli.run([*apply, "--timeout", "120s"]) == cli.OK
+    lines = capsys.readouterr().out.splitlines()
+    assert "created    Job mnist-chief" in lines
+    assert lines[-1] == "mnist: Running, 5/5 ready"
+    assert cli.run([*apply, "--format", "json"]) == cli.OK
+    printed = capsys.readouterr()
+    assert {row["action"] for row in json.loads(printed.out)["objects"]} == {"unchanged"}
+    assert printed.err == "mnist: Running, 5/5 ready\n"
+
+
+def test_an_apply_waits_no_longer_than_it_may(
+    cluster: ControlPlane, job: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job.write_text(job.read_text(encoding="utf-8").replace("count: 1", "count: 100"), encoding="utf-8")
+    apply = ["apply", str(job), "--kubeconfig", str(cluster.admin), "--wait", "--timeout", "5s"]
+    assert cli.run(apply) == cli.FAILED
+    printed = capsys.readouterr()
+    assert "Insufficient nvidia.com/gpu" in printed.out
+    assert re.search(r"^tfgen: error: mnist: still Partial after 5 s$", printed.err, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--wait", "--dry-run"], "--wait waits for what is applied, and --dry-run applies nothing"),
+        (["--timeout", "5s"], "--timeout goes with --wait"),
+    ],
+)
+def test_a_wait_for_nothing_is_refused(
+    job: Path, arguments: Sequence[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run(["apply", str(job), *arguments]) == cli.USAGE
+    assert message in capsys.readouterr().err
 
 
 def test_an_apply_does_not_start_a_released_run_again(
