@@ -4,10 +4,10 @@
     evaluate("object.spec.paused", {"object": {"spec": {}}})    ->  Result(error='Key not found in map : "paused"')
     evaluate("ip(object.spec.host).family() == 4", {...})       ->  Result(unknown="it needs ip, which ...")
 
-https://kubernetes.io/docs/reference/using-api/cel/. Google's CEL comes as PyPI's cel-expr-python, an extra of tfgen
-(``pip install 'tfgen[policies]'``): 50 MB that only such policies need, so it is loaded with the first expression. Of
-the functions that Kubernetes adds, the extra's own and those of `_functions` are there. What needs another function is
-unknown, and so never taken for true.
+https://kubernetes.io/docs/reference/using-api/cel/. Google's CEL and RE2 come as PyPI's cel-expr-python and google-re2,
+an extra of tfgen (``pip install 'tfgen[policies]'``): 50 MB that only such policies need, so they are loaded with the
+first expression. Of the functions that Kubernetes adds, the extra's own and those of `_functions` are there. What needs
+another function is unknown, and so never taken for true.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ EXTRA: Final = "policies"
 VARIABLES: Final = ("object", "oldObject", "request", "params", "namespaceObject", "variables")
 """What an expression of a policy may name. `authorizer` is missing: it asks the cluster."""
 
-_PACKAGE: Final = "cel_expr_python"
+_PACKAGES: Final = ("cel_expr_python", "re2")
 
 _UNDECLARED: Final = re.compile(r"undeclared reference to '([^']+)'")
 
@@ -39,11 +39,6 @@ _TEXT: Final = re.compile(
     r"[rRbB]{0,2}(\"{3}.*?\"{3}|'{3}.*?'{3}|\"(\\.|[^\"\\])*\"|'(\\.|[^'\\])*')|//[^\n]*", re.DOTALL
 )
 """Literals of text, and comments."""
-
-# What RE2 and Python's re read alike: RE2 itself says whether it takes a pattern at all.
-_READ_ALIKE: Final = re.compile(
-    r"(?:[^\\(\[]|\\[dDwWbBntr.^$*+?()\[\]{}|/\\-]|\((?!\?)|\(\?:|\[(?!:)(?![^\]]*\[:))*", re.DOTALL
-)
 
 _Quantity = dict[str, str]
 """A quantity among CEL's values: a map with the one key `quantity`, the exact number as a fraction."""
@@ -63,10 +58,10 @@ def require_library() -> None:
     Raises:
         UsageError: the extra is not installed.
     """
-    if importlib.util.find_spec(_PACKAGE) is None:
+    if any(importlib.util.find_spec(package) is None for package in _PACKAGES):
         raise UsageError(
             "the policies that tfgen.yaml names are in CEL, and what evaluates it is not installed: it comes with "
-            f"PyPI's cel-expr-python; pip install 'tfgen[{EXTRA}]'"
+            f"PyPI's cel-expr-python and google-re2; pip install 'tfgen[{EXTRA}]'"
         )
 
 
@@ -80,10 +75,7 @@ def evaluate(expression: str, data: Mapping[str, Any]) -> Result:
     compiled = _compiled(expression)
     if isinstance(compiled, str):
         return Result(unknown=compiled)
-    _unreadable.clear()
     result = compiled.eval(data={name: data.get(name) for name in VARIABLES})
-    if _unreadable:
-        return Result(unknown=f"it searches by the pattern {_unreadable[0]}, which Python may read otherwise")
     value = result.plain_value()
     if result.type() == _library().Type.ERROR:
         _, _, reason = str(value).partition(": ")
@@ -135,9 +127,6 @@ def _environment() -> Any:
 
 
 # -- Kubernetes' functions -----------------------------------------------------------------------------------------
-
-_unreadable: list[str] = []
-"""The patterns of one evaluation that may mean another thing to Python than to RE2."""
 
 
 def _functions(cel: Any) -> Any:
@@ -213,17 +202,14 @@ def _first_matches(searched: str, pattern: str, most: int) -> list[str]:
 
 
 def _matches(searched: str, pattern: str) -> Iterator[str]:
-    """What a pattern finds in a text, from left to right."""
-    if not _READ_ALIKE.fullmatch(pattern) or ("$" in pattern and "\n" in searched):
-        _unreadable.append(pattern)
-        return
-    is_pattern = _environment().compile(f"''.matches({_literal(pattern)})").eval(data={})
-    if is_pattern.type() == _library().Type.ERROR:
-        raise ValueError(f"illegal regex: {pattern}")
-    for match in re.finditer(pattern, searched, re.ASCII):
+    """What a pattern finds in a text, from left to right: RE2 reads it as Kubernetes does, in linear time."""
+    import re2
+
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        compiled = re2.compile(pattern, options)
+    except re2.error as error:
+        raise ValueError(f"illegal regex: {pattern}") from error
+    for match in compiled.finditer(searched):
         yield match[0]
-
-
-def _literal(text: str) -> str:
-    """A text as a literal of CEL."""
-    return '"' + "".join(f"\\U{ord(character):08x}" for character in text) + '"'
