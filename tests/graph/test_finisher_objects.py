@@ -340,3 +340,30 @@ def test_the_command_finds_the_program_in_the_image(tmp_path):
     assert command[0] == "python3"
     ran = subprocess.run([sys.executable, *command[1:], "--help"], cwd=tmp_path, capture_output=True, text=True)
     assert ran.stdout.startswith("usage: finisher.py")
+
+
+# -- the webhook -------------------------------------------------------------------------------------------------
+
+NOTIFY = {"completion": {"notify": {"secretKeyRef": {"name": "hook"}}}}
+
+
+def test_the_address_of_the_webhook_is_a_secrets_that_may_be_missing() -> None:
+    told = objects(**NOTIFY)
+    (finisher_job,) = (item for item in told if item["kind"] == "Job")
+    (finisher_container,) = finisher_job["spec"]["template"]["spec"]["containers"]
+    assert finisher_container["env"][1:] == [
+        {
+            "name": "NOTIFY_ADDRESS",
+            "valueFrom": {"secretKeyRef": {"name": "hook", "key": "address", "optional": True}},
+        }
+    ]
+    assert finisher_container["args"][-2:] == ["--job=mnist", "--run=r2"]
+
+
+def test_the_webhook_is_reached_where_egress_is_limited() -> None:
+    webhook = {"ports": [{"port": 80, "protocol": "TCP"}, {"port": 443, "protocol": "TCP"}]}
+    for rules in ([], [{"ports": [{"port": 6443}]}]):
+        egress = {"network": {"egress": {"limited": True, "apiServer": rules}}}
+        policy = objects(**NOTIFY, **egress)[-1]
+        assert policy["spec"]["egress"] == [*rules, webhook]
+        assert objects(**egress)[-1]["kind"] == ("NetworkPolicy" if rules else "Job")

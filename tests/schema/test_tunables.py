@@ -60,7 +60,11 @@ def test_values_are_complete_and_in_the_schemas_order():
                 "z": {"mountPath": "/z", "emptyDir": {}},
             },
             "retries": 20,
-            "completion": {"onFailure": "Release", "image": ""},
+            "completion": {
+                "onFailure": "Release",
+                "image": "",
+                "notify": {"secretKeyRef": {"name": "", "key": "address"}},
+            },
             "helpers": {
                 "resources": {
                     "requests": {"cpu": "100m", "memory": "128Mi"},

@@ -59,11 +59,14 @@ program.main()
 class Finisher:
     """The program as a process."""
 
-    def __init__(self, server: ApiServer, log: Path, *args: str, faster: int = 50, **constants: int) -> None:
+    def __init__(
+        self, server: ApiServer, log: Path, *args: str, faster: int = 50, address: str | None = None, **constants: int
+    ) -> None:
         self._log = log
         launch = ["-c", LAUNCH, str(faster), json.dumps({"ACCOUNT": str(server.account), **constants})]
         # The cluster's own server is never asked for by a proxy.
         environment = {**server.environment, "HTTPS_PROXY": "http://127.0.0.1:9", "PATH": os.environ["PATH"]}
+        environment |= {} if address is None else {"NOTIFY_ADDRESS": address}
         with log.open("wb") as file:
             command = [sys.executable, "-I", "-u", *launch, PROGRAM, *args]
             self._process = subprocess.Popen(command, env=environment, stdout=file, stderr=subprocess.STDOUT)

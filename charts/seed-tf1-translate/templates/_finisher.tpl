@@ -96,9 +96,22 @@ spec:
     - {{ printf "--starts=jobs/%v-worker" (include "seed-tf1-translate.run" .root) | quote }}
     - --start-deadline={{ .root.Values.startDeadline | int64 }}
     {{- end }}
+    {{- if .root.Values.completion.notify.secretKeyRef.name }}
+    - --job={{ include "seed-tf1-translate.fullname" .root }}
+    - {{ printf "--run=%v" .root.Values.run | quote }}
+    {{- end }}
     env:
     - name: NVIDIA_VISIBLE_DEVICES
       value: void
+    {{- if .root.Values.completion.notify.secretKeyRef.name }}
+    - name: NOTIFY_ADDRESS
+      valueFrom:
+        secretKeyRef:
+          name: {{ .root.Values.completion.notify.secretKeyRef.name | quote }}
+          key: {{ .root.Values.completion.notify.secretKeyRef.key | quote }}
+          {{- /* Without the Secret all is released, and nobody is told. */}}
+          optional: true
+    {{- end }}
     resources:
       requests:
         cpu: {{ .root.Values.helpers.resources.requests.cpu | quote }}
@@ -115,5 +128,5 @@ spec:
   volumes:
   - name: finisher
     configMap:
-      name: {{ include "seed-tf1-translate.run" .root }}-finisher-f3223718
+      name: {{ include "seed-tf1-translate.run" .root }}-finisher-b27e5a92
 {{- end }}

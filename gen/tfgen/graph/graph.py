@@ -20,7 +20,7 @@ from tfgen.graph.objects import (
 )
 from tfgen.graph.objects.config_map import config_map
 from tfgen.graph.objects.connection_test import connection_test
-from tfgen.graph.objects.finisher import Plan, finisher
+from tfgen.graph.objects.finisher import NOTIFY, Plan, finisher
 from tfgen.graph.objects.values import value
 from tfgen.graph.schedulers import GANGS
 from tfgen.graph.shape import once_a_shape
@@ -68,7 +68,9 @@ def _templates(structure: Structure) -> Iterator[Template]:
 
 def _finisher(structure: Structure, plan: Plan) -> Iterator[Template]:
     """The finisher, where there is something for it to do: tasks that the job's end leaves, or what values ask for."""
-    asked = AnyOf((value("startDeadline"), *(board.test for board in plan.deployments if isinstance(board, When))))
+    asked = AnyOf(
+        (value("startDeadline"), NOTIFY, *(board.test for board in plan.deployments if isinstance(board, When)))
+    )
     for template in finisher(structure, plan):
         yield template if plan.scale or plan.suspend else template.replaced(node=When(asked, template.node))
 

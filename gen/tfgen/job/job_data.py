@@ -75,6 +75,7 @@ class CompletionData(TypedDict, total=False):
     onFailure: Literal["Release", "Keep"]
     evaluatorGrace: int
     image: str
+    notify: Foreign
 
 
 class GangData(TypedDict, total=False):

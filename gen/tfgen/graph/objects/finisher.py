@@ -52,6 +52,7 @@ _PROGRAM: Final = programs.file("finisher")
 _DIGEST: Final = hashlib.sha256(_PROGRAM.text.encode()).hexdigest()[:8]
 _START_DEADLINE: Final = value("startDeadline")
 _IMAGE: Final = value("completion.image")
+NOTIFY: Final = value("completion.notify.secretKeyRef.name")
 
 
 Kind: TypeAlias = Literal["jobs", "statefulsets"]
@@ -89,7 +90,7 @@ def finisher(structure: Structure, plan: Plan) -> tuple[Template, ...]:
         *rbac.templates(ROLE, names.finisher(), rules(plan)),
         Template(f"{ROLE}-configmap", config_map()),
         Template(ROLE, job(structure, plan)),
-        Template(f"{ROLE}-networkpolicy", network.to_api_server(names.finisher(), ROLE)),
+        Template(f"{ROLE}-networkpolicy", network.to_api_server(names.finisher(), ROLE, When(NOTIFY, network.WEBHOOK))),
     )
 
 
@@ -209,7 +210,7 @@ def _pod(structure: Structure, plan: Plan) -> Node:
                 ): None,
                 "command": ["python3", "-I", "-u", f"{FOLDER}/{FILE}"],
                 "args": _arguments(plan),
-                "env": [environment.NO_GPUS],
+                "env": [environment.NO_GPUS, When(NOTIFY, _webhook_address())],
                 "resources": resources.of_helper("helpers"),
                 "securityContext": security.container_part(structure.profile),
                 "volumeMounts": [{"name": ROLE, "mountPath": FOLDER, "readOnly": True}],
@@ -217,6 +218,17 @@ def _pod(structure: Structure, plan: Plan) -> Node:
         ],
         volumes=[{"name": ROLE, "configMap": {"name": names.finisher_program(_DIGEST)}}],
     )
+
+
+def _webhook_address() -> Node:
+    """The variable with the webhook's address. A Secret that is not there must not keep the finisher from its work."""
+    secret: Node = {
+        "name": NOTIFY,
+        "key": value("completion.notify.secretKeyRef.key"),
+        Comment("Without the Secret all is released, and nobody is told."): None,
+        "optional": True,
+    }
+    return {"name": "NOTIFY_ADDRESS", "valueFrom": {"secretKeyRef": secret}}
 
 
 def image(structure: Structure, plan: Plan) -> When:
@@ -257,6 +269,8 @@ def _arguments(plan: Plan) -> list[Node]:
         *(When(_START_DEADLINE, Text((f"--starts={kind}/", names.workload(name)))) for kind, name in plan.starts),
         *([_start_with(plan.start_with)] if isinstance(plan.start_with, When) else []),
         When(_START_DEADLINE, Text(("--start-deadline=", _START_DEADLINE))),
+        When(NOTIFY, Text(("--job=", names.JOB))),
+        When(NOTIFY, Text(("--run=", value("run")))),
     ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tfgen.graph.holes import AllOf, Comment, Equal, Items, Node, NotEmpty, When
+from tfgen.graph.holes import AllOf, AnyOf, Comment, Equal, Items, Node, When
 from tfgen.graph.objects import labels, names
 from tfgen.graph.objects.names import PORT_NAME
 from tfgen.graph.objects.values import value
@@ -21,6 +21,9 @@ _DNS: Final[Node] = {"ports": [{"port": 53, "protocol": "UDP"}, {"port": 53, "pr
 # By default to anyone again: the API server is a process of a node, or no part of the cluster at all, and the cluster
 # alone knows its address. Some network plugins see the port of its Service, 443, others the port that it listens at.
 _API_SERVER: Final = value("network.egress.apiServer")
+
+# To anyone once more: the webhook's address is in a Secret. Other ports are for network.egress.rules.
+WEBHOOK: Final[Node] = {"ports": [{"port": 80, "protocol": "TCP"}, {"port": 443, "protocol": "TCP"}]}
 
 
 def service(structure: Structure) -> Node:
@@ -70,10 +73,16 @@ def policy(selector: Node) -> Node:
     )
 
 
-def to_api_server(name: Node, role: str) -> Node:
-    """The way to the API server of a pod of the run that needs it, where the run's is limited: policies add up."""
+def to_api_server(name: Node, role: str, *more: When) -> Node:
+    """The way to the API server of a pod of the run that needs it, where the run's is limited: policies add up.
+
+    Args:
+        name: the policy's.
+        role: the pod's.
+        more: rules for where else the pod goes, each under the test that asks for it.
+    """
     return When(
-        AllOf((ISOLATED, _LIMITED, _API_SERVER)),
+        AllOf((ISOLATED, _LIMITED, AnyOf((_API_SERVER, *(rule.test for rule in more))))),
         {
             "apiVersion": "networking.k8s.io/v1",
             "kind": "NetworkPolicy",
@@ -81,7 +90,7 @@ def to_api_server(name: Node, role: str) -> Node:
             "spec": {
                 "podSelector": {"matchLabels": labels.role_selector(role)},
                 "policyTypes": ["Egress"],
-                "egress": NotEmpty(_API_SERVER),
+                "egress": [Items(_API_SERVER), *more],
             },
         },
     )

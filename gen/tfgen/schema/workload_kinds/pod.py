@@ -9,7 +9,11 @@ from tfgen.schema.workload_kinds.shared import NO_FINISHER, WHOLE_BUDGET
 
 FACTS: Final = Facts(
     without=(
-        *(lack for lack in NO_FINISHER if lack.path in ("startDeadline", "completion.image", "tensorboard.keep")),
+        *(
+            lack
+            for lack in NO_FINISHER
+            if lack.path in ("startDeadline", "completion.image", "completion.notify", "tensorboard.keep")
+        ),
         Without("completion.onFailure", "a Pod leaves nothing to release; remove it"),
         Without("completion.evaluatorGrace", "a Pod has no evaluator beside it; remove it"),
         Without("retries", "a Pod's container is started again without end; remove it, or take the kind Job"),

@@ -11,6 +11,7 @@ NO_FINISHER: Final = (
     Without("completion.onFailure", "the operator releases a job that failed, too; remove it"),
     Without("completion.evaluatorGrace", "the operator ends the evaluator with the job; remove it"),
     Without("completion.image", "it needs no finisher; remove it"),
+    Without("completion.notify", "no finisher tells of its end; remove it"),
     Without("tensorboard.keep", "no finisher scales TensorBoard down; remove it"),
 )
 NO_FLAGS: Final = Without("legacyFlags", "its tasks read TF_CONFIG; take the kind StatefulSet or Job")

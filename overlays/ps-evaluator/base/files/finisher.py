@@ -36,6 +36,7 @@ GONE = 30  # seconds after which a deleted Job is gone: a GitOps tool may put it
 NEVER_SEEN = 600  # the same for a Job that this finisher never saw: it may be about to be made
 LONGEST_PAUSE = 30  # seconds between two tries
 LONGEST_RETRY_AFTER = 120  # seconds that the API server may ask for
+TELL = 600  # seconds of tries to tell the webhook; all is released by then, and the address may be wrong for good
 
 STARTED = "tfgen/started"  # the annotation on the Job that ends, where a start deadline was met
 
@@ -56,6 +57,10 @@ class ApiError(Exception):
 
 class MissingError(Exception):
     """There is no such object."""
+
+
+class RefusedError(Exception):
+    """The webhook will not take the message, however often it is sent. The text has nothing of its address."""
 
 
 # What may come of a request: no connection, no time, no TLS, no token; no HTTP; no JSON; an error.
@@ -163,10 +168,11 @@ class Pauses:
 
 
 class End(typing.NamedTuple):
-    """How a Job ended: Complete, Failed, gone or not started; and when, in seconds since 1970."""
+    """How a Job ended: Complete, Failed, gone or not started; and when it did, and began, in seconds since 1970."""
 
     how: str
     at: float
+    began: "float | None" = None  # None where that is not known
 
 
 def end_of(job: Object) -> "End | None":
@@ -175,6 +181,12 @@ def end_of(job: Object) -> "End | None":
         if condition["type"] in ("Complete", "Failed") and condition["status"] == "True":
             return End(condition["type"], seconds(condition["lastTransitionTime"]))
     return None
+
+
+def began_of(job: Object) -> "float | None":
+    """When a Job began, in seconds since 1970; None where it has not."""
+    timestamp = job.get("status", {}).get("startTime")
+    return seconds(timestamp) if timestamp else None
 
 
 def states(name: str, until_look: "typing.Callable[[], int]") -> "typing.Iterator[Object]":
@@ -226,7 +238,7 @@ def watch(name: str, duration: int) -> "typing.Iterator[Object]":
 def wait_for_end(name: str, start: "Start") -> End:
     """Waits until a Job has ended, is gone or has missed its start."""
     seen = False
-    missing_since = None
+    missing_since = began = None
     for job in states(name, start.until_look):
         if job is None:
             limit = GONE if seen else NEVER_SEEN
@@ -234,14 +246,15 @@ def wait_for_end(name: str, start: "Start") -> End:
                 missing_since = time.monotonic()
                 log(f"jobs/{name}: is not there; after {limit} s it is taken for gone")
             elif time.monotonic() - missing_since > limit:
-                return End("gone", time.time())
+                return End("gone", time.time(), began)
             continue
         if missing_since is not None:
             log(f"jobs/{name}: is there")
         seen, missing_since = True, None
+        began = began_of(job)
         end = end_of(job)
         if end:
-            return end
+            return end._replace(began=began)
         if start.is_missed(job):
             return End("not started", time.time())
     raise AssertionError("the states of a Job never end")
@@ -399,6 +412,83 @@ def stop_job(name: str, due: float, annotations: "dict[str, str]") -> bool:
     return True
 
 
+# -- telling -----------------------------------------------------------------------------------------------------
+
+RESULTS = {"gone": "Gone", "not started": "NotStarted"}  # the others are the conditions of Kubernetes
+
+
+def tell(job: str, run: str, end: End) -> None:
+    """Tells the webhook how the job ended. All is released by then, so whatever becomes of it is a line of the log.
+
+    No line has anything of the address: it may be all that the webhook asks for. After a SIGTERM the next finisher
+    tells it again.
+    """
+    duration = None if end.began is None else round(end.at - end.began)
+    message = {"job": job, "run": run, "result": RESULTS.get(end.how, end.how), "duration": duration}
+    address = os.environ.get("NOTIFY_ADDRESS", "").strip()
+    pauses, last = Pauses(), time.monotonic() + TELL
+    try:
+        if not address:
+            raise RefusedError("no address; the Secret of completion.notify is not there, or lacks the key")
+        while True:
+            try:
+                post(address, json.dumps(message).encode())
+            except TROUBLE as trouble:
+                if time.monotonic() > last:
+                    raise RefusedError(f"no good answer in {TELL} s") from trouble
+                pauses.after(("webhook", trouble if isinstance(trouble, ApiError) else told_safely(trouble)))
+            else:
+                log("webhook: is told")
+                return
+    except RefusedError as refused:
+        log(f"webhook: is not told: {refused}")
+    except Exception as error:
+        log(f"webhook: is not told: {type(error).__name__}")
+
+
+def told_safely(trouble: Exception) -> Exception:
+    """The trouble in words that have nothing of the address, as http.client's own may."""
+    return ApiError(getattr(trouble, "strerror", None) or type(trouble).__name__)
+
+
+def post(address: str, body: bytes) -> None:
+    """Posts JSON to an address. Raises an error unless the answer is a good one.
+
+    A redirect is not followed: the Secret says who is told, and nobody else does.
+    """
+    parts = urllib.parse.urlsplit(address)
+    if parts.scheme not in ("http", "https") or not parts.hostname or not all("!" <= sign <= "~" for sign in address):
+        raise RefusedError("the address in the Secret is none of http:// or https://")
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=ANSWER)
+    if parts.scheme == "https":
+        context = ssl.create_default_context()
+        connection = http.client.HTTPSConnection(parts.hostname, parts.port, timeout=ANSWER, context=context)
+    # The timeout is of one read alone, and an answer may come byte by byte.
+    signal.signal(signal.SIGALRM, late)
+    signal.alarm(ANSWER)
+    try:
+        connection.request("POST", target, body=body, headers={"Content-Type": "application/json"})
+        response = connection.getresponse()
+        status, after = response.status, response.getheader("Retry-After", "")
+    finally:
+        signal.alarm(0)
+        connection.close()
+    if 300 <= status < 400:
+        raise RefusedError(
+            f"it answers {status}, and a redirect is not followed: the Secret must have the last address"
+        )
+    if 400 <= status < 500 and status not in (408, 425, 429):
+        raise RefusedError(f"it answers {status}")
+    if not 200 <= status < 300:
+        raise ApiError(f"it answers {status}", min(int(after), LONGEST_RETRY_AFTER) if after.isdigit() else 0)
+
+
+def late(*_: object) -> None:
+    """Ends a request that takes too long."""
+    raise ApiError(f"no answer in {ANSWER} s")
+
+
 # -- the command -------------------------------------------------------------------------------------------------
 
 
@@ -419,6 +509,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--starts", action="append", default=[], metavar="KIND/NAME", help="has its pods at the start")
     parser.add_argument("--start-with", type=int, default=0, metavar="PODS", help="how many are a start; 0 for all")
     parser.add_argument("--start-deadline", type=int, default=0, metavar="SECONDS", help="0 for none")
+    parser.add_argument(
+        "--job", default="", help="the job's name, for the webhook in NOTIFY_ADDRESS, which is told then"
+    )
+    parser.add_argument("--run", default="", help="the run's name, for the webhook")
     return parser.parse_args()
 
 
@@ -429,7 +523,7 @@ def stop(*_: object) -> None:
 
 
 def main() -> None:
-    """Waits, then releases."""
+    """Waits, then releases, then tells."""
     signal.signal(signal.SIGTERM, stop)
     args = arguments()
     log(f"jobs/{args.ends}: waiting for its end")
@@ -438,14 +532,17 @@ def main() -> None:
     if end.how == "not started":
         log(f"jobs/{args.ends}: has not started within {args.start_deadline} s, for want of {start.missing()}")
         release(args.ends, args.scale, dict.fromkeys([*args.suspend, args.ends], end.at))
+        log("finisher: everything is released")
     else:
         log(f"jobs/{args.ends}: is {end.how}")
         if end.how == "Failed" and args.on_failure == "Keep":
             log("finisher: nothing is released, since a failed job keeps what it has (--on-failure Keep)")
-            return
-        graces = dict(args.grace_for)
-        release(args.ends, args.scale, {name: end.at + graces.get(name, 0) for name in args.suspend})
-    log("finisher: everything is released")
+        else:
+            graces = dict(args.grace_for)
+            release(args.ends, args.scale, {name: end.at + graces.get(name, 0) for name in args.suspend})
+            log("finisher: everything is released")
+    if args.job:
+        tell(args.job, args.run, end)
 
 
 if __name__ == "__main__":

@@ -101,9 +101,22 @@ spec:
     - {{ printf "--starts=statefulsets/%v-worker" (include "tiny.run" .root) | quote }}
     - --start-deadline={{ .root.Values.startDeadline | int64 }}
     {{- end }}
+    {{- if .root.Values.completion.notify.secretKeyRef.name }}
+    - --job={{ include "tiny.fullname" .root }}
+    - {{ printf "--run=%v" .root.Values.run | quote }}
+    {{- end }}
     env:
     - name: NVIDIA_VISIBLE_DEVICES
       value: void
+    {{- if .root.Values.completion.notify.secretKeyRef.name }}
+    - name: NOTIFY_ADDRESS
+      valueFrom:
+        secretKeyRef:
+          name: {{ .root.Values.completion.notify.secretKeyRef.name | quote }}
+          key: {{ .root.Values.completion.notify.secretKeyRef.key | quote }}
+          {{- /* Without the Secret all is released, and nobody is told. */}}
+          optional: true
+    {{- end }}
     resources:
       requests:
         cpu: {{ .root.Values.helpers.resources.requests.cpu | quote }}
@@ -120,5 +133,5 @@ spec:
   volumes:
   - name: finisher
     configMap:
-      name: {{ include "tiny.run" .root }}-finisher-f3223718
+      name: {{ include "tiny.run" .root }}-finisher-b27e5a92
 {{- end }}
