@@ -15,7 +15,15 @@ from tfgen.schema.workload_kinds import facts
 
 ONLY_FOR_CHECKERS = {name: vars(choices)[name] for name in ("Output", "Profile", "RoleName", "Scheduler", "Strategy")}
 vars(job_data).update(ONLY_FOR_CHECKERS, CompletionBy=facts.CompletionBy)
-JSON_TYPES = {str: "string", bool: "boolean", int: "integer", Mapping: "object", Sequence: "array", type(None): "null"}
+JSON_TYPES = {
+    str: "string",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    Mapping: "object",
+    Sequence: "array",
+    type(None): "null",
+}
 
 
 def records(record: Any, path: tuple[str, ...]) -> Iterator[tuple[Any, tuple[str, ...]]]:

@@ -49,7 +49,7 @@ class PodData(TypedDict, total=False):
     runtimeClassName: str
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
-    shm: str | int
+    shm: str | float
 
 
 class RoleData(PodData, total=False):
