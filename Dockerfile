@@ -12,7 +12,7 @@ RUN apt-get update \
 COPY pyproject.toml README.md LICENSE /src/
 COPY schemas /src/schemas
 COPY gen/tfgen /src/gen/tfgen
-RUN pip install --no-cache-dir "/src[import,kubernetes,live]"
+RUN pip install --no-cache-dir "/src[import,kubernetes,live,policies]"
 
 ENV HOME=/tmp \
     PYTHONUNBUFFERED=1

@@ -113,10 +113,11 @@ def test_a_command_of_a_document_is_run(  # noqa: C901 - a branch a command
             assert all("kind:" in file.read_text(encoding="utf-8") for file in files)
         case ["kubectl", "apply", "-k", overlay]:
             assert "kind:" in kustomize_build(rendered(overlay))
-        case ["docker", "build", *options, "."]:
+        case ["docker", "build", *_, context]:
             # No engine runs where the tests do: what the build copies is there, and is all that it copies.
-            folder, file = (ROOT, options[-1]) if "--file" in options else (document.parent, "Dockerfile")
-            copied = re.findall(r"^COPY (.*) \S+$", (folder / file).read_text(encoding="utf-8"), re.M)
+            near = document.parent / context
+            folder = near if (near / "Dockerfile").is_file() else ROOT / context
+            copied = re.findall(r"^COPY (.*) \S+$", (folder / "Dockerfile").read_text(encoding="utf-8"), re.M)
             assert copied
             assert all((folder / name).exists() for names in copied for name in names.split())
         case ["pip", "install", "-r", requirements]:
