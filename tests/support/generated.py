@@ -26,6 +26,7 @@ from hypothesis import strategies as st
 from tests.support.tools import ROOT
 from tfgen.check.jobs import check
 from tfgen.problems import has_errors
+from tfgen.rules.uncarried_text import NOT_TEXT
 from tfgen.schema import workload_kinds as kinds
 from tfgen.schema.gang_fields import FIELDS, Field
 from tfgen.text.document import Document as Parsed
@@ -462,8 +463,11 @@ def jobs(draw: st.DrawFn, *, environments: int = 2) -> dict[str, Any]:
     for role, key in itertools.product(roles.values(), ("initContainers", "sidecars")):
         if key in spec:
             role.pop(key, None)  # or a name could be there twice
+    _carry(spec, spec)
     drawn_names = draw(st.sets(_ENVIRONMENT_NAMES, min_size=environments, max_size=environments))
     spec["environments"] = {name: sayable(spec, draw(overrides(spec))) for name in sorted(drawn_names)}
+    for environment in spec["environments"].values():
+        _carry(spec, environment)
     document = {
         "apiVersion": "tfgen/v1alpha1",
         "kind": "TrainingJob",
@@ -472,6 +476,15 @@ def jobs(draw: st.DrawFn, *, environments: int = 2) -> dict[str, Any]:
     }
     assume(accepted(document))
     return document
+
+
+def _carry(spec: Mapping[str, Any], said: dict[str, Any]) -> None:
+    """Leave out the labels and annotations of objects that kustomize takes for something else."""
+    makes_pods = kinds.FACTS[kinds.of_spec(spec)].makes_pods
+    owners = [said, *(said.get("roles", {}).values() if makes_pods else ())]
+    for owner, field in itertools.product(owners, ("labels", "annotations")):
+        if owner and owner.get(field):
+            owner[field] = {key: text for key, text in owner[field].items() if not NOT_TEXT.fullmatch(key)}
 
 
 def sayable(spec: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:

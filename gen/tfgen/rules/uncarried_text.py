@@ -12,12 +12,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from tfgen.data_path import Path
+from tfgen.rules import pod_parts
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
+from tfgen.schema.workload_kinds import FACTS
 from tfgen.words import path_name, shown
 
 # Of the forms that goyaml's resolve.go reads as something else, those that a label key can have.
-_NOT_TEXT: Final = re.compile(
+NOT_TEXT: Final = re.compile(
     r"""
       null | Null | NULL | true | True | TRUE | false | False | FALSE
     | 0[bB][01_]+ | 0[oO][0-7_]+ | 0[xX][0-9a-fA-F_]+
@@ -26,17 +28,25 @@ _NOT_TEXT: Final = re.compile(
     """,
     re.VERBOSE,
 )
+"""The keys of an object's labels and annotations that kustomize takes for something else."""
 
 
 def _check(view: View) -> Iterator[Finding]:
-    # A role's own labels and annotations are its pods', which kustomize leaves alone.
     for base, metadata in _metadata(view):
         yield from _of_metadata(base, metadata)
 
 
 def _metadata(view: View) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    """What has labels and annotations of objects: the job, and each object that stands in it as it is."""
+    """What has labels and annotations of objects: the job, and each object that stands in it as it is.
+
+    A role's own are its pods', which kustomize leaves alone where a controller makes them.
+    """
     yield (), view.values
+    if FACTS[view.job.structure.kind].makes_pods:
+        for role in view.roles:
+            yield ("roles", role.name), view.values["roles"][role.name]
+            for path, data in pod_parts.templates(view, role.name):
+                yield (*path, "metadata"), data.get("metadata") or {}
     for name, item in view.values["objects"].items():
         yield ("objects", name, "metadata"), item.get("metadata", {})
 
@@ -44,7 +54,7 @@ def _metadata(view: View) -> Iterator[tuple[Path, Mapping[str, Any]]]:
 def _of_metadata(base: Path, metadata: Mapping[str, Any]) -> Iterator[Finding]:
     for field, noun in (("labels", "label"), ("annotations", "annotation")):
         for key in metadata.get(field, {}):
-            if _NOT_TEXT.fullmatch(key):
+            if NOT_TEXT.fullmatch(key):
                 message = (
                     f"kustomize takes the {noun} {shown(key)} for a number, a date, a truth value or null, even in "
                     f'quotes; give it a prefix, such as "example.com/{key}"'
@@ -52,7 +62,7 @@ def _of_metadata(base: Path, metadata: Mapping[str, Any]) -> Iterator[Finding]:
                 yield Finding((*base, field, key), message)
     for key, text in metadata.get("annotations", {}).items():
         path: Path = (*base, "annotations", key)
-        if text.startswith("\t") and "\n" in text:
+        if isinstance(text, str) and text.startswith("\t") and "\n" in text:
             message = f"{path_name(path)}: kustomize cannot read several lines that begin with a tab; indent by blanks"
             yield Finding(path, message)
 

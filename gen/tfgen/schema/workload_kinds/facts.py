@@ -64,6 +64,7 @@ class Facts(Record):
         resource: its custom object; None where Kubernetes' own kinds carry the roles.
         controller_keys: labels and annotations that its controllers write on pods: whole keys, or all of a domain's.
         makes_object_a_role: whether each role has an object of its own.
+        makes_pods: whether a role's pod is an object of the job itself, and not what a controller makes of one.
         is_admitted_whole: whether Kueue admits all of its roles together.
         default_end: whose end ends a job that does not say it; None for what the strategy says.
         asks_api_server: whether a pod beside the tasks, or before them, asks the API server.
@@ -76,6 +77,7 @@ class Facts(Record):
     resource: CustomResource | None = None
     controller_keys: tuple[str, ...] = ()
     makes_object_a_role: bool = False
+    makes_pods: bool = False
     is_admitted_whole: bool = False
     default_end: CompletionBy | None = None
     asks_api_server: bool = False

@@ -19,5 +19,6 @@ FACTS: Final = Facts(
         Without("retries", "a Pod's container is started again without end; remove it, or take the kind Job"),
         WHOLE_BUDGET,
     ),
+    makes_pods=True,
     only=(Only("strategy", ("Single",), "a Pod is one task; take another kind"),),
 )
