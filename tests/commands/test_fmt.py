@@ -36,6 +36,13 @@ def test_a_file_is_laid_out(case: Path) -> None:
     assert formatted(after) == after
 
 
+def test_a_line_that_is_empty_to_python_alone_ends_no_block() -> None:
+    note = "      annotations:\n        note: |-\n          text\n          \u3000\n"
+    head = "apiVersion: tfgen/v1alpha1\nkind: TrainingJob\nmetadata: {name: m}\nspec:\n  image: a:1\n"
+    text = f"{head}  roles:\n    worker:\n{note}  shm: 1\n"
+    assert formatted(text) == text
+
+
 @drawn(25)
 @given(
     data=jobs(),

@@ -18,6 +18,8 @@ import yaml
 from tfgen.problems import Position
 
 _ANCHOR: Final = re.compile(r"&[-\w]+(?:\s+(?:#[^\n]*)?)*")
+_BLANKS: Final = " \t\r\n"
+"""What a line has that is empty to YAML; to Python, so has a line of U+3000."""
 
 
 class Entry(NamedTuple):
@@ -99,7 +101,7 @@ def _end_of_block(text: str, start: int, end: int) -> int:
     """Where block text ends, before the last line end of it: empty lines below are its own only where it keeps them."""
     block = text[start:end]
     header = block.partition("\n")[0]
-    return start + len(block.removesuffix("\n") if "+" in header.partition("#")[0] else block.rstrip())
+    return start + len(block.removesuffix("\n") if "+" in header.partition("#")[0] else block.rstrip(_BLANKS))
 
 
 def _behind_anchor(text: str, event: Any) -> int:
