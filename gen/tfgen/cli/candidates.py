@@ -179,12 +179,12 @@ VALUES: Final[Mapping[str, Callable[[str, Line], Iterable[Candidate]]]] = {
 def _documents(line: Line) -> Sequence[Document]:
     """The jobs that stand before a word, and without any those of the repository; none where they cannot be read."""
     from tfgen.check.jobs import check_all
-    from tfgen.commands.live_runs import all_jobs
     from tfgen.errors import TfgenError
+    from tfgen.job.output_root import output_root
     from tfgen.job.sources import read_sources
 
     try:
-        paths = [Path(job).expanduser() for job in line.jobs] or [all_jobs()]
+        paths = [Path(job).expanduser() for job in line.jobs] or [output_root(Path())]
         return check_all(read_sources(paths)).documents
     except (TfgenError, OSError, RuntimeError):
         return ()
