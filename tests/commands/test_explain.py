@@ -147,7 +147,15 @@ def test_a_path_may_be_a_problems(path, first):
         ("[0]", "job.yaml is no list, which 0 could be an item of"),
         *(
             (path, "is no path; one is written as spec.tolerations[0].key")
-            for path in ("a..b", ".spec", "spec.", "spec[x]", 'spec.labels["a\\q"]', 'spec.labels[""]', "tolerations[0")
+            for path in (
+                "a..b",
+                ".spec",
+                "spec..",
+                "spec[x]",
+                'spec.labels["a\\q"]',
+                'spec.labels[""]',
+                "tolerations[0",
+            )
         ),
     ],
 )

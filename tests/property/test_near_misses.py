@@ -112,8 +112,9 @@ def breaks(path: Path, value: Any, node: Schema) -> Iterator[Break]:
 
 def wrong_types(node: Schema) -> Iterator[Break]:
     kinds = {"null": None, "boolean": True, "integer": 7, "fraction": 2.0, "string": "text", "array": [], "object": {}}
+    allowed = {*json_types(node), *(("integer", "fraction") if "number" in json_types(node) else ())}
     for kind, other in kinds.items():
-        if kind not in json_types(node):
+        if kind not in allowed:
             yield f"type {kind}", other, "wrong-type", (), False
 
 
