@@ -82,7 +82,7 @@ def _objects(api: Api, version: str, kind: str, namespace: str, tell: Callable[[
     except ApiError as error:
         if not error.is_forbidden:
             raise
-        tell(f"{resource.name}: left out, since the account may not list them")
+        tell(f"{resource.full_name}: left out, since the account may not list them")
         return
     for item in items:
         yield {**item, "apiVersion": version, "kind": kind}

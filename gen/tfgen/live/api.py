@@ -62,6 +62,12 @@ class Resource(Record):
     name: str
     is_namespaced: bool
 
+    @property
+    def full_name(self) -> str:
+        """Its name with its group, as kubectl takes it: ``jobs.batch``, ``pods``."""
+        group = self.path.split("/")[2] if self.path.startswith("/apis/") else ""
+        return f"{self.name}.{group}" if group else self.name
+
     def at(self, namespace: str, *more: str) -> str:
         """The path of its objects in a namespace, or of one of them."""
         place = f"/namespaces/{namespace}" if self.is_namespaced else ""

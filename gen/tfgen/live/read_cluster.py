@@ -33,7 +33,7 @@ def read_cluster(api: Api, tell: Callable[[str], None]) -> list[Object]:
         except ApiError as error:
             if kind in _NEEDED or not error.is_forbidden:
                 raise
-            tell(f"{resource.name}: left out, since the account may not list them")
+            tell(f"{resource.full_name}: left out, since the account may not list them")
             continue
         objects += ({**item, "apiVersion": version, "kind": kind} for item in items)
     return objects
