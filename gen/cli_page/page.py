@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import textwrap
-from argparse import Action, ArgumentParser
+from argparse import PARSER, Action, ArgumentParser
 from collections.abc import Iterator
 
 from tfgen.cli.parser import COMMANDS, command_of, parsers, positionals
@@ -65,7 +65,7 @@ def _written(action: Action) -> str:
     """The argument as it is written on a command line: `JOB...`, `--env ENV`, `-n, --namespace NAMESPACE`."""
     value = "|".join(action.choices) if action.choices and not action.metavar else action.metavar
     value = value or action.dest.upper()
-    several = "..." if action.nargs in ("*", "+") else ""
+    several = "..." if action.nargs in ("*", "+", PARSER) else ""
     if not action.option_strings:
         return f"[{value}{several}]" if action.nargs in ("?", "*", "...") else f"{value}{several}"
     names = ", ".join(action.option_strings)

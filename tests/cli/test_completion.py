@@ -83,6 +83,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("local job.yaml --mount ", "data="),
         ("local job.yaml --mount data=m", "data=my jobs/"),
         ("logs job.yaml --role w", "worker"),
+        ("exec job.yaml --ro", "--role"),
+        ("exec job.yaml --role worker -- ls --fo", ""),
         ("set job.yaml roles.worker.repl", "roles.worker.replicas="),
         ("set job.yaml image=a:1 storage.", "storage.data."),
         ("set job.yaml --env prod spec.stor", "spec.storage."),

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from tfgen import cli
+from tfgen.cli.exec import command_words
+from tfgen.cli.parser import read_arguments
 
 JOB = """
 apiVersion: tfgen/v1alpha1
@@ -25,13 +27,14 @@ def job(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.parametrize(("command", "more"), [("status", []), ("exec", ["--", "true"]), ("tensorboard", [])])
 def test_a_missing_client_is_told_with_its_cure(
-    job: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    command: str, more: list[str], job: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name in [name for name in sys.modules if name.startswith("tfgen.live.") or name == "tfgen.commands.live_runs"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "kubernetes", None)
-    assert cli.run(["status", str(job)]) == cli.FAILED
+    assert cli.run([command, str(job), *more]) == cli.FAILED
     error = capsys.readouterr().err
     assert error == 'tfgen: error: a cluster is read by the kubernetes client: pip install "tfgen[live]"\n'
 
@@ -68,3 +71,26 @@ def test_a_kubeconfig_that_is_none_is_told(
     error = capsys.readouterr().err
     assert error.startswith(f"tfgen: error: {config}: ")
     assert "internal" not in error
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("exec job.yaml -- ls -l", ["ls", "-l"]),
+        ("exec job.yaml --role worker -- ls --role", ["ls", "--role"]),
+        ("exec --role worker job.yaml -- sh -c x sh -- y", ["sh", "-c", "x", "sh", "--", "y"]),
+        ("exec job.yaml -it bash", ["bash"]),
+    ],
+)
+def test_the_words_of_a_command_are_its_own(line: str, words: list[str]) -> None:
+    assert command_words(read_arguments(line.split())) == words
+
+
+@pytest.mark.parametrize(
+    ("port", "message"),
+    [("65536", "65536 is no port: they end with 65535"), ("-1", "'-1' is no number"), ("http", "'http' is no number")],
+)
+def test_a_port_that_is_none_is_refused(job: Path, port: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.run(["tensorboard", str(job), f"--port={port}"])
+    assert f"argument --port: {message}\n" in capsys.readouterr().err

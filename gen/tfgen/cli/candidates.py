@@ -57,7 +57,7 @@ def candidates(words: Sequence[str]) -> list[Candidate]:
         return [Candidate(f"{name}={word}", text) for word, text in _values(action, value, line)]
     if line.expected and (line.expected.option_strings or not word.startswith("-")):
         return list(_values(line.expected, word, line))
-    return _beginning(word, _options(parser)) if word.startswith("-") else []
+    return _beginning(word, _options(parser)) if word.startswith("-") and "--" not in before else []
 
 
 def _beginning(word: str, items: Iterable[Candidate]) -> list[Candidate]:

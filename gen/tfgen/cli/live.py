@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from tfgen.cli.output import checked, one_job, path, print_json, report, say
+from tfgen.errors import UsageError
+from tfgen.words import either
 
 if TYPE_CHECKING:
     from tfgen.commands.apply import ObjectChange, Target
@@ -63,6 +65,17 @@ def one_run_of(args: Namespace) -> WantedRun | None:
 
     document = one_job(args, "name one run")
     return None if document is None else one_run(runs_of([document], args.env))
+
+
+def check_role(role: str | None, run: WantedRun) -> None:
+    """Whether the run has a role that the user names.
+
+    Raises:
+        UsageError: it has not; with those that it has.
+    """
+    known = [*run.roles, *(["finisher"] if run.finisher else [])]
+    if role is not None and role not in known:
+        raise UsageError(f"--role {role}: the run has no such role, but {either(known, 'and')}")
 
 
 def wait_for_run(args: Namespace, run: WantedRun, *, may_run_on: bool) -> RunState:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.output import COLOURS, is_in_colour, path, print_json, report, say
+from tfgen.cli.output import COLOURS, is_in_colour, number, path, print_json, report, say
 
 if TYPE_CHECKING:
     from tfgen.commands.local import LocalJob, LocalOptions
@@ -70,7 +70,7 @@ def _arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--retries",
-        type=_number,
+        type=number,
         metavar="N",
         help="how often a task that fails is started again (0; with --fail, as the job says)",
     )
@@ -226,12 +226,6 @@ def _failure(text: str) -> Failure:
         return read_failure(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
-
-
-def _number(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is no number")
-    return int(text)
 
 
 COMMAND: Final = Command(

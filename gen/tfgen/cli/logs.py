@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.live import cluster_arguments, clusters_of, job_argument, one_run_of, seconds
-from tfgen.cli.output import COLOURS, is_in_colour
-from tfgen.errors import UsageError
-from tfgen.words import either
+from tfgen.cli.live import check_role, cluster_arguments, clusters_of, job_argument, one_run_of, seconds
+from tfgen.cli.output import COLOURS, is_in_colour, number
 
 if TYPE_CHECKING:
     from tfgen.live.api import Api
@@ -23,11 +21,11 @@ if TYPE_CHECKING:
 def _arguments(parser: ArgumentParser) -> None:
     job_argument(parser)
     parser.add_argument("--role", metavar="ROLE", help="of one role alone, such as worker")
-    parser.add_argument("--index", type=_number, metavar="N", help="of one task of each role alone")
+    parser.add_argument("--index", type=number, metavar="N", help="of one task of each role alone")
     parser.add_argument("-f", "--follow", action="store_true", help="go on until the run ends, with pods made anew")
     parser.add_argument("--all", action="store_true", help="of all containers, and of the finisher too")
     parser.add_argument("--since", type=seconds, metavar="TIME", help="no older lines, such as 10m")
-    parser.add_argument("--tail", type=_number, metavar="N", help="of each container the last lines alone")
+    parser.add_argument("--tail", type=number, metavar="N", help="of each container the last lines alone")
     cluster_arguments(parser)
 
 
@@ -38,7 +36,7 @@ def _run(args: Namespace) -> int:
     run = one_run_of(args)
     if run is None:
         return PROBLEMS
-    _check_role(args, run)
+    check_role(args.role, run)
     clusters = clusters_of(args, FOLLOWING if args.follow else ONCE)
     live = clusters.place(run)
     choice = LogChoice(args.role, args.index, args.all, args.since, args.tail)
@@ -79,18 +77,6 @@ def _as_json(lines: Iterable[TaskLine]) -> Iterator[str]:
     for item in lines:
         row = {"task": item.task, "container": item.container or None, "time": item.line.time, "text": item.line.text}
         yield json.dumps(row, ensure_ascii=False)
-
-
-def _check_role(args: Namespace, run: WantedRun) -> None:
-    known = [*run.roles, *(["finisher"] if run.finisher else [])]
-    if args.role is not None and args.role not in known:
-        raise UsageError(f"--role {args.role}: the run has no such role, but {either(known, 'and')}")
-
-
-def _number(text: str) -> int:
-    if not text.isdecimal():
-        raise ArgumentTypeError(f"{text!r} is no number")
-    return int(text)
 
 
 COMMAND: Final = Command(

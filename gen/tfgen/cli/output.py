@@ -38,6 +38,17 @@ def path(text: str) -> Path:
     return Path(text)
 
 
+def number(text: str) -> int:
+    """The type of an argument that counts, from 0 on.
+
+    Raises:
+        ArgumentTypeError: it is no number.
+    """
+    if not text.isdecimal():
+        raise ArgumentTypeError(f"{text!r} is no number")
+    return int(text)
+
+
 def jobs_argument(parser: ArgumentParser) -> None:
     """Adds `args.jobs`, which `checked` takes."""
     parser.add_argument("jobs", nargs="+", type=path, metavar="JOB", help="a job.yaml, or a folder with some below it")

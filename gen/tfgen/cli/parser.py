@@ -38,6 +38,8 @@ COMMANDS: Final = (
     "status",
     "wait",
     "logs",
+    "exec",
+    "tensorboard",
     "release",
     "explain",
     "schema",

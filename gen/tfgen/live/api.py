@@ -10,8 +10,9 @@ from typing import Any, ClassVar, Final
 
 from tfgen.errors import TfgenError
 from tfgen.kubernetes.object import Object
+from tfgen.live.channels import Channels
 from tfgen.live.connection import Connection
-from tfgen.live.kubernetes_client import urllib3
+from tfgen.live.kubernetes_client import urllib3, websocket
 from tfgen.live.pauses import AGAIN, Patience, pause
 from tfgen.record import EMPTY, Record
 
@@ -124,7 +125,7 @@ class Api:
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise TfgenError(f"{self.connection.host}: {_cause(error)}") from error
         if response.status >= _ERROR:
-            raise _error(response)
+            raise _error_of(response)
         return str(response.data.decode("utf-8", "replace"))
 
     def stream(self, path: str, query: Query = EMPTY) -> Any:
@@ -137,10 +138,23 @@ class Api:
         """
         response = self._send("GET", path, query, None, "", is_stream=True)
         if response.status >= _ERROR:
-            error = _error(response)
+            error = _error_of(response)
             response.close()
             raise error
         return response
+
+    def channels(self, path: str, query: Sequence[tuple[str, str]], protocol: str) -> Channels:
+        """The streams of a websocket. It is asked for once: what it does may not be done twice."""
+        try:
+            return Channels(self.connection.web_socket(path, query, protocol), self.connection.host)
+        except websocket.WebSocketBadStatusException as error:
+            refusal = _error(error.status_code, error.resp_body or b"", error.status_message or "")
+            if refusal.is_forbidden:  # of the verb create the server gives no reason
+                needed = f"it takes the verbs get and create of pods/{path.rpartition('/')[2]}"
+                refusal = ApiError(refusal.status, f"{str(refusal).rstrip(': ')}; {needed}")
+            raise refusal from error
+        except (websocket.WebSocketException, OSError) as error:
+            raise TfgenError(f"{self.connection.host}: {_cause(error)}") from error
 
     def _discover(self, api_version: str) -> Mapping[str, Resource]:
         """https://kubernetes.io/docs/concepts/overview/kubernetes-api/#discovery-api."""
@@ -165,7 +179,7 @@ class Api:
                 if response.status < _ERROR:
                     self._allowed.add(path)
                     return json.loads(response.data)
-                error: Exception = _error(response)
+                error: Exception = _error_of(response)
                 if response.status == _UNAUTHORIZED and not is_renewed:
                     is_renewed = True
                     self.connection.renew()
@@ -209,16 +223,21 @@ class Api:
         )
 
 
-def _error(response: Any) -> ApiError:
+def _error_of(response: Any) -> ApiError:
+    """The error that an answer of urllib3 is."""
+    return _error(response.status, response.data, response.reason)
+
+
+def _error(status: int, data: bytes, reason: str) -> ApiError:
     """The error that an answer is."""
-    text = response.data.decode("utf-8", "replace")
+    text = data.decode("utf-8", "replace")
     try:
         message = json.loads(text)["message"]
     except (ValueError, KeyError, TypeError):  # a proxy's page
-        message = text.strip()[:200] or response.reason
-    if response.status == _UNAUTHORIZED:
+        message = text.strip()[:200] or reason
+    if status == _UNAUTHORIZED:
         message = f"the account of the kubeconfig is not accepted ({message}); log in again, or take another --context"
-    return ApiError(response.status, f"{response.status}: {message}")
+    return ApiError(status, f"{status}: {message}")
 
 
 def _cause(error: Exception) -> str:

@@ -15,7 +15,7 @@ from typing import Any, Final
 import yaml
 
 from tfgen.errors import TfgenError, UsageError
-from tfgen.live.kubernetes_client import client, config
+from tfgen.live.kubernetes_client import client, config, ws_client
 from tfgen.record import Record
 from tfgen.words import either, meant, nearest
 
@@ -103,6 +103,18 @@ class Connection:
         with _told_errors(self.host):
             token = self._configuration.auth_settings().get("BearerToken", {}).get("value")
         return {"Authorization": token} if token else {}
+
+    def web_socket(self, path: str, query: Sequence[tuple[str, str]], protocol: str) -> Any:
+        """A websocket of websocket-client with the server, by the account and the TLS of all requests.
+
+        Raises:
+            websocket.WebSocketException: the server refuses it.
+            OSError: there is no server.
+        """
+        # The client takes these two of the headers, by their names in small letters.
+        headers = {key.lower(): value for key, value in self.headers().items()}
+        url = ws_client.get_websocket_url(f"{self.host}{path}", list(query))
+        return ws_client.create_websocket(self._configuration, url, {**headers, "sec-websocket-protocol": protocol})
 
 
 def context_names(access: Access) -> tuple[str, ...]:

@@ -13,7 +13,6 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from tfgen.errors import TfgenError
 from tfgen.graph.objects.names import CONTAINER
 from tfgen.kubernetes.object import Object
 from tfgen.live.api import NOT_FOUND, Api, ApiError
@@ -21,7 +20,8 @@ from tfgen.live.kubernetes_client import urllib3
 from tfgen.live.log_text import LogLine, LogPosition, read_line
 from tfgen.live.read_snapshot import read_progress
 from tfgen.live.run_end import end_of
-from tfgen.live.task_state import ENDED, index_of, role_of
+from tfgen.live.task_pod import path_of
+from tfgen.live.task_state import ENDED, index_of, main_container, role_of
 from tfgen.live.wanted_run import WantedRun
 from tfgen.record import EMPTY, Record
 
@@ -57,10 +57,10 @@ class LogChoice(Record):
 
     def containers(self, pod: Object) -> list[str]:
         """The names of the containers of a pod that are, in the order of their start."""
-        names = [item["name"] for item in pod["spec"]["containers"]]
         if self.all_containers:
-            return [*(item["name"] for item in pod["spec"].get("initContainers", ())), *names]
-        return [CONTAINER] if CONTAINER in names else names[:1]
+            spec = pod["spec"]
+            return [item["name"] for item in (*spec.get("initContainers", ()), *spec["containers"])]
+        return [main_container(pod)]
 
 
 class TaskLine(Record):
@@ -86,7 +86,7 @@ def read_logs(api: Api, namespace: str, run: WantedRun, choice: LogChoice) -> It
     for pod in read_progress(api, namespace, run).pods:
         if choice.takes(pod, run):
             for container in filter(lambda name: _has_started(pod, name), choice.containers(pod)):
-                text = api.text(_path(api, namespace, pod), _query(container, choice))
+                text = api.text(path_of(api, namespace, pod, "log"), _query(container, choice))
                 task, name = _names(pod, container)
                 yield from (TaskLine(task, name, read_line(line)) for line in text.splitlines())
 
@@ -166,7 +166,7 @@ class _ContainerLog:
         self._api, self._namespace, self._container, self._choice, self._put = api, namespace, container, choice, put
         self._pod: Object | None = pod
         self._names = _names(pod, container)
-        self._path = _path(api, namespace, pod)
+        self._path = path_of(api, namespace, pod, "log")
         self._position = LogPosition()
         self._response: Any = None
         self._shown = threading.Condition()
@@ -262,13 +262,6 @@ class _ContainerLog:
 def _names(pod: Object, container: str) -> tuple[str, str]:
     """The task of a container, and the container's name where it is not the one that trains."""
     return f"{role_of(pod)}-{index_of(pod)}", "" if container == CONTAINER else container
-
-
-def _path(api: Api, namespace: str, pod: Object) -> str:
-    resource = api.resource("v1", "Pod")
-    if resource is None:
-        raise TfgenError("the API server has no pods")
-    return resource.at(namespace, pod["metadata"]["name"], "log")
 
 
 def _query(container: str, choice: LogChoice) -> dict[str, str]:

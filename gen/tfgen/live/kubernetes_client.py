@@ -1,4 +1,7 @@
-"""The kubernetes client, and urllib3 below it. The extra `live` brings both; whoever lacks it is told so here."""
+"""The kubernetes client, and below it urllib3 and websocket-client.
+
+The extra `live` brings them; whoever lacks it is told so here.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,10 @@ from tfgen.errors import TfgenError
 
 try:
     import urllib3
+    import websocket
     from kubernetes import client, config
+    from kubernetes.stream import ws_client
 except ImportError as _error:
     raise TfgenError('a cluster is read by the kubernetes client: pip install "tfgen[live]"') from _error
 
-__all__ = ["client", "config", "urllib3"]
+__all__ = ["client", "config", "urllib3", "websocket", "ws_client"]

@@ -61,12 +61,23 @@ def read_progress(api: Api, namespace: str, run: WantedRun) -> Snapshot:
         TfgenError: there is no answer in time.
     """
     reader = _Reader(api, namespace)
-    pods = reader.objects(_POD, {"labelSelector": f"{keys.JOB}={run.job},{keys.RUN}={run.run}"})
+    pods = read_pods(api, namespace, {keys.JOB: run.job, keys.RUN: run.run})
     objects: dict[Identity, Object] = {}
     if run.end:
         listed = _by_identity(run.end[:2], reader.objects(run.end[:2], {"labelSelector": f"{keys.NAME}={run.job}"}))
         objects = {item: there for item, there in listed.items() if item == run.end}
     return Snapshot(tuple(pods), objects)
+
+
+def read_pods(api: Api, namespace: str, labels: Mapping[str, str]) -> list[Object]:
+    """The pods that have some labels.
+
+    Raises:
+        ApiError: the account may not list them.
+        TfgenError: there is no answer in time.
+    """
+    selector = ",".join(f"{key}={value}" for key, value in labels.items())
+    return _Reader(api, namespace).objects(_POD, {"labelSelector": selector})
 
 
 class _Reader:

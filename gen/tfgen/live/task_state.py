@@ -76,6 +76,20 @@ def index_of(pod: Object) -> int:
     return next((int(labels[key]) for key in _INDEXES if labels.get(key, "").isdecimal()), 0)
 
 
+def main_container(pod: Object) -> str:
+    """The name of the container that a pod is for: the one that trains, or its first."""
+    names: list[str] = [item["name"] for item in pod["spec"]["containers"]]
+    return CONTAINER if CONTAINER in names else names[0]
+
+
+def is_running(pod: Object) -> bool:
+    """Whether the container that a pod is for runs, and is to go on."""
+    name = main_container(pod)
+    statuses = pod["status"].get("containerStatuses", ())
+    is_up = any(item["name"] == name and "running" in item.get("state", {}) for item in statuses)
+    return is_up and "deletionTimestamp" not in pod["metadata"]
+
+
 def task_states(pods: Sequence[Object]) -> tuple[TaskState, ...]:
     """The tasks of some pods by role and index, each by its newest pod: a Job's earlier ones stay after they failed."""
     newest: dict[tuple[str, int], Object] = {}

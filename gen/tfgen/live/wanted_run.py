@@ -8,7 +8,7 @@ from typing import Final
 
 from tfgen import data_path
 from tfgen.graph.built import Built, TaskObjects
-from tfgen.graph.objects import finisher
+from tfgen.graph.objects import finisher, tensorboard
 from tfgen.job.training_job import Structure
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, group, identity
@@ -42,6 +42,7 @@ class WantedRun(Record):
         finisher: the Job that releases the others; None where there is none.
         gang: the PodGroup, and how many pods it starts at once; None where there is none.
         claims: the claims that the job makes.
+        tensorboard_port: that of TensorBoard's pod; None where the job has none there.
     """
 
     job: str
@@ -56,6 +57,7 @@ class WantedRun(Record):
     finisher: Identity | None = None
     gang: tuple[Identity, int] | None = None
     claims: tuple[Identity, ...] = ()
+    tensorboard_port: int | None = None
 
     @property
     def title(self) -> str:
@@ -101,6 +103,7 @@ def wanted_run(built: Built, tasks: TaskObjects, environment: str | None) -> Wan
         finisher=_first_identity(item for item in objects if _makes_finisher(item)),
         gang=next(((identity(item), _size(item)) for item in objects if item["kind"] == _GANG), None),
         claims=tuple(identity(item) for item in objects if item["kind"] == _CLAIM),
+        tensorboard_port=structure.tensorboard_port if any(map(_shows_logs, objects)) else None,
     )
 
 
@@ -116,6 +119,10 @@ def _end(objects: Sequence[Object], structure: Structure) -> Identity | None:
 
 def _makes_finisher(item: Object) -> bool:
     return identity(item)[:2] == _JOB and bool(data_path.at(item, _POD_ROLE) == finisher.ROLE)
+
+
+def _shows_logs(item: Object) -> bool:
+    return bool(item["kind"] == "Deployment" and _labels(item).get(keys.COMPONENT) == tensorboard.ROLE)
 
 
 def _first_identity(objects: Iterable[Object]) -> Identity | None:

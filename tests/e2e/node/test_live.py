@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import re
+import select
+import signal
 import subprocess
 import sys
+import termios
 import time
+import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.e2e.client import eventually
+from tests.e2e.node.node_job import PATIENCE
 from tests.e2e.node.test_dist_mnist import MakeJob
 from tests.e2e.real_node import Node
 from tests.e2e.servers.faulty_proxy import FaultyProxy
@@ -135,3 +143,106 @@ def test_status_says_what_the_kubelet_does(node: Node, job: MakeJob, namespace: 
         r"^step: +12$",
     ):
         eventually(lambda pattern=pattern: re.search(pattern, status(), re.MULTILINE), pattern, 120)  # type: ignore[misc]
+
+
+# -- exec and tensorboard --------------------------------------------------------------------------------------------
+
+TFGEN = (sys.executable, "-u", "-m", "tfgen")
+COLUMNS, LINES = 91, 17
+SHOW_TERMINAL = f"""
+import os, sys, time
+while os.get_terminal_size(0) != ({COLUMNS}, {LINES}):
+    time.sleep(0.1)
+print("ready", flush=True)
+print(os.ttyname(1), input()[::-1])
+sys.exit(3)
+"""
+
+
+def wait_until_shown(terminal: int, pattern: bytes) -> None:
+    """Read what a terminal shows until a pattern is in it."""
+    text = b""
+    while not re.search(pattern, text):
+        assert select.select([terminal], [], [], 120)[0], text
+        text += os.read(terminal, 1 << 16)
+
+
+def fetch(address: str) -> str:
+    """The page at an address; empty where nothing answers."""
+    try:
+        with urllib.request.urlopen(address, timeout=60) as answer:
+            return str(answer.read().decode())
+    except OSError:
+        time.sleep(1)
+        return ""
+
+
+@contextmanager
+def shown(*args: str | Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """`tfgen tensorboard` while it goes on, and the address that it prints."""
+    with subprocess.Popen((*TFGEN, "tensorboard", *args), stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout
+            yield process, process.stdout.readline().strip()
+        finally:
+            process.kill()
+
+
+def test_exec_is_as_if_the_command_ran_here_and_tensorboard_too(
+    node: Node, job: MakeJob, namespace: str, tmp_path: Path
+) -> None:
+    sleep = {"command": ["python", "-c", "import time; time.sleep(3600)"], "args": []}
+    training = job("ps-evaluator", {**sleep, "roles": {"ps": {"replicas": 1}, "worker": {"replicas": 1}}})
+    training.apply()
+    path = tmp_path / "ps-evaluator" / "job.yaml"
+    where = (path, "--env", "laptop", "--namespace", namespace, "--kubeconfig", node.cluster.admin)
+    worker = (*TFGEN, "exec", *where, "--role", "worker")
+    training.pod("worker")
+    training.pod("chief")
+
+    # Its streams and its exit code; words behind a second -- are its own.
+    script = 'echo "$@"; echo "$HOSTNAME" >&2; exit 7'
+    done = subprocess.run((*worker, "--", "sh", "-c", script, "sh", "--", "-x"), capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (7, b"-- -x\n", b"ps-evaluator-worker-0\n")
+    done = subprocess.run((*TFGEN, "exec", *where, "--format=json", "--", "pwd"), capture_output=True, check=True)
+    row = json.loads(done.stdout)
+    assert row["pod"].startswith("ps-evaluator-chief-0")
+    assert (row["code"], row["stderr"]) == (0, "")
+    data = os.urandom(8 << 20)
+    done = subprocess.run((*worker, "-i", "--", "cat"), input=data, capture_output=True, check=True)
+    assert done.stdout == data
+    done = subprocess.run((*worker, "--", "/no/such"), capture_output=True, check=False)
+    assert done.returncode == 3
+    assert re.fullmatch(rb"tfgen: error: ps-evaluator-worker-0: .*/no/such.*\n", done.stderr, re.DOTALL)
+
+    # A terminal of this size, which is as it was afterwards.
+    ours, its = pty.openpty()
+    termios.tcsetwinsize(ours, (LINES, COLUMNS))
+    before = termios.tcgetattr(its)
+    python = ("python", "-c", SHOW_TERMINAL)
+    with subprocess.Popen((*worker, "-it", "--", *python), stdin=its, stdout=its, stderr=its) as process:
+        wait_until_shown(ours, rb"ready\r\n")
+        os.write(ours, b"abc\r")
+        wait_until_shown(ours, rb"/dev/pts/\d+ cba\r\n")
+        assert process.wait(120) == 3
+    assert termios.tcgetattr(its) == before
+    done = subprocess.run((*worker, "-it", "--", "cat"), input=b"abc", capture_output=True, check=True)
+    assert done.stdout == b"abc"
+    assert b"the command gets no terminal" in done.stderr
+
+    # The page by two commands, each at a port of its own, and from the pod that is made anew.
+    deployment = "deployment/ps-evaluator-tensorboard"
+    training.kubectl("wait", "--for=condition=Available", deployment, f"--timeout={PATIENCE:.0f}s")
+    with shown(*where) as (first, address), shown(*where) as (_, other):
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", address)
+        assert address != other
+        for page in (address, other):
+            assert "<title>TensorBoard</title>" in fetch(page)
+        taken = (*TFGEN, "tensorboard", *where, "--port", address.strip("/").rpartition(":")[2])
+        done = subprocess.run(taken, capture_output=True, check=False)
+        assert done.returncode == 3
+        assert b"Address already in use; take another --port" in done.stderr
+        training.kubectl("delete", "pod", "--selector=tfgen/role=tensorboard")
+        eventually(lambda: "<title>TensorBoard</title>" in fetch(address), "the page of the new pod", PATIENCE)
+        first.send_signal(signal.SIGINT)
+        assert first.wait(10) == 130

@@ -19,7 +19,7 @@ from typing import IO
 import pytest
 import yaml
 
-from tests.e2e.client import eventually
+from tests.e2e.client import Object, eventually
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.jobs import write_job
 from tests.e2e.kubelet import end
@@ -563,6 +563,170 @@ def test_logs_of_a_role_that_is_none_are_an_error(
 ) -> None:
     assert cli.run(["logs", str(job), "--kubeconfig", str(cluster.admin), "--role", "wrker"]) == cli.USAGE
     assert "no such role, but chief, ps, worker and finisher" in capsys.readouterr().err
+
+
+# -- exec and tensorboard --------------------------------------------------------------------------------------------
+# A fake node has no kubelet: what a command does is tested on a real one (tests/e2e/node/test_live.py).
+
+
+def execute(job: Path, kubeconfig: Path, *more: str) -> int:
+    return cli.run(["exec", str(job), "--kubeconfig", str(kubeconfig), *more, "--", "true"])
+
+
+def tensorboard(job: Path, kubeconfig: Path, *more: str) -> int:
+    return cli.run(["tensorboard", str(job), "--kubeconfig", str(kubeconfig), *more])
+
+
+def least(command: str, *verbs: str) -> dict[str, object]:
+    """The Role of a command with fewer verbs for what the node does."""
+    rules = role(command)
+    rules["rules"][1]["verbs"] = [*verbs]  # type: ignore[index]
+    return rules
+
+
+def with_tensorboard(job: Path) -> None:
+    text = job.read_text(encoding="utf-8")
+    storage = "  storage: {model: {mountPath: /model, emptyDir: {}}}\n  tensorboard: {logDir: /model/logs}\n"
+    job.write_text(text.replace("  environments:", f"{storage}  environments:", 1), encoding="utf-8")
+
+
+@pytest.fixture
+def showing(cluster: ControlPlane, namespace: str, job: Path, tmp_path: Path) -> Object:
+    """The pod of a TensorBoard that is ready, as far as a fake node knows."""
+    with_tensorboard(job)
+    rendered = write_job(job.read_text(encoding="utf-8"), tmp_path / "rendered")
+    cluster.kubectl("apply", "--server-side", "-n", namespace, "-k", rendered.overlay(None))
+
+    def look() -> Object | None:
+        pods = cluster.client.list("v1/Pod", namespace, labels="tfgen/role=tensorboard")
+        return next((pod for pod in pods if pod["status"].get("phase") == "Running"), None)
+
+    return eventually(look, "a pod of TensorBoard") or {}
+
+
+@pytest.mark.usefixtures("running")
+def test_exec_needs_the_role_of_its_page(
+    job: Path, account: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert execute(job, account(role("exec"))) == cli.FAILED
+    error = capsys.readouterr().err
+    path = r"/mnist-chief-0-\w+/tensorflow\?command=true&error=1&output=1"
+    assert re.search(f"Post .*{path}.* connection refused", error), "all but a kubelet"
+
+
+@pytest.mark.usefixtures("running")
+@pytest.mark.parametrize("verbs", [("get",), ("create",)])
+def test_an_account_that_may_run_nothing_is_told(
+    job: Path, account: Callable[..., Path], verbs: Sequence[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert execute(job, account(least("exec", *verbs))) == cli.FAILED
+    error = capsys.readouterr().err
+    assert error.startswith('tfgen: error: 403: pods "mnist-chief-0-')
+    assert error.endswith("; it takes the verbs get and create of pods/exec\n")
+
+
+@pytest.mark.usefixtures("running")
+def test_exec_in_a_task_that_is_not_there_says_which_are(
+    cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert execute(job, cluster.admin, "--role", "worker", "--index", "2") == cli.FAILED
+    there = "chief-0, ps-0, ps-1, worker-0 and worker-1"
+    message = f"mnist: no pod of worker-2 in {namespace}, where the run has {there}"
+    assert capsys.readouterr().err == f"tfgen: error: {message}\n"
+    assert execute(job, cluster.admin, "--role", "wrker") == cli.USAGE
+    assert "no such role, but chief, ps, worker and finisher" in capsys.readouterr().err
+
+
+def test_exec_in_a_run_that_is_not_there_says_so(
+    cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert execute(job, cluster.admin) == cli.FAILED
+    assert f"mnist: no pod of chief-0 in {namespace}, where the run has no task\n" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("running")
+def test_exec_in_a_task_that_has_ended_says_so(
+    cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (chief,) = cluster.client.list("v1/Pod", namespace, labels="tfgen/role=chief")
+    end(cluster.client, chief)
+    assert execute(job, cluster.admin) == cli.FAILED
+    assert capsys.readouterr().err == "tfgen: error: mnist: chief-0 does not run: Completed\n"
+
+
+def test_exec_in_a_task_without_a_node_says_why(
+    cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job.write_text(job.read_text(encoding="utf-8").replace("count: 1", "count: 100"), encoding="utf-8")
+    assert cli.run(["apply", str(job), "--kubeconfig", str(cluster.admin)]) == cli.OK
+
+    def why() -> str:
+        assert execute(job, cluster.admin, "--role", "worker") == cli.FAILED
+        return capsys.readouterr().err
+
+    pattern = r"mnist: worker-0 does not run: Pending: Unschedulable: 0/\d+ nodes are available: .*nvidia.com/gpu"
+    eventually(lambda: re.search(pattern, why()), pattern)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--tty"], "--tty goes with --stdin: -it"),
+        (["-it", "--format", "json"], "what a terminal shows is no data: leave out --tty, or --format json"),
+    ],
+)
+def test_a_terminal_for_nobody_is_refused(
+    cluster: ControlPlane, job: Path, arguments: Sequence[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert execute(job, cluster.admin, *arguments) == cli.USAGE
+    assert capsys.readouterr().err == f"tfgen: error: {message}\n"
+
+
+@pytest.mark.usefixtures("showing")
+def test_tensorboard_needs_the_role_of_its_page(
+    job: Path, account: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert tensorboard(job, account(role("tensorboard"))) == cli.FAILED
+    assert re.search("dial .* connection refused", capsys.readouterr().err), "all but a kubelet"
+
+
+@pytest.mark.usefixtures("showing")
+@pytest.mark.parametrize("verbs", [("get",), ("create",)])
+def test_an_account_that_may_forward_nothing_is_told(
+    job: Path, account: Callable[..., Path], verbs: Sequence[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert tensorboard(job, account(least("tensorboard", *verbs))) == cli.FAILED
+    error = capsys.readouterr().err
+    assert error.startswith('tfgen: error: 403: pods "mnist-tensorboard-')
+    assert error.endswith("; it takes the verbs get and create of pods/portforward\n")
+
+
+def test_a_tensorboard_that_is_not_ready_is_told_with_its_reason(
+    cluster: ControlPlane, job: Path, namespace: str, showing: Object, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state = {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}
+    container = {"name": "tensorboard", "image": "a", "imageID": "", "ready": False, "restartCount": 0, "state": state}
+    status = {"phase": "Pending", "containerStatuses": [container]}
+    cluster.kubectl("delete", "-n", namespace, "deployment/mnist-tensorboard", "--cascade=orphan")
+    cluster.client.patch("v1/Pod", showing["metadata"]["name"], namespace, {"status": status}, subresource="status")
+    assert tensorboard(job, cluster.admin) == cli.FAILED
+    message = "mnist: TensorBoard is not ready: ImagePullBackOff: no such image"
+    assert capsys.readouterr().err == f"tfgen: error: {message}\n"
+
+
+def test_a_tensorboard_that_is_nowhere_is_told(
+    cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert tensorboard(job, cluster.admin) == cli.FAILED
+    assert "mnist: the job has no TensorBoard there; it has one with tensorboard.logDir" in capsys.readouterr().err
+    with_tensorboard(job)
+    assert tensorboard(job, cluster.admin) == cli.FAILED
+    assert f"mnist: no pod of TensorBoard in {namespace}: it is not applied" in capsys.readouterr().err
+    dev = "    dev: {roles: {worker: {replicas: 1}}}"
+    text = job.read_text(encoding="utf-8").replace(dev, "    dev: {tensorboard: {enabled: false}}")
+    job.write_text(text, encoding="utf-8")
+    assert tensorboard(job, cluster.admin, "--env", "dev") == cli.FAILED
+    assert "mnist/dev: the job has no TensorBoard there" in capsys.readouterr().err
 
 
 # -- release ---------------------------------------------------------------------------------------------------------

@@ -1,0 +1,70 @@
+"""``tfgen tensorboard``: a job's TensorBoard at an address of this machine."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from typing import Final
+
+from tfgen.cli.command import OK, PROBLEMS, Command
+from tfgen.cli.live import cluster_arguments, clusters_of, job_argument, one_run_of
+from tfgen.cli.output import number, print_json, say
+from tfgen.errors import TfgenError
+
+_PORTS: Final = 1 << 16
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    job_argument(parser)
+    parser.add_argument(
+        "--port",
+        type=_port,
+        metavar="N",
+        help="of this machine, 0 for any (TensorBoard's own, or any where it is taken)",
+    )
+    cluster_arguments(parser)
+
+
+def _run(args: Namespace) -> int:
+    from tfgen.live.pauses import ONCE
+    from tfgen.live.port_forward import LOOPBACK, PortForward
+    from tfgen.live.task_pod import tensorboard_pod
+
+    run = one_run_of(args)
+    if run is None:
+        return PROBLEMS
+    if run.tensorboard_port is None:
+        raise TfgenError(
+            f"{run.title}: the job has no TensorBoard there; it has one with tensorboard.logDir, unless "
+            "tensorboard.enabled is false"
+        )
+    clusters = clusters_of(args, ONCE)
+    live = clusters.place(run)
+    api = clusters.api(live.context)
+    pod = functools.partial(tensorboard_pod, api, live.namespace, run)
+    with PortForward(api, live.namespace, pod, run.tensorboard_port, args.port, say) as forward:
+        address = f"http://{LOOPBACK}:{forward.port}/"
+        if args.format == "json":
+            print_json({"address": address})
+        else:
+            print(address)
+        sys.stdout.flush()
+        forward.serve()
+    return OK
+
+
+def _port(text: str) -> int:
+    port = number(text)
+    if port >= _PORTS:
+        raise ArgumentTypeError(f"{text} is no port: they end with {_PORTS - 1}")
+    return port
+
+
+COMMAND: Final = Command(
+    "tensorboard",
+    "show a job's TensorBoard at an address of this machine, until Ctrl-C",
+    _arguments,
+    _run,
+    example="tfgen tensorboard job.yaml --env prod",
+)
