@@ -8,6 +8,7 @@ https://github.com/kubernetes/kubernetes/blob/v1.33.0/staging/src/k8s.io/kubelet
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 import threading
 from collections.abc import Callable
@@ -138,4 +139,5 @@ def _listen(port: int | None, preferred: int) -> socket.socket:
     try:
         return socket.create_server((LOOPBACK, port or 0))
     except OSError as error:
-        raise TfgenError(f"{LOOPBACK}:{port}: {error.strerror}; take another --port") from error
+        reason = os.strerror(error.errno) if error.errno else str(error)  # its own text repeats the address
+        raise TfgenError(f"{LOOPBACK}:{port}: {reason}; take another --port") from error

@@ -18,7 +18,7 @@ GOOD = 0.75
 def test_a_lost_worker_of_three_is_waited_for(job: MakeJob) -> None:
     training = job(
         "mirrored-cifar",
-        {"args": ["--steps=300", "--checkpoint-every=25"], "roles": {"worker": {"replicas": 3}}, "run": "1"},
+        {"args": ["--steps=300", "--checkpoint-every=25"], "roles": {"worker": {"replicas": 3}}},
     )
     training.apply()
     training.wait_for_line(r"INFO step 25:", "worker")

@@ -21,7 +21,6 @@ def test_evaluates_shows_and_ends(job: MakeJob, node: Node, namespace: str) -> N
             "roles": {"ps": {"replicas": 1}, "worker": {"replicas": 1}},
             "completion": {"evaluatorGrace": 90},
             "network": {"egress": {"limited": True, "rules": [API_SERVER]}},
-            "run": "1",
         },
     )
     training.apply()
