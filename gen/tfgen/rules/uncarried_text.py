@@ -2,7 +2,7 @@
 
 kustomize 5 resolves the keys of an object's own annotations once more when it applies a patch, as YAML 1.1 does and
 quotes or not, and writes their values as blocks whose indentation it then cannot read. It does the first with the keys
-of labels, too, of what it renames and of a ConfigMap that it makes of files.
+of labels, too, of what it renames and of a ConfigMap that it makes of files, and with the name that it gives.
 """
 
 from __future__ import annotations
@@ -34,6 +34,18 @@ NOT_TEXT: Final = re.compile(
 def _check(view: View) -> Iterator[Finding]:
     for base, metadata in _metadata(view):
         yield from _of_metadata(base, metadata)
+    yield from _of_new_name(view)
+
+
+def _of_new_name(view: View) -> Iterator[Finding]:
+    """The Service of a run without a name has the job's own, to which kustomize renames the base's."""
+    name, run = view.job.name, view.values["run"]
+    if NOT_TEXT.fullmatch(name) and not run and run != view.spec.get("run", ""):
+        message = (
+            f"kustomize takes {shown(name)}, the name to which objects go back here, for a truth value or null, even "
+            "in quotes; give the run a name, or the job another"
+        )
+        yield Finding(("run",), message)
 
 
 def _metadata(view: View) -> Iterator[tuple[Path, Mapping[str, Any]]]:
