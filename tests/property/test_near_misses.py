@@ -141,7 +141,8 @@ def wrong_lists(value: list[Any], node: Schema) -> Iterator[Break]:
     if "minItems" in node:
         yield "minItems", [], "too-few", (), False
     if "maxItems" in node:
-        yield "maxItems", [f"{value[0]}{number}" for number in range(node["maxItems"] + 1)], "too-many", (), True
+        item = value[0] if value else "a"
+        yield "maxItems", [f"{item}{number}" for number in range(node["maxItems"] + 1)], "too-many", (), True
     if node.get("uniqueItems") and value:
         yield "uniqueItems", [*value, value[0]], "duplicate-item", (len(value),), False
 
