@@ -260,3 +260,12 @@ def test_ci_renders_what_it_has_checked_out_without_a_branch(clone: Path, capsys
     write("jobs/mnist.yaml", MORE)
     commit("jobs", code=2)
     assert "(a detached HEAD), and jobs/mnist.yaml is not as it is committed" in capsys.readouterr().err
+
+
+def test_a_new_run_with_a_folder_of_its_own_is_rendered_there(clone: Path) -> None:
+    write("jobs/mnist.yaml", JOB)
+    commit("jobs", "--out", ".")
+    assert tops("main") == {".tfgen", "charts", "jobs", "overlays", "tfgen.yaml"}
+    assert cli.run(["rerun", "jobs/mnist.yaml", "--commit", "--out", "."]) == 0
+    assert git("log", "-1", "--format=%s", "main") == "mnist: run 2\n"
+    assert git("branch", "--list", "rendered") == ""

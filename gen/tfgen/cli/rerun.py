@@ -76,7 +76,7 @@ def _commit(args: Namespace, file: Path, before: str, after: str) -> Outcome | N
 
     try:
         out = args.out or output_root_of([file], [str(file)])
-        return commit_run(file, before, after, out=out, pushes=args.push)
+        return commit_run(file, before, after, out=out, is_beside=args.out is not None, pushes=args.push)
     except ProblemsError as error:
         report(args, error.problems)
         say(str(error))

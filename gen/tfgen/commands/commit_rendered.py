@@ -41,6 +41,7 @@ from tfgen.git.push import ATTEMPTS, Target, push_commit, target
 from tfgen.job.facts import rendered_branch, source_branch
 from tfgen.job.sources import no_job_below
 from tfgen.problems import has_errors
+from tfgen.real_path import real_path
 from tfgen.record import Record
 from tfgen.tree.plan import ConflictsError
 from tfgen.tree.write import apply, plan_write, read_ledgers
@@ -154,7 +155,7 @@ def commit_rendered(
     if not is_rendered:
         note = f"{branches.rendered} is rendered from {branches.source}, so nothing of {name} is"
         return outcome.replaced(notes=(*report.notes, note))
-    work = _Work(jobs, checked, report, since, message, out.relative_to(before.root))
+    work = _Work(jobs, checked, report, since, message, real_path(out).relative_to(real_path(before.root)))
     return outcome.replaced(rendered=_render_into(before, branches.rendered, to_rendered, work))
 
 

@@ -85,7 +85,7 @@ def rerun(text: str, document: Document, environment: str | None, *, resume: boo
     return Rerun(with_values(text, document, changes), tuple(raised))
 
 
-def commit_run(file: FilePath, before: str, after: str, *, out: FilePath, pushes: bool) -> Outcome:
+def commit_run(file: FilePath, before: str, after: str, *, out: FilePath, is_beside: bool, pushes: bool) -> Outcome:
     """Write a job's file with its new run, and commit what comes of it.
 
     The file is as before where nothing was rendered of it, nor committed.
@@ -95,6 +95,7 @@ def commit_run(file: FilePath, before: str, after: str, *, out: FilePath, pushes
         before: its text.
         after: its text with the new run.
         out: the output folder.
+        is_beside: whether charts/ and overlays/ are there, whatever the job says.
         pushes: whether to push the commit.
 
     Raises:
@@ -103,7 +104,7 @@ def commit_run(file: FilePath, before: str, after: str, *, out: FilePath, pushes
     ledgers = read_ledgers(out)
     replace_text(file, before, after)
     try:
-        return commit_wherever([file], check_all(read_sources([file])), out=out, pushes=pushes)
+        return commit_wherever([file], check_all(read_sources([file])), out=out, is_beside=is_beside, pushes=pushes)
     except BaseException:
         if read_ledgers(out) == ledgers and git.committed(file) != after.encode():
             replace_text(file, after, before)
