@@ -269,3 +269,12 @@ def test_a_new_run_with_a_folder_of_its_own_is_rendered_there(clone: Path) -> No
     assert cli.run(["rerun", "jobs/mnist.yaml", "--commit", "--out", "."]) == 0
     assert git("log", "-1", "--format=%s", "main") == "mnist: run 2\n"
     assert git("branch", "--list", "rendered") == ""
+
+
+def test_the_last_job_is_taken_away(clone: Path) -> None:
+    write("jobs/mnist.yaml", JOB)
+    commit("jobs")
+    Path("jobs/mnist.yaml").unlink()
+    commit("jobs")
+    assert files("main") == ["tfgen.yaml"]
+    assert not [path for path in files("rendered") if "mnist" in path]

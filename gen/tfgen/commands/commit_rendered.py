@@ -91,6 +91,8 @@ def commit_wherever(
 def rendered_branches(jobs: Sequence[Path], checked: Checked) -> Branches | None:
     """The branches of jobs that are rendered elsewhere; none for jobs that are rendered beside themselves.
 
+    Where no job is left, those that are committed say it.
+
     Args:
         jobs: the files and folders that were named.
         checked: the jobs in them.
@@ -98,7 +100,7 @@ def rendered_branches(jobs: Sequence[Path], checked: Checked) -> Branches | None
     Raises:
         UsageError: the jobs do not agree.
     """
-    documents = [document for pair in _pairs(jobs, checked, git.HEAD) if (document := pair.after or pair.before)]
+    documents = checked.whole or [pair.before for pair in _pairs(jobs, checked, git.HEAD) if pair.before]
     branches = {
         Branches(source_branch(document), rendered_branch(document)) if rendered_branch(document) else None
         for document in documents
