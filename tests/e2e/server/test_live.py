@@ -854,10 +854,11 @@ def test_nothing_is_applied_where_the_server_refuses_one_object(
     cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = job.read_text(encoding="utf-8")
-    job.write_text(text.replace("spec:\n", "spec:\n  gang: {scheduler: volcano}\n", 1), encoding="utf-8")
+    unheard = "{apiVersion: unheard.example/v1, kind: Unheard}"  # a kind that no other test puts into the cluster
+    job.write_text(text.replace("spec:\n", f"spec:\n  objects: {{odd: {unheard}}}\n", 1), encoding="utf-8")
     assert cli.run(["apply", str(job), "--kubeconfig", str(cluster.admin)]) == cli.FAILED
     error = capsys.readouterr().err
-    assert "nothing is applied:\nPodGroup mnist: the cluster has no kind PodGroup of scheduling.volcano.sh" in error
+    assert "nothing is applied:\nUnheard mnist-odd: the cluster has no kind Unheard of unheard.example" in error
     assert names(cluster, namespace) == set()
 
 
