@@ -134,6 +134,7 @@ REFUSED = {
     "workload: {tfJob: {gang: Operator}}": 'workload.tfJob.gang "Operator", only PodGroup',
     "workload: {suspend: true}": "workload.suspend (found true): kubeflow.org/v1beta1 cannot suspend",
     "legacyFlags: true": "legacyFlags (found true): its tasks read TF_CONFIG",
+    "legacyVariables: true": "legacyVariables (found true): its tasks read TF_CONFIG",
 }
 
 

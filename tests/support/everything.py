@@ -108,6 +108,7 @@ EVERYTHING = {
         "retries": 3,
         "port": 3333,
         "legacyFlags": True,
+        "legacyVariables": True,
         "completion": {"by": "Chief", "release": "Keep", "onFailure": "Keep", "evaluatorGrace": 9, "image": "x:1"},
         "deadline": 86400,
         "startDeadline": 3600,

@@ -452,7 +452,8 @@ def jobs(draw: st.DrawFn, *, environments: int = 2) -> dict[str, Any]:
     if "gang" in spec:
         spec["gang"] = _of_scheduler(spec["gang"], spec)
     if strategy != "ParameterServer":
-        spec.pop("legacyFlags", None)  # only that strategy has what the flags name
+        for key in ("legacyFlags", "legacyVariables"):
+            spec.pop(key, None)  # only that strategy has what they name
     if by:
         spec["completion"] = {**spec.get("completion", {}), "by": by}
     spec["workload"] = {**draw(_WORKLOAD), "kind": draw(_KINDS)}

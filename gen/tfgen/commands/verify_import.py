@@ -187,7 +187,7 @@ NORMALISATIONS: Final = (
         r"spec\.plugins(\.(env|svc|tensorflow))?", _is_plugin, "Volcano's plugins are said, with their arguments"
     ),
     Normalisation(
-        r"spec\.tasks\..*\.env\[(TF_CONFIG|TF_CLUSTER|TASK_INDEX|PS_HOSTS|WORKER_HOSTS)\]",
+        r"spec\.tasks\..*\.env\[(TF_CONFIG|TF_CLUSTER|JOB_NAME|TASK_INDEX|PS_HOSTS|WORKER_HOSTS)\]",
         _is_new,
         "tfgen tells the tasks",
     ),

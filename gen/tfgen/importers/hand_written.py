@@ -8,7 +8,7 @@ they must be alike, but for their index.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from tfgen.data_path import Path, shared
@@ -19,7 +19,7 @@ from tfgen.importers.objects import api_group, drop_server_fields, kind, name
 from tfgen.importers.options import Options
 from tfgen.importers.part import Part
 from tfgen.importers.pod_template import PodData
-from tfgen.importers.task_command import TaskCommand, read_command
+from tfgen.importers.task_command import TOLD, TaskCommand, legacy_keys, read_command, why_changed
 from tfgen.job.training_job import RoleName
 from tfgen.kubernetes import keys
 from tfgen.record import Record
@@ -36,8 +36,6 @@ _ROLES: Final[Mapping[str, RoleName]] = {
     "worker": "worker",
     "evaluator": "evaluator",
 }
-_TOLD: Final = "tfgen tells each task the hosts"
-_REFERENCE: Final = re.compile(r"\$\((\w+)\)|\$\{?(\w+)\}?")
 _DIGITS: Final = re.compile(r"(\d+)")
 _OF_CONTROLLERS: Final = "it is a field of the {kind}, and tfgen's own objects have theirs"
 
@@ -95,16 +93,15 @@ def read(items: Sequence[Part], others: Sequence[Part], options: Options, accoun
         account.refuse(items[0], "the objects' names have no beginning in common: name the job, by --name")
         return None
     _drop_services(tasks, others, account)
-    omitted = _omitted(tasks, others, account)
-    roles = {role: folded for role in _ROLES.values() if (folded := _fold(role, tasks, omitted, account))}
+    _drop_hosts(tasks, others, account)
+    roles = {role: folded for role in _ROLES.values() if (folded := _fold(role, tasks, account))}
     if account.problems:
         return None
     settled = settle(roles, "AllWorkers", account, options.alone)
     spec: dict[str, Any] = {}
     if settled.ends == "AllWorkers" and settled.strategy == "ParameterServer":
         spec["completion"] = {"by": "AllWorkers"}
-    if any(task.command.legacy for task in tasks):
-        spec["legacyFlags"] = True
+    spec |= legacy_keys(task.command for task in tasks)
     port = next((task.command.port for task in tasks if task.command.port), None)
     if port:
         spec["port"] = port
@@ -209,35 +206,26 @@ def _drop_services(tasks: Sequence[_Task], others: Sequence[Part], account: Acco
             account.drop(other, "tfgen gives each task a name of its own, in one Service")
 
 
-def _omitted(tasks: Sequence[_Task], others: Sequence[Part], account: Account) -> dict[str, str]:
-    """The variables that only lists of hosts are made of; the ConfigMaps that have nothing else are dropped."""
-    used = {name for task in tasks for hosts in task.command.hosts.values() for name in _names(hosts)}
-    for task in tasks:
-        left = " ".join((*(task.command.program.command or ()), *(task.command.program.args or ())))
-        used -= set(_names(left))
+def _drop_hosts(tasks: Sequence[_Task], others: Sequence[Part], account: Account) -> None:
+    """The ConfigMaps that hold nothing but what tells the tasks their place are dropped."""
     sources: dict[str, set[str]] = {}
     for task in tasks:
         main = pod_template.main_container(task.template)
         for item in main.items("env") if main else ():
             variable, source = item.get("name"), item.get("valueFrom", "configMapKeyRef")
-            if variable and source and variable.written in used:
+            if variable and source and variable.written in task.command.program.omitted:
                 data = source.data
                 sources.setdefault(str(data.get("name")), set()).add(str(data.get("key")))
     for other in others:
         keys = {key for key, _ in other.entries("data")}
         if kind(other) == "ConfigMap" and keys and keys <= sources.get(name(other), set()):
-            account.drop(other, _TOLD)
-    return dict.fromkeys(used, _TOLD)
-
-
-def _names(text: str) -> Iterator[str]:
-    return (one or other for one, other in _REFERENCE.findall(text))
+            account.drop(other, TOLD)
 
 
 # -- the tasks of a role -----------------------------------------------------------------------------------------
 
 
-def _fold(role: RoleName, tasks: Sequence[_Task], omitted: Mapping[str, str], account: Account) -> ForeignRole | None:
+def _fold(role: RoleName, tasks: Sequence[_Task], account: Account) -> ForeignRole | None:
     """One role of its tasks; None where it has none, or where they differ."""
     mine = [task for task in tasks if task.role == role]
     if not mine:
@@ -249,7 +237,7 @@ def _fold(role: RoleName, tasks: Sequence[_Task], omitted: Mapping[str, str], ac
     if role in ("chief", "evaluator") and sum(task.replicas for task in mine) > 1:
         account.refuse(mine[1 if len(mine) > 1 else 0].item, f"a job has one {role}")
         return None
-    pods = [pod for task in mine if (pod := _pod(task, mine, omitted, account))]
+    pods = [pod for task in mine if (pod := _pod(task, mine, account))]
     if len(pods) < len(mine):
         return None
     try:
@@ -279,7 +267,7 @@ def _shared_storage(tasks: Sequence[_Task], pods: Sequence[PodData], account: Ac
     return storage
 
 
-def _pod(task: _Task, tasks: Sequence[_Task], omitted: Mapping[str, str], account: Account) -> PodData | None:
+def _pod(task: _Task, tasks: Sequence[_Task], account: Account) -> PodData | None:
     template = _without_own_labels(task, account)
     spec = template.value["spec"]
     policy = template.get("spec", "restartPolicy")
@@ -296,23 +284,10 @@ def _pod(task: _Task, tasks: Sequence[_Task], omitted: Mapping[str, str], accoun
     for key in ("command", "args"):
         part = main.get(key) if main else None
         if part and command.program.command is not None:
-            why = "tfgen tells the task its place by flags" if command.legacy else "tfgen writes TF_CONFIG itself"
-            account.change(part, *ROLES, task.role, "command", why=why)
+            account.change(part, *ROLES, task.role, "command", why=why_changed(command))
     _account_for(task, account)
-    program = command.program.replaced(omitted={**omitted, **command.program.omitted})
-    pod = pod_template.translate(template, task.role, account, port=command.port or pod_template.PORT, program=program)
-    if pod and program.command:
-        # The script may stand in args alone, or the program in either.
-        pod = pod.replaced(
-            role={
-                **pod.role,
-                "command": list(program.command),
-                **({"args": list(program.args)} if program.args else {}),
-            }
-        )
-        if not program.args:
-            pod = pod.replaced(role={key: value for key, value in pod.role.items() if key != "args"})
-    return pod
+    port = command.port or pod_template.PORT
+    return pod_template.translate(template, task.role, account, port=port, program=command.program)
 
 
 def _without_own_labels(task: _Task, account: Account) -> Part:

@@ -16,7 +16,7 @@ from tfgen.importers.foreign_job import ROLES, ForeignJob, ForeignRole, settle
 from tfgen.importers.objects import LAST_APPLIED, api_group, drop_server_fields, kind, name
 from tfgen.importers.options import Options
 from tfgen.importers.part import Part
-from tfgen.importers.task_command import TaskCommand, read_command
+from tfgen.importers.task_command import TaskCommand, legacy_keys, read_command, why_changed
 from tfgen.job.training_job import RoleName
 from tfgen.kubernetes import keys
 from tfgen.schema.workload_kinds.facts import CompletionBy
@@ -120,8 +120,7 @@ def read(item: Part, _others: Sequence[Part], options: Options, account: Account
     if settled.ends != ("Worker0" if settled.strategy == "MultiWorkerMirrored" else "Chief"):
         spec["completion"] = {"by": settled.ends}
     _whole(item, spec, options, account)
-    if any(command.legacy for command in commands):
-        spec["legacyFlags"] = True
+    spec |= legacy_keys(commands)
     port = next((command.port for command in commands if command.port), None)
     if port:
         spec["port"] = port
@@ -166,8 +165,7 @@ def _read_role(role: RoleName, job: Part, command: TaskCommand, account: Account
     for key in ("command", "args"):
         part = main.get(key) if main else None
         if part and command.program.command is not None:
-            why = "tfgen tells the task its place by flags" if command.legacy else "tfgen writes TF_CONFIG itself"
-            account.change(part, *ROLES, role, "command", why=why)
+            account.change(part, *ROLES, role, "command", why=why_changed(command))
     port = command.port or pod_template.PORT
     pod = pod_template.translate(_without_policy(template), role, account, port=port, program=command.program)
     if pod is None:

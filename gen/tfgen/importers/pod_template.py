@@ -229,6 +229,7 @@ class _Translation:
     def pod_data(self) -> PodData:
         self._metadata()
         self._main()
+        self._program()
         volume_data = volumes.translate(self.template, self.main, self.at, self.account)
         self.role |= volume_data.role
         if volume_data.mounts:
@@ -354,14 +355,19 @@ class _Translation:
                     self.account.carry(part, *self.at, "podTemplate", "spec", "containers", 0, key)
 
     def _arguments(self, key: str, part: Part) -> None:
-        instead = getattr(self.program, key)
-        if instead is None:
-            words = [item.written for item in part.items()]
+        if self.program.command is not None:
+            return  # the reader says what becomes of it, and `_program` what runs
+        words = [item.written for item in part.items()]
+        if words:
+            self.role[key] = words
+        self.account.carry(part, *self.at, key)
+
+    def _program(self) -> None:
+        """What runs where a reader took something off: a script may stand in args alone, and leave a command."""
+        for key in ("command", "args"):
+            words = getattr(self.program, key)
             if words:
-                self.role[key] = words
-            self.account.carry(part, *self.at, key)
-        elif instead:
-            self.role[key] = list(instead)
+                self.role[key] = list(words)
 
     def _env(self, part: Part) -> None:
         variables: dict[str, Any] = {}

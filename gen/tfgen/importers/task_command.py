@@ -1,39 +1,58 @@
 """What a container's command says of its task's place in the cluster, and the command without it.
 
-A task is told its place in one of three ways, all of which tfgen replaces by its own TF_CONFIG:
+A task is told its place in one of four ways, all of which tfgen replaces by its own:
 
 - a shell script makes TF_CONFIG of Volcano's host files, and starts the program;
 - flags of TensorFlow 1's programs: --job_name, --task_index, --ps_hosts, --worker_hosts;
-- a variable TF_CONFIG of the container.
+- a variable TF_CONFIG of the container;
+- variables of the flags' names: JOB_NAME, TASK_INDEX, PS_HOSTS, WORKER_HOSTS. Where there are flags, too, the variables
+  are for them: ``--job_name=$(JOB_NAME)``.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from tfgen.importers import shell
 from tfgen.importers.part import Part
 from tfgen.importers.pod_template import Program
 from tfgen.importers.shell import Statement
-from tfgen.record import EMPTY, Record
+from tfgen.record import Record
 
 TF_CONFIG: Final = "TF_CONFIG"
 _FLAGS: Final = ("job_name", "task_index", "ps_hosts", "worker_hosts")
 _FLAG: Final = re.compile(rf"--?({'|'.join(_FLAGS)})(?:=(.*))?", re.DOTALL)
 _FLAG_IN_SCRIPT: Final = re.compile(
-    rf"(?:[ \t]|\\\n)+--?({'|'.join(_FLAGS)})(?:=|[ \t]+)(\"[^\"]*\"|'[^']*'|[^\s\\;|&\"']+)"
+    rf"(?:[ \t]|\\\n)+--?({'|'.join(_FLAGS)})(?:=|[ \t]+)"
+    r"((?:\"[^\"]*\"|'[^']*'|\$\((?:[^()]|\([^()]*\))*\)|`[^`]*`|[^\s\\;|&\"'`])+)"
 )
 _HOST_FILE: Final = re.compile(r"/etc/volcano/([-\w.]+?)\.host\b")
 _PORT: Final = re.compile(r":(\d{2,5})\b")
 _PORT_OF_HOST: Final = re.compile(r"[\w.)}-]:(\d{2,5})\\?[\"']")
 _TYPE: Final = re.compile(r'\\?["\']type\\?["\']\s*:\s*\\?["\']\s*(\w+)')
 _VARIABLE: Final = re.compile(r"\$\{?(\w+)\}?")
+_REFERENCE: Final = re.compile(r"\$\((\w+)\)|\$\{?(\w+)\}?")
 _INDEX: Final = re.compile(r"\$\{?V[KC]_TASK_INDEX\}?")
 _INDEX_NAMES: Final = ("VK_TASK_INDEX", "VC_TASK_INDEX")
 _WHY_TF_CONFIG: Final = "tfgen tells each task its cluster"
+_HOST_VARIABLES: Final = ("PS_HOSTS", "WORKER_HOSTS")
+TOLD: Final = "tfgen tells each task its place and the hosts"
+_VARIABLES: Final[Mapping[str, str]] = {
+    "JOB_NAME": "tfgen tells each task its role, chief, ps, worker or evaluator, by the same variable",
+    "TASK_INDEX": "tfgen tells each task its index, by the same variable",
+    **dict.fromkeys(_HOST_VARIABLES, "tfgen tells each task the hosts, by the same variable"),
+}
+"""The variables that tfgen sets for a job of `legacyVariables`."""
+_WHOLE_REFERENCE: Final = re.compile(r"\$(?:\((\w+)\)|\{(\w+)\}|(\w+))")
+_INDEX_FIELD: Final = re.compile(
+    r"metadata\.(labels|annotations)\["
+    r"'(apps\.kubernetes\.io/pod-index|batch\.kubernetes\.io/job-completion-index|(training\.kubeflow\.org/|tf-)?"
+    r"replica-index|jobset\.sigs\.k8s\.io/job-index|volcano\.sh/task-index)'\]"
+)
+"""Where the controllers of pods put a task's index."""
 
 
 class TaskCommand(Record):
@@ -43,10 +62,11 @@ class TaskCommand(Record):
         program: the command without what told the task its place; `omitted` has its variables.
         role: the task's type, as TensorFlow calls it; none where it is not said.
         index: its index as it is written; none where it is not said.
-        hosts: the lists of hosts that flags or TF_CONFIG name, by role, as they are written.
-        port: TensorFlow's port in them.
+        port: TensorFlow's port in the lists of hosts.
         tells: whether anything in it tells of a cluster of TensorFlow's.
         legacy: whether it is told by flags.
+        legacy_variables: whether it is told by the variables of their names.
+        references: the variables that what is taken off names.
         notes: what is odd in it.
         refused: why the command cannot be carried; empty where it can.
     """
@@ -54,10 +74,11 @@ class TaskCommand(Record):
     program: Program = Program()
     role: str | None = None
     index: str | None = None
-    hosts: Mapping[str, str] = EMPTY
     port: int | None = None
     tells: bool = False
     legacy: bool = False
+    legacy_variables: bool = False
+    references: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     refused: str = ""
 
@@ -67,36 +88,153 @@ def read_command(container: Part) -> TaskCommand:
     command = [item.written for item in container.items("command")]
     args = [item.written for item in container.items("args")]
     variable = _variable(container)
-    read = (_script if shell.is_shell([*command, *args]) else _flags)(command, args)
+    read = _with_variables((_script if shell.is_shell([*command, *args]) else _flags)(command, args), container)
     if variable is None:
         return read
-    omitted = {TF_CONFIG: _WHY_TF_CONFIG}
+    omitted = {**read.program.omitted, TF_CONFIG: _WHY_TF_CONFIG}
     config = _tf_config(variable)
     return read.replaced(
         program=read.program.replaced(omitted=omitted),
         tells=True,
         role=read.role or config.get("role"),
         index=read.index or config.get("index"),
-        hosts=read.hosts or config.get("hosts", {}),
         port=read.port or _port_of(variable),
     )
 
 
+def legacy_keys(commands: Iterable[TaskCommand]) -> dict[str, bool]:
+    """The keys of a job's spec that tell its tasks their place as these commands were told it."""
+    told = list(commands)
+    keys = {
+        "legacyFlags": any(command.legacy for command in told),
+        "legacyVariables": any(command.legacy_variables for command in told),
+    }
+    return {key: True for key, is_told in keys.items() if is_told}
+
+
+def why_changed(command: TaskCommand) -> str:
+    """Why a command is not carried as it is written."""
+    return "tfgen tells the task its place by flags" if command.legacy else "tfgen writes TF_CONFIG itself"
+
+
 def _variable(container: Part) -> str | None:
-    for item in container.items("env"):
-        name, value = item.get("name"), item.get("value")
-        if name and name.value == TF_CONFIG:
-            return value.written if value else ""
-    return None
+    item = _env(container).get(TF_CONFIG)
+    value = item.get("value") if item else None
+    return (value.written if value else "") if item else None
+
+
+def _env(container: Part) -> dict[str, Part]:
+    """The entries of a container's variables by name; a later one wins."""
+    return {name.written: item for item in container.items("env") if (name := item.get("name"))}
+
+
+# -- variables of the flags' names -------------------------------------------------------------------------------
+
+
+def _with_variables(read: TaskCommand, container: Part) -> TaskCommand:
+    """What is read of a command, with what the container's variables say of the task's place."""
+    env = _env(container)
+    if read.legacy:
+        # tfgen's flags take their values from its own variables of these names; --job_name takes none.
+        own = {name: why for name, why in _VARIABLES.items() if name != "JOB_NAME"}
+        role, index, refused = _resolved(read.role, env), _resolved(read.index, env), read.refused
+        named = read.references
+    elif all(name in env for name in _HOST_VARIABLES):
+        own = dict(_VARIABLES)
+        role, index = (
+            told or (_resolved(f"$({name})", env) if name in env else None)
+            for told, name in ((read.role, "JOB_NAME"), (read.index, "TASK_INDEX"))
+        )
+        refused = read.refused or _unknown_index(env.get("TASK_INDEX"))
+        named = _HOST_VARIABLES
+    else:
+        return read
+    program, hosts = read.program, [f"$({name})" for name in named]
+    words = [*program.command, *(program.args or ())] if program.command is not None else None
+    left = (
+        words if words is not None else [part.written for key in ("command", "args") for part in container.items(key)]
+    )
+    omitted = {**dict.fromkeys(_only_for(named, env, own, left), TOLD), **own}
+    return read.replaced(
+        program=program.replaced(omitted={name: why for name, why in omitted.items() if name in env}),
+        role=None if role and "$" in role else role,
+        index=index,
+        port=read.port or _port_in(_resolved(listed, env) or "" for listed in hosts),
+        tells=True,
+        legacy_variables=not read.legacy,
+        refused=refused,
+    )
+
+
+def _only_for(named: Iterable[str], env: Mapping[str, Part], own: Mapping[str, str], left: Iterable[str]) -> set[str]:
+    """The variables that serve only to tell the task its place: those named for it, and what their values name.
+
+    Args:
+        named: the variables that what tells the task names.
+        env: all variables of the container.
+        own: those that tfgen sets itself.
+        left: the words of the command that is left.
+    """
+    values = {name: value.written if (value := item.get("value")) else "" for name, item in env.items()}
+    only: set[str] = set()
+    waiting = [name for name in named if name in env]
+    while waiting:
+        name = waiting.pop()
+        if name not in only:
+            only.add(name)
+            waiting += (inner for inner in _names(values[name]) if inner in env)
+    waiting = [name for word in left for name in _names(word)]
+    waiting += (inner for name in env if name not in only and name not in own for inner in _names(values[name]))
+    while waiting:
+        name = waiting.pop()
+        if name in only:
+            only.remove(name)
+            waiting += _names(values[name])
+    return only
+
+
+def _resolved(text: str | None, env: Mapping[str, Part]) -> str | None:
+    """What a text says that may be one variable: its value, where the manifest has it; else the text."""
+    seen: set[str] = set()
+    while text and (match := _WHOLE_REFERENCE.fullmatch(text)):
+        name = next(group for group in match.groups() if group)
+        value = env[name].get("value") if name in env else None
+        if value is None or name in seen:
+            break
+        seen.add(name)
+        text = value.written
+    return text
+
+
+def _unknown_index(variable: Part | None) -> str:
+    """Why a variable TASK_INDEX cannot be tfgen's; empty where it is a number, or comes from where an index stands."""
+    if variable is None:
+        return ""
+    value, field = variable.get("value"), variable.get("valueFrom", "fieldRef", "fieldPath")
+    if value and (value.written.isdecimal() or value.written == "$(JOB_COMPLETION_INDEX)"):
+        return ""
+    if field and _INDEX_FIELD.fullmatch(field.written):
+        return ""
+    return (
+        f"TASK_INDEX is {field.written if field else 'not a number'}, and tfgen's is the task's index; let the "
+        "program read it so"
+    )
+
+
+def _names(text: str) -> Iterator[str]:
+    return (one or other for one, other in _REFERENCE.findall(text))
+
+
+def _port_in(hosts: Iterable[str]) -> int | None:
+    return next((int(match[1]) for listed in hosts if (match := _PORT.search(listed))), None)
 
 
 def _tf_config(text: str) -> dict[str, Any]:
     """What a literal TF_CONFIG says; no more than the type where it has variables in it."""
     try:
         data = json.loads(text)
-        task, cluster = data.get("task", {}), data.get("cluster", {})
-        hosts = {role: ",".join(hosts) for role, hosts in cluster.items()}
-        return {"role": task.get("type"), "index": str(task.get("index", "")) or None, "hosts": hosts}
+        task = data.get("task", {})
+        return {"role": task.get("type"), "index": str(task.get("index", "")) or None}
     except (ValueError, AttributeError, TypeError, RecursionError):
         match = _TYPE.search(text)
         return {"role": match[1]} if match else {}
@@ -130,9 +268,16 @@ def _without_flags(words: list[str], flags: dict[str, str]) -> Iterator[str]:
 
 
 def _told_by_flags(flags: Mapping[str, str], program: Program) -> TaskCommand:
-    hosts = {role: flags[f"{role}_hosts"] for role in ("ps", "worker") if f"{role}_hosts" in flags}
-    port = next((int(match[1]) for listed in hosts.values() if (match := _PORT.search(listed))), None)
-    return TaskCommand(program, flags.get("job_name"), flags.get("task_index"), hosts, port, tells=True, legacy=True)
+    hosts = [listed for name, listed in flags.items() if name.endswith("_hosts")]
+    return TaskCommand(
+        program,
+        flags.get("job_name"),
+        flags.get("task_index"),
+        _port_in(hosts),
+        tells=True,
+        legacy=True,
+        references=tuple(dict.fromkeys(name for value in flags.values() for name in _names(value))),
+    )
 
 
 # -- a script ----------------------------------------------------------------------------------------------------
@@ -164,9 +309,9 @@ def _script(command: list[str], args: list[str]) -> TaskCommand:
         else:
             kept.append(statement)
             kept_last = True
-    kept = _without_unused(kept, config or "")
     flags: dict[str, str] = {}
     kept = [part._replace(text=_without_flags_in_script(part.text, flags)) for part in kept]
+    kept = _without_unused(kept, " ".join((config or "", *flags.values())))
     if not (hosts or config or flags):
         return TaskCommand(tells=TF_CONFIG in script, refused=_refused(script, {}) if TF_CONFIG in script else "")
     left = shell.joined(kept)

@@ -24,6 +24,7 @@ from tfgen.importers.foreign_job import ROLES, ForeignJob, ForeignRole, Settled,
 from tfgen.importers.objects import LAST_APPLIED, api_group, api_version, drop_server_fields, kind
 from tfgen.importers.options import Options
 from tfgen.importers.part import Part
+from tfgen.importers.task_command import TaskCommand, legacy_keys, read_command, why_changed
 from tfgen.job.training_job import RoleName
 from tfgen.kubernetes import keys
 from tfgen.schema import file as schema_file
@@ -236,15 +237,41 @@ class _TFJob:
             template = _without_policy(template)
         binding = gang.unbind(template)
         self.bindings += binding.parts
-        port = (PORT_NAME,)
-        pod = pod_template.translate(binding.template, role, self.account, port_names=port)
+        command = self._command(role, binding.template)
+        pod = pod_template.translate(
+            binding.template,
+            role,
+            self.account,
+            port_names=(PORT_NAME,),
+            port=command.port or pod_template.PORT,
+            program=command.program,
+        )
         if pod is None:
             return None
+        if pod.port is None and command.port:
+            self.spec["port"] = command.port
         if old_port := part.get("tfPort"):
             pod = pod.replaced(port=pod.port or old_port)
             self.account.carry(old_port, "spec", "port")
         self.policies[role] = policy
         return ForeignRole(part, replicas, pod)
+
+    def _command(self, role: RoleName, template: Part) -> TaskCommand:
+        """What tells a program of TensorFlow 1 its place; the operator's own TF_CONFIG is no line of the manifest.
+
+        The hosts of a TFJob that stays one keep their names.
+        """
+        main = pod_template.main_container(template)
+        command = read_command(main) if main and not self._is_tf_job else TaskCommand()
+        if main is None or not legacy_keys([command]):
+            return TaskCommand()
+        if command.refused:
+            self.account.refuse(main, command.refused)
+        for key in ("command", "args"):
+            if command.program.command is not None and (part := main.get(key)):
+                self.account.change(part, *ROLES, role, "command", why=why_changed(command))
+        self.spec |= legacy_keys([command])
+        return command
 
     def _replicas(self, role: RoleName, part: Part) -> int | None:
         """How many tasks a replica has; none for no task, or for what is no number of them."""

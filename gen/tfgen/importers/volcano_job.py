@@ -17,7 +17,7 @@ from tfgen.importers.foreign_job import ROLES, ForeignJob, ForeignRole, Settled,
 from tfgen.importers.objects import LAST_APPLIED, api_group, drop_server_fields, kind, name
 from tfgen.importers.options import Options
 from tfgen.importers.part import Part
-from tfgen.importers.task_command import TaskCommand, read_command
+from tfgen.importers.task_command import TaskCommand, legacy_keys, read_command, why_changed
 from tfgen.job.training_job import RoleName
 from tfgen.schema.workload_kinds.facts import CompletionBy
 from tfgen.words import either
@@ -161,8 +161,7 @@ class _VolcanoJob:
         self._whole(settled)
         if settled.comment:
             self.comments["spec", "strategy"] = settled.comment
-        if any(command.legacy for command in self.commands.values()):
-            self.spec["legacyFlags"] = True
+        self.spec |= legacy_keys(self.commands.values())
         namespace = self.job.get("metadata", "namespace")
         return ForeignJob(
             form="Volcano Job",
@@ -285,8 +284,7 @@ class _VolcanoJob:
         for key in ("command", "args"):
             part = main.get(key)
             if part and command.program.command is not None:
-                why = "tfgen tells the task its place by flags" if command.legacy else "tfgen writes TF_CONFIG itself"
-                self.account.change(part, *ROLES, role, "command", why=why)
+                self.account.change(part, *ROLES, role, "command", why=why_changed(command))
 
     # -- the whole ------------------------------------------------------------------------------------------------
 

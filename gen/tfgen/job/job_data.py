@@ -209,6 +209,7 @@ class Spec(FormData, total=False):
     strategy: Strategy
     port: int
     legacyFlags: bool
+    legacyVariables: bool
     initContainers: Sequence[Foreign]
     sidecars: Sequence[Foreign]
     podTemplate: Foreign

@@ -135,6 +135,7 @@ class Structure(Record):
         volcano_plugin: whether Volcano's own plugin tells the tasks of a Volcano Job their cluster.
         ps_first: whether a JobSet makes the others once its ps are ready.
         legacy_flags: whether each task is told its place by TensorFlow 1's flags too.
+        legacy_variables: whether it is told it by variables of the same names too.
         gang: the gang scheduler, or none.
         tensorboard_port: the TCP port of TensorBoard, or none where the job has none.
         disruption_budget: whether the tasks may be kept from being evicted.
@@ -155,6 +156,7 @@ class Structure(Record):
     volcano_plugin: bool
     ps_first: bool
     legacy_flags: bool
+    legacy_variables: bool
     gang: Scheduler | None
     tensorboard_port: int | None
     disruption_budget: bool
@@ -317,6 +319,7 @@ def _structure(name: str, spec: Spec) -> Structure:
         volcano_plugin=kinds.value_of(spec, "workload.volcanoJob.tfConfig") == "Plugin",
         ps_first=kinds.value_of(spec, "workload.jobSet.startOrder") == "PsFirst",
         legacy_flags=spec.get("legacyFlags", False),
+        legacy_variables=spec.get("legacyVariables", False),
         gang=spec["gang"]["scheduler"] if "gang" in spec else None,
         tensorboard_port=spec["tensorboard"].get("port", 6006) if "tensorboard" in spec else None,
         disruption_budget="podDisruptionBudget" in spec,

@@ -64,11 +64,11 @@ def _check_end(view: View) -> Iterator[Finding]:
 
 
 def _check_flags(view: View) -> Iterator[Finding]:
-    strategy = view.job.structure.strategy
-    if view.job.structure.legacy_flags and strategy != "ParameterServer":
-        yield Finding(
-            ("legacyFlags",), f"legacyFlags name ps and workers, which only ParameterServer has, not {strategy}"
-        )
+    structure = view.job.structure
+    for key, is_set in (("legacyFlags", structure.legacy_flags), ("legacyVariables", structure.legacy_variables)):
+        if is_set and structure.strategy != "ParameterServer":
+            message = f"{key} name ps and workers, which only ParameterServer has, not {structure.strategy}"
+            yield Finding((key,), message)
 
 
 RULES: Final = (
@@ -78,7 +78,7 @@ RULES: Final = (
     Rule(
         "legacy-flags",
         "error",
-        "The job asks for TensorFlow 1's flags, but its strategy has no parameter servers.",
+        "The job asks for TensorFlow 1's flags or variables, but its strategy has no parameter servers.",
         _check_flags,
     ),
 )

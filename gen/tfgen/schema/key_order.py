@@ -14,6 +14,7 @@ from tfgen.schema import file as schema_file
 INIT_ORDER: Final = (
     "strategy",
     "legacyFlags",
+    "legacyVariables",
     "workload",
     "run",
     "resumeFrom",

@@ -106,6 +106,25 @@ def test_flags(size: int, cluster: ControlPlane, namespace: str, tmp_path: Path)
     assert sorted(found) == sorted(expected)
 
 
+@SIZES
+def test_variables(size: int, cluster: ControlPlane, namespace: str, tmp_path: Path) -> None:
+    """A program of TensorFlow 1 that reads no flags is told the same by variables of their names."""
+    hosts = {role: ",".join(f"mnist-{role}-{index}.mnist:2222" for index in range(size)) for role in ("ps", "worker")}
+    expected = [
+        {"JOB_NAME": role, "TASK_INDEX": str(index), "PS_HOSTS": hosts["ps"], "WORKER_HOSTS": hosts["worker"]}
+        for role in ("ps", "worker")
+        for index in range(size)
+    ]
+    text = FLAGS.replace("legacyFlags", "legacyVariables").format(size=size)
+    pods = _pods(cluster, namespace, text, tmp_path, 2 * size)
+    assert not any("args" in pod["spec"]["containers"][0] for pod in pods)
+    told = [environment(cluster.client, pod) for pod in pods]
+    names = expected[0].keys()
+    assert sorted([variables[name] for name in names] for variables in told) == sorted(
+        [*variables.values()] for variables in expected
+    )
+
+
 def _configs(
     cluster: ControlPlane, namespace: str, text: str, folder: Path, number: int
 ) -> Mapping[tuple[str, int], object]:

@@ -20,7 +20,7 @@ def config_map(structure: Structure, pod: cluster_spec.PodName) -> Node:
     data: dict[Key, Node] = {CLUSTER: cluster_spec.cluster(structure, pod)}
     if structure.role("evaluator"):
         data[EVALUATOR_CLUSTER] = cluster_spec.evaluator_cluster(structure, pod)
-    if structure.legacy_flags:
+    if structure.legacy_flags or structure.legacy_variables:
         data[PS_HOSTS] = cluster_spec.host_list(structure, "ps", pod)
         data[WORKER_HOSTS] = cluster_spec.host_list(structure, "worker", pod)
     return {

@@ -103,11 +103,13 @@ def _cluster(structure: Structure, role: RoleName, index_label: str) -> list[Nod
     """What tells a task of its cluster. Kubernetes puts the earlier variables into the last."""
     key = config_map.EVALUATOR_CLUSTER if role == "evaluator" else config_map.CLUSTER
     references = {"TF_CLUSTER": key}
-    if structure.legacy_flags:
+    if structure.legacy_flags or structure.legacy_variables:
         references |= {"PS_HOSTS": config_map.PS_HOSTS, "WORKER_HOSTS": config_map.WORKER_HOSTS}
     variables: list[Node] = [
         {"name": "TASK_INDEX", "valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{index_label}']"}}}
     ]
     for name, key in references.items():
         variables.append({"name": name, "valueFrom": {"configMapKeyRef": {"name": names.RUN, "key": key}}})
+    if structure.legacy_variables:
+        variables.append({"name": "JOB_NAME", "value": ROLE})
     return [*variables, {"name": "TF_CONFIG", "value": cluster_spec.tf_config(ROLE)}]

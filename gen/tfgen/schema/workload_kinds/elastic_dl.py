@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from tfgen.schema.workload_kinds.facts import Facts, Only, Without
-from tfgen.schema.workload_kinds.shared import NO_FINISHER, NO_FLAGS
+from tfgen.schema.workload_kinds.shared import NO_FINISHER, NO_LEGACY
 
 _LED: Final = ("chief", "evaluator")
 _PLACES: Final = ("affinity", "nodeSelector", "placement", "spot", "tolerations", "topologySpreadConstraints")
@@ -65,7 +65,7 @@ FACTS: Final = Facts(
         Without("code", "the master makes pods of the image alone; build it into that"),
         Without("completion.by", "it is done when its workers are; remove it"),
         Without("completion.release", "its master deletes its pods; remove it"),
-        NO_FLAGS,
+        *NO_LEGACY,
     ),
     only=(
         Only("strategy", ("ParameterServer",), "its master makes ps and workers; take another kind"),

@@ -14,7 +14,9 @@ NO_FINISHER: Final = (
     Without("completion.notify", "no finisher tells of its end; remove it"),
     Without("tensorboard.keep", "no finisher scales TensorBoard down; remove it"),
 )
-NO_FLAGS: Final = Without("legacyFlags", "its tasks read TF_CONFIG; take the kind StatefulSet or Job")
+LEGACY: Final = ("legacyFlags", "legacyVariables")
+"""What tells the programs of TensorFlow 1 their place."""
+NO_LEGACY: Final = tuple(Without(key, "its tasks read TF_CONFIG; take the kind StatefulSet or Job") for key in LEGACY)
 # Of a kind whose controller ends the rest itself.
 RELEASES: Final = Only("completion.release", ("ScaleToZero",), "it ends what is left as soon as it is complete")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from tfgen.schema.workload_kinds.facts import CustomResource, Facts, Only, Without
-from tfgen.schema.workload_kinds.shared import NO_FINISHER, NO_FLAGS, WHOLE_BUDGET
+from tfgen.schema.workload_kinds.shared import NO_FINISHER, NO_LEGACY, WHOLE_BUDGET
 
 _OLD: Final = ("workload.tfJob.apiVersion", "v1beta1")
 _DYNAMIC: Final = ("workload.tfJob.enableDynamicWorker", True)
@@ -14,7 +14,7 @@ _TOLD_OF_NONE: Final = "where workers come and go, the operator tells it of no t
 FACTS: Final = Facts(
     without=(
         *NO_FINISHER,
-        NO_FLAGS,
+        *NO_LEGACY,
         WHOLE_BUDGET,
         Without("retries", "kubeflow.org/v1beta1 knows no limit of them; remove it, or take v1", _OLD),
         Without("workload.tfJob.enableDynamicWorker", "kubeflow.org/v1beta1 has none; remove it, or take v1", _OLD),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from tfgen.schema.workload_kinds.facts import CustomResource, Facts, Only, Without
-from tfgen.schema.workload_kinds.shared import NO_FINISHER, RELEASES, WHOLE_BUDGET
+from tfgen.schema.workload_kinds.shared import LEGACY, NO_FINISHER, RELEASES, WHOLE_BUDGET
 
 _PLUGIN: Final = ("workload.volcanoJob.tfConfig", "Plugin")
 
@@ -13,8 +13,9 @@ FACTS: Final = Facts(
     without=(
         *NO_FINISHER,
         WHOLE_BUDGET,
-        Without(
-            "legacyFlags", "Volcano's plugin knows TF_CONFIG alone; set workload.volcanoJob.tfConfig to Own", _PLUGIN
+        *(
+            Without(key, "Volcano's plugin knows TF_CONFIG alone; set workload.volcanoJob.tfConfig to Own", _PLUGIN)
+            for key in LEGACY
         ),
         Without("gang.minResources", "Volcano counts them itself; remove it"),
     ),
