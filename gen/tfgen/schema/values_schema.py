@@ -31,6 +31,8 @@ _LONG: Final = 80
 """Characters of a node that is worth a definition."""
 _NAMED: Final = ("properties", "definitions")
 """Keywords whose keys are names, and no keywords."""
+_BELOW: Final = ("items", "propertyNames", "additionalProperties", *_NAMED)
+"""Keywords that say of what is in a value what it may be. They stand behind those that speak of the value itself."""
 
 
 def values_schema(spec: Mapping[str, Any]) -> Schema:
@@ -68,7 +70,7 @@ def _refused_volumes(profile: Profile) -> tuple[str, ...]:
 
 @functools.cache
 def _text(paths: tuple[ValuesPath, ...], lacks: tuple[str, ...]) -> str:
-    return json_text.dump(_schema(paths, lacks))
+    return json_text.dump(_schema(paths, lacks), listings=_NAMED)
 
 
 @functools.cache
@@ -90,11 +92,11 @@ def _schema(paths: tuple[ValuesPath, ...], lacks: tuple[str, ...]) -> Schema:
     for lacking in lacks:
         _take_out(schema, lacking.split("."))
     roles = root["properties"]["roles"]["properties"]
-    if len(roles) > 1:
-        schema["definitions"][_ROLE] = _shared(roles)
-        roles.update({name: _of_shared(role, schema["definitions"][_ROLE]) for name, role in roles.items()})
+    schema["definitions"][_ROLE] = _shared(roles)
+    roles.update({name: _of_shared(role, schema["definitions"][_ROLE]) for name, role in roles.items()})
     schema["definitions"] = used_definitions(root, schema["definitions"])
     _share(schema)
+    _refer_to_bases(schema)
     return {**schema, "definitions": dict(sorted(schema["definitions"].items()))}
 
 
@@ -119,11 +121,9 @@ def _of_shared(role: Schema, shared: Schema) -> dict[str, Any]:
     """A role, by what it has beyond the required keys of all, and by what it lacks of the others."""
     more = [key for key in role["required"] if key not in shared["required"]]
     lacks = {key: False for key in shared["properties"] if key not in role["properties"]}
-    return {
-        "allOf": [{"$ref": f"#/definitions/{_ROLE}"}],
-        **({"required": more} if more else {}),
-        **({"properties": lacks} if lacks else {}),
-    }
+    own = {**({"required": more} if more else {}), **({"properties": lacks} if lacks else {})}
+    reference = {"$ref": f"#/definitions/{_ROLE}"}
+    return {"allOf": [reference], **own} if own else reference
 
 
 def _share(schema: dict[str, Any]) -> None:
@@ -142,6 +142,19 @@ def _share(schema: dict[str, Any]) -> None:
         schema["definitions"][names[0]] = first
         for parent, key, _ in there:
             parent[key] = {"$ref": f"#/definitions/{names[0]}"}
+
+
+def _refer_to_bases(schema: dict[str, Any]) -> None:
+    """Makes of each text that is a definition's, but for some that it may not be, a reference with these alone."""
+    definitions = schema["definitions"]
+    bases = {name: node for name, node in definitions.items() if "pattern" in node and "not" not in node}
+    inner = [(parent, key) for parent, key, _ in _nodes(schema)]
+    for parent, key in [*inner, *((definitions, name) for name in definitions)]:
+        node = parent[key]
+        name = next((name for name, base in bases.items() if "not" in node and base.items() <= node.items()), None)
+        if name is not None:
+            more = {keyword: value for keyword, value in node.items() if keyword not in bases[name]}
+            parent[key] = {"allOf": [{"$ref": f"#/definitions/{name}"}], **more}
 
 
 def _nodes(node: Any) -> Iterator[tuple[dict[str, Any], str, bool]]:
@@ -183,14 +196,19 @@ def _short(node: Any) -> Any:
     pattern: str = copy.get("pattern", "")
     uncarried = _uncarried()
     if uncarried not in pattern:
-        return copy
+        return _ordered(copy)
     # Nothing else in such a pattern takes one of these characters, so that they may be refused apart from it.
     del copy["pattern"]
     if copy.get("not") == _characters()["not"]:
         del copy["not"]
     rest = pattern.replace(f"[^{uncarried}]", r"[\s\S]").replace(uncarried, "")
     more = {} if rest == r"^[\s\S]*$" else {"pattern": rest}
-    return {**copy, **more, "allOf": [{"$ref": f"#/definitions/{_CHARACTERS}"}]}
+    return _ordered({**copy, **more, "allOf": [{"$ref": f"#/definitions/{_CHARACTERS}"}]})
+
+
+def _ordered(node: dict[str, Any]) -> dict[str, Any]:
+    below = {keyword: node[keyword] for keyword in _BELOW if isinstance(node.get(keyword), dict)}
+    return {**{keyword: value for keyword, value in node.items() if keyword not in below}, **below}
 
 
 # -- what a workload kind, or a profile, does without -------------------------------------------------------------
