@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tfgen.errors import TfgenError
+from tfgen.kubernetes.json_patch import patched
 from tfgen.kubernetes.merge import JSON_MERGE, KUSTOMIZE, merge
-from tfgen.kubernetes.object import Object, identity
+from tfgen.kubernetes.object import Object, group, identity
 from tfgen.targets.kustomize.images import Image, with_images
 from tfgen.targets.kustomize.overlays import merges_by_key
 from tfgen.text.document import parse
@@ -58,9 +59,13 @@ def _objects(files: Mapping[str, str], folder: str) -> Iterator[Object]:
         patch = _read(files, f"{folder}/{entry['path']}")
         key = _target(objects.values(), entry["target"]) if "target" in entry else identity(patch)
         item = objects.pop(key)
-        if patch.get("$patch") != "delete":
+        if isinstance(patch, list):
+            changed = patched(item, patch)
+        elif patch.get("$patch") == "delete":
+            continue
+        else:
             changed = merge(item, patch, KUSTOMIZE if merges_by_key(item) else JSON_MERGE)
-            objects[identity(changed)] = changed
+        objects[identity(changed)] = changed
     counts = {entry["name"]: entry["count"] for entry in kustomization.get("replicas", ())}
     images = {entry["name"]: entry for entry in kustomization.get("images", ())}
     for item in objects.values():
@@ -70,9 +75,10 @@ def _objects(files: Mapping[str, str], folder: str) -> Iterator[Object]:
 
 
 def _target(items: Iterable[Object], target: Mapping[str, str]) -> tuple[str, str, str]:
-    """The one object that a patch is for which renames it."""
+    """The one object that a patch is for which does not name it. tfgen once wrote no group."""
     kind, name = target["kind"], target["name"]
-    (item,) = (i for i in items if i["kind"] == kind and re.fullmatch(name, i["metadata"]["name"]))
+    of_kind = [item for item in items if item["kind"] == kind and target.get("group", group(item)) == group(item)]
+    (item,) = (item for item in of_kind if re.fullmatch(name, item["metadata"]["name"]))
     return identity(item)
 
 

@@ -1,7 +1,8 @@
 """The kustomize base and overlays of a job: ``overlays/NAME/base`` and ``overlays/NAME/ENVIRONMENT``.
 
 An overlay is computed from the base's objects and the environment's: the image and the number of replicas by
-kustomize's own words where they say it exactly, and one patch an object for all else. Objects that are gone are
+kustomize's own words where they say it exactly, and one patch an object for all else: a merge patch, or a JSON patch
+where an item of a list changes and kustomize does not know by which key the list merges. Objects that are gone are
 deleted by a patch, new ones are files of the overlay. Where a job is retired its overlay has what stays, and no base.
 The objects of another run are the base's under another name, each patched by itself. Nothing renames them together
 (``namePrefix``, ``namespace``): kustomize would not follow a name into an annotation, an argument or TF_CONFIG.
@@ -17,6 +18,7 @@ from typing import Any, Final, TypeAlias
 from tfgen import data_path
 from tfgen.graph.built import Objects
 from tfgen.graph.holes import File
+from tfgen.kubernetes.json_patch import Operation, changes_items, json_patch
 from tfgen.kubernetes.object import Object, group, identity, literal_name
 from tfgen.places import OVERLAYS
 from tfgen.record import EMPTY, Record
@@ -35,13 +37,18 @@ _WHY_BARE: Final = (
     "# kustomize puts first what a patch names: an item that has no more than its name only keeps its place."
 )
 
-# Any other kind is patched as plain JSON (RFC 7386).
+_WHY_TESTS: Final = "# A path has the index of an item, not its name: each test holds what follows it to its item."
+
+# Any other kind is patched as plain JSON: a merge patch (RFC 7386), or a JSON patch where items of a list change.
 _CORE_GROUPS: Final = ("apps", "batch", "networking.k8s.io", "policy", "rbac.authorization.k8s.io")
 
 _SIZED: Final = ("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet")
 """The kinds of which kustomize changes the number of replicas."""
 
 _REPLICAS: Final = ("spec", "replicas")
+
+Patch: TypeAlias = Object | list[Operation]
+"""What stands in a file of ``patches``: a merge patch, which names its object, or a JSON patch."""
 
 Sources: TypeAlias = Mapping[str, Mapping[str, File]]
 """What the data of ConfigMaps are files of, by the names of the objects and the keys of their data."""
@@ -81,7 +88,7 @@ def overlay(base: Objects, wanted: Objects, sources: Sources = EMPTY) -> dict[st
     patches: list[dict[str, Any]] = []
     for name, item in base.items():
         if name not in pairs:
-            patch: Object | None = {**_head(item), "$patch": "delete"}
+            patch: Patch | None = {**_head(item), "$patch": "delete"}
         else:
             _, becomes = pairs[name]
             # The image is changed last by kustomize, so the patch is made from the base as it is after that.
@@ -91,7 +98,7 @@ def overlay(base: Objects, wanted: Objects, sources: Sources = EMPTY) -> dict[st
         if patch:
             path = f"{file_stem(name)}.patch.yaml"
             files[path] = _patch_text(item, patch)
-            patches.append({"path": path, **_renaming(item, patch)})
+            patches.append({"path": path, **_target(item, patch)})
     kept = {identity(item) for item in new_items}
     new = _resources({name: item for name, item in wanted.items() if identity(item) not in kept}, sources)
     kustomization = {
@@ -140,20 +147,29 @@ def _is_renamable(item: Object, becomes: Object) -> bool:
     return all(old.get(field, {}).keys() <= new.get(field, {}).keys() for field in ("labels", "annotations"))
 
 
-def _renaming(item: Object, patch: Object) -> dict[str, Any]:
-    """What an entry of ``patches`` says where its patch renames. The patch has the new name, so the entry has the old.
+def _target(item: Object, patch: Patch) -> dict[str, Any]:
+    """What an entry of ``patches`` says where its patch does not name the object: it renames it, or names none.
 
     https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/patches/
     """
     name = item["metadata"]["name"]
-    if patch["metadata"]["name"] == name:
-        return {}
+    if isinstance(patch, list):
+        is_renamed = any(operation["path"] == "/metadata/name" for operation in patch)
+    else:
+        is_renamed = patch["metadata"]["name"] != name
+        if not is_renamed:
+            return {}
     pattern = name.replace(".", r"\.")  # of what a name may have, the one that a pattern reads otherwise
-    return {"target": {"kind": item["kind"], "name": f"^{pattern}$"}, "options": {"allowNameChange": True}}
+    of_group = {"group": group(item)} if group(item) else {}
+    target = {**of_group, "kind": item["kind"], "name": f"^{pattern}$"}
+    return {"target": target, **({"options": {"allowNameChange": True}} if is_renamed else {})}
 
 
-def _patch_text(item: Object, patch: Object) -> str:
-    """The patch, with a word on items that say no more than their name: a reader would take them for left over."""
+def _patch_text(item: Object, patch: Patch) -> str:
+    """The patch, with a word on what a reader would take for left over: tests, and items that say only their name."""
+    if isinstance(patch, list):
+        has_test = any(operation["op"] == "test" for operation in patch)
+        return f"{_WHY_TESTS}\n{yaml_text.dump(patch)}" if has_test else yaml_text.dump(patch)
     text = yaml_text.dump(dict(patch))
     return f"{_WHY_BARE}\n{text}" if merges_by_key(item) and has_bare_item(patch) else text
 
@@ -246,8 +262,11 @@ def _head(item: Object) -> dict[str, Any]:
     return {"apiVersion": item["apiVersion"], "kind": item["kind"], "metadata": {"name": item["metadata"]["name"]}}
 
 
-def _patch(item: Object, wanted: Object) -> Object | None:
-    if literal_name(item) is not None:
+def _patch(item: Object, wanted: Object) -> Patch | None:
+    is_literal = literal_name(item) is not None
+    if not is_literal and not merges_by_key(item) and changes_items(item, wanted):
+        return json_patch(item, wanted)
+    if is_literal:
         difference = replacing_patch(item, wanted)
     else:
         difference = strategic_merge_patch(item, wanted) if merges_by_key(item) else merge_patch(item, wanted)
