@@ -9,7 +9,7 @@ import pytest
 
 from tfgen.check.across import JobRecord, find_clashes, record_job
 from tfgen.check.jobs import check
-from tfgen.rules import ACROSS
+from tfgen.rules.across import ACROSS
 from tfgen.rules.rule import AcrossRule
 
 INVALID = Path(__file__).parents[1] / "invalid"

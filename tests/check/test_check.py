@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfgen.check import jobs as check_module
-from tfgen.check.jobs import MOST, check, check_all
+from tfgen.check.jobs import check, check_all
+from tfgen.check.source import MOST
 from tfgen.graph.built import plain_objects
 from tfgen.job.sources import Source
 from tfgen.problems import has_errors

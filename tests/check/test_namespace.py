@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tfgen.check.jobs import check_all
-from tfgen.commands.check import full_check
+from tfgen.commands.full_check import full_check
 from tfgen.job.sources import read_sources
 
 JOB = """\

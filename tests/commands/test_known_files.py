@@ -13,7 +13,7 @@ import pytest
 from tests.support.checked_repository import commit, git
 from tests.support.command import Command
 from tfgen import cli
-from tfgen.check import jobs as check_module
+from tfgen.check import source as check_module
 from tfgen.tree import cache
 from tfgen.tree.cache import folder
 

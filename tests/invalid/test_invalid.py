@@ -14,7 +14,8 @@ import pytest
 from tfgen import cli
 from tfgen.check.jobs import check
 from tfgen.report.problems import as_text
-from tfgen.rules import ACROSS, RULES
+from tfgen.rules.across import ACROSS
+from tfgen.rules.table import RULES
 
 FOLDER = Path(__file__).parent
 CASES = sorted({path.with_suffix("") for path in FOLDER.iterdir() if path.suffix in (".yaml", ".out")})

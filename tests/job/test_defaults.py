@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from derived_schemas import defaults as defaults_schema
 from tests.support.generated import jobs
 from tfgen import cli
-from tfgen.check.jobs import Checked, check
+from tfgen.check.checked import Checked
+from tfgen.check.jobs import check
 from tfgen.graph.built import plain_objects
 from tfgen.job.defaults import names_registry
 from tfgen.job.origin import as_table, origins

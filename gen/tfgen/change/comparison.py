@@ -8,16 +8,15 @@ another of the files: a job may move.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 
+from tfgen.change.committed import with_committed
 from tfgen.change.new_run import environments_enabled_again, find_new_runs
 from tfgen.change.run_back import Runs, earlier_runs, find_runs_back
-from tfgen.check.jobs import Checked, check_all
+from tfgen.check.checked import Checked
+from tfgen.check.jobs import check_all
 from tfgen.git import command
-from tfgen.git import read as git
 from tfgen.job.facts import environments_of, name_of, own_data, run_of
-from tfgen.job.sources import Source, defaults_paths, defaults_under
 from tfgen.problems import Problem, has_errors, in_order
 from tfgen.record import Record
 from tfgen.text.document import Document
@@ -106,7 +105,7 @@ def pair_jobs(checked: Checked, revision: str, gone: Sequence[str] = ()) -> Pair
     )
     after = checked.whole
     before: dict[tuple[str, str], Document] = {}
-    for source, earlier in _with_committed(checked.sources, [*(document.file for document in after), *gone], revision):
+    for source, earlier in with_committed(checked.sources, [*(document.file for document in after), *gone], revision):
         if source == earlier:
             documents = [document for document in after if document.file == earlier.file]
         else:
@@ -128,17 +127,6 @@ def pair_jobs(checked: Checked, revision: str, gone: Sequence[str] = ()) -> Pair
     return Pairs(tuple(matched), tuple(notes))
 
 
-def find_committed(sources: Sequence[Source], revision: str) -> set[str]:
-    """The names of the files that are as they are committed, with all defaults under them.
-
-    Raises:
-        UsageError: there is no such revision.
-        TfgenError: git fails.
-    """
-    pairs = _with_committed(sources, (source.file for source in sources), revision)
-    return {committed.file for source, committed in pairs if source == committed}
-
-
 def _with_history(pair: Pair, revision: str) -> Pair:
     """The pair with the job's earlier runs, which count only where its run changes, or where it is enabled again."""
     if pair.before is None or pair.after is None or pair.stays:
@@ -148,16 +136,3 @@ def _with_history(pair: Pair, revision: str) -> Pair:
     if is_same and not any(environments_enabled_again(pair.before, pair.after)):
         return pair
     return pair.replaced(earlier_runs=earlier_runs(pair.before, revision))
-
-
-def _with_committed(
-    sources: Sequence[Source], files: Iterable[str], revision: str
-) -> Iterator[tuple[Source | None, Source]]:
-    """The files as they are, if they are there, and as they are committed, each over the defaults of its own time."""
-    now = {source.file: source for source in sources}
-    paths = [Path(file) for file in dict.fromkeys(files)]
-    layers = dict.fromkeys(layer for path in paths for layer in defaults_paths(path))
-    contents = git.committed_files([*paths, *layers], revision)
-    for path in paths:
-        if path in contents:
-            yield now.get(str(path)), Source(str(path), contents[path], defaults_under(path, contents.get))

@@ -14,7 +14,7 @@ from typing import Any
 
 from tfgen.job.facts import name_of
 from tfgen.record import Record
-from tfgen.rules import ACROSS
+from tfgen.rules.across import ACROSS
 from tfgen.rules.rule import AcrossRule, Clash, Recorded
 from tfgen.text.document import Document
 

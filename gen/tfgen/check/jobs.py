@@ -9,93 +9,17 @@ schema accepts. The caller decides by `problems.has_errors` whether to render.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from tfgen import data_path
-from tfgen.check.across import JobRecord, find_clashes, record_job
-from tfgen.check.enforced import check_enforced_paths, find_overrides
-from tfgen.check.limits import check_limits
-from tfgen.check.severities import GUARD_RAIL, Weighed, check_comments, check_severities, weigh
-from tfgen.job import defaults
+from tfgen.check.across import JobRecord, find_clashes
+from tfgen.check.checked import Checked, CheckedFile, Weighed
 from tfgen.job.sources import Source
-from tfgen.problems import Place, Problem, in_order
-from tfgen.record import EMPTY, Record
-from tfgen.rules import RULES
-from tfgen.rules.rule import Rule
-from tfgen.rules.view import View, views
-from tfgen.schema import validate as schema
-from tfgen.text.document import MAX_SIZE, Document, Parsed, SourceTree, decode, parse
-from tfgen.words import in_environments
+from tfgen.problems import in_order
+from tfgen.record import EMPTY
 
-MOST: Final = 100
-"""Problems of one rule in one document. More help nobody, and a hostile file may have a million."""
-
-
-GUARD_RAILS: Final = ("enforce", "limits", "policies", "rules", "warningsAsErrors")
-"""The keys of a tfgen.yaml that hold for all below it."""
-
-_ANY_JOB: Final = 170
-"""What the check of the smallest job costs, in values."""
-
-_MOST_ENVIRONMENTS: Final = 50
-"""More are refused by the schema, and not looked at."""
-
-
-class CheckedFile(Record):
-    """The documents of one file, and what is wrong with it by itself.
-
-    Attributes:
-        accepted: the documents that the schema accepts, over defaults that have no errors.
-        records: what those are judged by beside the jobs of all files.
-        clashes: whether one of them has something wrong beside those.
-        is_known: whether the file was not read, since its records are known.
-    """
-
-    source: Source
-    documents: tuple[Document, ...]
-    accepted: tuple[Document, ...]
-    weighed: Weighed
-    records: tuple[JobRecord, ...]
-    clashes: bool = False
-    is_known: bool = False
-
-
-class Checked(Record):
-    """The files, in their order, and all that is wrong with them, in order.
-
-    Attributes:
-        ignored: the warnings that comments ignore.
-    """
-
-    files: tuple[CheckedFile, ...]
-    problems: tuple[Problem, ...]
-    ignored: tuple[Problem, ...] = ()
-
-    @property
-    def sources(self) -> tuple[Source, ...]:
-        """What the files hold."""
-        return tuple(file.source for file in self.files)
-
-    @property
-    def documents(self) -> tuple[Document, ...]:
-        """The documents of all files that were read."""
-        return tuple(document for file in self.files for document in file.documents)
-
-    @property
-    def whole_files(self) -> tuple[CheckedFile, ...]:
-        """The files without errors, whose defaults have none either."""
-        broken = {problem.file for problem in self.problems if problem.severity == "error"}
-        return tuple(
-            file
-            for file in self.files
-            if file.source.file not in broken and not any(layer.file in broken for layer in file.source.layers())
-        )
-
-    @property
-    def whole(self) -> tuple[Document, ...]:
-        """The documents of those: the jobs."""
-        return tuple(document for file in self.whole_files for document in file.documents)
+if TYPE_CHECKING:
+    from tfgen.check.source import Team
 
 
 def check(content: str | bytes, file: str, under: Source | None = None) -> Checked:
@@ -117,171 +41,40 @@ def check_all(
             it clashes with another.
         is_guarded: whether the guard rails of tfgen.yaml count; they do not for what is committed already.
     """
-    teams: dict[str, _Team] = {}
+    teams: dict[str, Team] = {}
     files = [
         CheckedFile(source, (), (), Weighed(), tuple(known[source.file]), is_known=True)
         if source.file in known
         else _check_source(source, teams, is_guarded=is_guarded)
         for source in sources
     ]
+    weighed = _weigh_clashes(files, teams, is_guarded=is_guarded)
+    weighed += (file.weighed for file in files)
+    problems = [problem for some in weighed for problem in some.problems]
+    problems += (problem for team in teams.values() for problem in team.problems)
+    return Checked(tuple(files), in_order(problems), tuple(one for some in weighed for one in some.ignored))
+
+
+def _check_source(source: Source, teams: dict[str, Team], *, is_guarded: bool) -> CheckedFile:
+    from tfgen.check.source import check_source  # 60 ms, which files that are known need not pay
+
+    return check_source(source, teams, is_guarded=is_guarded)
+
+
+def _weigh_clashes(files: list[CheckedFile], teams: dict[str, Team], *, is_guarded: bool) -> list[Weighed]:
+    """What is wrong with jobs beside each other. A file that has such a job is read, and takes its place in `files`."""
     places = [(number, at) for number, file in enumerate(files) for at in range(len(file.records))]
+    clashes = [*find_clashes([record for file in files for record in file.records])]
+    if not clashes:
+        return []
+    from tfgen.check.source import weigh_clash  # 60 ms, which files that are known need not pay
+
     weighed = []
-    for rule, clash in find_clashes([record for file in files for record in file.records]):
+    for rule, clash in clashes:
         number, at = places[clash.number]
         file = files[number]
         if file.is_known:
             file = _check_source(file.source, teams, is_guarded=is_guarded)
         files[number] = file.replaced(clashes=True)
-        document = file.accepted[at]
-        place = Place(document.source(clash.path), document.value(clash.path))
-        problem = Problem(*place, clash.message, rule.id, rule.severity)
-        weighed.append(weigh(document, (problem,), is_guarded=is_guarded))
-    weighed += (file.weighed for file in files)
-    problems = [problem for some in weighed for problem in some.problems]
-    problems += check_comments(document for file in files for document in file.documents) if is_guarded else ()
-    problems += (problem for team in teams.values() for problem in team.problems)
-    return Checked(tuple(files), in_order(problems), tuple(one for some in weighed for one in some.ignored))
-
-
-def _check_source(source: Source, teams: dict[str, _Team], *, is_guarded: bool) -> CheckedFile:
-    team = _team(source.defaults, teams, is_guarded=is_guarded)
-    parsed = _parsed(source)
-    documents: list[Document] = []
-    accepted: list[Document] = []
-    problems = [*parsed.problems]
-    ignored: list[Problem] = []
-    # What the parser refused reads as something else: what the schema says of that is no news.
-    refused = {(problem.file, problem.position) for problem in parsed.problems}
-    size = 0
-    for read in parsed.documents:
-        document = defaults.under(read, team.defaults) if team.defaults else read
-        documents.append(document)
-        size += _size(document)
-        if size > MAX_SIZE:
-            problems.append(_too_large(document))
-            break
-        schema_problems = schema.check_alone(document) if team.problems else schema.check(document)
-        problems += (problem for problem in schema_problems if (problem.file, problem.position) not in refused)
-        if not schema_problems and not team.problems:
-            accepted.append(document)
-            overrides = tuple(find_overrides(document)) if is_guarded else ()
-            problems += overrides
-            # What is enforced there says more than a warning does.
-            refused = {(problem.file, problem.position) for problem in overrides}
-            of_rules = (
-                problem
-                for problem in _rule_problems(document)
-                if problem.severity == "error" or (problem.file, problem.position) not in refused
-            )
-            weighed = weigh(document, of_rules, is_guarded=is_guarded)
-            problems += weighed.problems
-            ignored += weighed.ignored
-    return CheckedFile(
-        source,
-        tuple(documents),
-        tuple(accepted),
-        Weighed(tuple(problems), tuple(ignored)),
-        tuple(map(record_job, accepted)),
-    )
-
-
-def _size(document: Document) -> int:
-    """What the check of a document costs, in values: those of a job are looked at again in each environment."""
-    environments = data_path.at(document.data, ("spec", "environments"))
-    forms = 1 + (len(environments) if isinstance(environments, dict) else 0)
-    size = _ANY_JOB + sum(_values(layer.root) for layer in document.layers())
-    return size * (forms if forms <= _MOST_ENVIRONMENTS + 1 else 1)
-
-
-def _values(tree: SourceTree) -> int:
-    return 1 + sum(_values(inner) for _, inner in tree.children.values())
-
-
-def _too_large(document: Document) -> Problem:
-    message = (
-        f"with this document the file has more than {MAX_SIZE:,} values, those of a job counted again for each of "
-        "its environments; split the file or the job"
-    )
-    return Problem(document.file, document.value(()), message, "yaml-size")
-
-
-class _Team(Record):
-    """The defaults of a folder over those above it, or what is wrong with any of them."""
-
-    defaults: Document | None = None
-    problems: tuple[Problem, ...] = ()
-
-
-def _team(source: Source | None, teams: dict[str, _Team], *, is_guarded: bool) -> _Team:
-    """The defaults in a file, or none; `teams` has those that are known, by file."""
-    if source is None:
-        return _Team()
-    if source.file not in teams:
-        above = _team(source.defaults, teams, is_guarded=is_guarded)
-        teams[source.file] = _new_team(source, above, is_guarded=is_guarded)
-    return teams[source.file]
-
-
-def _new_team(source: Source, above: _Team, *, is_guarded: bool) -> _Team:
-    parsed = _parsed(source)
-    problems = list(parsed.problems)
-    for document in parsed.documents[1:]:
-        message = "the defaults are one document; put what this one says into the first"
-        problems.append(Problem(document.file, document.value(()), message, "wrong-kind"))
-    refused = {(problem.file, problem.position) for problem in problems}
-    documents = parsed.documents[:1]
-    if above.problems:
-        schema_problems = [problem for document in documents for problem in schema.check_defaults_alone(document)]
-    else:
-        documents = tuple(defaults.over(document, above.defaults) for document in documents)
-        schema_problems = [problem for document in documents for problem in schema.check_defaults(document)]
-    problems += (problem for problem in schema_problems if (problem.file, problem.position) not in refused)
-    problems += check_comments(documents) if is_guarded else ()
-    problems += above.problems
-    if is_guarded and not problems:
-        problems += _guard_rail_problems(source, documents[0])
-    return _Team(problems=tuple(problems)) if problems else _Team(documents[0])
-
-
-def _guard_rail_problems(source: Source, document: Document) -> Iterator[Problem]:
-    """What is wrong with the guard rails of a tfgen.yaml, by themselves and beside those above them."""
-    yield from check_severities(document)
-    yield from check_limits(document)
-    yield from check_enforced_paths(document)
-    yield from find_overrides(document)
-    above = source.left_out
-    while above is not None:
-        for layer in _parsed(above).documents[:1]:
-            if rail := next((key for key in GUARD_RAILS if data_path.at(layer.data, (key,))), None):
-                place = Place(layer.file, layer.key((rail,)))
-                message = f"root: true leaves out {rail} of {place}, which holds for this folder too; remove root"
-                yield Problem(*document.place(("root",)), message, GUARD_RAIL)
-        above = above.defaults or above.left_out
-
-
-def _parsed(source: Source) -> Parsed:
-    text = source.content if isinstance(source.content, str) else decode(source.content, source.file)
-    return Parsed((), (text,)) if isinstance(text, Problem) else parse(text, source.file)
-
-
-def _rule_problems(document: Document) -> Iterator[Problem]:
-    """What the rules find in a job and in its environments; what several of them have at one place comes once."""
-    forms = tuple(views(document))
-    for rule in RULES:
-        for (place, message), environments in _messages(rule, forms).items():
-            yield Problem(*place, message + in_environments(environments), rule.id, rule.severity)
-
-
-def _messages(rule: Rule, forms: Iterable[View]) -> dict[tuple[Place, str], list[str | None]]:
-    """The first `MOST` places and messages, with the environments that they hold in.
-
-    An environment is None where the place itself says which: for the job, and for an environment's own lines.
-    """
-    messages: dict[tuple[Place, str], list[str | None]] = {}
-    for view in forms:
-        for path, message in rule.check(view):
-            environment = None if view.says(path) else view.environment
-            messages.setdefault((view.place(path), message), []).append(environment)
-            if len(messages) == MOST:
-                return messages
-    return messages
+        weighed.append(weigh_clash(file, at, rule, clash, is_guarded=is_guarded))
+    return weighed

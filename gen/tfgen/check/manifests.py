@@ -18,6 +18,7 @@ from typing import Any, Final
 from tfgen.kubernetes.object import Object
 from tfgen.record import Record
 from tfgen.text.document import MAX_BYTES, Document, decode, parse
+from tfgen.tree.ledger import Ledger
 
 KINDS: Final = ("LimitRange", "NetworkPolicy", "ResourceQuota")
 
@@ -51,6 +52,11 @@ def read_manifests(root: Path, known: Collection[str]) -> tuple[Manifest, ...]:
         known: the files that are not read, from there.
     """
     return tuple(manifest for path in sorted(_files(root, known)) for manifest in _manifests(root, path))
+
+
+def read_foreign_manifests(out: Path, ledgers: Iterable[Ledger]) -> tuple[Manifest, ...]:
+    """All manifests below an output folder that tfgen did not write."""
+    return read_manifests(out, {path for ledger in ledgers for path in ledger.files})
 
 
 def literal_manifests(file: str, items: Iterable[Object], namespace: str | None) -> Iterator[Manifest]:

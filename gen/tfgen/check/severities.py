@@ -13,11 +13,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tfgen.check.admission.rules import WARNINGS as POLICY_WARNINGS
+from tfgen.check.checked import Weighed
 from tfgen.check.namespace import RULES as NAMESPACE_RULES
 from tfgen.problems import Place, Problem
 from tfgen.record import EMPTY, Record
-from tfgen.rules import ACROSS
-from tfgen.rules import RULES as JOB_RULES
+from tfgen.rules.across import ACROSS
+from tfgen.rules.table import RULES as JOB_RULES
 from tfgen.text.comments import Directive
 from tfgen.text.document import Document
 from tfgen.words import meant, nearest, path_name, shown
@@ -45,13 +46,6 @@ WARNINGS: Final = frozenset(
 """The rules whose problems are warnings, unless tfgen.yaml says otherwise."""
 
 _ORDER: Final = ("off", "warning", "error")
-
-
-class Weighed(Record):
-    """Problems with the weight that the platform gives them, and the warnings that a comment ignores."""
-
-    problems: tuple[Problem, ...] = ()
-    ignored: tuple[Problem, ...] = ()
 
 
 class _Setting(Record):

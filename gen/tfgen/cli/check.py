@@ -11,7 +11,7 @@ from tfgen.cli.output import jobs_argument, path, print_json, problem_text, say
 from tfgen.plural import count
 
 if TYPE_CHECKING:
-    from tfgen.commands.check import Report
+    from tfgen.commands.check_report import Report
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -51,13 +51,14 @@ def _run(args: Namespace) -> int:
 
 def _print(args: Namespace, report: Report) -> None:
     from tfgen.report.problems import as_github, rows
-    from tfgen.report.rule_summaries import rule_summaries
-    from tfgen.report.sarif import sarif
 
     match args.format:
         case "json":
             print_json({"problems": rows(report.problems), "notes": report.notes})
         case "sarif":
+            from tfgen.report.rule_summaries import rule_summaries
+            from tfgen.report.sarif import sarif
+
             print_json(sarif(report.problems, report.notes, rule_summaries()))
         case _:
             is_github = args.format == "github"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TextIO, TypeVar
 from tfgen.errors import UsageError
 
 if TYPE_CHECKING:
-    from tfgen.check.jobs import Checked
+    from tfgen.check.checked import Checked
     from tfgen.commands.commit import Outcome
     from tfgen.problems import Problem
     from tfgen.text.document import Document
@@ -99,10 +99,13 @@ def report(args: Namespace, problems: Iterable[Problem], *, written: Mapping[str
 
 def problem_text(problems: Iterable[Problem], stream: TextIO) -> str:
     """The problems as a stream is to have them: with the lines that they are in on a terminal, else one line each."""
-    from tfgen.report.excerpts import as_excerpts
+    if stream.isatty():
+        from tfgen.report.excerpts import as_excerpts
+
+        return as_excerpts(problems, _lines)
     from tfgen.report.problems import as_text
 
-    return as_excerpts(problems, _lines) if stream.isatty() else as_text(problems)
+    return as_text(problems)
 
 
 def _lines(file: str) -> Sequence[str]:

@@ -15,11 +15,13 @@ from pathlib import Path
 from typing import ClassVar
 
 from tfgen.change.comparison import Pair, pair_jobs
+from tfgen.check.checked import Checked
 from tfgen.check.files import compare_files
-from tfgen.check.jobs import Checked
-from tfgen.commands.check import Report, full_check
+from tfgen.commands.check_report import Report
 from tfgen.commands.commit_message import commit_message, job_changes
-from tfgen.commands.removed_jobs import find_removed_jobs, removed_sources
+from tfgen.commands.full_check import full_check
+from tfgen.commands.removed_jobs import find_removed_jobs
+from tfgen.commands.removed_sources import removed_sources
 from tfgen.errors import TfgenError, UsageError
 from tfgen.git import read as git
 from tfgen.git.commit import (

@@ -19,8 +19,8 @@ from typing import Final
 
 from tfgen.change.comparison import Pair, pair_jobs
 from tfgen.change.rerendered import compare_overlays
-from tfgen.check.jobs import Checked
-from tfgen.commands.check import Report, full_check
+from tfgen.check.checked import Checked
+from tfgen.commands.check_report import Report
 from tfgen.commands.commit import (
     Outcome,
     ProblemsError,
@@ -32,7 +32,9 @@ from tfgen.commands.commit import (
     push_branch,
 )
 from tfgen.commands.commit_message import commit_message, job_changes
-from tfgen.commands.removed_jobs import find_removed_jobs, removed_sources
+from tfgen.commands.full_check import full_check
+from tfgen.commands.removed_jobs import find_removed_jobs
+from tfgen.commands.removed_sources import removed_sources
 from tfgen.errors import UsageError
 from tfgen.git import read as git
 from tfgen.git.branch import commit_all, find_tip, has_commit, is_remote_tip, move_branch, trailer, working_tree

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tfgen.change.comparison import pair_jobs
 from tfgen.change.job_diff import JobDiff, diff_job
-from tfgen.check.jobs import Checked
-from tfgen.commands.removed_jobs import removed_sources
+from tfgen.check.checked import Checked
+from tfgen.commands.removed_sources import removed_sources
 from tfgen.record import Record
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from tfgen import data_path
-from tfgen.check.jobs import Checked
-from tfgen.commands.remove import files_of
+from tfgen.check.checked import Checked
+from tfgen.commands.job_files import files_of
 from tfgen.commands.removed_jobs import find_removed_jobs
 from tfgen.job.sources import source_name
 from tfgen.problems import Position, Problem

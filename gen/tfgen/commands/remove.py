@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from tfgen import data_path
+from tfgen.commands.job_files import files_of, names_in
 from tfgen.commands.removed_jobs import removal
 from tfgen.errors import UsageError
 from tfgen.git import read as git
 from tfgen.job.facts import check_environment, environments_of
 from tfgen.job.output_root import output_root, root_above
-from tfgen.job.sources import read_sources
 from tfgen.places import JOB_SCHEMA
-from tfgen.problems import Problem
 from tfgen.real_path import real_path
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
-from tfgen.text.document import Document, decode, parse
+from tfgen.text.document import Document
 from tfgen.text.edit import with_values
-from tfgen.tree.ledger import LEDGER_FOLDER
 from tfgen.tree.write import apply, plan_write, read_ledgers
 
 
@@ -99,29 +96,12 @@ def _job_in(path: Path, *, force: bool) -> str:
         UsageError: the file holds another number of jobs, or git could not give it back and it is not `force`.
     """
     content = path.read_bytes()
-    names = _names(content, str(path))
+    names = names_in(content, str(path))
     if len(names) != 1 or not names[0]:
         raise UsageError(f"{path}: holds {len(names)} documents, not one job; take the job out, then tfgen rm NAME")
     if not force and not _is_same_text(git.committed(path), content):
         raise UsageError(f"{path}: git does not have it as it is; commit it first, or lose it by --force")
     return names[0]
-
-
-def files_of(job: str, out: Path) -> list[str]:
-    """The files in the repository around an output folder that have a job of this name, by their names from here."""
-    out, here = real_path(out), Path.cwd()
-    around = [folder for folder in (out, *out.parents) if (folder / ".git").exists()]
-    if (out / LEDGER_FOLDER).is_dir():
-        around.append(out)
-    if not around:  # no repository: it may be anybody's home
-        return []
-    files = [
-        Path(source.file)
-        for source in read_sources(around[:1], may_be_none=True)
-        if isinstance(source.content, bytes) and job.encode() in source.content
-        if job in _names(source.content, source.file)
-    ]
-    return [str(file.relative_to(here) if file.is_relative_to(here) else file) for file in files]
 
 
 def _remove_file(path: Path) -> list[Path]:
@@ -156,14 +136,3 @@ def _up_to_root(folder: Path) -> Iterator[Path]:
 def _is_same_text(committed: bytes | None, content: bytes) -> bool:
     """Whether git has a file, be it with other line ends, which git converts where it is told to."""
     return committed is not None and committed.replace(b"\r\n", b"\n") == content.replace(b"\r\n", b"\n")
-
-
-def _names(content: bytes, file: str) -> list[str]:
-    text = decode(content, file)
-    documents: tuple[Document, ...] = () if isinstance(text, Problem) else parse(text, file).documents
-    return [_name(document) for document in documents]
-
-
-def _name(document: Document) -> str:
-    name = data_path.at(document.data, ("metadata", "name"))
-    return name if isinstance(name, str) else ""

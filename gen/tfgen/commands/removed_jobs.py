@@ -11,8 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from tfgen.errors import UsageError
-from tfgen.git import read as git
-from tfgen.job.sources import has_name_of_job, holds_job, source_name
+from tfgen.job.sources import source_name
 from tfgen.tree.file_tree import FileTree
 from tfgen.tree.ledger import Ledger
 from tfgen.tree.rendering import Rendering
@@ -49,24 +48,6 @@ def find_removed_jobs(
         for job, ledger in sorted(ledgers.items())
         if job not in there and ledger.source and any(_covers(name, ledger.source) for name in names)
     ]
-
-
-def removed_sources(paths: Iterable[Path], revision: str) -> list[str]:
-    """Of the files and folders named, and below them, what is no more and held a tfgen document in a commit."""
-    removed = []
-    for path in paths:
-        if path.is_dir():
-            names = git.changed(path, revision, is_removed=True)
-            contents = git.committed_files([path / name for name in names], revision)
-        elif not path.exists():
-            contents = {path / name: content for name, content in git.committed_below(path, revision).items()}
-        else:
-            continue
-        for file, content in sorted(contents.items()):
-            is_hidden = any(part.startswith(".") for part in file.relative_to(path).parts)
-            if has_name_of_job(file) and not is_hidden and holds_job(content):
-                removed.append(str(file))
-    return removed
 
 
 def _covers(name: str, source: str) -> bool:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tfgen.check.admission.folder import read_policy_folders
 from tfgen.check.jobs import check_all
-from tfgen.commands.known_files import find_known, keep_files
+from tfgen.commands.known_files import find_known
 from tfgen.commands.removed_jobs import find_removed_jobs
-from tfgen.commands.rendered_job import RenderedJob, render_job
-from tfgen.commands.workers import map_items
 from tfgen.errors import UsageError
 from tfgen.job.facts import rendered_branch
 from tfgen.job.output_root import output_root_of
@@ -22,8 +19,11 @@ from tfgen.text.document import Document
 from tfgen.tree.plan import WritePlan
 from tfgen.tree.write import apply, plan_write, read_ledgers
 
-Track = Callable[[Iterable[RenderedJob], int], Iterator[RenderedJob]]
-"""Hands the jobs on as they are rendered; it is told how many there are."""
+if TYPE_CHECKING:
+    from tfgen.commands.rendered_job import RenderedJob
+
+    Track = Callable[[Iterable[RenderedJob], int], Iterator[RenderedJob]]
+    """Hands the jobs on as they are rendered; it is told how many there are."""
 
 
 class Written(Record):
@@ -73,8 +73,7 @@ def render_paths(
     documents = checked.documents
     if is_beside:
         _check_place(documents)
-    render = partial(render_job, None, (), read_policy_folders(documents))
-    results = [*track(map_items(render, documents), len(documents))]
+    results = [*track(_render(documents), len(documents))]
     problems += (problem for result in results for problem in result.weighed.problems)
     problems += (problem for file in unchanged for problem in file.of_objects)
     if has_errors(problems):
@@ -85,8 +84,19 @@ def render_paths(
     if not jobs and not removals:
         raise no_job_below(paths)
     plan = apply(plan_write(out, [*renderings, *removals], force=force, upgrade=upgrade))
-    keep_files(checked, results, plan)
+    if results:
+        from tfgen.commands.keep_files import keep_files  # 60 ms, which files that are known need not pay
+
+        keep_files(checked, results, plan)
     return Written(in_order(problems), plan, len(jobs), tuple(path for file in unchanged for path in file.paths))
+
+
+def _render(documents: Sequence[Document]) -> Iterable[RenderedJob]:
+    if not documents:
+        return ()
+    from tfgen.commands.rendered_job import render_jobs  # 60 ms, which files that are known need not pay
+
+    return render_jobs(documents)
 
 
 def _check_place(documents: Iterable[Document]) -> None:

@@ -1,14 +1,17 @@
-"""All that comes of one checked job: its files, and what is wrong with its objects."""
+"""All that comes of checked jobs: their files, and what is wrong with their objects."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 
-from tfgen.check.admission.folder import PolicyFolders
+from tfgen.check.admission.folder import PolicyFolders, read_policy_folders
+from tfgen.check.checked import Weighed
 from tfgen.check.manifests import Manifest
 from tfgen.check.object_schemas import ObjectSchemas
 from tfgen.check.objects import check_objects
-from tfgen.check.severities import Weighed, weigh
+from tfgen.check.severities import weigh
+from tfgen.commands.workers import map_items
 from tfgen.graph.built import build
 from tfgen.record import Record
 from tfgen.targets.render import render_document
@@ -24,17 +27,28 @@ class RenderedJob(Record):
     rendering: Rendering
 
 
-def render_job(
-    kubernetes_version: str | None, manifests: Sequence[Manifest], policies: PolicyFolders, document: Document
-) -> RenderedJob:
-    """Render a job that has no errors. What varies from job to job comes last, for who renders many.
+def render_jobs(
+    documents: Sequence[Document], manifests: Sequence[Manifest] = (), kubernetes_version: str | None = None
+) -> Iterator[RenderedJob]:
+    """Render jobs that have no errors, in their order, each as soon as it is done.
 
     Args:
-        kubernetes_version: whose schemas the objects are held against; none where it is None.
+        documents: the jobs.
         manifests: what the repository has of the namespaces in which jobs run.
-        policies: those that the platform holds jobs to.
-        document: the job.
+        kubernetes_version: whose schemas the objects are held against; none where it is None.
+
+    Raises:
+        UsageError: the jobs' tfgen.yaml names policies, and there is nothing that evaluates them.
+        TfgenError: the disk fails.
     """
+    policies = read_policy_folders(documents)
+    return map_items(partial(_render_job, kubernetes_version, manifests, policies), documents)
+
+
+def _render_job(
+    kubernetes_version: str | None, manifests: Sequence[Manifest], policies: PolicyFolders, document: Document
+) -> RenderedJob:
+    """What varies from job to job comes last."""
     schemas = ObjectSchemas(kubernetes_version)
     built = build(document.data)
     problems = check_objects(document, built, schemas, manifests, policies)

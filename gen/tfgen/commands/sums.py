@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from tfgen.check.jobs import Checked, check_all
+from tfgen.check.checked import Checked
+from tfgen.check.jobs import check_all
 from tfgen.check.limits import JobUse, find_sums_over_limits, layers_with_sums, uses
 from tfgen.commands.workers import map_items
 from tfgen.graph.built import build

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -106,5 +105,6 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def is_installed() -> bool:
-    """Whether git is installed."""
-    return shutil.which("git") is not None
+    """Whether git is installed. `shutil` would say so, too, and load two libraries of compression for it."""
+    paths = (os.path.join(folder, "git") for folder in os.get_exec_path())  # noqa: PTH118 - a folder may be ""
+    return any(os.path.isfile(path) and os.access(path, os.X_OK) for path in paths)  # noqa: PTH113

@@ -10,7 +10,8 @@ from tfgen.check import files as drift
 from tfgen.check import objects as object_problems
 from tfgen.check.admission import rules as admission
 from tfgen.commands import import_job, local, orphans, read_cluster_file, rerun
-from tfgen.rules import ACROSS, RULES
+from tfgen.rules.across import ACROSS
+from tfgen.rules.table import RULES
 from tfgen.schema import messages as schema_messages
 
 

@@ -7,7 +7,6 @@ from typing import Any, Final, TypeAlias
 
 from tfgen import data_path
 from tfgen.data_path import Path
-from tfgen.graph.workloads import WORKLOADS
 from tfgen.job.facts import data_of, environments_of
 from tfgen.job.training_job import OUTPUTS, GitOps, Output, Profile, TrainingJob
 from tfgen.rules.rule import AcrossRule, Clash, Finding, Recorded, rule_alone
@@ -217,6 +216,8 @@ def _files(document: Document) -> dict[str, Any]:
 def _chart_with_flux(document: Document) -> Iterator[Finding]:
     settings = _gitops(document) or {}
     if "flux" in settings and settings.get("source") == "Chart":
+        from tfgen.graph.workloads import WORKLOADS  # 20 ms, which a job without it need not pay
+
         structure = TrainingJob.from_document(document.data).structure
         plan = WORKLOADS[structure.kind].plan(structure)
         if plan and plan.scale:

@@ -6,14 +6,16 @@ RULE = Rule("gpu-on-ps", "warning", "A parameter server asks for GPUs.", check)
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tfgen.data_path import Path
 from tfgen.problems import Severity
 from tfgen.record import Record
-from tfgen.rules.view import View
-from tfgen.text.document import Document
 from tfgen.words import meant, nearest
+
+if TYPE_CHECKING:
+    from tfgen.rules.view import View
+    from tfgen.text.document import Document
 
 _MOST_NAMES: Final = 200
 """The search for the nearest takes time by their number, and they may be as many as a file holds."""

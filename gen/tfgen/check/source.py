@@ -1,0 +1,195 @@
+"""Everything that is wrong with one file of jobs by itself: YAML, the schema, the rules, and the defaults under it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from tfgen import data_path
+from tfgen.check.across import record_job
+from tfgen.check.checked import CheckedFile, Weighed
+from tfgen.check.enforced import check_enforced_paths, find_overrides
+from tfgen.check.limits import check_limits
+from tfgen.check.severities import GUARD_RAIL, check_comments, check_severities, weigh
+from tfgen.job import defaults
+from tfgen.job.sources import Source
+from tfgen.problems import Place, Problem
+from tfgen.record import Record
+from tfgen.rules.rule import AcrossRule, Clash, Rule
+from tfgen.rules.table import RULES
+from tfgen.rules.view import View, views
+from tfgen.schema import validate as schema
+from tfgen.text.document import MAX_SIZE, Document, Parsed, SourceTree, decode, parse
+from tfgen.words import in_environments
+
+MOST: Final = 100
+"""Problems of one rule in one document. More help nobody, and a hostile file may have a million."""
+
+
+GUARD_RAILS: Final = ("enforce", "limits", "policies", "rules", "warningsAsErrors")
+"""The keys of a tfgen.yaml that hold for all below it."""
+
+_ANY_JOB: Final = 170
+"""What the check of the smallest job costs, in values."""
+
+_MOST_ENVIRONMENTS: Final = 50
+"""More are refused by the schema, and not looked at."""
+
+
+class Team(Record):
+    """The defaults of a folder over those above it, or what is wrong with any of them."""
+
+    defaults: Document | None = None
+    problems: tuple[Problem, ...] = ()
+
+
+def check_source(source: Source, teams: dict[str, Team], *, is_guarded: bool) -> CheckedFile:
+    """Check one file.
+
+    Args:
+        source: the file.
+        teams: the defaults that are known, by file; those under this one come to them.
+        is_guarded: whether the guard rails of tfgen.yaml count.
+    """
+    team = _team(source.defaults, teams, is_guarded=is_guarded)
+    parsed = _parsed(source)
+    documents: list[Document] = []
+    accepted: list[Document] = []
+    problems = [*parsed.problems]
+    ignored: list[Problem] = []
+    # What the parser refused reads as something else: what the schema says of that is no news.
+    refused = {(problem.file, problem.position) for problem in parsed.problems}
+    size = 0
+    for read in parsed.documents:
+        document = defaults.under(read, team.defaults) if team.defaults else read
+        documents.append(document)
+        size += _size(document)
+        if size > MAX_SIZE:
+            problems.append(_too_large(document))
+            break
+        schema_problems = schema.check_alone(document) if team.problems else schema.check(document)
+        problems += (problem for problem in schema_problems if (problem.file, problem.position) not in refused)
+        if not schema_problems and not team.problems:
+            accepted.append(document)
+            overrides = tuple(find_overrides(document)) if is_guarded else ()
+            problems += overrides
+            # What is enforced there says more than a warning does.
+            refused = {(problem.file, problem.position) for problem in overrides}
+            of_rules = (
+                problem
+                for problem in _rule_problems(document)
+                if problem.severity == "error" or (problem.file, problem.position) not in refused
+            )
+            weighed = weigh(document, of_rules, is_guarded=is_guarded)
+            problems += weighed.problems
+            ignored += weighed.ignored
+    problems += check_comments(documents) if is_guarded else ()
+    return CheckedFile(
+        source,
+        tuple(documents),
+        tuple(accepted),
+        Weighed(tuple(problems), tuple(ignored)),
+        tuple(map(record_job, accepted)),
+    )
+
+
+def weigh_clash(file: CheckedFile, at: int, rule: AcrossRule, clash: Clash, *, is_guarded: bool) -> Weighed:
+    """What is wrong with a job beside others: the one at an index of the file's accepted ones."""
+    document = file.accepted[at]
+    place = Place(document.source(clash.path), document.value(clash.path))
+    return weigh(document, (Problem(*place, clash.message, rule.id, rule.severity),), is_guarded=is_guarded)
+
+
+def _size(document: Document) -> int:
+    """What the check of a document costs, in values: those of a job are looked at again in each environment."""
+    environments = data_path.at(document.data, ("spec", "environments"))
+    forms = 1 + (len(environments) if isinstance(environments, dict) else 0)
+    size = _ANY_JOB + sum(_values(layer.root) for layer in document.layers())
+    return size * (forms if forms <= _MOST_ENVIRONMENTS + 1 else 1)
+
+
+def _values(tree: SourceTree) -> int:
+    return 1 + sum(_values(inner) for _, inner in tree.children.values())
+
+
+def _too_large(document: Document) -> Problem:
+    message = (
+        f"with this document the file has more than {MAX_SIZE:,} values, those of a job counted again for each of "
+        "its environments; split the file or the job"
+    )
+    return Problem(document.file, document.value(()), message, "yaml-size")
+
+
+def _team(source: Source | None, teams: dict[str, Team], *, is_guarded: bool) -> Team:
+    """The defaults in a file, or none; `teams` has those that are known, by file."""
+    if source is None:
+        return Team()
+    if source.file not in teams:
+        above = _team(source.defaults, teams, is_guarded=is_guarded)
+        teams[source.file] = _new_team(source, above, is_guarded=is_guarded)
+    return teams[source.file]
+
+
+def _new_team(source: Source, above: Team, *, is_guarded: bool) -> Team:
+    parsed = _parsed(source)
+    problems = list(parsed.problems)
+    for document in parsed.documents[1:]:
+        message = "the defaults are one document; put what this one says into the first"
+        problems.append(Problem(document.file, document.value(()), message, "wrong-kind"))
+    refused = {(problem.file, problem.position) for problem in problems}
+    documents = parsed.documents[:1]
+    if above.problems:
+        schema_problems = [problem for document in documents for problem in schema.check_defaults_alone(document)]
+    else:
+        documents = tuple(defaults.over(document, above.defaults) for document in documents)
+        schema_problems = [problem for document in documents for problem in schema.check_defaults(document)]
+    problems += (problem for problem in schema_problems if (problem.file, problem.position) not in refused)
+    problems += check_comments(documents) if is_guarded else ()
+    problems += above.problems
+    if is_guarded and not problems:
+        problems += _guard_rail_problems(source, documents[0])
+    return Team(problems=tuple(problems)) if problems else Team(documents[0])
+
+
+def _guard_rail_problems(source: Source, document: Document) -> Iterator[Problem]:
+    """What is wrong with the guard rails of a tfgen.yaml, by themselves and beside those above them."""
+    yield from check_severities(document)
+    yield from check_limits(document)
+    yield from check_enforced_paths(document)
+    yield from find_overrides(document)
+    above = source.left_out
+    while above is not None:
+        for layer in _parsed(above).documents[:1]:
+            if rail := next((key for key in GUARD_RAILS if data_path.at(layer.data, (key,))), None):
+                place = Place(layer.file, layer.key((rail,)))
+                message = f"root: true leaves out {rail} of {place}, which holds for this folder too; remove root"
+                yield Problem(*document.place(("root",)), message, GUARD_RAIL)
+        above = above.defaults or above.left_out
+
+
+def _parsed(source: Source) -> Parsed:
+    text = source.content if isinstance(source.content, str) else decode(source.content, source.file)
+    return Parsed((), (text,)) if isinstance(text, Problem) else parse(text, source.file)
+
+
+def _rule_problems(document: Document) -> Iterator[Problem]:
+    """What the rules find in a job and in its environments; what several of them have at one place comes once."""
+    forms = tuple(views(document))
+    for rule in RULES:
+        for (place, message), environments in _messages(rule, forms).items():
+            yield Problem(*place, message + in_environments(environments), rule.id, rule.severity)
+
+
+def _messages(rule: Rule, forms: Iterable[View]) -> dict[tuple[Place, str], list[str | None]]:
+    """The first `MOST` places and messages, with the environments that they hold in.
+
+    An environment is None where the place itself says which: for the job, and for an environment's own lines.
+    """
+    messages: dict[tuple[Place, str], list[str | None]] = {}
+    for view in forms:
+        for path, message in rule.check(view):
+            environment = None if view.says(path) else view.environment
+            messages.setdefault((view.place(path), message), []).append(environment)
+            if len(messages) == MOST:
+                return messages
+    return messages

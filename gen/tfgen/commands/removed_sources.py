@@ -1,0 +1,27 @@
+"""Removed files of jobs: git has them, and they are there no more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from tfgen.git import read as git
+from tfgen.job.sources import has_name_of_job, holds_job
+
+
+def removed_sources(paths: Iterable[Path], revision: str) -> list[str]:
+    """Of the files and folders named, and below them, what is no more and held a tfgen document in a commit."""
+    removed = []
+    for path in paths:
+        if path.is_dir():
+            names = git.changed(path, revision, is_removed=True)
+            contents = git.committed_files([path / name for name in names], revision)
+        elif not path.exists():
+            contents = {path / name: content for name, content in git.committed_below(path, revision).items()}
+        else:
+            continue
+        for file, content in sorted(contents.items()):
+            is_hidden = any(part.startswith(".") for part in file.relative_to(path).parts)
+            if has_name_of_job(file) and not is_hidden and holds_job(content):
+                removed.append(str(file))
+    return removed

@@ -1,0 +1,312 @@
+"""Reads YAML by libyaml's events into documents: what `document.parse` does, and what is refused there."""
+
+from __future__ import annotations
+
+import copy
+import math
+import re
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from tfgen.problems import Position, Problem, in_order
+from tfgen.text.comments import directives
+from tfgen.text.document import MAX_DEPTH, MAX_PROBLEMS, MAX_SIZE, START, Document, Parsed, SourceTree
+from tfgen.text.yaml_syntax import explain
+from tfgen.text.yaml_text import UNCARRIED, uncarried
+from tfgen.value_type import MAX_INTEGER
+from tfgen.words import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_TEXT_UNIT = 100
+"""So many characters in an alias count as one more value: no file unfolds to more than some megabytes."""
+
+_LONGEST_NUMBER = 40
+"""Characters; a float64 needs 17 digits, a sign, a point and an exponent."""
+
+_CORE = re.compile(
+    r"""
+      (?P<null>     ~ | null | Null | NULL | )
+    | (?P<true>     true | True | TRUE )
+    | (?P<false>    false | False | FALSE )
+    | (?P<integer>  [-+]? (?: 0 | [1-9][0-9]* ) )
+    | (?P<hex>      0x [0-9a-fA-F]+ )
+    | (?P<float>    (?: [-+]? [0-9]+ \. [0-9]* | \. [0-9]+ ) (?: [eE] [-+] [0-9]+ )? )
+    | (?P<infinite> [-+]? \. (?: inf | Inf | INF ) | \. (?: nan | NaN | NAN ) )
+    """,
+    re.VERBOSE,
+)
+"""Plain scalars that YAML 1.1 and 1.2 read alike, and not as text."""
+
+
+def read(text: str, file: str) -> Parsed:
+    """The documents of a text, as `document.parse` gives them."""
+    text = text.replace("\r\n", "\n")
+    problems: list[Problem] = []
+    if uncarried(text):
+        problems += islice(_uncarried(text, file), MAX_PROBLEMS)
+        text = re.sub(UNCARRIED, "\N{REPLACEMENT CHARACTER}", text)
+    if _TAG_DIRECTIVE.search(text):
+        problems += islice(_tag_directives(text, file), MAX_PROBLEMS)
+        text = _TAG_DIRECTIVE.sub("#", text)
+    builder = _Builder(text, file)
+    documents = builder.documents()
+    problems += builder.problems
+    if not problems:
+        spoken = tuple(directives(text))
+        documents = tuple(document.replaced(directives=spoken) for document in documents) if spoken else documents
+    if not documents and not problems:
+        problems.append(Problem(file, START, "the file has no content", "yaml-empty"))
+    return Parsed(documents, in_order(problems)[:MAX_PROBLEMS])
+
+
+def _uncarried(text: str, file: str) -> Iterator[Problem]:
+    """The first bad character of each line as it is written; what an escape makes shows in its scalar."""
+    for number, line in enumerate(text.split("\n"), 1):
+        match = uncarried(line)
+        if match:
+            yield Problem(file, Position(number, match.start() + 1), _uncarried_message(match[0]), "yaml-character")
+
+
+def _uncarried_message(character: str) -> str:
+    return f"the character U+{ord(character):04X} is not carried by every reader of YAML; remove it"
+
+
+_TAG_DIRECTIVE = re.compile(r"^%TAG\b", re.MULTILINE)
+"""Not left to libyaml, which takes time by the square of their number."""
+
+
+def _tag_directives(text: str, file: str) -> Iterator[Problem]:
+    for number, line in enumerate(text.split("\n"), 1):
+        if _TAG_DIRECTIVE.match(line):
+            yield Problem(file, Position(number, 1), "tags are not supported; remove this line", "yaml-tag")
+
+
+_Valued = yaml.ScalarEvent | yaml.SequenceStartEvent | yaml.MappingStartEvent
+_Event = _Valued | yaml.AliasEvent
+
+
+class _Stopped(Exception):  # noqa: N818
+    """The rest of the file is not worth reading; the last problem says why."""
+
+
+class _Builder:
+    """Builds a file's documents from its events, in one pass, and notes what is wrong with them."""
+
+    def __init__(self, text: str, file: str) -> None:
+        self.problems: list[Problem] = []
+        self._text = text
+        self._file = file
+        self._events: Iterator[Any] = yaml.parse(text, Loader=yaml.CSafeLoader)
+        self._anchors: dict[str, tuple[Any, SourceTree] | None] = {}
+        self._size = 0
+
+    def documents(self) -> tuple[Document, ...]:
+        """Those that are not empty; on a syntax error, those before it."""
+        documents = []
+        try:
+            for event in self._events:
+                if isinstance(event, yaml.DocumentStartEvent):
+                    self._anchors = {}
+                    data, place = self._node(next(self._events), 1)
+                    if place.text != "" or data is not None:
+                        documents.append(Document(self._file, data, place))
+        except yaml.MarkedYAMLError as error:
+            self.problems.append(explain(error, self._text, self._file))
+        except _Stopped:
+            pass
+        return tuple(documents)
+
+    def _node(self, event: _Event, depth: int) -> tuple[Any, SourceTree]:
+        """The data that begins with the event, and its place; reads on to its end. A root's depth is 1."""
+        if isinstance(event, yaml.AliasEvent):
+            return self._alias(event, depth)
+        self._bound(event, 1, depth, "yaml-size")
+        self._refuse_tag(event)
+        if event.anchor is not None:
+            self._anchors[event.anchor] = None
+        if isinstance(event, yaml.ScalarEvent):
+            node = self._scalar(event), _text(event)
+        elif isinstance(event, yaml.SequenceStartEvent):
+            node = self._sequence(event, depth)
+        else:
+            node = self._mapping(event, depth)
+        if event.anchor is not None:
+            self._anchors[event.anchor] = node
+        return node
+
+    def _alias(self, event: yaml.AliasEvent, depth: int) -> tuple[Any, SourceTree]:
+        """A copy of the anchor's data, so that no two parts of a document are one object."""
+        name = str(event.anchor)
+        node = self._anchors.get(name)
+        if node is None:
+            message = f"the alias *{name} stands within the value that it names"
+            if name not in self._anchors:
+                message = f"*{name} names no anchor before it; text that begins with * needs quotes"
+            self._report(event, message, "yaml-alias")
+            return None, SourceTree(_position(event), None, {}, 1)
+        data, place = node
+        self._bound(event, place.size, depth + place.height - 1, "yaml-alias")
+        return copy.deepcopy(data), place._replace(position=_position(event))
+
+    def _sequence(self, start: yaml.Event, depth: int) -> tuple[Any, SourceTree]:
+        data: list[Any] = []
+        children: dict[str | int, tuple[Position, SourceTree]] = {}
+        for event in self._until(yaml.SequenceEndEvent):
+            item, place = self._node(event, depth + 1)
+            children[len(data)] = place.position, place
+            data.append(item)
+        return data, _collection(start, children)
+
+    def _mapping(self, start: yaml.Event, depth: int) -> tuple[Any, SourceTree]:
+        """Explicit keys win over merged ones, and earlier merged ones over later, wherever `<<` stands."""
+        data: dict[str, Any] = {}
+        children: dict[str | int, tuple[Position, SourceTree]] = {}
+        merged: list[tuple[Any, SourceTree]] = []
+        seen: dict[str, Position] = {}
+        for event in self._until(yaml.MappingEndEvent):
+            key = self._key(event, depth + 1)
+            position = _position(event)
+            first = next(self._events)
+            value, place = self._node(first, depth + 1)
+            if key is None:
+                continue
+            if key in seen:
+                self._report(event, f"the key {shown(key)} stands at line {seen[key].line} already", "duplicate-key")
+            elif _is_merge(event):
+                merged += self._sources(first, value, place)
+            else:
+                data[key] = value
+                children[key] = position, place
+            seen.setdefault(key, position)
+        for source, place in merged:
+            data = source | data
+            children = {**place.children, **children}
+        return data, _collection(start, children)
+
+    def _key(self, event: _Event, depth: int) -> str | None:
+        """The key that begins with the event; None for one that is no text at all."""
+        if isinstance(event, yaml.ScalarEvent):
+            self._refuse_tag(event)
+            self._refuse_characters(event)
+            if _group(event) is not None:
+                message = f"a key is text: write {shown(event.value)} in quotes" if event.value else "a key is missing"
+                self._report(event, message, "yaml-key")
+            elif event.value == "<<" and not _is_merge(event):
+                self._report(event, "kustomize loses a key <<, even one in quotes; use another", "yaml-key")
+            place = _text(event)
+            if event.anchor is not None:
+                self._anchors[event.anchor] = event.value, place
+            return event.value
+        key, _ = self._node(event, depth)
+        if isinstance(key, str):
+            return key
+        message = "a key is text, no list or mapping; text that begins with [ or { needs quotes"
+        self._report(event, message, "yaml-key")
+        return None
+
+    def _sources(self, event: yaml.Event, value: Any, place: SourceTree) -> list[tuple[Any, SourceTree]]:
+        """The mappings that the value of `<<` names: one, or a list."""
+        items = [(value, place)]
+        if isinstance(value, list):
+            items = [(value[index], child) for index, (_, child) in place.children.items() if isinstance(index, int)]
+        if all(isinstance(data, dict) for data, _ in items):
+            return items
+        self._report(event, "<< merges a mapping, or a list of mappings", "yaml-alias")
+        return []
+
+    def _scalar(self, event: yaml.ScalarEvent) -> Any:
+        """What a scalar means; its text where it is refused."""
+        self._refuse_characters(event)
+        text = event.value
+        match _group(event):
+            case "null":
+                return None
+            case "true":
+                return True
+            case "false":
+                return False
+            case "integer" | "hex" | "float" as group:
+                number = _number(group, text)
+                if number is not None:
+                    return number
+                message = (
+                    f"the number {shown(text)} is larger or longer than JSON's readers carry (integers to 2^53 - 1); "
+                    "put it in quotes if it is text"
+                )
+                self._report(event, message, "yaml-number")
+            case "infinite":
+                message = f"JSON has no {text}; put it in quotes if it is text"
+                self._report(event, message, "yaml-number")
+        return text
+
+    def _until(self, end: type[yaml.Event]) -> Iterator[_Event]:
+        for event in self._events:
+            if isinstance(event, end):
+                return
+            yield event
+
+    def _bound(self, event: yaml.Event, size: int, depth: int, rule: str) -> None:
+        self._size += size
+        if self._size > MAX_SIZE:
+            self._report(event, f"with this the file has more than {MAX_SIZE:,} values", rule)
+            raise _Stopped
+        if depth > MAX_DEPTH:
+            self._report(event, f"this nests deeper than {MAX_DEPTH} levels", "yaml-depth")
+            raise _Stopped
+
+    def _refuse_tag(self, event: _Valued) -> None:
+        if event.tag is not None:
+            tag = event.tag.replace("tag:yaml.org,2002:", "!!")
+            message = f"the tag {shown(tag)} is not supported; remove it, or put text that begins with ! in quotes"
+            self._report(event, message, "yaml-tag")
+
+    def _refuse_characters(self, event: yaml.ScalarEvent) -> None:
+        """Only escapes can make any: the text has none (see `parse`)."""
+        match = uncarried(event.value) if event.style == '"' else None
+        if match:
+            self._report(event, _uncarried_message(match[0]), "yaml-character")
+
+    def _report(self, event: yaml.Event, message: str, rule: str) -> None:
+        if len(self.problems) < MAX_PROBLEMS:
+            self.problems.append(Problem(self._file, _position(event), message, rule))
+
+
+def _text(event: yaml.ScalarEvent) -> SourceTree:
+    return SourceTree(_position(event), event.value, {}, 1 + len(event.value) // _TEXT_UNIT)
+
+
+def _collection(start: yaml.Event, children: Mapping[str | int, tuple[Position, SourceTree]]) -> SourceTree:
+    places = [place for _, place in children.values()]
+    size = 1 + sum(place.size for place in places) + sum(len(str(key)) // _TEXT_UNIT for key in children)
+    height = 1 + max((place.height for place in places), default=0)
+    return SourceTree(_position(start), None, children, size, height)
+
+
+def _position(event: yaml.Event) -> Position:
+    mark: Any = event.start_mark
+    return Position(mark.line + 1, mark.column + 1)
+
+
+def _group(event: yaml.ScalarEvent) -> str | None:
+    """The group of `_CORE` that a scalar without quotes matches; None for text."""
+    match = _CORE.fullmatch(event.value) if event.implicit[0] else None
+    return match.lastgroup if match else None
+
+
+def _is_merge(event: yaml.Event) -> bool:
+    return isinstance(event, yaml.ScalarEvent) and event.value == "<<" and event.implicit[0]
+
+
+def _number(group: str, text: str) -> int | float | None:
+    """None for what float64 does not hold. A giant literal is never converted: that takes the square of its length."""
+    if len(text) > _LONGEST_NUMBER:
+        return None
+    if group == "float":
+        real = float(text)
+        return real if math.isfinite(real) else None
+    integer = int(text, 16 if group == "hex" else 10)
+    return integer if abs(integer) <= MAX_INTEGER else None

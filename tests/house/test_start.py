@@ -1,0 +1,92 @@
+"""What a command loads: the time from its start to its end is that of its imports, most of all."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+JOB = """\
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {name: mnist}
+spec:
+  image: ml.example.org/mnist:1.4.0
+  roles: {chief: {}, ps: {}, worker: {replicas: 4}}
+  environments: {dev: {}, prod: {roles: {worker: {replicas: 8}}}}
+"""
+
+# Names of modules, and of rooms and packages with all that is in them.
+OF_A_JOB = {
+    "email",  # by jsonschema_rs
+    "jsonschema_rs",
+    "tfgen.check.source",
+    "tfgen.graph",
+    "tfgen.rules.table",
+    "tfgen.targets",
+    "tfgen.text.reader",
+    "yaml",
+}
+"""What reads, judges or renders a job."""
+
+OF_NONE = {
+    "bz2",
+    "dataclasses",
+    "inspect",
+    "jinja2",
+    "lzma",
+    "multiprocessing",
+    "shutil",
+    "tempfile",
+    "tfgen.importers",
+    "tfgen.live",
+    "tfgen.local",
+}
+"""What neither render nor check needs."""
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository whose one job is rendered, checked and committed."""
+    root = tmp_path_factory.mktemp("start")
+    (root / "jobs").mkdir()
+    (root / "jobs" / "mnist.yaml").write_text(JOB)
+    (root / ".gitignore").write_text(".cache/\n")
+    git = ("git", "-c", "user.name=a", "-c", "user.email=a@example.org")
+    loaded(root, "render", "jobs")
+    for words in (("init", "--quiet"), ("add", "--all"), ("commit", "--quiet", "--message=a")):
+        subprocess.run((*git, *words), cwd=root, check=True)
+    loaded(root, "check", "jobs")
+    return root
+
+
+def loaded(root: Path, *words: str, cache: Path | None = None) -> set[str]:
+    """The modules that a command has loaded at its end, which has no errors; by default with one cache for all."""
+    code = "import sys, tfgen.cli; print(tfgen.cli.run(sys.argv[1:]), *sys.modules, file=sys.stderr)"
+    environment = {**os.environ, "XDG_CACHE_HOME": str(cache or root / ".cache")}
+    done = subprocess.run(
+        (sys.executable, "-c", code, *words), cwd=root, env=environment, capture_output=True, text=True, check=True
+    )
+    code, *modules = done.stderr.splitlines()[-1].split()
+    assert code == "0", done.stderr
+    return {*modules}
+
+
+def within(modules: set[str], names: set[str]) -> set[str]:
+    """Of some modules and packages, those that are loaded."""
+    return {name for name in names if any(f"{module}.".startswith(f"{name}.") for module in modules)}
+
+
+@pytest.mark.parametrize(
+    ("command", "known"), [("render", OF_A_JOB | OF_NONE | {"subprocess"}), ("check", OF_A_JOB | OF_NONE)]
+)
+def test_a_job_that_is_as_it_was_loads_nothing_that_reads_one(command: str, known: set[str], repository: Path) -> None:
+    assert within(loaded(repository, command, "jobs"), known) == set()
+
+
+@pytest.mark.parametrize("words", [("render", "jobs"), ("check", "jobs"), ("render", "--stdout", "jobs/mnist.yaml")])
+def test_no_other_command_is_loaded(words: tuple[str, ...], repository: Path, tmp_path: Path) -> None:
+    assert within(loaded(repository, *words, cache=tmp_path), OF_NONE) == set()
