@@ -24,6 +24,8 @@ def shown(value: object, longest: int = 60) -> str:
 
 def printable(text: str) -> str:
     """The text with escapes for what a terminal would obey or hide: line ends, escape sequences, text direction."""
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 

@@ -124,6 +124,27 @@ def test_a_hostile_manifest_meets_a_message_at_its_place(name: str, head: str) -
     assert all(len(str(problem)) < 2_000 for problem in imported.problems)
 
 
+TOLD = {
+    "a long role": "--job_name=" + "n" * 900_000 + ", --task_index=0, '--ps_hosts=p:1', '--worker_hosts=w:1'",
+    "a long flag": "--job_name=worker, --task_index=0, '--ps_hosts=p:1', '--worker_hosts=w:1', " + "n" * 900_000,
+    "a long index": "--job_name=worker, --task_index=" + "1" * 900_000 + ", '--ps_hosts=p:1', '--worker_hosts=w:1'",
+    "a script of flags": "sh, -c, 'python x" + " --job_name=$((" * 50_000 + "'",
+    "a script of substitutions": "sh, -c, 'python x --ps_hosts=" + "$(a)`b`" * 120_000 + "'",
+}
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_a_hostile_task_meets_a_message_at_its_place(name: str) -> None:
+    container = f"{{name: t, image: 'x:1', args: [{TOLD[name]}]}}"
+    task = f"apiVersion: v1\nkind: Pod\nmetadata: {{name: a-worker-0}}\nspec: {{containers: [{container}]}}\n"
+    began = time.process_time()
+    imported = import_jobs([Source("a.yaml", task.encode())], Options())
+    assert time.process_time() - began < LONGEST
+    assert imported.jobs == ()
+    assert imported.problems
+    assert all(len(str(problem)) < 2_000 for problem in imported.problems)
+
+
 SUBMITTED = {
     "many variables": "--name=a --image=x " + "".join(f"-e A{i}=1 " for i in range(70_000)) + "python t.py",
     "many volumes": "--name=a --image=x " + "".join(f"-d c{i}:/c{i} " for i in range(40_000)) + "python t.py",

@@ -23,7 +23,7 @@ from tfgen.job.training_job import PROFILES
 from tfgen.problems import Position, Problem, has_errors, in_order
 from tfgen.record import EMPTY, Record
 from tfgen.text.document import Document, SourceTree, decode, parse
-from tfgen.words import either
+from tfgen.words import either, path_name
 
 RULES: Final[Mapping[str, str]] = {
     REFUSED: "A manifest of others says what no job.yaml can.",
@@ -34,6 +34,12 @@ _OF_PROFILE: Final = ("pod-security", "volume-profile", "root-user")
 """The rules that ask for a weaker Pod Security profile."""
 
 _FILE: Final = "job.yaml"
+
+_LONGEST_TEXT: Final = 1 << 18
+"""Characters of a text: an object's annotations may have as many bytes in all, and an argument half of them.
+
+https://github.com/kubernetes/kubernetes/blob/v1.33.0/staging/src/k8s.io/apimachinery/pkg/api/validation/objectmeta.go
+"""
 
 _MOST_WORDS: Final = 1_000
 """Words of a script; commands that people write have some dozens."""
@@ -142,7 +148,7 @@ def import_jobs(
     for reading in readings.values():
         for part in reading.parts:
             _account_for(part, reading.account)
-    imported = [_write(name, variants) for name, variants in jobs]
+    imported = [job for name, variants in jobs if (job := _write(name, variants))]
     problems = [problem for reading in readings.values() for problem in reading.account.problems]
     if not has_errors(problems):
         problems += [problem for job in imported for problem in _mapped(job)]
@@ -282,13 +288,26 @@ def _account_for(part: Part, account: Account) -> None:
         account.drop(scalar, "job.yaml has no word for it")
 
 
-def _write(name: str, variants: Mapping[Name, Variant]) -> ImportedJob:
-    """The job by the strictest Pod Security profile that its pods meet."""
+def _refuse_long_texts(data: Any, variant: Variant, path: Path = ()) -> None:
+    """Refuse what no cluster takes before it is written and checked, both of which take their time."""
+    items = data.items() if isinstance(data, Mapping) else enumerate(data) if isinstance(data, list) else ()
+    for key, inner in items:
+        _refuse_long_texts(inner, variant, (*path, key))
+    if isinstance(data, str) and len(data) > _LONGEST_TEXT:
+        message = f"{path_name(path)} would have {len(data):,} characters; Kubernetes takes at most {_LONGEST_TEXT:,}"
+        variant.account.refuse_target(path, variant.job.root, message)
+
+
+def _write(name: str, variants: Mapping[Name, Variant]) -> ImportedJob | None:
+    """The job by the strictest Pod Security profile that its pods meet; None where it has what no cluster takes."""
     if [*variants] == [None]:
         (variant,) = variants.values()
         base, data = None, job_data(variant.job, variant.account)
     else:
         base, data = job_with_environments(name, variants)
+    _refuse_long_texts(data, variants[base])
+    if variants[base].account.problems:
+        return None
     job = variants[base].job
     comments = {path: text for path, text in {**job.comments, **rights.comments(data)}.items() if has(data, path)}
     least = at(data, ("spec", "security", "profile")) or PROFILES[0]

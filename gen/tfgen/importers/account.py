@@ -23,6 +23,8 @@ Fate: TypeAlias = Literal["carried", "changed", "dropped", "kept"]
 
 REFUSED: Final = "import"
 """The rule of what cannot be imported."""
+_LONGEST: Final = 500
+"""Characters of a message; one that quotes the source may have any number of them."""
 
 
 class Entry(Record):
@@ -81,7 +83,8 @@ class Account:
     def refuse(self, part: Part, message: str) -> None:
         """The import fails, because of this part; past `MAX_PROBLEMS`, the part is only one more of them."""
         if len(self.problems) < MAX_PROBLEMS:
-            self.problems.append(part.problem(f"{part.name}: {message}", REFUSED))
+            cut = message if len(message) <= _LONGEST else f"{message[:_LONGEST]}..."
+            self.problems.append(part.problem(f"{part.name}: {cut}", REFUSED))
         self.name(part)
 
     def refuse_target(self, target: Path, root: Part, message: str) -> None:

@@ -116,7 +116,7 @@ def test_variables(size: int, cluster: ControlPlane, namespace: str, tmp_path: P
         for index in range(size)
     ]
     text = FLAGS.replace("legacyFlags", "legacyVariables").format(size=size)
-    pods = _pods(cluster, namespace, text, tmp_path, 2 * size)
+    pods = list(_pods(cluster, namespace, text, tmp_path, 2 * size))
     assert not any("args" in pod["spec"]["containers"][0] for pod in pods)
     told = [environment(cluster.client, pod) for pod in pods]
     names = expected[0].keys()
