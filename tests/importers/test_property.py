@@ -156,6 +156,44 @@ def hand_written_tasks(draw: st.DrawFn) -> list[dict[str, Any]]:
     return objects
 
 
+@st.composite
+def train_jobs(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """A TrainJob and the runtime that it names; either says what the other does not, or both do."""
+    number = draw(st.integers(1, 4))
+    pod = draw(templates())
+    pod["spec"]["containers"][0]["name"] = "node"
+    node: dict[str, Any] = {
+        "name": "node",
+        "template": {
+            "metadata": {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}},
+            "spec": {"template": {"spec": pod["spec"]}},
+        },
+    }
+    ps = {"name": "ps", "template": {"spec": {"template": draw(told_templates("ps", "$(JOB_COMPLETION_INDEX)"))}}}
+    jobs = [*([ps] if draw(st.booleans()) else []), node]
+    own = draw(templates())["spec"]["containers"][0]
+    trainer = {key: own[key] for key in ("image", "command", "args") if key in own and draw(st.booleans())}
+    trainer |= {"numNodes": number} if draw(st.booleans()) else {}
+    trainer |= {"resourcesPerNode": own["resources"]} if draw(st.booleans()) else {}
+    hosts = json.dumps({"ps": ["a:2222"], "worker": ["b:2222"]} if len(jobs) > 1 else {"worker": ["b:2222"]})
+    config = f'{{"cluster": {hosts}, "task": {{"type": "worker", "index": $(JOB_COMPLETION_INDEX)}}}}'
+    trainer["env"] = [*own["env"], {"name": "TF_CONFIG", "value": config}]
+    change: dict[str, Any] = {"targetJobs": [{"name": "node"}], "spec": {"nodeSelector": {"disk": "ssd"}}}
+    spec = {"runtimeRef": {"name": "drawn-runtime"}, "trainer": trainer}
+    spec |= {"podTemplateOverrides": [change]} if draw(st.booleans()) else {}
+    spec |= {"activeDeadlineSeconds": draw(st.integers(1, 9))} if draw(st.booleans()) else {}
+    labels = {"metadata": {"labels": draw(LABELS)}} if draw(st.booleans()) else {}
+    template = {**labels, "spec": {"replicatedJobs": jobs}}
+    policy = {"mlPolicy": {"numNodes": draw(st.integers(1, 3))}} if draw(st.booleans()) else {}
+    version = "trainer.kubeflow.org/v1alpha1"
+    metadata = {"name": "drawn", "labels": draw(LABELS)}
+    runtime = {"apiVersion": version, "kind": "ClusterTrainingRuntime", "metadata": {"name": "drawn-runtime"}}
+    return [
+        {**runtime, "spec": {**policy, "template": template}},
+        {"apiVersion": version, "kind": "TrainJob", "metadata": metadata, "spec": spec},
+    ]
+
+
 def assert_loses_nothing(manifest: str, options: Options) -> None:
     """A manifest of one job is imported whole, or refused for what tfgen has of its own."""
     sources = [Source("a.yaml", manifest.encode())]
@@ -170,7 +208,7 @@ def assert_loses_nothing(manifest: str, options: Options) -> None:
 
 
 @settings(max_examples=25, deadline=None, phases=[Phase.generate], suppress_health_check=[HealthCheck.too_slow])
-@given(st.one_of(volcano_jobs(), job_sets(), hand_written_tasks()))
+@given(st.one_of(volcano_jobs(), job_sets(), hand_written_tasks(), train_jobs()))
 def test_a_drawn_job_of_another_form_loses_nothing(objects: list[dict[str, Any]]) -> None:
     text = "---\n".join(json.dumps(item, indent=1) + "\n" for item in objects)
     assert_loses_nothing(text, Options())
@@ -207,6 +245,50 @@ def test_a_drawn_command_loses_nothing(flags: dict[str, Any], program: str) -> N
     if errors:  # a chief that is worker 0 must be as the workers
         assert all("the chief is worker 0" in error for error in errors), errors
         return
+    (verified,) = verify(imported, sources, options)
+    assert [difference for difference in verified.differences if not difference.why] == []
+
+
+AMOUNTS = st.sampled_from(["cpu=1,memory=4096Mi", "cpu=500m,memory=1Gi,gpu=1", "cpu=2", "memory=1Gi,disk=2Gi", ""])
+ELASTIC_FLAGS = st.fixed_dictionaries(
+    {"--num_ps_pods": st.integers(1, 3), "--image_name": st.sampled_from(["x:1", "y:2"])},
+    optional={
+        "--checkpoint_dir": st.just("/model/a b"),
+        "--distribution_strategy": st.sampled_from(["ParameterServerStrategy", ""]),
+        "--envs": st.sampled_from(["A=1", "A=1,B=2"]),
+        "--image_pull_policy": st.sampled_from(["Always", "IfNotPresent", "Never"]),
+        "--job_command": st.sampled_from(["python train.py", "python train.py --x='a b' | tee log"]),
+        "--master_pod_priority": st.just("high"),
+        "--master_resource_limit": AMOUNTS,
+        "--master_resource_request": AMOUNTS,
+        "--minibatch_size": st.integers(1, 99),
+        "--namespace": st.sampled_from(["ml", "default"]),
+        "--need_tf_config": st.sampled_from(["true", "false"]),
+        "--num_workers": st.integers(1, 4),
+        "--ps_pod_priority": st.sampled_from(["high", "low"]),
+        "--ps_resource_limit": AMOUNTS,
+        "--ps_resource_request": AMOUNTS,
+        "--relaunch_on_worker_failure": st.integers(0, 5),
+        "--restart_policy": st.sampled_from(["Never", "OnFailure"]),
+        "--volume": st.sampled_from(
+            ["claim_name=c,mount_path=/data", "host_path=/h,mount_path=/x;claim_name=c,mount_path=/data,sub_path=s"]
+        ),
+        "--worker_pod_priority": st.sampled_from(["high", "high=0.5"]),
+        "--worker_resource_request": AMOUNTS,
+        "--worker_resource_limit": AMOUNTS,
+    },
+)
+
+
+@settings(max_examples=25, deadline=None, phases=[Phase.generate], suppress_health_check=[HealthCheck.too_slow])
+@given(ELASTIC_FLAGS)
+def test_a_drawn_line_of_elastic_dl_loses_nothing(flags: dict[str, Any]) -> None:
+    words = ["elasticdl", "train", "--job_name=drawn", *(f"{key}={value}" for key, value in flags.items())]
+    sources, options = [Source("a.sh", shlex.join(words).encode())], Options()
+    imported = import_jobs(sources, options)
+    errors = [str(problem) for problem in imported.problems if problem.severity == "error"]
+    assert not errors
+    assert not [entry for entry in imported.entries if entry.why == "job.yaml has no word for it"]
     (verified,) = verify(imported, sources, options)
     assert [difference for difference in verified.differences if not difference.why] == []
 

@@ -73,6 +73,11 @@ def _are_flags(before: Any, after: Any) -> bool:
     return isinstance(after, list) and after[: len(was)] == was and after[len(was)].startswith("--job_name=")
 
 
+def _has_more_amounts(before: Any, after: Any) -> bool:
+    was = [] if before in (NOTHING, "") else str(before).split(",")
+    return after is not NOTHING and {*was} <= {*str(after).split(",")}
+
+
 def _has_index(before: Any, after: Any) -> bool:
     if not isinstance(before, str) or not isinstance(after, str):
         return False
@@ -177,7 +182,8 @@ NORMALISATIONS: Final = (
         _is_new,
         "tfgen tells the master of its run, and amounts are limits, too",
     ),
-    Normalisation(r"spec\.args\.master_resource_(request|limit)", _is_new, "defaults are said"),
+    Normalisation(r"spec\.args\.master_resource_(request|limit)", _has_more_amounts, "defaults are said"),
+    Normalisation(r"spec\.args\.ps_pod_priority", _is_new, "a ps has its master's priority, or one of its own"),
     Normalisation(r"spec\.args\.worker_pod_priority", _is_any, "a fraction of the workers is said alone"),
     Normalisation(r"spec\.tfReplicaSpecs\.\w+\.replicas", _is_default(1), "defaults are said"),
     Normalisation(r"spec\.tfReplicaSpecs\.\w+\.restartPolicy", _is_default("Never"), "defaults are said"),
@@ -396,12 +402,23 @@ def _template(template: Any) -> dict[str, Any]:
     beside = [{**c, "restartPolicy": "Always"} for c in containers if c is not main]
     spec["containers"] = [_container({**main, "name": CONTAINER})]
     spec["initContainers"] = [_container(c) for c in (*spec.get("initContainers", ()), *beside)]
+    if not spec["initContainers"]:
+        _hoist_user(spec)
     whole = {"metadata": {"labels": {}, "annotations": {}, **template.get("metadata", {})}, "spec": spec}
     names: dict[str, str] = {}
     for mount in main.get("volumeMounts", ()):
         names.setdefault(mount["name"], f"at {mount['mountPath'].rstrip('/')}")
     renamed: dict[str, Any] = _renamed(whole, names)
     return renamed
+
+
+def _hoist_user(spec: dict[str, Any]) -> None:
+    """Have the pod say whom its one container runs as: to Kubernetes that is the same."""
+    (container,) = spec["containers"]
+    own = {key: value for key, value in container["securityContext"].items() if key in ("runAsUser", "runAsGroup")}
+    rest = {key: value for key, value in container["securityContext"].items() if key not in own}
+    spec["containers"] = [{**container, "securityContext": rest}]
+    spec["securityContext"] = {**spec["securityContext"], **own}
 
 
 def _renamed(data: Any, names: Mapping[str, str]) -> Any:

@@ -27,6 +27,7 @@ VERSION: Final = "elasticdl"
 
 _COMMAND: Final = ("elasticdl", "train")
 _STRATEGY: Final = "ParameterServerStrategy"
+"""Of the client the default, too."""
 _NUMBERS: Final[Mapping[RoleName, tuple[str, int]]] = {"ps": ("num_ps_pods", 0), "worker": ("num_workers", 2)}
 """Of each role: the flag of its number, and the client's default."""
 _AMOUNTS: Final = ("cpu", "memory", "gpu")
@@ -89,13 +90,17 @@ def canonical(item: Part) -> Part:
     if flags is None:
         args = _flags_of_master(item)
     else:
-        defaults = {flag: str(default) for flag, default in (*_NUMBERS.values(), _RETRIES, _PULL)}
+        by_default = (*_NUMBERS.values(), _RETRIES, _PULL, ("distribution_strategy", _STRATEGY))
+        defaults = {flag: str(default) for flag, default in by_default}
         args = {flag: flags.replaced(value=text, text=text) for flag, text in defaults.items()}
-        args |= {key: value for key, value in flags.value.items() if key not in ("job_name", "namespace")}
+        # An empty limit is the request.
+        empty_is_default = {*defaults, *(f"{role}_resource_limit" for role in ("master", "ps", "worker"))}
+        given = {key: value for key, value in flags.value.items() if value.value or key not in empty_is_default}
+        args |= {key: value for key, value in given.items() if key not in ("job_name", "namespace")}
         args["worker_image"] = args.get("worker_image") or flags.value.get("image_name") or flags
         args.pop("image_name", None)
     if volume := args.get("volume"):
-        volumes = ";".join(",".join(sorted(fields.split(","))) for fields in volume.written.split(";"))
+        volumes = ";".join(sorted(",".join(sorted(fields.split(","))) for fields in volume.written.split(";")))
         args["volume"] = volume.replaced(value=volumes, text=volumes)
     return mapping(item, {"metadata": item.value["metadata"], "spec": mapping(item, {"args": mapping(item, args)})})
 
@@ -135,8 +140,8 @@ def read(item: Part, _others: Sequence[Part], options: Options, account: Account
         account.carry(part, "spec", "retries")
     storage = _storage(flags.pop("volume", None), account)
     roles = {role: _role(role, item, flags, storage, account) for role in _NUMBERS}
-    _master(item, flags, spec, account)
     ps = roles["ps"]
+    _master(item, flags, spec, account, has_own="priorityClassName" in ps.pod.role)
     if ps.pod.role.get("priorityClassName") == spec.get("priorityClassName"):
         pod = ps.pod.replaced(role={key: part for key, part in ps.pod.role.items() if key != "priorityClassName"})
         roles["ps"] = ps.replaced(pod=pod)
@@ -229,8 +234,11 @@ def _amounts(
     return {key: int(value) if key == "cpu" and value.isdecimal() else value for key, value in amounts.items()}
 
 
-def _master(item: Part, flags: dict[str, Part], spec: dict[str, Any], account: Account) -> None:
-    """What the client says of the master's own pod, and of the workers' priority."""
+def _master(item: Part, flags: dict[str, Part], spec: dict[str, Any], account: Account, *, has_own: bool) -> None:
+    """What the client says of the master's own pod, and of the workers' priority.
+
+    Args: `has_own` is whether the ps have a priority of their own.
+    """
     target = ("spec", "workload", "elasticDL")
     own: dict[str, Any] = {}
     amounts = _amounts(flags, "master_resource", (*target, "resources"), account, is_master=True)
@@ -246,7 +254,10 @@ def _master(item: Part, flags: dict[str, Part], spec: dict[str, Any], account: A
         account.carry(part, *target, "workerPriority")
     if part := flags.pop("master_pod_priority", None):
         spec["priorityClassName"] = part.written
-        account.carry(part, "spec", "priorityClassName")
+        if has_own:
+            account.carry(part, "spec", "priorityClassName")
+        else:
+            account.change(part, "spec", "priorityClassName", why="a ps has it, too, where it has none of its own")
     if own:
         spec["workload"]["elasticDL"] = own
 
