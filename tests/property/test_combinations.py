@@ -25,7 +25,6 @@ from tfgen.check.object_schemas import ObjectSchemas
 from tfgen.check.objects import check_objects
 from tfgen.data_path import Path
 from tfgen.graph.built import build
-from tfgen.graph.guards import guards
 from tfgen.problems import has_errors
 from tfgen.schema.file import Schema, is_record, node, resolve
 from tfgen.schema.workload_kinds import WORKLOAD_KINDS, WorkloadKind, lacking
@@ -148,7 +147,7 @@ def _ends_well(text: str, charts: set[str]) -> str:
     structure = repr(built.job.structure)
     if structure not in charts:
         charts.add(structure)
-        chart(built.job, document.data["spec"], built.templates, guards(built.job.structure))
+        chart(built.job, document.data["spec"])
     return "rendered"
 
 

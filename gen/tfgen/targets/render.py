@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from tfgen.graph.built import Built, Objects, build
-from tfgen.graph.guards import guards
 from tfgen.job.facts import own_data
 from tfgen.job.sources import source_name
 from tfgen.job.training_job import TrainingJob
@@ -39,7 +38,7 @@ def render(data: Mapping[str, Any], own: Mapping[str, Any] | None = None, built:
     parts = {f"the objects of {name}": tree for name, tree in delivery.items()}
     version: Revision | None = None
     if "charts" in job.outputs:
-        parts["the chart"], version = chart(job, data["spec"], built.templates, guards(job.structure))
+        parts["the chart"], version = chart(job, data["spec"])
     if "overlays" in job.outputs:
         parts["the overlays"] = kustomize(job.name, built.base, environments, sources, retired)
     return Rendering(

@@ -12,13 +12,8 @@ from tfgen.job.training_job import Structure
 from tfgen.kubernetes import keys
 
 
-def notes(structure: Structure, environments: Iterable[str] = ()) -> Node:
-    """The notes: how to follow the run, and how to start the next one.
-
-    Args:
-        structure: the job's.
-        environments: the names of those that have values of their own.
-    """
+def notes(structure: Structure) -> Node:
+    """The notes: how to follow the run, and how to start the next one."""
     namespace = ChartOnly("{{ .Release.Namespace }}")
     follow = WORKLOADS[structure.kind].follow(structure)
     return Text(
@@ -45,9 +40,13 @@ def notes(structure: Structure, environments: Iterable[str] = ()) -> Node:
             " --reset-then-reuse-values --set-string run=",
             When(Not(value("run")), "2", "NEXT"),
             "\n",
-            *(f"\nWhat is special in {name}:  -f CHART/values-{name}.yaml\n" for name in environments),
         )
     )
+
+
+def environment_notes(names: Iterable[str]) -> str:
+    """What follows them: where each environment's values are."""
+    return "".join(f"\nWhat is special in {name}:  -f CHART/values-{name}.yaml\n" for name in names)
 
 
 def upgrade(structure: Structure) -> str:

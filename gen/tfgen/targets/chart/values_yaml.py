@@ -9,6 +9,7 @@ keys of their own, as each volume has, the comment lists these.
 
 from __future__ import annotations
 
+import functools
 import textwrap
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
@@ -23,7 +24,7 @@ from tfgen.words import either
 _WIDTH: Final = 100
 
 
-def values_yaml(values: Mapping[str, Any], lacks: Collection[str] = ()) -> str:
+def values_yaml(values: Mapping[str, Any], lacks: tuple[str, ...] = ()) -> str:
     """The file's text; a blank line before each key at the top.
 
     Args:
@@ -37,32 +38,43 @@ def values_yaml(values: Mapping[str, Any], lacks: Collection[str] = ()) -> str:
 
 
 def _entry(
-    above: tuple[str, ...], key: str, value: Any, indent: str, commented: set[tuple[str, ...]], lacks: Collection[str]
+    above: tuple[str, ...],
+    key: str,
+    value: Any,
+    indent: str,
+    commented: set[tuple[str, ...]],
+    lacks: tuple[str, ...],
 ) -> str:
     path = (*above, key)
-    node = schema_file.node(schema_file.load(), path) or {}
-    lines = _comment(path, node, commented, lacks, _WIDTH - len(indent))
-    comment = "".join(f"{indent}# {line}\n" for line in lines)
-    if not schema_file.is_record(node):
+    # What stands with an earlier role needs no comment.
+    alike = ("spec", "roles", "*", *path[3:]) if path[1] == "roles" and len(path) > 3 else path
+    comment = "" if alike in commented else _comment(path, indent, lacks)
+    commented.add(alike)
+    if not _is_record(path):
         lines = yaml_text.dump({key: value}).splitlines(keepends=True)
         return comment + "".join(line if line == "\n" else indent + line for line in lines)
     inner = "".join(_entry(path, name, item, indent + "  ", commented, lacks) for name, item in value.items())
     return f"{comment}{indent}{yaml_text.scalar(key)}:\n{inner}"
 
 
-def _comment(
-    path: tuple[str, ...], node: Schema, commented: set[tuple[str, ...]], lacks: Collection[str], width: int
-) -> list[str]:
-    """The lines of a value's comment; none for what stands with an earlier role."""
-    key = ("spec", "roles", "*", *path[3:]) if path[1] == "roles" and len(path) > 3 else path
-    if key in commented:
-        return []
-    commented.add(key)
+@functools.cache
+def _is_record(path: tuple[str, ...]) -> bool:
+    return schema_file.is_record(_node(path))
+
+
+def _node(path: tuple[str, ...]) -> Schema:
+    return schema_file.node(schema_file.load(), path) or {}
+
+
+@functools.lru_cache(1 << 12)  # the values of a few structures
+def _comment(path: tuple[str, ...], indent: str, lacks: tuple[str, ...]) -> str:
+    """A value's comment."""
+    node, width = _node(path), _WIDTH - len(indent)
     lines = _wrapped(" ".join([node.get("description", ""), *_allowed(node)]), width)
     entry = schema_file.entry(schema_file.load(), node, "*")
-    if schema_file.is_record(node) or not entry or not schema_file.is_record(entry):
-        return lines
-    return [*lines, *_keys((*path[1:], "*"), entry, lacks, "  ", width)]
+    if not schema_file.is_record(node) and entry and schema_file.is_record(entry):
+        lines += _keys((*path[1:], "*"), entry, lacks, "  ", width)
+    return "".join(f"{indent}# {line}\n" for line in lines)
 
 
 def _keys(path: tuple[str, ...], record: Schema, lacks: Collection[str], indent: str, width: int) -> Iterator[str]:

@@ -12,6 +12,7 @@ of actions is printed as it is, so that no line is broken there.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -39,7 +40,12 @@ class _Token(Record):
 
 def wrap(text: str, width: int = WIDTH) -> str:
     """The text with each line that is longer than the width broken, as far as it has actions to break."""
-    return "\n".join(line if len(line) <= width else "\n".join(_lines(line, width)) for line in text.split("\n"))
+    return "\n".join(line if len(line) <= width else _broken(line, width) for line in text.split("\n"))
+
+
+@functools.lru_cache(1 << 12)  # the charts of many jobs have the same long lines
+def _broken(line: str, width: int) -> str:
+    return "\n".join(_lines(line, width))
 
 
 def _lines(line: str, width: int) -> Iterator[str]:

@@ -1,0 +1,79 @@
+"""The files of a chart that follow from a job's structure: templates, helpers, guards, notes, and the files they read.
+
+They are printed once for all jobs of a structure, with a mark for the chart's name, by which helpers are called. The
+name is put in last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from tfgen.graph.graph import graph
+from tfgen.graph.guards import guards
+from tfgen.graph.holes import Guard, Node, chart_files, named_parts
+from tfgen.graph.shape import once_a_shape
+from tfgen.job.training_job import Structure
+from tfgen.record import Record
+from tfgen.targets.chart.go_template import Printer
+from tfgen.targets.chart.guards_file import guards_file
+from tfgen.targets.chart.notes import notes
+from tfgen.targets.chart.wrap import wrap
+
+NOTES: Final = "templates/NOTES.txt"
+
+_NAME: Final = "\ufdd0"
+"""Stands for the chart's name. It is a character that no text of a job has (`yaml_text.UNCARRIED`)."""
+
+_HELPERS_HEAD: Final = """\
+Names, labels and the cluster, each once.
+
+A helper is called as  include "CHART.NAME" .  with the root context, or with a dict of what it takes; it prints text,
+without a line break at its end.
+"""
+
+_FILE_HEADS: Final[Mapping[str, str]] = {
+    "helpers": _HELPERS_HEAD,
+    "pod": "The pod of a task, whatever object makes it. The role's templates call it with the role's name and values.",
+    "environment": "The variables of a task.",
+    "scheduling": "Where a pod may run.",
+    "run-lock": "What keeps two runs from writing to one folder at once.",
+    "volumes": "Volumes, and where a pod has them.",
+    "finisher": "The pod of what releases the run once the Job that ends it has ended.",
+}
+"""What is in each of the files of helpers."""
+
+
+def template_files(structure: Structure) -> dict[str, str]:
+    """The texts of the files, by path in the chart."""
+    printed, name = _printed(structure), structure.name
+    mark = _NAME * len(name)  # lines are broken by their length, so that names of one length share the broken ones
+    templates = {path: wrap(text.replace(_NAME, mark)).replace(mark, name) for path, text in printed.templates.items()}
+    return {**templates, **printed.files}
+
+
+class _Printed(Record):
+    """What is printed for a structure: the templates, with a mark for the name, and the files that they read."""
+
+    templates: Mapping[str, str]
+    files: Mapping[str, str]
+
+
+@once_a_shape
+def _printed(structure: Structure) -> _Printed:
+    printer = Printer(_NAME)
+    templates, checks, notes_text = graph(structure), guards(structure), notes(structure)
+    nodes = [*(template.node for template in templates), *checks, notes_text]
+    files = {f"templates/{template.name}.yaml": printer.template(template.node) for template in templates}
+    files["templates/guards.yaml"] = guards_file(printer, checks, templates)
+    files[NOTES] = printer.text(notes_text)
+    return _Printed({**files, **_helper_files(printer, nodes)}, chart_files(nodes))
+
+
+def _helper_files(printer: Printer, nodes: Sequence[Node | Guard]) -> dict[str, str]:
+    """The files of the named parts in what the chart prints."""
+    parts = named_parts(nodes).values()
+    return {
+        f"templates/_{file}.tpl": printer.helpers_file(_FILE_HEADS[file].strip(), [p for p in parts if p.file == file])
+        for file in sorted({part.file for part in parts})
+    }
