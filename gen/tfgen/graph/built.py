@@ -41,8 +41,9 @@ def build(data: Mapping[str, Any], environments: Collection[str] | None = None) 
     job = TrainingJob.from_document(data)
     templates = graph(job.structure)
     asked = [e for e in job.environments if environments is None or e.name in environments]
-    by_environment = {e.name: _environment_objects(job, templates, e) for e in asked}
-    return Built(job, templates, objects(templates, _scope(job, job.values)), by_environment)
+    kept: dict[Any, Any] = {}
+    by_environment = {e.name: _environment_objects(job, templates, e, kept) for e in asked}
+    return Built(job, templates, objects(templates, _scope(job, job.values, kept)), by_environment)
 
 
 def plain_objects(data: Mapping[str, Any], environment: str | None = None) -> Sequence[Mapping[str, Any]]:
@@ -55,7 +56,8 @@ def plain_objects(data: Mapping[str, Any], environment: str | None = None) -> Se
     templates = graph(job.structure)
     if environment is None:
         return tuple(objects(templates, _scope(job, job.values)).values())
-    return tuple(_environment_objects(job, templates, {e.name: e for e in job.environments}[environment]).values())
+    form = {e.name: e for e in job.environments}[environment]
+    return tuple(_environment_objects(job, templates, form, {}).values())
 
 
 class TaskObjects(Record):
@@ -83,12 +85,14 @@ def task_objects(data: Mapping[str, Any], environment: str | None = None) -> Tas
     return TaskObjects(structure, values, tuple(objects(graph(structure), _scope(job, values)).values()))
 
 
-def _environment_objects(job: TrainingJob, templates: Sequence[Template], environment: Environment) -> Objects:
+def _environment_objects(
+    job: TrainingJob, templates: Sequence[Template], environment: Environment, kept: dict[Any, Any]
+) -> Objects:
     """All of a job's objects in an environment; where it is retired, those that outlive it."""
     there = templates if environment.enabled else [template for template in templates if template.outlives]
-    return objects(there, _scope(job, environment.values))
+    return objects(there, _scope(job, environment.values, kept))
 
 
-def _scope(job: TrainingJob, values: Mapping[str, Any]) -> Scope:
+def _scope(job: TrainingJob, values: Mapping[str, Any], kept: dict[Any, Any] | None = None) -> Scope:
     """As Helm sees a release that has the job's own name."""
-    return Scope(values, release=job.name, chart=job.name)
+    return Scope(values, release=job.name, chart=job.name, kept={} if kept is None else kept)

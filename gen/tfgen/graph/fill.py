@@ -12,7 +12,7 @@ from __future__ import annotations
 import operator
 import posixpath
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, assert_never
 
 from tfgen.graph.holes import (
@@ -64,28 +64,34 @@ from tfgen.graph.holes import (
     once_a_hole,
     type_of,
 )
+from tfgen.graph.reads import Steps, reads, reads_of_call
 from tfgen.record import EMPTY, Record
 from tfgen.text import canonical_json
 from tfgen.value_type import TREES
 
 
 class Scope(Record):
-    """What the holes are filled from: a chart's complete values, the release's and the chart's name."""
+    """What the holes are filled from: a chart's complete values, the release's and the chart's name.
+
+    Attributes:
+        kept: what was filled, to be shared by the scopes of a job: what reads nothing that differs is the same object.
+    """
 
     values: Mapping[str, Any]
     release: str
     chart: str
     bound: Mapping[str, Any] = EMPTY
     arguments: Mapping[str, Any] = EMPTY
+    kept: dict[Any, Any] | None = None
 
     def binding(self, names: Mapping[str, Any]) -> Scope:
         """The scope with more names bound."""
-        return Scope(self.values, self.release, self.chart, {**self.bound, **names}, self.arguments)
+        return Scope(self.values, self.release, self.chart, {**self.bound, **names}, self.arguments, self.kept)
 
     def open(self) -> tuple[Scope, dict[str, Any]]:
         """A scope of its own, and the names bound in it, to be bound anew for each entry or index."""
         bound = dict(self.bound)
-        return Scope(self.values, self.release, self.chart, bound, self.arguments), bound
+        return Scope(self.values, self.release, self.chart, bound, self.arguments, self.kept), bound
 
 
 Filler: TypeAlias = Callable[[Scope], Any]
@@ -129,6 +135,41 @@ def cleaned(path: str) -> str:
     return posixpath.normpath("/" + path.lstrip("/"))
 
 
+# -- once for the same values -------------------------------------------------------------------------------------
+
+
+def once_for_values(paths: Sequence[Steps], filler: Filler) -> Filler:
+    """The same filler, which does its work once for all scopes that share what they keep and agree in some values.
+
+    Args:
+        paths: of the values that it reads. Nothing that is bound, and no argument, is among what it reads.
+        filler: nobody changes what comes of it.
+    """
+
+    def fill_once(scope: Scope) -> Any:
+        return filler(scope) if scope.kept is None else _keep(fill_once, paths, filler, scope)
+
+    return fill_once
+
+
+def _keep(what: Hashable, paths: Sequence[Steps], filler: Filler, scope: Scope) -> Any:
+    """What was kept for the values at some paths, or else what the filler makes of them now."""
+    kept = scope.kept if scope.kept is not None else {}
+    key = (what, *(_mark(scope.values, path) for path in paths))
+    if key not in kept:
+        kept[key] = filler(scope), scope.values  # the values too, so that none of them has another's identity
+    return kept[key][0]
+
+
+def _mark(values: Any, path: Steps) -> str | int:
+    """What tells a value from another: a text by itself, all else by its identity."""
+    for step in path:
+        if values is None:
+            break
+        values = values.get(step)
+    return values if type(values) is str else id(values)
+
+
 # -- data ----------------------------------------------------------------------------------------------------------
 
 
@@ -144,6 +185,8 @@ def compile_filler(node: Node) -> Filler:
             return _sequence(node)
         case When(test, then, otherwise):
             return _choice(compile_expression(test), compile_filler(then), compile_filler(otherwise))
+        case Named(node=inner, parameters=()):
+            return once_for_values(reads(inner), compile_filler(inner))
         case Named(node=inner):
             return compile_filler(inner)
         case Call(part):
@@ -250,17 +293,22 @@ def _choice(test: Filler, then: Filler, otherwise: Filler) -> Filler:
 
 
 def _called(call: Call, part: Filler) -> Filler:
-    """A part in its own scope: its arguments, and nothing that is bound around the call."""
+    """A part in its own scope: its arguments, and nothing that is bound around the call.
+
+    What no other part calls, as a role's pod, is filled once for the values that it reads.
+    """
     arguments = [(name, compile_expression(argument)) for name, argument in call.arguments]
-    return lambda scope: part(
-        Scope(
-            scope.values,
-            scope.release,
-            scope.chart,
-            EMPTY,
-            {name: argument(scope) for name, argument in arguments},
-        )
-    )
+    computed = [name for name, argument in call.arguments if not isinstance(argument, Value)]
+
+    def fill_call(scope: Scope) -> Any:
+        given = {name: argument(scope) for name, argument in arguments}
+        inner = Scope(scope.values, scope.release, scope.chart, EMPTY, given, scope.kept)
+        others = tuple(given[name] for name in computed)
+        if scope.kept is None or scope.arguments or any(isinstance(other, (dict, list)) for other in others):
+            return part(inner)
+        return _keep((fill_call, others), reads_of_call(call), part, inner)
+
+    return fill_call
 
 
 def _let(name: str, expression: Filler, body: Filler) -> Filler:
@@ -286,6 +334,8 @@ def compile_expression(node: Node) -> Filler:  # noqa: C901 - a branch a node
             return _looked_up(lambda scope: scope.values, path)
         case Release(fact):
             return (lambda scope: scope.release) if fact == "Release.Name" else (lambda scope: scope.chart)
+        case Named(node=inner, parameters=()):
+            return once_for_values(reads(inner), compile_expression(inner))
         case Named(node=inner) | NotEmpty(inner) | Items(inner):
             return compile_expression(inner)
         case Call(part):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from tfgen.graph.fill import Filler, Scope, compile_filler, fill_entries
+from tfgen.graph.fill import Filler, Scope, compile_entries, compile_filler, once_for_values
 from tfgen.graph.holes import ABSENT, Each, File, Let, Node, When
+from tfgen.graph.reads import reads
 from tfgen.record import Record
 
 
@@ -35,14 +36,20 @@ class Template(Record):
         data = node.get("data", {}) if isinstance(node, dict) else {}
         return {key: part for key, part in data.items() if isinstance(part, File)}
 
-    def objects(self, scope: Scope) -> Iterator[tuple[str, dict[str, Any]]]:
+    def objects(self, scope: Scope) -> Sequence[tuple[str, dict[str, Any]]]:
         """The plain objects by their files' names: those of an `Each` have the entry's key behind them."""
-        if isinstance(self.node, Each):
-            for key, item in fill_entries(self.node, scope):
-                yield f"{self.name}-{key}", item
-        elif (item := self._filler(scope)) is not ABSENT:
-            yield self.name, item
+        filled: Sequence[tuple[str, dict[str, Any]]] = self._filler(scope)
+        return filled
 
     @cached_property
     def _filler(self) -> Filler:
-        return compile_filler(self.node)
+        node = self.node
+        if isinstance(node, Each):
+            entries = compile_entries(node)
+            return once_for_values(
+                reads(node), lambda scope: [(f"{self.name}-{key}", item) for key, item in entries(scope)]
+            )
+        one = compile_filler(node)
+        return once_for_values(
+            reads(node), lambda scope: [(self.name, item) for item in [one(scope)] if item is not ABSENT]
+        )

@@ -1,0 +1,67 @@
+"""Which values a node reads, and that what agrees in them is filled once for all environments of a job."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.tools import ROOT
+from tfgen.graph.built import Built, build
+from tfgen.graph.fill import Scope
+from tfgen.graph.graph import objects
+from tfgen.graph.holes import Bound, Default, Each, Let, Merged, Named, Node, Parameter, Text, Value, call
+from tfgen.graph.reads import reads
+from tfgen.text.document import parse
+
+JOBS = sorted([*ROOT.glob("examples/*/job.yaml"), *ROOT.glob("tests/golden/*/job.yaml")])
+
+IMAGE, REPLICAS, ROLE = Value("image", "string"), Value("roles.ps.replicas", "integer"), Value("roles.ps", "map")
+LABELS, ENV = Value("labels", "map"), Parameter("values", "map", "env")
+INNER = Named("inner", "", Merged((LABELS, ENV)), parameters=("values",))
+OUTER = Named("outer", "", {"labels": call(INNER, values=Parameter("values", "map"))}, parameters=("values",))
+
+
+@pytest.mark.parametrize(
+    ("node", "paths"),
+    [
+        ("text", []),
+        ({"replicas": REPLICAS, "image": Default(IMAGE, "x")}, ["image", "roles.ps.replicas"]),
+        ([ROLE, REPLICAS], ["roles.ps"]),
+        (Each(LABELS, Text((Bound("name"), Bound("value")))), ["labels"]),
+        (Let("role", ROLE, Text((Bound("role", "string", "image"),))), ["roles.ps.image"]),
+        (Let("both", Default(IMAGE, REPLICAS), Bound("both")), ["image", "roles.ps.replicas"]),
+        (call(OUTER, values=ROLE), ["labels", "roles.ps.env"]),
+        (call(OUTER, values=Default(ROLE, LABELS)), ["labels", "roles.ps"]),
+    ],
+    ids=repr,
+)
+def test_a_node_reads_the_values_that_its_names_stand_for(node: Node, paths: list[str]) -> None:
+    assert [".".join(path) for path in reads(node)] == paths
+
+
+def built(**environments: Any) -> Built:
+    spec = {"roles": {"chief": {}, "ps": {}, "worker": {"replicas": 2}}, "image": "i:1", "environments": environments}
+    return build({"metadata": {"name": "mnist"}, "spec": spec})
+
+
+def test_what_reads_nothing_that_an_environment_changes_is_the_same_object() -> None:
+    job = built(prod={"roles": {"worker": {"replicas": 3}}})
+    prod = job.environments["prod"]
+    assert [name for name in prod if prod[name] is not job.base[name]] == ["configmap", "worker"]
+    assert prod["worker"]["spec"]["template"] is job.base["worker"]["spec"]["template"]
+
+
+def test_environments_that_say_the_same_share_what_they_change() -> None:
+    job = built(prod={"image": "i:2"}, test={"image": "i:2"})
+    assert job.environments["prod"]["worker"] is job.environments["test"]["worker"] is not job.base["worker"]
+
+
+@pytest.mark.parametrize("path", JOBS, ids=lambda path: path.parent.name)
+def test_what_is_shared_is_what_is_filled_for_each_environment_alone(path: Path) -> None:
+    data = parse(path.read_text(encoding="utf-8"), str(path)).documents[0].data
+    job = build(data)
+    for form in job.job.environments:
+        templates = [template for template in job.templates if form.enabled or template.outlives]
+        assert job.environments[form.name] == objects(templates, Scope(form.values, job.job.name, job.job.name))
