@@ -104,7 +104,7 @@ def test_every_guard_is_a_rule(profile: str) -> None:
 # What no value of a chart can break, and what breaks kustomize alone.
 OF_THE_STRUCTURE = """
     code-name code-size controlled-field gang-objects git-secret legacy-flags missing-role nothing-ends-the-job
-    pod-security unused-role volume-profile workload-kind uncarried-text
+    patch-field patch-target pod-security unused-role volume-profile workload-kind uncarried-text
 """
 
 OF_THE_VALUES_SCHEMA = ("unknown-role",)

@@ -58,6 +58,22 @@ EVERYTHING = {
                 "spec": {"hard": {"pods": 20}, "scopes": ["NotTerminating"]},
             },
         },
+        "patches": {
+            "team": {
+                "target": {"kind": "Job", "name": "worker"},
+                "merge": {
+                    "metadata": {"labels": {"a": "b"}, "annotations": {"a": "b"}},
+                    "spec": {"podFailurePolicy": None},
+                },
+            },
+            "board": {
+                "target": {"kind": "Service", "name": "tensorboard-service"},
+                "json": [
+                    {"op": "add", "path": "/spec/own", "value": {"a": 1}},
+                    {"op": "move", "from": "/spec/own", "path": "/spec/more"},
+                ],
+            },
+        },
         "serviceAccountName": "trainer",
         "runtimeClassName": "nvidia",
         "labels": {"example.com/team": "vision"},

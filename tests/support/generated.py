@@ -25,6 +25,8 @@ from hypothesis import strategies as st
 
 from tests.support.tools import ROOT
 from tfgen.check.jobs import check
+from tfgen.graph.built import build
+from tfgen.kubernetes.object import literal_name
 from tfgen.problems import has_errors
 from tfgen.rules.uncarried_text import NOT_TEXT
 from tfgen.schema import workload_kinds as kinds
@@ -207,6 +209,33 @@ _TOLERATION = st.one_of(
     ),
 )
 _METADATA = {"labels": _LABELS, "annotations": {"example.com/note": TEXT, "argocd.argoproj.io/sync-wave": "3"}}
+
+
+def _merging(**parts: Any) -> Strategy:
+    return st.fixed_dictionaries({"merge": st.fixed_dictionaries({key: like(part) for key, part in parts.items()})})
+
+
+_OBJECT_METADATA = {
+    "labels": {"zone": st.just("08"), "example.com/on": "y"},
+    "annotations": {"example.com/note": TEXT.filter(bool), "zone": st.just("1e3")},
+}
+# What a patch may change of an object of a kind beside its metadata.
+_CHANGES: Mapping[str, Sequence[Strategy]] = {
+    "Deployment": (
+        st.builds(
+            lambda *items: {"merge": {"spec": {"template": {"spec": {"containers": [*items]}}}}},
+            st.just({"name": "tensorboard", "env": [{"name": "LEVEL", "value": "{{ 08 }}"}]}),
+            st.fixed_dictionaries({"name": st.just("proxy"), "image": st.just("proxy:1"), "args": st.lists(TEXT)}),
+        ),
+    ),
+    "Job": (_merging(spec=st.fixed_dictionaries({"podFailurePolicy": st.sampled_from([None, {"rules": []}])})),),
+    "NetworkPolicy": (st.just({"json": [{"op": "add", "path": "/spec/ingress/-", "value": {"from": []}}]}),),
+    "PersistentVolumeClaim": (_merging(spec=st.just({"volumeMode": "Block"})),),
+    "StatefulSet": (
+        _merging(spec=st.fixed_dictionaries({"minReadySeconds": st.integers(0, 9)})),
+        st.just({"json": [{"op": "add", "path": "/spec/minReadySeconds", "value": 5}]}),
+    ),
+}
 _OBJECT = st.one_of(
     like(
         {
@@ -420,7 +449,7 @@ _OF_TYPE: Mapping[str, Callable[[Schema], Strategy]] = {
 # -- whole jobs ---------------------------------------------------------------------------------------------------
 
 _SPEC_SCHEMA = SCHEMA["properties"]["spec"]
-_NOT_DRAWN = ("strategy", "image", "roles", "environments", "workload")
+_NOT_DRAWN = ("strategy", "image", "roles", "environments", "workload", "patches")
 _SPEC = _record({"properties": {key: n for key, n in _SPEC_SCHEMA["properties"].items() if key not in _NOT_DRAWN}})
 # Strategy, what ends the job where it is not the default, and the roles that go with them.
 _STRATEGIES: Sequence[tuple[str, str, Sequence[str]]] = (
@@ -476,7 +505,22 @@ def jobs(draw: st.DrawFn, *, environments: int = 2) -> dict[str, Any]:
         "spec": spec,
     }
     assume(accepted(document))
-    return document
+    patches = draw(_patches(document))
+    patched = {**document, "spec": {**spec, "patches": patches}}
+    return patched if patches and accepted(patched) else document
+
+
+def _patches(document: Document) -> Strategy:
+    """Patches of the objects that the job has, or all of a kind of these."""
+    objects = build(document).base
+    targets = [{"kind": item["kind"], "name": name} for name, item in objects.items() if literal_name(item) is None]
+    return st.dictionaries(st.sampled_from(["a", "08", "on"]), st.sampled_from(targets).flatmap(_patch), max_size=2)
+
+
+def _patch(target: Mapping[str, str]) -> Strategy:
+    changes = [_merging(metadata=_OBJECT_METADATA), *_CHANGES.get(target["kind"], ())]
+    targets = st.sampled_from([target, {"kind": target["kind"]}])
+    return st.builds(lambda target, change: {"target": target, **change}, targets, st.one_of(changes))
 
 
 def _carry(spec: Mapping[str, Any], said: dict[str, Any]) -> None:

@@ -22,6 +22,7 @@ from tfgen.graph.objects.config_map import config_map
 from tfgen.graph.objects.connection_test import connection_test
 from tfgen.graph.objects.finisher import NOTIFY, Plan, finisher
 from tfgen.graph.objects.values import value
+from tfgen.graph.patches import Patched, lay_over
 from tfgen.graph.schedulers import GANGS
 from tfgen.graph.shape import once_a_shape
 from tfgen.graph.template import Template
@@ -29,10 +30,15 @@ from tfgen.graph.workloads import WORKLOADS
 from tfgen.job.training_job import FileCode, Structure
 
 
-@once_a_shape
 def graph(structure: Structure) -> tuple[Template, ...]:
     """A job's objects with holes. It is given the structure alone, so it cannot depend on a value."""
-    return tuple(_templates(structure))
+    return patched(structure).templates
+
+
+@once_a_shape
+def patched(structure: Structure) -> Patched:
+    """A job's objects with holes, its patches laid over them, and what is wrong with these."""
+    return lay_over(tuple(_templates(structure)), structure.patches, structure.profile)
 
 
 def _templates(structure: Structure) -> Iterator[Template]:
@@ -45,7 +51,7 @@ def _templates(structure: Structure) -> Iterator[Template]:
         yield Template("configmap", config_map(structure, workload.pod_name))
     yield Template("networkpolicy", network.policy(workload.pods))
     yield Template("priorityclass", priority_class.priority_classes())
-    yield Template("object", literal.literal_objects())
+    yield Template(literal.LITERAL, literal.literal_objects())
     if structure.gang and workload.makes_pod_group(structure):
         yield from GANGS[structure.gang].pod_group(structure)
     if structure.eci and structure.eci.makes_cache:

@@ -10,22 +10,42 @@ has the same answer for all of them.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import TypeVar
 
-from tfgen.graph.holes import AnyOf, Default, Equal, Expression, Key, Node, Parameter, When
+from tfgen.graph.holes import AnyOf, Default, Equal, Expression, Key, Node, Not, When
+from tfgen.record import Record
 
 _Key = TypeVar("_Key", bound=Hashable)
 _Variants = Mapping[str, Node]
 
 
-def join(variants: _Variants, parameter: Parameter) -> Node:
+class _Choice(Record):
+    """What tells the variants apart, and the name of the one for every text that is no other's; null for none."""
+
+    parameter: Expression
+    others: str | None
+
+    def is_one_of(self, names: Collection[str], variants: _Variants) -> Expression:
+        """Whether it is to be one of some of the variants, where it is to be one of these."""
+        if self.others in names:
+            return Not(self.is_one_of([name for name in variants if name not in names], variants))
+        tests = tuple(Equal(self.parameter, name) for name in names)
+        return tests[0] if len(tests) == 1 else AnyOf(tests)
+
+
+def join(variants: _Variants, parameter: Expression, *, others: str | None = None) -> Node:
     """The one node.
 
     Args:
         variants: the nodes, by the name that the parameter has where it is to be that one.
         parameter: what tells them apart.
+        others: the name of the variant for whatever else the parameter has; None where it has nothing else.
     """
+    return _join(variants, _Choice(parameter, others))
+
+
+def _join(variants: _Variants, parameter: _Choice) -> Node:
     first, *others = variants.values()
     if all(other == first for other in others):
         return first
@@ -41,7 +61,7 @@ def join(variants: _Variants, parameter: Parameter) -> Node:
     return _choose(variants, parameter)
 
 
-def _join_mappings(variants: _Variants, parameter: Parameter) -> Node:
+def _join_mappings(variants: _Variants, parameter: _Choice) -> Node:
     mappings: dict[str, dict[Key, Node]] = {name: dict(node) for name, node in variants.items()}  # type: ignore[arg-type]
     if not all(mappings.values()):
         return _choose(variants, parameter)
@@ -49,7 +69,7 @@ def _join_mappings(variants: _Variants, parameter: Parameter) -> Node:
     return {key: _join_some({n: m[key] for n, m in mappings.items() if key in m}, variants, parameter) for key in keys}
 
 
-def _join_sequences(variants: _Variants, parameter: Parameter) -> Node:
+def _join_sequences(variants: _Variants, parameter: _Choice) -> Node:
     """The items by their names; what has none is the same or another as a whole."""
     items: dict[str, list[Node]] = {name: list(node) for name, node in variants.items()}  # type: ignore[arg-type]
     named = {name: [(_identity(item), _name_first(item)) for item in own] for name, own in items.items()}
@@ -70,18 +90,18 @@ def _name_first(item: Node) -> Node:
     return {"name": item["name"], **item} if isinstance(item, dict) and "name" in item else item
 
 
-def _join_some(present: _Variants, variants: _Variants, parameter: Parameter) -> Node:
+def _join_some(present: _Variants, variants: _Variants, parameter: _Choice) -> Node:
     """What some of the variants have."""
-    joined = join(present, parameter)
-    return joined if len(present) == len(variants) else When(_is_one_of(present, parameter), joined)
+    joined = _join(present, parameter)
+    return joined if len(present) == len(variants) else When(parameter.is_one_of([*present], variants), joined)
 
 
-def _join_field(field: str, variants: _Variants, parameter: Parameter) -> Node:
+def _join_field(field: str, variants: _Variants, parameter: _Choice) -> Node:
     """A field of holes of one kind."""
-    return join({name: getattr(node, field) for name, node in variants.items()}, parameter)
+    return _join({name: getattr(node, field) for name, node in variants.items()}, parameter)
 
 
-def _choose(variants: _Variants, parameter: Parameter) -> Node:
+def _choose(variants: _Variants, parameter: _Choice) -> Node:
     """Each variant as a whole: the one that most have is what is left."""
     groups: list[tuple[Node, list[str]]] = []
     for name, node in variants.items():
@@ -92,13 +112,8 @@ def _choose(variants: _Variants, parameter: Parameter) -> Node:
             names.append(name)
     *tested, (chosen, _) = sorted(groups, key=lambda group: len(group[1]))
     for node, names in reversed(tested):
-        chosen = When(_is_one_of(names, parameter), node, chosen)
+        chosen = When(parameter.is_one_of(names, variants), node, chosen)
     return chosen
-
-
-def _is_one_of(names: Iterable[str], parameter: Parameter) -> Expression:
-    tests = tuple(Equal(parameter, name) for name in names)
-    return tests[0] if len(tests) == 1 else AnyOf(tests)
 
 
 def _all_keys(sequences: Sequence[Sequence[_Key]]) -> list[_Key]:

@@ -67,6 +67,31 @@ class RoleData(PodData, total=False):
     podTemplate: Foreign
 
 
+class KindTarget(TypedDict):
+    """All objects of a kind."""
+
+    kind: str
+
+
+class PatchTarget(KindTarget, total=False):
+    """Which objects a patch changes."""
+
+    name: str
+
+
+class EmptyPatch(TypedDict):
+    """A patch that changes nothing."""
+
+    target: PatchTarget
+
+
+class PatchData(EmptyPatch, total=False):
+    """A change of objects that tfgen makes."""
+
+    merge: Foreign
+    json: Sequence[Foreign]
+
+
 class CompletionData(TypedDict, total=False):
     """What ends the job, and what becomes of its tasks then."""
 
@@ -213,6 +238,7 @@ class Spec(FormData, total=False):
     initContainers: Sequence[Foreign]
     sidecars: Sequence[Foreign]
     podTemplate: Foreign
+    patches: Mapping[str, PatchData]
     outputs: Sequence[Output]
     chart: ChartData
     environments: Mapping[str, EnvironmentData]

@@ -23,7 +23,7 @@ from tfgen.schema.completion import ended_by, releases, serves
 from tfgen.schema.workload_kinds.facts import CompletionBy, WorkloadKind
 
 if TYPE_CHECKING:
-    from tfgen.job.job_data import CloudData, CodeData, Metadata, Spec
+    from tfgen.job.job_data import CloudData, CodeData, Metadata, PatchData, Spec
 
 __all__ = [
     "OUTPUTS",
@@ -37,6 +37,7 @@ __all__ = [
     "GitCode",
     "GitOps",
     "Output",
+    "Patch",
     "Profile",
     "Role",
     "RoleName",
@@ -122,6 +123,24 @@ class Eci(Record):
     makes_cache: bool
 
 
+class Patch(Record):
+    """A change of objects that tfgen makes.
+
+    Attributes:
+        name: the patch's own, in the job.
+        kind: the kind of those objects.
+        target: what one of them is in the job, as its file is called without the ending; empty for all of the kind.
+        merge: what is merged over each.
+        operations: what RFC 6902 does to each, where nothing is merged.
+    """
+
+    name: str
+    kind: str
+    target: str
+    merge: Mapping[str, Any]
+    operations: tuple[Mapping[str, Any], ...]
+
+
 class Structure(Record):
     """What decides which objects a job has: the same in every environment and for every user of its chart.
 
@@ -143,6 +162,7 @@ class Structure(Record):
         code: what is put into the image, or nothing.
         eci: how the pods run on Alibaba's container instances, or nothing.
         pod_template: Kubernetes' PodTemplateSpec for the pods of every role.
+        patches: what is changed of the objects, in the order of the patches' names.
     """
 
     name: str
@@ -164,6 +184,7 @@ class Structure(Record):
     code: Code | None
     eci: Eci | None
     pod_template: Mapping[str, Any]
+    patches: tuple[Patch, ...]
 
     def role(self, name: RoleName) -> Role | None:
         """The role of that name, if the job has it."""
@@ -327,7 +348,13 @@ def _structure(name: str, spec: Spec) -> Structure:
         code=_code(spec["code"]) if "code" in spec else None,
         eci=_eci(spec.get("cloud", {})),
         pod_template=spec.get("podTemplate", {}),
+        patches=tuple(_patch(name, patch) for name, patch in sorted(spec.get("patches", {}).items())),
     )
+
+
+def _patch(name: str, patch: PatchData) -> Patch:
+    target = patch["target"]
+    return Patch(name, target["kind"], target.get("name", ""), patch.get("merge", {}), tuple(patch.get("json", ())))
 
 
 def _chart_page(spec: Spec) -> ChartPage:

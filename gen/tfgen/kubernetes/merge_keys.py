@@ -42,3 +42,6 @@ TOP_LISTS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
 }
 """By group and kind, the lists that merge by a key and stand in the object itself. Metadata and status aside, these are
 all (``patchMergeKey`` in staging/src/k8s.io/api)."""
+
+STRATEGIC_GROUPS: Final = ("", "apps", "batch", "networking.k8s.io", "policy", "rbac.authorization.k8s.io")
+"""The groups whose kinds are patched strategically. Any other kind is patched as plain JSON."""

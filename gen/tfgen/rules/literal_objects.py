@@ -9,10 +9,11 @@ from tfgen.graph.graph import graph, objects
 from tfgen.kubernetes.object import Object, group, literal_name
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
+from tfgen.rules.wrong_shape import has_objects
 
 
 def _check(view: View) -> Iterator[Finding]:
-    if not view.values["objects"]:
+    if not view.values["objects"] or not has_objects(view):
         return
     items = objects(graph(view.job.structure), view.scope).values()
     taken = {_key(item): "one that tfgen makes" for item in items if literal_name(item) is None}

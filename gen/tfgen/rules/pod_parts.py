@@ -43,6 +43,17 @@ def specs(view: View, role: RoleName) -> Iterator[Part]:
         yield from child(template, "spec")
 
 
+def of_patches(view: View) -> Iterator[Part]:
+    """The pod specs that patches merge over TensorBoard's: those of all other pods refuse a patch."""
+    for patch in view.job.structure.patches:
+        if patch.kind != "Deployment":
+            continue
+        part = Part(("patches", patch.name, "merge"), patch.merge)
+        for spec in child(part, "spec"):
+            for template in child(spec, "template"):
+                yield from child(template, "spec")
+
+
 def patched(view: View, role: RoleName, key: str) -> Iterator[Part]:
     """The items that those specs have in a list, such as `volumes`."""
     for spec in specs(view, role):

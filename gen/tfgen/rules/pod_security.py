@@ -88,6 +88,12 @@ def _fields(view: View) -> Iterator[_Field]:
             for container in pod_parts.patched(view, role.name, key):
                 if not pod_parts.removes(container):
                     yield from _of_container(container)
+    for spec in pod_parts.of_patches(view):
+        yield from _of_pod(spec)
+        for key in ("initContainers", "containers"):
+            for container in pod_parts.items(spec, key):
+                if not pod_parts.removes(container):
+                    yield from _of_container(container)
 
 
 def _of_pod(spec: Part) -> Iterator[_Field]:

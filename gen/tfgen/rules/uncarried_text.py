@@ -49,7 +49,7 @@ def _of_new_name(view: View) -> Iterator[Finding]:
 
 
 def _metadata(view: View) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    """What has labels and annotations of objects: the job, and each object that stands in it as it is.
+    """What has labels and annotations of objects: the job, its patches, and each object that stands in it as it is.
 
     A role's own are its pods', which kustomize leaves alone where a controller makes them.
     """
@@ -61,6 +61,8 @@ def _metadata(view: View) -> Iterator[tuple[Path, Mapping[str, Any]]]:
                 yield (*path, "metadata"), data.get("metadata") or {}
     for name, item in view.values["objects"].items():
         yield ("objects", name, "metadata"), item.get("metadata", {})
+    for patch in view.job.structure.patches:
+        yield ("patches", patch.name, "merge", "metadata"), patch.merge.get("metadata", {})
 
 
 def _of_metadata(base: Path, metadata: Mapping[str, Any]) -> Iterator[Finding]:

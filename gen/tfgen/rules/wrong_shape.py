@@ -28,6 +28,7 @@ def _misfits(view: View) -> Iterator[Misfit]:
     """Of all that the schema lets through as it is written."""
     for role in view.roles:
         yield from _of_role(view, role)
+    yield from misfits_of_patches(view)
     for base in ((), *(("roles", role.name) for role in view.roles)):
         values = view.values["roles"][base[1]] if base else view.values
         path: Path = (*base, "topologySpreadConstraints")
@@ -39,6 +40,20 @@ def _misfits(view: View) -> Iterator[Misfit]:
         yield from pod_fields.misfits(
             ("storage", name, "projected", "sources"), sources, "[VolumeProjection]", view.text
         )
+
+
+def has_objects(view: View) -> bool:
+    """Whether there are objects of the job to look at: what has not the shape of a pod's part makes none.
+
+    A patch that has not is not laid over them.
+    """
+    return not any(misfit.mistake == "shape" and misfit.path[0] != "patches" for misfit in _misfits(view))
+
+
+def misfits_of_patches(view: View) -> Iterator[Misfit]:
+    """Of what patches merge over a pod."""
+    for spec in pod_parts.of_patches(view):
+        yield from pod_fields.misfits(spec.path, spec.data, "PodSpec", view.text, _ANYTHING)
 
 
 def _of_role(view: View, role: Role) -> Iterator[Misfit]:

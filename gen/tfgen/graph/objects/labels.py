@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from tfgen.graph.holes import Bound, ChartOnly, Key, MapOf, Merged, Named, Node, Splice, plain
+from tfgen.graph.holes import Bound, ChartOnly, Expression, Key, Let, MapOf, Merged, Name, Named, Node, Splice, plain
 from tfgen.graph.objects import names
 from tfgen.graph.objects.values import own, value
 from tfgen.kubernetes.keys import (
@@ -80,6 +80,56 @@ def literal_metadata(name: Node, key: Node) -> Node:
         "labels": {Splice("owner"): _OWNER, OBJECT: key, Splice("labels"): LITERAL_LABELS},
         "annotations": LITERAL_ANNOTATIONS,
     }
+
+
+def is_of_object(item: Mapping[Key, Node]) -> bool:
+    """Whether an object has `metadata`: a pod's is its role's."""
+    own = item["metadata"]
+    node = own["labels"] if isinstance(own, dict) else None
+    return node == _COMMON or (isinstance(node, dict) and node.get(Splice("labels")) == _COMMON)
+
+
+def own_entries(item: Mapping[Key, Node], field: str) -> dict[Key, Node]:
+    """The labels or annotations that tfgen gives an object of `metadata` itself; its labels without those of all."""
+    node = _metadata_of(item)[field]
+    return {key: inner for key, inner in node.items() if not isinstance(key, Splice)} if isinstance(node, dict) else {}
+
+
+def with_layers(
+    item: Mapping[Key, Node], over_labels: Sequence[Expression], over_annotations: Sequence[Expression]
+) -> Node:
+    """An object of `metadata` with more labels and annotations, layer upon layer, over those that it has.
+
+    Args:
+        item: the object.
+        over_labels: maps.
+        over_annotations: maps, which may be over tfgen's own annotations.
+    """
+    changed, whole = {**_metadata_of(item)}, {**item}
+    lets: list[tuple[Bound, Expression]] = []
+    if over_labels:
+        layers = (MapOf({}), value("labels"), *over_labels)
+        lets.append((LITERAL_LABELS, Merged(layers)))
+        own = own_entries(item, "labels")
+        changed["labels"] = {Splice("owner"): _OWNER, **own, Splice("labels"): LITERAL_LABELS}
+    if over_annotations:
+        lowest: dict[Name, Node] = {
+            key: node for key, node in own_entries(item, "annotations").items() if isinstance(key, str)
+        }
+        lets.append((LITERAL_ANNOTATIONS, Merged((MapOf(lowest), value("annotations"), *over_annotations))))
+        changed["annotations"] = LITERAL_ANNOTATIONS
+    whole["metadata"] = changed
+    node: Node = whole
+    for bound, expression in lets:
+        node = Let(bound.name, expression, node)
+    return node
+
+
+def _metadata_of(item: Mapping[Key, Node]) -> dict[Key, Node]:
+    node = item["metadata"]
+    if not isinstance(node, dict):
+        raise TypeError(f"no metadata of tfgen's: {node!r}")
+    return node
 
 
 def run_selector() -> Node:

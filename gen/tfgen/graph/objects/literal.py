@@ -17,6 +17,9 @@ from tfgen.graph.objects.values import value
 from tfgen.kubernetes import keys
 from tfgen.value_type import ValueType
 
+LITERAL: Final = "object"
+"""What such an object's file begins with."""
+
 _OBJECT: Final = "object"
 _NAME: Final = Bound("name")
 _KIND: Final = Bound(_OBJECT, "string", "kind")

@@ -252,7 +252,7 @@ def template(structure: Structure, role: Role, controller: Controller) -> dict[s
     """The pod template of a role, for the controller that makes the pods: as a podTemplate leaves it."""
     pod: Any = own_template(structure, role, controller)
     for over in (structure.pod_template, role.pod_template):
-        pod = merge(pod, _secured(pod, over, security.of_container(structure.profile)), KUBECTL)
+        pod = merge(pod, secured(pod, over, security.of_container(structure.profile)), KUBECTL)
     return _with_security_parts(_with_cluster_names(pod), structure)
 
 
@@ -386,7 +386,7 @@ def _with_security(container: Mapping[str, Any], own: Mapping[Key, Node]) -> dic
     return {**plain(container), "securityContext": merge(dict(own), container.get("securityContext") or {}, KUBECTL)}
 
 
-def _secured(pod: Any, over: Mapping[str, Any], own: Mapping[Key, Node]) -> Mapping[str, Any]:
+def secured(pod: Any, over: Mapping[str, Any], own: Mapping[Key, Node]) -> Mapping[str, Any]:
     """A user's pod template, whose containers that the pod does not have yet meet the job's profile, too."""
     spec = dict(over.get("spec") or {})
     for key in ("initContainers", "containers"):

@@ -19,6 +19,7 @@ from tfgen import data_path
 from tfgen.graph.built import Objects
 from tfgen.graph.holes import File
 from tfgen.kubernetes.json_patch import Operation, changes_items, json_patch
+from tfgen.kubernetes.merge_keys import STRATEGIC_GROUPS
 from tfgen.kubernetes.object import Object, group, identity, literal_name
 from tfgen.places import OVERLAYS
 from tfgen.record import EMPTY, Record
@@ -38,9 +39,6 @@ _WHY_BARE: Final = (
 )
 
 _WHY_TESTS: Final = "# A path has the index of an item, not its name: each test holds what follows it to its item."
-
-# Any other kind is patched as plain JSON: a merge patch (RFC 7386), or a JSON patch where items of a list change.
-_CORE_GROUPS: Final = ("apps", "batch", "networking.k8s.io", "policy", "rbac.authorization.k8s.io")
 
 _SIZED: Final = ("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet")
 """The kinds of which kustomize changes the number of replicas."""
@@ -189,7 +187,7 @@ def file_stem(name: str) -> str:
 
 def merges_by_key(item: Object) -> bool:
     """Whether a patch of the object goes by the keys of its lists: where kustomize and tfgen both know them."""
-    return group(item) in ("", *_CORE_GROUPS) and literal_name(item) is None
+    return group(item) in STRATEGIC_GROUPS and literal_name(item) is None
 
 
 def _base(objects: Objects, sources: Sources) -> dict[str, str]:

@@ -1,0 +1,181 @@
+"""A job's patches: in all three outputs alike, and as kustomize lays them over the objects of the job without them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import yaml
+
+from tests.support import normal, tools
+from tests.support.helm import HelmLibrary
+from tests.support.rendered import Rendered
+from tests.support.tools import ROOT
+from tfgen.check.jobs import check
+from tfgen.graph.built import build
+from tfgen.report.problems import as_text
+
+JOB = """\
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {name: mnist}
+spec:
+  image: registry.example.com/ml/mnist:1.4.0
+  roles: {chief: {}, ps: {}, worker: {replicas: 2}, evaluator: {}}
+  labels: {team: vision, tier: gold}
+  annotations: {owner: vision}
+  storage:
+    model: {mountPath: /model, claim: {size: 1Gi}}
+    data: {mountPath: /data, claim: {size: 2Gi}}
+  tensorboard: {logDir: /model/logs}
+  podDisruptionBudget: {}
+  gang: {scheduler: volcano, queue: research}
+  patches: {one: PATCH}
+  environments:
+    dev: {roles: {worker: {replicas: 1}}, labels: {team: other}, tensorboard: {enabled: false}}
+    prod: {run: "2", annotations: {owner: null, more: "yes"}, storage: {data: null}}
+"""
+
+PATCHES = {
+    "a field of all of a kind": "{target: {kind: StatefulSet}, merge: {spec: {minReadySeconds: 5}}}",
+    "a mapping that is not there yet": (
+        "{target: {kind: StatefulSet, name: worker}, "
+        "merge: {spec: {persistentVolumeClaimRetentionPolicy: {whenScaled: Retain, whenDeleted: null}}}}"
+    ),
+    "labels and annotations": (
+        "{target: {kind: StatefulSet}, "
+        'merge: {metadata: {labels: {team: own, more: a}, annotations: {owner: "{{ ads }}", "note": "1e3"}}}}'
+    ),
+    "labels of what a condition decides on": "{target: {kind: Deployment}, merge: {metadata: {labels: {team: own}}}}",
+    "a wave": (
+        "{target: {kind: Service, name: service}, "
+        'merge: {metadata: {annotations: {argocd.argoproj.io/sync-wave: "-5"}}}}'
+    ),
+    "one claim of several": (
+        "{target: {kind: PersistentVolumeClaim, name: claim-data}, "
+        "merge: {metadata: {labels: {team: own}, annotations: {a: b}}, spec: {volumeMode: Block}}}"
+    ),
+    "all claims": "{target: {kind: PersistentVolumeClaim}, merge: {spec: {volumeMode: Filesystem}}}",
+    "a list that is replaced": "{target: {kind: Job, name: chief}, merge: {spec: {podFailurePolicy: {rules: []}}}}",
+    "null": "{target: {kind: Job, name: chief}, merge: {spec: {podFailurePolicy: null, activeDeadlineSeconds: null}}}",
+    "the last key of a mapping": (
+        "{target: {kind: Deployment}, merge: {spec: {template: {spec: {containers: ["
+        "{name: tensorboard, startupProbe: {httpGet: null, exec: {command: [a]}}}]}}}}}"
+    ),
+    "items of a list by their names": (
+        "{target: {kind: Deployment}, merge: {spec: {template: {spec: {dnsPolicy: Default, containers: ["
+        "{name: tensorboard, env: [{name: HOME, value: /home}, {name: LEVEL, value: '{{2}}'}], "
+        "ports: [{containerPort: 6006, name: web}], "
+        "livenessProbe: null}]}}}}}"
+    ),
+    "an item that goes": (
+        "{target: {kind: Deployment}, merge: {spec: {template: {spec: {containers: [{name: tensorboard, "
+        "env: [{name: HOME, $patch: delete}]}]}}}}}"
+    ),
+    "a security context that is a part of the chart": (
+        "{target: {kind: Deployment}, merge: {spec: {template: {spec: {securityContext: {supplementalGroups: [7]}}}}}}"
+    ),
+    "a custom kind": "{target: {kind: PodGroup}, merge: {spec: {minTaskMember: {worker: 1}, own: [a]}}}",
+    "a port by its place": (
+        "{target: {kind: Service, name: tensorboard-service}, json: ["
+        "{op: test, path: /spec/ports/0/name, value: http}, "
+        "{op: add, path: /spec/ports/0, value: {name: first, port: 80, targetPort: http}}, "
+        "{op: add, path: /spec/ports/-, value: {name: last, port: 81}}, "
+        "{op: copy, from: /spec/ports/1/targetPort, path: /spec/ports/2/targetPort}, "
+        "{op: replace, path: /spec/type, value: LoadBalancer}]}"
+    ),
+    "a value that moves": (
+        "{target: {kind: Service, name: tensorboard-service}, json: ["
+        "{op: add, path: /spec/own, value: {a~b/c: [1]}}, {op: move, from: /spec/own/a~0b~1c, path: /spec/more}, "
+        "{op: remove, path: /spec/own}]}"
+    ),
+    "a copy of what follows a value": (
+        "{target: {kind: PodGroup}, json: [{op: copy, from: /spec/minMember, path: /spec/most}]}"
+    ),
+    "one more rule": (
+        "{target: {kind: NetworkPolicy, name: networkpolicy}, "
+        "json: [{op: add, path: /spec/ingress/-, value: {from: [{namespaceSelector: {}}]}}]}"
+    ),
+}
+
+
+@pytest.mark.parametrize("patch", PATCHES.values(), ids=PATCHES)
+def test_the_three_outputs_are_equal(patch, tmp_path):
+    data = checked(JOB.replace("PATCH", patch))
+    rendered = Rendered.write(data, tmp_path)
+    for environment in data["spec"]["environments"]:
+        rendered.assert_equal(environment, helm=HelmLibrary())
+
+
+@pytest.mark.parametrize("patch", PATCHES.values(), ids=PATCHES)
+def test_a_patch_does_what_kustomize_does_with_it(patch, tmp_path):
+    data = checked(JOB.replace("PATCH", patch))
+    plain = build({**data, "spec": {key: value for key, value in data["spec"].items() if key != "patches"}})
+    patched = build(data)
+    for name in (None, "dev", "prod"):
+        before, after = (job.environments[name] if name else job.base for job in (plain, patched))
+        assert by_kustomize(before, data["spec"]["patches"]["one"], tmp_path / str(name)) == normal_objects(after)
+
+
+def test_a_patch_is_one_of_the_chart_too_for_values_that_no_environment_has(tmp_path):
+    data = checked(JOB.replace("PATCH", PATCHES["labels and annotations"]))
+    rendered = Rendered.write(data, tmp_path)
+    by_helm = rendered.by_helm("--set", "labels.team=x", "--set", "roles.worker.replicas=7", helm=HelmLibrary())
+    (worker,) = (
+        item for item in by_helm.values() if item["kind"] == "StatefulSet" and "worker" in item["metadata"]["name"]
+    )
+    assert worker["metadata"]["labels"]["team"] == "own"
+    assert worker["spec"]["replicas"] == 7
+
+
+def test_the_job_of_the_page_is_sound_and_its_outputs_are_equal(tmp_path):
+    page = (ROOT / "docs" / "patches.md").read_text(encoding="utf-8")
+    data = checked(page.partition("```yaml\n")[2].partition("```")[0])
+    rendered = Rendered.write(data, tmp_path)
+    for environment in data["spec"]["environments"]:
+        rendered.assert_equal(environment, helm=HelmLibrary())
+
+
+def checked(job):
+    result = check(job, "job.yaml")
+    assert as_text(result.problems) == ""
+    return result.documents[0].data
+
+
+def by_kustomize(objects, patch, folder):
+    """What kustomize makes of the objects and the patch."""
+    folder.mkdir()
+    names = [
+        item["metadata"]["name"]
+        for stem, item in objects.items()
+        if item["kind"] == patch["target"]["kind"] and patch["target"].get("name", stem) == stem
+    ]
+    text = json.dumps(patch.get("json") or head(patch))
+    target = {"kind": patch["target"]["kind"], "name": "|".join(names)}
+    kustomization = {"resources": ["objects.yaml"], "patches": [{"target": target, "patch": text}] if names else []}
+    (folder / "objects.yaml").write_text(documents(objects), encoding="utf-8")
+    (folder / "kustomization.yaml").write_text(yaml.safe_dump(kustomization), encoding="utf-8")
+    return {key: sorted_items(item) for key, item in normal.read(tools.kustomize_build(folder)).items()}
+
+
+def documents(objects):
+    return "\n---\n".join(map(json.dumps, objects.values()))
+
+
+def head(patch):
+    metadata = {"name": "any", **patch["merge"].get("metadata", {})}
+    return {"apiVersion": "v1", "kind": patch["target"]["kind"], **patch["merge"], "metadata": metadata}
+
+
+def normal_objects(objects):
+    read = normal.read(documents(objects))
+    return {key: sorted_items(item) for key, item in read.items()}
+
+
+def sorted_items(value, key=""):
+    """Kustomize puts the items that a patch names first, kubectl leaves them where they are."""
+    if isinstance(value, dict):
+        return {key: sorted_items(inner, key) for key, inner in value.items()}
+    if key in ("env", "containers") and isinstance(value, list):
+        return sorted((sorted_items(item) for item in value), key=lambda item: item["name"])
+    return [sorted_items(item) for item in value] if isinstance(value, list) else value
