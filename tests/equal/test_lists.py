@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import permutations
 from typing import Any
 
 import pytest
@@ -15,7 +16,8 @@ from tfgen.check.jobs import check
 from tfgen.problems import has_errors
 from tfgen.schema import pod_fields
 from tfgen.targets.kustomize.build import built
-from tfgen.text.yaml_text import dump
+from tfgen.targets.kustomize.patch import strategic_merge_patch
+from tfgen.text.yaml_text import documents, dump
 
 JOB: Mapping[str, Any] = {
     "image": "a:1",
@@ -126,3 +128,27 @@ def least(kind: str, keys: Sequence[str], name: str) -> Any:
         return {"integer": ord(name), "boolean": True}.get(kind, name)
     found = pod_fields.types()[kind]
     return {field: least(found.fields[field], (), name) for field in sorted({*found.required, *keys})}
+
+
+ORDERS = ("A", "B", "AB", "BA", "ABC", "CAB", "ACB", "xABC", "AxBC", "ABCx", "BxA", "xCy", "aBC", "AbC", "bA", "Cx")
+
+
+def variables(word: str) -> Sequence[Mapping[str, str]]:
+    """A variable a letter, of a value that its case says; but one of a bare name for an x."""
+    return [{"name": letter.upper()} | ({} if letter == "x" else {"value": letter}) for letter in word]
+
+
+def test_kustomize_leaves_what_a_patch_does_not_name_behind_what_it_names(tmp_path):
+    pairs = {f"pod-{number}": pair for number, pair in enumerate(permutations(ORDERS, 2))}
+    before, after = ({name: with_variables(name, pair[side]) for name, pair in pairs.items()} for side in (0, 1))
+    patches = [{**item, **strategic_merge_patch(item, after[name])} for name, item in before.items()]
+    (tmp_path / "kustomization.yaml").write_text("resources: [pods.yaml]\npatches: [{path: patch.yaml}]\n")
+    (tmp_path / "pods.yaml").write_text(documents(before.values()))
+    (tmp_path / "patch.yaml").write_text(documents(patches))
+    pods = normal.read(tools.kustomize_build(tmp_path)).values()
+    assert {item["metadata"]["name"]: item for item in pods} == after
+
+
+def with_variables(name: str, word: str) -> dict[str, Any]:
+    containers = [{"name": "a", "env": variables(word)}]
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"containers": containers}}

@@ -24,7 +24,7 @@ BOTH = {
     ),
 }
 STRATEGIC = {
-    "an item changed: all are named, in order": (
+    "an item changed: those before it are named, in order": (
         {"env": ENV},
         {"env": [ENV[0], {"name": "B", "value": "3"}]},
         {"env": [{"name": "A"}, {"name": "B", "value": "3"}]},
@@ -32,9 +32,20 @@ STRATEGIC = {
     "an item more, in its place": (
         {"env": ENV},
         {"env": [ENV[0], {"name": "AA", "value": "x"}, ENV[1]]},
-        {"env": [{"name": "A"}, {"name": "AA", "value": "x"}, {"name": "B"}]},
+        {"env": [{"name": "A"}, {"name": "AA", "value": "x"}]},
     ),
-    "an item gone": ({"env": ENV}, {"env": [ENV[1]]}, {"env": [{"name": "B"}, {"$patch": "delete", "name": "A"}]}),
+    "an item more, at the end": (
+        {"env": ENV},
+        {"env": [*ENV, {"name": "C", "value": "x"}]},
+        {"env": [{"name": "A"}, {"name": "B"}, {"name": "C", "value": "x"}]},
+    ),
+    "an item more, which says only its name": (
+        {"env": ENV},
+        {"env": [{"name": "AA"}, *ENV]},
+        {"env": [{"name": "AA"}]},
+    ),
+    "items in another order": ({"env": ENV}, {"env": [*ENV[::-1]]}, {"env": [{"name": "B"}]}),
+    "an item gone": ({"env": ENV}, {"env": [ENV[1]]}, {"env": [{"$patch": "delete", "name": "A"}]}),
     "a value for a reference": (
         {"env": [{"name": "A", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}]},
         {"env": [{"name": "A", "value": "1"}]},
@@ -44,7 +55,7 @@ STRATEGIC = {
     "a list within an item": (
         {"containers": [{"name": "a", "image": "i", "env": ENV}]},
         {"containers": [{"name": "a", "image": "i", "env": ENV[:1]}]},
-        {"containers": [{"name": "a", "env": [{"name": "A"}, {"$patch": "delete", "name": "B"}]}]},
+        {"containers": [{"name": "a", "env": [{"$patch": "delete", "name": "B"}]}]},
     ),
     "items by two keys": (
         {"topologySpreadConstraints": [SPREAD]},

@@ -22,9 +22,10 @@ def merge_patch(before: Object, after: Object) -> dict[str, Any]:
 def strategic_merge_patch(before: Object, after: Object) -> dict[str, Any]:
     """A strategic merge patch: the lists of `KUSTOMIZE_KEYS` item by item.
 
-    kustomize puts the items that a patch names before those that it does not, so a patch of such a list names every
-    item, in the order wanted: https://github.com/kubernetes-sigs/kustomize/issues/4045. Where several keys tell the
-    items apart, it leaves those that are there where they are, so a patch replaces such a list.
+    kustomize puts the items that a patch names before those that it does not, so a patch of such a list names all items
+    up to the last that is new or changes, in the order wanted:
+    https://github.com/kubernetes-sigs/kustomize/issues/4045. Where several keys tell the items apart, it leaves those
+    that are there where they are, so a patch replaces such a list.
     """
     return _difference(before, after, by_key=True)
 
@@ -108,7 +109,19 @@ def _items(before: Sequence[Object], after: Sequence[Object], names: Sequence[st
         {**_named(item, names), **_difference(old[key], item, by_key=True)} if key in old else dict(item)
         for key, item in new.items()
     ]
-    return patches + [{"$patch": "delete", **_named(item, names)} for key, item in old.items() if key not in new]
+    gone = [{"$patch": "delete", **_named(item, names)} for key, item in old.items() if key not in new]
+    return patches[: _named_first(patches, list(old), list(new), names)] + gone
+
+
+def _named_first(patches: Sequence[Object], old: Sequence[Any], new: Sequence[Any], names: Sequence[str]) -> int:
+    """How many items, from the first on, a patch must name: those behind them stay, and come in their old order."""
+    count = len(patches)
+    while count and patches[count - 1].keys() <= {*names}:
+        rest = new[count - 1 :]
+        if [key for key in old if key in rest] != rest:
+            break
+        count -= 1
+    return count
 
 
 def _by_names(items: Sequence[Object], names: Sequence[str]) -> dict[tuple[Any, ...], Object]:
