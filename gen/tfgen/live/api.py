@@ -146,15 +146,18 @@ class Api:
     def channels(self, path: str, query: Sequence[tuple[str, str]], protocol: str) -> Channels:
         """The streams of a websocket. It is asked for once: what it does may not be done twice."""
         try:
-            return Channels(self.connection.web_socket(path, query, protocol), self.connection.host)
+            socket = self.connection.web_socket(path, query, protocol, self._patience.answer)
         except websocket.WebSocketBadStatusException as error:
             refusal = _error(error.status_code, error.resp_body or b"", error.status_message or "")
             if refusal.is_forbidden:  # of the verb create the server gives no reason
                 needed = f"it takes the verbs get and create of pods/{path.rpartition('/')[2]}"
                 refusal = ApiError(refusal.status, f"{str(refusal).rstrip(': ')}; {needed}")
             raise refusal from error
+        except (websocket.WebSocketTimeoutException, TimeoutError) as error:
+            raise TfgenError(f"{self.connection.host}: no answer in {self._patience.answer:g} s") from error
         except (websocket.WebSocketException, OSError) as error:
             raise TfgenError(f"{self.connection.host}: {_cause(error)}") from error
+        return Channels(socket, self.connection.host)
 
     def _discover(self, api_version: str) -> Mapping[str, Resource]:
         """https://kubernetes.io/docs/concepts/overview/kubernetes-api/#discovery-api."""

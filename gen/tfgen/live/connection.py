@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+import ssl
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any, Final
 import yaml
 
 from tfgen.errors import TfgenError, UsageError
-from tfgen.live.kubernetes_client import client, config, ws_client
+from tfgen.live.kubernetes_client import client, config, websocket, ws_client
 from tfgen.record import Record
 from tfgen.words import either, meant, nearest
 
@@ -104,17 +105,42 @@ class Connection:
             token = self._configuration.auth_settings().get("BearerToken", {}).get("value")
         return {"Authorization": token} if token else {}
 
-    def web_socket(self, path: str, query: Sequence[tuple[str, str]], protocol: str) -> Any:
+    def web_socket(self, path: str, query: Sequence[tuple[str, str]], protocol: str, patience: float) -> Any:
         """A websocket of websocket-client with the server, by the account and the TLS of all requests.
 
+        The client's own function for it waits for ever.
+
+        Args:
+            path: what is asked for.
+            query: and how.
+            protocol: of what goes through it.
+            patience: the seconds that the server has for each part of its answer.
+
         Raises:
-            websocket.WebSocketException: the server refuses it.
-            OSError: there is no server.
+            websocket.WebSocketException: the server refuses it, or says nothing in time.
+            OSError: there is no server, or it says nothing in time.
         """
-        # The client takes these two of the headers, by their names in small letters.
-        headers = {key.lower(): value for key, value in self.headers().items()}
+        headers = {**self.headers(), "Sec-WebSocket-Protocol": protocol}
         url = ws_client.get_websocket_url(f"{self.host}{path}", list(query))
-        return ws_client.create_websocket(self._configuration, url, {**headers, "sec-websocket-protocol": protocol})
+        options: dict[str, Any] = {"header": [f"{key}: {value}" for key, value in headers.items()]}
+        if self._configuration.proxy or self._configuration.proxy_headers:
+            options = ws_client.websocket_proxycare(options, self._configuration, url, headers)
+        socket: Any = websocket.WebSocket(sslopt=_tls(self._configuration), skip_utf8_validation=False)
+        socket.connect(url, timeout=patience, **options)
+        return socket
+
+
+def _tls(configuration: Any) -> dict[str, Any]:
+    """The client's settings of TLS, by websocket-client's names for them."""
+    settings = {
+        "cert_reqs": ssl.CERT_REQUIRED if configuration.verify_ssl else ssl.CERT_NONE,
+        "ca_certs": configuration.ssl_ca_cert,
+        "check_hostname": configuration.assert_hostname,
+        "certfile": configuration.cert_file,
+        "keyfile": configuration.key_file,
+        "server_hostname": configuration.tls_server_name,
+    }
+    return {key: value for key, value in settings.items() if value is not None}
 
 
 def context_names(access: Access) -> tuple[str, ...]:
