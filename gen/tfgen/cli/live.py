@@ -61,10 +61,10 @@ def one_run_of(args: Namespace) -> WantedRun | None:
         UsageError: the file has another number of jobs, or the job has no such environment.
         TfgenError: the job does not run there.
     """
-    from tfgen.commands.live_runs import one_run, runs_of
+    from tfgen.commands.wanted_runs import one_run
 
     document = one_job(args, "name one run")
-    return None if document is None else one_run(runs_of([document], args.env))
+    return None if document is None else one_run(document, args.env)
 
 
 def check_role(role: str | None, run: WantedRun) -> None:
@@ -126,8 +126,8 @@ def target_of(args: Namespace) -> tuple[Target, Sequence[Object]] | None:
         TfgenError: the job does not run there.
     """
     from tfgen.commands.apply import Target
-    from tfgen.commands.live_runs import one_run, runs_of
     from tfgen.commands.render_objects import render_objects
+    from tfgen.commands.wanted_runs import one_run
     from tfgen.kubernetes import keys
     from tfgen.live.pauses import ONCE
     from tfgen.problems import has_errors
@@ -135,7 +135,7 @@ def target_of(args: Namespace) -> tuple[Target, Sequence[Object]] | None:
     document = one_job(args, "name one run")
     if document is None:
         return None
-    run = one_run(runs_of([document], args.env))
+    run = one_run(document, args.env)
     objects, problems = render_objects([document], args.env)
     if has_errors(problems):
         report(args, problems)
@@ -165,11 +165,11 @@ def all_runs_of(args: Namespace) -> Sequence[WantedRun] | None:
 
     None where a job has errors, which are reported.
     """
-    from tfgen.commands.live_runs import all_jobs, runs_of
+    from tfgen.commands.wanted_runs import all_jobs, wanted_runs
     from tfgen.problems import has_errors
 
     jobs = checked([args.job or all_jobs()])
     if has_errors(jobs.problems):
         report(args, jobs.problems)
         return None
-    return runs_of(jobs.documents, args.env, in_all=True)
+    return [item.run for item in wanted_runs(jobs.documents, args.env, in_all=True)]

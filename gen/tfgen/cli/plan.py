@@ -13,7 +13,7 @@ from tfgen.cli.output import checked, path, print_json, report, say
 from tfgen.errors import UsageError
 
 if TYPE_CHECKING:
-    from tfgen.commands.plan import RunObjects
+    from tfgen.commands.wanted_runs import RunObjects
     from tfgen.kubernetes.object import Object
     from tfgen.scheduling.verdict import Verdict
 
@@ -30,7 +30,7 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(args: Namespace) -> int:
-    from tfgen.commands.plan import runs_to_plan
+    from tfgen.commands.wanted_runs import wanted_runs
     from tfgen.job.output_root import output_root
     from tfgen.problems import has_errors
     from tfgen.report.plan import rows, verdict_text
@@ -43,7 +43,7 @@ def _run(args: Namespace) -> int:
         report(args, jobs.problems)
         return PROBLEMS
     runs = []
-    for item in runs_to_plan(jobs.documents, args.env):
+    for item in wanted_runs(jobs.documents, args.env):
         if item.run.is_enabled:
             runs.append(item)
         else:

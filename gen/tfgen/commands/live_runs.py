@@ -1,20 +1,15 @@
-"""The runs of jobs and where they are: what all commands begin with that look at a cluster."""
+"""Where runs are: the clusters of all commands that look at one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator
 
-from tfgen.errors import TfgenError, UsageError
-from tfgen.graph.built import build, task_objects
-from tfgen.job.facts import check_environment
-from tfgen.job.output_root import output_root
+from tfgen.errors import UsageError
 from tfgen.live.api import Api
 from tfgen.live.connection import Access, Connection, context_names
 from tfgen.live.pauses import Patience
-from tfgen.live.wanted_run import WantedRun, wanted_run
+from tfgen.live.wanted_run import WantedRun
 from tfgen.record import Record
-from tfgen.text.document import Document
 from tfgen.words import either
 
 
@@ -29,38 +24,6 @@ class LiveRun(Record):
     run: WantedRun
     context: str | None
     namespace: str
-
-
-def all_jobs() -> Path:
-    """The folder of all jobs of the repository that the working directory is in.
-
-    Raises:
-        UsageError: it is in none.
-    """
-    return output_root(Path())
-
-
-def runs_of(documents: Iterable[Document], environment: str | None, *, in_all: bool = False) -> list[WantedRun]:
-    """The runs of some jobs.
-
-    Args:
-        documents: the jobs, which have no errors.
-        environment: the one that is asked for; None for the jobs themselves.
-        in_all: whether all environments are asked for; a job that has none stands for itself.
-
-    Raises:
-        UsageError: a job has no such environment.
-    """
-    runs = []
-    for document in documents:
-        if environment is not None:
-            check_environment(document, environment)
-        built = build(document.data)
-        names: Sequence[str | None] = [environment]
-        if in_all and environment is None and built.environments:
-            names = list(built.environments)
-        runs += [wanted_run(built, task_objects(document.data, name), name) for name in names]
-    return runs
 
 
 class Clusters:
@@ -109,15 +72,3 @@ class Clusters:
             groups.setdefault((live.context, live.namespace), []).append(run)
         for (context, namespace), of_namespace in groups.items():
             yield self.api(context), namespace, of_namespace
-
-
-def one_run(runs: Sequence[WantedRun]) -> WantedRun:
-    """The run of a command that takes one.
-
-    Raises:
-        TfgenError: the job does not run there.
-    """
-    (run,) = runs
-    if not run.is_enabled:
-        raise TfgenError(f"{run.title}: the job is not to run there (enabled: false)")
-    return run

@@ -6,45 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tfgen.check.object_checks.pods import Pods, pods_of
-from tfgen.graph.built import build, task_objects
-from tfgen.job.facts import check_environment
+from tfgen.commands.wanted_runs import RunObjects
 from tfgen.job.training_job import ROLE_NAMES
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, literal_name
-from tfgen.live.wanted_run import WantedRun, wanted_run
-from tfgen.record import Record
 from tfgen.scheduling.cluster import cluster_of, namespace_of
 from tfgen.scheduling.pod_set import PodTemplate
 from tfgen.scheduling.verdict import PlannedRun, Verdict, judge
-from tfgen.text.document import Document
 
 _OUTSIDE_GANG: Final = "evaluator"
 _DEFAULT_NAMESPACE: Final = "default"
 _MAKE_PODS: Final = ("Pod", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob")
-
-
-class RunObjects(Record):
-    """A run of a job, and all of its objects."""
-
-    run: WantedRun
-    objects: tuple[Object, ...]
-
-
-def runs_to_plan(documents: Sequence[Document], environment: str | None) -> list[RunObjects]:
-    """The runs of some jobs without errors, each in one environment; None for the jobs themselves.
-
-    Raises:
-        UsageError: a job has no such environment.
-    """
-    runs = []
-    for document in documents:
-        if environment is not None:
-            check_environment(document, environment)
-        built = build(document.data)
-        objects = built.base if environment is None else built.environments[environment]
-        run = wanted_run(built, task_objects(document.data, environment), environment)
-        runs.append(RunObjects(run, tuple(objects.values())))
-    return runs
 
 
 def plan_runs(runs: Sequence[tuple[RunObjects, str | None]], objects: Sequence[Object]) -> list[Verdict]:
