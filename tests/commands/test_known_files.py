@@ -120,7 +120,12 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
-COMMANDS = (["check", "jobs"], ["check", "jobs", "--changed", "--format", "json"])
+COMMANDS = (
+    ["check", "jobs"],
+    ["check", "jobs", "--changed", "--format", "json"],
+    ["render", "--stdout", "jobs"],
+    ["render", "--stdout", "--env", "dev", "jobs/b.yaml"],
+)
 
 
 def run(
@@ -153,7 +158,7 @@ def test_all_is_said_and_written_as_without_the_cache(
 
 
 def test_what_is_known_is_not_read_again(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(check_module, "parse", lambda *_: pytest.fail("a file was read"))
+    monkeypatch.setattr(check_module, "parse_source", lambda *_: pytest.fail("a file was read"))
     assert cli.run(["check", "jobs"]) == cli.run(["render", "jobs"]) == cli.OK
     append("jobs/a.yaml", "# a comment\n")(repository)
     with pytest.raises(pytest.fail.Exception):

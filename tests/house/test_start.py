@@ -80,11 +80,22 @@ def within(modules: set[str], names: set[str]) -> set[str]:
     return {name for name in names if any(f"{module}.".startswith(f"{name}.") for module in modules)}
 
 
+WHAT_CHECKS = {"jsonschema_rs", "tfgen.check.source", "tfgen.rules.table", "tfgen.targets"}
+"""Of the same, what it takes beside the graph to print the objects of a job."""
+
+
 @pytest.mark.parametrize(
-    ("command", "known"), [("render", OF_A_JOB | OF_NONE | {"subprocess"}), ("check", OF_A_JOB | OF_NONE)]
+    ("words", "unused"),
+    [
+        (("render", "jobs"), OF_A_JOB | OF_NONE | {"subprocess"}),
+        (("check", "jobs"), OF_A_JOB | OF_NONE),
+        (("render", "--stdout", "--env", "prod", "jobs"), WHAT_CHECKS | OF_NONE | {"subprocess"}),
+    ],
 )
-def test_a_job_that_is_as_it_was_loads_nothing_that_reads_one(command: str, known: set[str], repository: Path) -> None:
-    assert within(loaded(repository, command, "jobs"), known) == set()
+def test_what_is_known_of_a_job_loads_nothing_that_works_it_out(
+    words: tuple[str, ...], unused: set[str], repository: Path
+) -> None:
+    assert within(loaded(repository, *words), unused) == set()
 
 
 @pytest.mark.parametrize("words", [("render", "jobs"), ("check", "jobs"), ("render", "--stdout", "jobs/mnist.yaml")])

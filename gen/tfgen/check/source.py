@@ -12,6 +12,7 @@ from tfgen.check.enforced import check_enforced_paths, find_overrides
 from tfgen.check.limits import check_limits
 from tfgen.check.severities import GUARD_RAIL, check_comments, check_severities, weigh
 from tfgen.job import defaults
+from tfgen.job.documents import parse_source
 from tfgen.job.sources import Source
 from tfgen.problems import Place, Problem
 from tfgen.record import Record
@@ -19,7 +20,7 @@ from tfgen.rules.rule import AcrossRule, Clash, Rule
 from tfgen.rules.table import RULES
 from tfgen.rules.view import View, views
 from tfgen.schema import validate as schema
-from tfgen.text.document import MAX_SIZE, Document, Parsed, SourceTree, decode, parse
+from tfgen.text.document import MAX_SIZE, Document, SourceTree
 from tfgen.words import in_environments
 
 MOST: Final = 100
@@ -52,7 +53,7 @@ def check_source(source: Source, teams: dict[str, Team], *, is_guarded: bool) ->
         is_guarded: whether the guard rails of tfgen.yaml count.
     """
     team = _team(source.defaults, teams, is_guarded=is_guarded)
-    parsed = _parsed(source)
+    parsed = parse_source(source)
     documents: list[Document] = []
     accepted: list[Document] = []
     problems = [*parsed.problems]
@@ -131,7 +132,7 @@ def _team(source: Source | None, teams: dict[str, Team], *, is_guarded: bool) ->
 
 
 def _new_team(source: Source, above: Team, *, is_guarded: bool) -> Team:
-    parsed = _parsed(source)
+    parsed = parse_source(source)
     problems = list(parsed.problems)
     for document in parsed.documents[1:]:
         message = "the defaults are one document; put what this one says into the first"
@@ -159,17 +160,12 @@ def _guard_rail_problems(source: Source, document: Document) -> Iterator[Problem
     yield from find_overrides(document)
     above = source.left_out
     while above is not None:
-        for layer in _parsed(above).documents[:1]:
+        for layer in parse_source(above).documents[:1]:
             if rail := next((key for key in GUARD_RAILS if data_path.at(layer.data, (key,))), None):
                 place = Place(layer.file, layer.key((rail,)))
                 message = f"root: true leaves out {rail} of {place}, which holds for this folder too; remove root"
                 yield Problem(*document.place(("root",)), message, GUARD_RAIL)
         above = above.defaults or above.left_out
-
-
-def _parsed(source: Source) -> Parsed:
-    text = source.content if isinstance(source.content, str) else decode(source.content, source.file)
-    return Parsed((), (text,)) if isinstance(text, Problem) else parse(text, source.file)
 
 
 def _rule_problems(document: Document) -> Iterator[Problem]:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.output import checked, jobs_argument, path, print_json, problem_text, report, say, with_progress
+from tfgen.cli.output import jobs_argument, path, print_json, problem_text, report, say, with_progress
 from tfgen.errors import UsageError
 from tfgen.plural import count
 
@@ -84,16 +84,14 @@ def _next_steps(args: Namespace) -> str:
 
 
 def _print_objects(args: Namespace) -> int:
-    from tfgen.commands.render_objects import render_objects
+    from tfgen.commands.render_objects import render_sources
+    from tfgen.job.sources import read_sources
     from tfgen.problems import has_errors
     from tfgen.text.yaml_text import documents
 
-    jobs = checked(args.jobs, may_be_none=True, takes_stdin=True)
-    say(problem_text(jobs.problems, sys.stderr), end="")  # standard output is the objects', in JSON too
-    if has_errors(jobs.problems):
-        return PROBLEMS
-    objects, problems = render_objects(jobs.documents, args.env)
-    say(problem_text(problems, sys.stderr), end="")
+    sources = read_sources(args.jobs, may_be_none=True, takes_stdin=True)
+    objects, problems = render_sources(sources, args.env)
+    say(problem_text(problems, sys.stderr), end="")  # standard output is the objects', in JSON too
     if has_errors(problems):
         return PROBLEMS
     if args.format == "json":

@@ -43,6 +43,16 @@ class KnownFile(Record):
     paths: tuple[str, ...] = ()
 
 
+def recall_files(sources: Iterable[Source], manifests: Sequence[Manifest] = ()) -> dict[str, KnownFile]:
+    """The files that were rendered or checked as they are, by name, whatever is on disk of them now.
+
+    Args:
+        sources: the files, and all defaults under them.
+        manifests: what the objects are held against beside.
+    """
+    return {source.file: file for source in sources if (file := _recall(_key(source, manifests)))}
+
+
 def find_known(sources: Iterable[Source], out: Path, manifests: Sequence[Manifest] = ()) -> dict[str, KnownFile]:
     """The files that are known, by name.
 
@@ -54,7 +64,7 @@ def find_known(sources: Iterable[Source], out: Path, manifests: Sequence[Manifes
     Raises:
         TfgenError: the disk cannot be read.
     """
-    files = {source.file: file for source in sources if (file := _recall(_key(source, manifests)))}
+    files = recall_files(sources, manifests)
     ledgers = {job: digest for file in files.values() for job, digest in file.ledgers.items()}
     unchanged = find_unchanged(out, ledgers)
     return {

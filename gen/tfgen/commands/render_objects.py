@@ -1,26 +1,58 @@
-"""The objects of checked jobs, for who prints or applies them: no module that writes files is loaded for it."""
+"""The objects of jobs, for who prints or applies them: no module that writes files is loaded for it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
-from tfgen.check.admission.folder import read_policy_folders
-from tfgen.check.object_schemas import ObjectSchemas
-from tfgen.check.objects import check_objects
-from tfgen.check.severities import weigh
+from tfgen.check.jobs import check_all
+from tfgen.commands.known_files import recall_files
 from tfgen.graph.built import build
+from tfgen.job.documents import read_documents
 from tfgen.job.facts import check_environment
+from tfgen.job.sources import Source
 from tfgen.kubernetes.object import Object
-from tfgen.problems import Problem, in_order
+from tfgen.problems import Problem, has_errors, in_order
 from tfgen.text.document import Document
 
 
-def render_objects(documents: Sequence[Document], environment: str | None) -> tuple[list[Object], tuple[Problem, ...]]:
+def render_sources(sources: Sequence[Source], environment: str | None) -> tuple[list[Object], tuple[Problem, ...]]:
+    """The objects of the jobs in some files, and what is wrong with the jobs and these objects; none where errors are.
+
+    What is known of a file is not checked again.
+
+    Args:
+        sources: the files.
+        environment: whose objects; None for those of the jobs themselves.
+
+    Raises:
+        UsageError: a job has no such environment.
+    """
+    known = recall_files(sources)
+    checked = check_all(sources, {name: file.records for name, file in known.items()})
+    of_rules = (problem for file in checked.files if file.is_known for problem in known[file.source.file].of_rules)
+    problems = (*checked.problems, *of_rules)
+    if has_errors(problems):
+        return [], in_order(problems)
+    documents = [
+        document
+        for file in checked.files
+        for document in (read_documents(file.source) if file.is_known else file.documents)
+    ]
+    # Of which nothing was wrong with the objects of any environment.
+    whole = {file.source.file for file in checked.files if file.is_known and not known[file.source.file].of_objects}
+    objects, of_objects = render_objects(documents, environment, whole)
+    return objects, in_order((*problems, *of_objects))
+
+
+def render_objects(
+    documents: Sequence[Document], environment: str | None, whole: Collection[str] = ()
+) -> tuple[list[Object], tuple[Problem, ...]]:
     """The objects of the jobs in some documents without errors, and what is wrong with them: with these objects alone.
 
     Args:
         documents: the jobs.
         environment: whose objects; None for those of the jobs themselves.
+        whole: the files whose objects are known to have nothing wrong.
 
     Raises:
         UsageError: a job has no such environment.
@@ -28,11 +60,15 @@ def render_objects(documents: Sequence[Document], environment: str | None) -> tu
     if environment is not None:
         for document in documents:
             check_environment(document, environment)
-    policies = read_policy_folders(documents)
-    objects: list[Object] = []
-    problems: list[Problem] = []
-    for document in documents:
-        built = build(document.data, () if environment is None else (environment,))
-        problems += weigh(document, check_objects(document, built, ObjectSchemas(), policies=policies)).problems
-        objects += (built.base if environment is None else built.environments[environment]).values()
-    return objects, in_order(problems)
+    jobs = [(document, build(document.data, () if environment is None else (environment,))) for document in documents]
+    objects = [
+        item
+        for _, built in jobs
+        for item in (built.base if environment is None else built.environments[environment]).values()
+    ]
+    unchecked = [job for job in jobs if job[0].file not in whole]
+    if not unchecked:
+        return objects, ()
+    from tfgen.commands.object_problems import find_object_problems  # 40 ms, which files that are known need not pay
+
+    return objects, in_order(find_object_problems(unchecked))
