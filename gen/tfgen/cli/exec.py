@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from tfgen.cli.command import PROBLEMS, Command
-from tfgen.cli.live import check_role, cluster_arguments, clusters_of, job_argument, one_run_of
+from tfgen.cli.live import check_role, cluster_arguments, clusters_of, job_argument, one_run_of, release_argument
 from tfgen.cli.output import number, print_json, say
 from tfgen.errors import UsageError
 
@@ -27,6 +27,7 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--index", type=number, default=0, metavar="N", help="of the task in its role (0)")
     parser.add_argument("-i", "--stdin", action="store_true", help="pass standard input to the command")
     parser.add_argument("-t", "--tty", action="store_true", help="with --stdin: give the command this terminal")
+    release_argument(parser)
     cluster_arguments(parser)
 
 
@@ -45,6 +46,7 @@ def _run(args: Namespace) -> int:
         return PROBLEMS
     check_role(args.role, run)
     clusters = clusters_of(args, ONCE)
+    run = clusters.named(run, args.release)
     live = clusters.place(run)
     api = clusters.api(live.context)
     pod = task_pod(api, live.namespace, run, args.role or leading_role(run), args.index)

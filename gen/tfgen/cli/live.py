@@ -34,6 +34,11 @@ def cluster_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("-n", "--namespace", help="instead of the job's, and of the context's")
 
 
+def release_argument(parser: ArgumentParser) -> None:
+    """Adds `args.release`, of commands that look for a run."""
+    parser.add_argument("--release", help="the Helm release (that of the job's name, or the only one)")
+
+
 def seconds(text: str) -> int:
     """The type of an argument that is a time: `90s`, `10m`, `2h`, `1d`, or seconds alone.
 
@@ -94,6 +99,8 @@ def wait_for_run(args: Namespace, run: WantedRun, *, may_run_on: bool) -> RunSta
 
     deadline = None if args.timeout is None else time.monotonic() + args.timeout
     clusters = clusters_of(args, FOLLOWING.replaced(deadline=deadline))
+    if not may_run_on:
+        run = clusters.named(run, args.release)
     last = ""
     for state in follow_run(clusters, run, args.timeout, deadline):
         line = as_line(state)

@@ -9,7 +9,15 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.live import check_role, cluster_arguments, clusters_of, job_argument, one_run_of, seconds
+from tfgen.cli.live import (
+    check_role,
+    cluster_arguments,
+    clusters_of,
+    job_argument,
+    one_run_of,
+    release_argument,
+    seconds,
+)
 from tfgen.cli.output import COLOURS, is_in_colour, number
 
 if TYPE_CHECKING:
@@ -26,6 +34,7 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="of all containers, and of the finisher too")
     parser.add_argument("--since", type=seconds, metavar="TIME", help="no older lines, such as 10m")
     parser.add_argument("--tail", type=number, metavar="N", help="of each container the last lines alone")
+    release_argument(parser)
     cluster_arguments(parser)
 
 
@@ -38,6 +47,7 @@ def _run(args: Namespace) -> int:
         return PROBLEMS
     check_role(args.role, run)
     clusters = clusters_of(args, FOLLOWING if args.follow else ONCE)
+    run = clusters.named(run, args.release)
     live = clusters.place(run)
     choice = LogChoice(args.role, args.index, args.all, args.since, args.tail)
     with _lines(args, clusters.api(live.context), live.namespace, run, choice) as lines:

@@ -6,12 +6,13 @@ from argparse import ArgumentParser, Namespace
 from typing import Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.live import cluster_arguments, clusters_of, job_argument, one_run_of
+from tfgen.cli.live import cluster_arguments, clusters_of, job_argument, one_run_of, release_argument
 from tfgen.cli.output import print_json
 
 
 def _arguments(parser: ArgumentParser) -> None:
     job_argument(parser)
+    release_argument(parser)
     cluster_arguments(parser)
 
 
@@ -23,6 +24,7 @@ def _run(args: Namespace) -> int:
     if run is None:
         return PROBLEMS
     clusters = clusters_of(args, ONCE)
+    run = clusters.named(run, args.release)
     live = clusters.place(run)
     rows = []
     for item in release_run(clusters.api(live.context), live.namespace, run):

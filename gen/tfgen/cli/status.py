@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.live import all_runs_of, cluster_arguments, clusters_of, one_run_of
+from tfgen.cli.live import all_runs_of, cluster_arguments, clusters_of, one_run_of, release_argument
 from tfgen.cli.output import path, print_json
+from tfgen.errors import UsageError
 
 if TYPE_CHECKING:
     from tfgen.live.run_state import RunState
@@ -27,6 +28,7 @@ def _arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--env", metavar="ENV", help="the environment (else the job itself; of all jobs, all)")
     parser.add_argument("-w", "--watch", action="store_true", help="look again until the runs have ended")
+    release_argument(parser)
     cluster_arguments(parser)
 
 
@@ -44,6 +46,10 @@ def _run(args: Namespace) -> int:
     if runs is None:
         return PROBLEMS
     clusters = clusters_of(args, FOLLOWING if args.watch else ONCE)
+    if is_one:
+        runs = [clusters.named(run, args.release) for run in runs]
+    elif args.release is not None:
+        raise UsageError("--release goes with one job")
     last: Sequence[RunState] = ()
     is_screen = args.watch and sys.stdout.isatty()
     while True:

@@ -8,7 +8,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from typing import Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.live import cluster_arguments, clusters_of, job_argument, one_run_of
+from tfgen.cli.live import cluster_arguments, clusters_of, job_argument, one_run_of, release_argument
 from tfgen.cli.output import number, print_json, say
 from tfgen.errors import TfgenError
 
@@ -23,6 +23,7 @@ def _arguments(parser: ArgumentParser) -> None:
         metavar="N",
         help="of this machine, 0 for any (TensorBoard's own, or any where it is taken)",
     )
+    release_argument(parser)
     cluster_arguments(parser)
 
 
@@ -34,16 +35,18 @@ def _run(args: Namespace) -> int:
     run = one_run_of(args)
     if run is None:
         return PROBLEMS
-    if run.tensorboard_port is None:
+    port = run.tensorboard_port
+    if port is None:
         raise TfgenError(
             f"{run.title}: the job has no TensorBoard there; it has one with tensorboard.logDir, unless "
             "tensorboard.enabled is false"
         )
     clusters = clusters_of(args, ONCE)
+    run = clusters.named(run, args.release)
     live = clusters.place(run)
     api = clusters.api(live.context)
     pod = functools.partial(tensorboard_pod, api, live.namespace, run)
-    with PortForward(api, live.namespace, pod, run.tensorboard_port, args.port, say) as forward:
+    with PortForward(api, live.namespace, pod, port, args.port, say) as forward:
         address = f"http://{LOOPBACK}:{forward.port}/"
         if args.format == "json":
             print_json({"address": address})

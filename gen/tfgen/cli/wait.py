@@ -6,13 +6,14 @@ from argparse import ArgumentParser, Namespace
 from typing import Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.live import cluster_arguments, job_argument, one_run_of, seconds, wait_for_run
+from tfgen.cli.live import cluster_arguments, job_argument, one_run_of, release_argument, seconds, wait_for_run
 from tfgen.cli.output import print_json
 
 
 def _arguments(parser: ArgumentParser) -> None:
     job_argument(parser)
     parser.add_argument("--timeout", type=seconds, metavar="TIME", help="how long at most, such as 2h (for ever)")
+    release_argument(parser)
     cluster_arguments(parser)
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from tfgen.errors import UsageError
-from tfgen.live.api import Api
+from tfgen.kubernetes import keys
+from tfgen.live.api import Api, ApiError
 from tfgen.live.connection import Access, Connection, context_names
 from tfgen.live.pauses import Patience
+from tfgen.live.read_snapshot import read_pods
 from tfgen.live.wanted_run import WantedRun
 from tfgen.record import Record
 from tfgen.words import either
@@ -63,6 +65,43 @@ class Clusters:
                 )
             context = run.cluster
         return LiveRun(run, context, self._access.namespace or run.namespace or self.api(context).connection.namespace)
+
+    def named(self, run: WantedRun, release: str | None) -> WantedRun:
+        """The run by the name that it has there, which is told where it is not the job's.
+
+        A Helm release of any name has the job's name in the label app.kubernetes.io/name of its pods, and the name that
+        its objects begin with in tfgen/job.
+
+        Args:
+            run: by its job's name.
+            release: the one that is asked for; None for that of the job's name, or else the only one.
+
+        Raises:
+            UsageError: there is no such release, or there are several of other names.
+            ApiError: the account may not list pods, and a release is asked for.
+            TfgenError: there is no answer in time.
+        """
+        live = self.place(run)
+        try:
+            pods = read_pods(self.api(live.context), live.namespace, {keys.NAME: run.job, keys.RUN: run.run})
+        except ApiError as error:
+            if release is None and error.is_forbidden:  # the job's own name needs no look
+                return run
+            raise
+        labels = [pod["metadata"]["labels"] for pod in pods]
+        releases = {own[keys.JOB]: own.get(keys.INSTANCE, "") for own in labels if keys.JOB in own}
+        releases = dict(sorted(releases.items()))
+        if release is None and (run.full_name in releases or not releases):
+            return run
+        names = [name for name, instance in releases.items() if release in (None, name, instance)]
+        if len(names) != 1:
+            known = f"; there is {either(releases, 'and')}" if releases else ""
+            cure = "name one by --release" if release is None else f"no release {release} of it has a pod{known}"
+            several = f"{either(names, 'and')} are releases of it; " if names else ""
+            raise UsageError(f"{run.title}: {several}{cure}")
+        if names[0] != run.full_name:
+            self._tell(f"{run.title}: found as {names[0]}, of the Helm release {releases[names[0]]}")
+        return run.called(names[0])
 
     def by_namespace(self, runs: Iterable[WantedRun]) -> Iterator[tuple[Api, str, list[WantedRun]]]:
         """The runs by where they are."""

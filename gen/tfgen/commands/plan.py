@@ -27,7 +27,7 @@ def plan_runs(runs: Sequence[tuple[RunObjects, str | None]], objects: Sequence[O
         objects: what the cluster has. The runs' own pods in it are counted once, as those that are to be placed.
     """
     places = {
-        (namespace or _DEFAULT_NAMESPACE, item.run.job, item.run.run): namespace or _DEFAULT_NAMESPACE
+        (namespace or _DEFAULT_NAMESPACE, item.run.full_name, item.run.run): namespace or _DEFAULT_NAMESPACE
         for item, namespace in runs
     }
     others = [item for item in objects if item["kind"] != "Pod" or _run_of(item) not in places]

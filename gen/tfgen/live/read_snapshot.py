@@ -37,7 +37,8 @@ def read_snapshot(api: Api, namespace: str, runs: Sequence[WantedRun], *, with_l
     """
     names = ",".join(sorted({run.job for run in runs}))
     reader = _Reader(api, namespace)
-    pods = reader.objects(_POD, {"labelSelector": f"{keys.JOB} in ({names})"})
+    full_names = ",".join(sorted({run.full_name for run in runs}))
+    pods = reader.objects(_POD, {"labelSelector": f"{keys.JOB} in ({full_names})"})
     needed = {run.end[:2] for run in runs if run.end}
     objects: dict[Identity, Object] = {}
     wanted = {item for run in runs for item in run.identities}
@@ -61,7 +62,7 @@ def read_progress(api: Api, namespace: str, run: WantedRun) -> Snapshot:
         TfgenError: there is no answer in time.
     """
     reader = _Reader(api, namespace)
-    pods = read_pods(api, namespace, {keys.JOB: run.job, keys.RUN: run.run})
+    pods = read_pods(api, namespace, {keys.JOB: run.full_name, keys.RUN: run.run})
     objects: dict[Identity, Object] = {}
     if run.end:
         listed = _by_identity(run.end[:2], reader.objects(run.end[:2], {"labelSelector": f"{keys.NAME}={run.job}"}))

@@ -33,7 +33,7 @@ class Snapshot(Record):
 
     def pods_of(self, run: WantedRun) -> tuple[Object, ...]:
         """The pods of a run, its finisher's among them."""
-        labels = {keys.JOB: run.job, keys.RUN: run.run}
+        labels = {keys.JOB: run.full_name, keys.RUN: run.run}
         return tuple(pod for pod in self.pods if labels.items() <= pod["metadata"].get("labels", {}).items())
 
     def warning_of(self, item: Object) -> Object | None:

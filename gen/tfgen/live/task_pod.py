@@ -22,7 +22,7 @@ def task_pod(api: Api, namespace: str, run: WantedRun, role: str, index: int) ->
         ApiError: the account may not list pods.
         TfgenError: there is none; with what is there instead, and why it does not run.
     """
-    pods = read_pods(api, namespace, {keys.JOB: run.job, keys.RUN: run.run})
+    pods = read_pods(api, namespace, {keys.JOB: run.full_name, keys.RUN: run.run})
     own = [pod for pod in pods if (role_of(pod), index_of(pod)) == (role, index)]
     if not own:
         there = sorted({(role_of(pod), index_of(pod)) for pod in pods if role_of(pod) in run.roles})
@@ -41,7 +41,7 @@ def tensorboard_pod(api: Api, namespace: str, run: WantedRun) -> Object:
         ApiError: the account may not list pods.
         TfgenError: there is none; with what is there instead, and why it is not ready.
     """
-    pods = read_pods(api, namespace, {keys.JOB: run.job, keys.ROLE: TENSORBOARD})
+    pods = read_pods(api, namespace, {keys.JOB: run.full_name, keys.ROLE: TENSORBOARD})
     if not pods:
         raise TfgenError(
             f"{run.title}: no pod of TensorBoard in {namespace}: it is not applied, or was released with a run"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
@@ -31,6 +32,9 @@ class WantedRun(Record):
     """The run of a job, or of one of its environments.
 
     Attributes:
+        job: its job's name.
+        full_name: what all of its objects' names begin with, and their label tfgen/job says: the job's name, but for a
+            Helm release of another name.
         environment: None for the job itself.
         run: the run's own name; empty where it has none.
         namespace: what the job says; None for that of the kubeconfig's context.
@@ -46,6 +50,7 @@ class WantedRun(Record):
     """
 
     job: str
+    full_name: str
     environment: str | None
     run: str
     namespace: str | None
@@ -62,7 +67,7 @@ class WantedRun(Record):
     @property
     def title(self) -> str:
         """What the run is called: its job, its environment, and its own name."""
-        parts = [self.job, *([self.environment] if self.environment else []), *([self.run] if self.run else [])]
+        parts = [self.full_name, *([self.environment] if self.environment else []), *([self.run] if self.run else [])]
         return "/".join(parts)
 
     @property
@@ -70,6 +75,22 @@ class WantedRun(Record):
         """All objects that tell how the run is."""
         optional = [self.end, self.finisher, self.gang[0] if self.gang else None]
         return tuple(dict.fromkeys([*self.controllers.values(), *filter(None, optional), *self.claims]))
+
+    def called(self, full_name: str) -> WantedRun:
+        """The same run where the names of its objects begin with another: that of a Helm release."""
+        own = re.compile(rf"(elasticdl-)?{re.escape(self.full_name)}(?=-|$)")
+
+        def renamed(item: Identity) -> Identity:
+            return (*item[:2], own.sub(lambda match: f"{match[1] or ''}{full_name}", item[2], count=1))
+
+        return self.replaced(
+            full_name=full_name,
+            controllers={role: renamed(item) for role, item in self.controllers.items()},
+            end=renamed(self.end) if self.end else None,
+            finisher=renamed(self.finisher) if self.finisher else None,
+            gang=(renamed(self.gang[0]), self.gang[1]) if self.gang else None,
+            claims=tuple(map(renamed, self.claims)),
+        )
 
 
 def wanted_run(built: Built, tasks: TaskObjects, environment: str | None) -> WantedRun:
@@ -92,6 +113,7 @@ def wanted_run(built: Built, tasks: TaskObjects, environment: str | None) -> Wan
     }
     return WantedRun(
         job=job.name,
+        full_name=job.name,
         environment=environment,
         run=values.get("run", ""),
         namespace=job.namespace if place is None else place.namespace,

@@ -26,7 +26,7 @@ from tests.e2e.kubelet import end
 from tests.e2e.servers.faulty_proxy import FaultyProxy
 from tests.e2e.servers.kubeconfig import write_kubeconfig
 from tests.support.command import Command
-from tests.support.tools import ROOT
+from tests.support.tools import ROOT, helm_program
 from tfgen import cli
 from tfgen.live import api as live_api
 from tfgen.live.connection import Access, Connection
@@ -318,6 +318,48 @@ def test_the_keys_of_a_kubeconfig_are_left_in_no_file(
     monkeypatch.setenv("TMPDIR", str(temporary))
     Command((sys.executable, "-m", "tfgen", "status", job, "--kubeconfig", inline)).run()
     assert [*temporary.iterdir()] == []
+
+
+@pytest.fixture
+def install(cluster: ControlPlane, namespace: str, job: Path, tmp_path: Path) -> Callable[[str], None]:
+    """Installs the job's chart as a release of some name."""
+    rendered = write_job(job.read_text(encoding="utf-8"), tmp_path / "rendered")
+
+    def helm_install(release: str) -> None:
+        argv = (helm_program(), "install", release, rendered.chart, "--namespace", namespace)
+        Command(argv, env={"KUBECONFIG": str(cluster.admin)}).run(timeout=300)
+
+    return helm_install
+
+
+def test_a_release_of_another_name_is_found_by_its_labels(
+    cluster: ControlPlane,
+    namespace: str,
+    job: Path,
+    account: Callable[..., Path],
+    install: Callable[[str], None],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    install("other")
+    eventually(lambda: len(ready_pods(cluster, namespace)) == 6, "six running pods")
+    viewer = account(role("status"))
+    assert status(job, viewer, "--format", "json") == cli.OK
+    output = capsys.readouterr()
+    (run,) = json.loads(output.out)["runs"]
+    assert (run["phase"], run["gpus"]) == ("Running", 2)
+    assert {role["role"]: role["ready"] for role in run["roles"]} == {"chief": 1, "ps": 2, "worker": 2}
+    assert "mnist: found as other-mnist, of the Helm release other\n" in output.err
+
+    install("night")
+    eventually(lambda: len(ready_pods(cluster, namespace)) == 12, "twelve running pods")
+    assert status(job, viewer) == cli.USAGE
+    assert "mnist: night-mnist and other-mnist are releases of it; name one by --release" in capsys.readouterr().err
+    assert status(job, viewer, "--release", "night") == cli.OK
+    assert capsys.readouterr().out.startswith(f"night-mnist in {namespace}: Running")
+    assert status(job, viewer, "--release", "dawn") == cli.USAGE
+    assert "no release dawn of it has a pod; there is night-mnist and other-mnist" in capsys.readouterr().err
+    assert cli.run(["release", str(job), "--release", "night", "--kubeconfig", str(cluster.admin)]) == cli.OK
+    assert "StatefulSet night-mnist-ps released" in capsys.readouterr().out
 
 
 def test_a_run_that_is_not_there_is_absent(

@@ -1,0 +1,26 @@
+"""The names of a run's objects where a Helm release has another name than the job: Helm's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.support.recorded_run import read_run
+from tests.support.tools import ROOT, helm_template
+from tfgen.kubernetes.object import identity
+
+JOBS = sorted((ROOT / "examples").glob("*/job.yaml"))
+
+
+@pytest.mark.parametrize("job", JOBS, ids=lambda job: job.parent.name)
+def test_a_release_of_another_name_has_the_names_that_helm_gives(job: Path) -> None:
+    run = read_run(job, None)
+    text = helm_template(ROOT / "charts" / run.job, "other", "--skip-tests")
+    printed = {identity(item) for item in yaml.safe_load_all(text) if item}
+    called = run.called(f"other-{run.job}")
+    assert called.title.startswith(f"other-{run.job}")
+    assert called.identities
+    assert {*called.identities} <= printed
+    assert not {*called.identities} & {*run.identities}
