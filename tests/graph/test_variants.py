@@ -44,7 +44,7 @@ CASES: Mapping[str, tuple[Mapping[str, Node], Node]] = {
         {"chief": When(IMAGE, {"a": 1, "b": 2}), "ps": When(IMAGE, {"a": 1})},
         When(IMAGE, {"a": 1, "b": When(CHIEF, 2)}),
     ),
-    "a default": ({"chief": Default(IMAGE, 30), "ps": Default(IMAGE, 5)}, Default(IMAGE, When(CHIEF, 30, 5))),
+    "a default": ({"chief": Default(IMAGE, 30), "ps": Default(IMAGE, 5)}, When(IMAGE, IMAGE, When(CHIEF, 30, 5))),
     "nothing in some": ({"chief": ABSENT, "ps": {"a": 1}}, When(CHIEF, ABSENT, {"a": 1})),
     "another kind of node": ({"chief": {"a": 1}, "ps": LABELS}, When(CHIEF, {"a": 1}, LABELS)),
     "entries in different orders": (

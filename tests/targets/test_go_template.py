@@ -59,6 +59,8 @@ LABELS = Value("labels", "map")
 ARGS = Value("args", "list")
 CPU = Value("resources.cpu", "quantity")
 NAME, ITEM = Bound("name"), Bound("value")
+RUN = Named("run", "The run.", Release("Release.Name"))
+WHY = Comment("Why.")
 
 EXPRESSIONS = {
     ".Values.roles.worker.replicas": REPLICAS,
@@ -76,15 +78,18 @@ EXPRESSIONS = {
     'eq .Values.image "a" "b"': AnyOf((Equal(IMAGE, "a"), Equal(IMAGE, "b"))),
     'and .Values.gang.enabled (eq .Values.image "a")': AllOf((ENABLED, Equal(IMAGE, "a"))),
     "or .Values.gang.enabled (not .Values.image)": AnyOf((ENABLED, Not(IMAGE))),
-    "gt (int64 .Values.roles.worker.replicas) (int64 3)": Greater(REPLICAS, 3),
+    "gt (int64 .Values.roles.worker.replicas) 3": Greater(REPLICAS, 3),
+    "gt (len .Values.image) (add 1 .Values.roles.worker.replicas)": Greater(Length(IMAGE), Sum((1, REPLICAS))),
+    "sub .Values.roles.worker.replicas 1": Sum((REPLICAS, -1)),
+    'and .Values.gang.enabled .Values.image (eq .Values.image "a")': AllOf(
+        (ENABLED, AllOf((IMAGE, Equal(IMAGE, "a"))))
+    ),
     'has "a" .Values.args': Has(ARGS, "a"),
     "has $name .Values.args": Has(ARGS, NAME),
     'hasKey .Values.labels "a"': HasKey(LABELS, "a"),
     'contains "$(" .Values.image': Contains(IMAGE, "$("),
     'kindIs "map" $value': IsMap(ITEM),
     r"regexMatch `^a\.b$` .Values.image": Matches(IMAGE, r"^a\.b$"),
-    'ternary "a" "b" .Values.gang.enabled': When(ENABLED, "a", "b"),
-    'ternary "a" "b" (not (empty .Values.image))': When(IMAGE, "a", "b"),
 }
 
 
@@ -142,9 +147,125 @@ TEMPLATES = {
         b:
           c: {{ .Values.image | quote }}
         {{- end }}
-        {{- if .Values.image }}
-        d: {{ .Values.image | quote }}
+        {{- with .Values.image }}
+        d: {{ . | quote }}
         {{- end }}
+        """,
+    ),
+    "neighbours under one condition share it with the other branch of the last": (
+        {"a": given(IMAGE), "b": When(IMAGE, 1, When(ENABLED, 2)), "c": When(IMAGE, 3, 4)},
+        """\
+        {{- if .Values.image }}
+        a: {{ .Values.image | quote }}
+        b: 1
+        {{- else if .Values.gang.enabled }}
+        b: 2
+        {{- end }}
+        {{- if .Values.image }}
+        c: 3
+        {{- else }}
+        c: 4
+        {{- end }}
+        """,
+    ),
+    "what is of its test alone has it at the dot": (
+        {
+            "a": [When(IMAGE, Text(("--image=", IMAGE))), When(REPLICAS, REPLICAS)],
+            "b": When(ARGS, {"c": 1, "d": NotEmpty(ARGS)}),
+            "e": When(ENABLED, ENABLED),
+            "f": When(IMAGE, {"g": IMAGE, "h": REPLICAS}),
+        },
+        """\
+        {{- if or .Values.image .Values.roles.worker.replicas }}
+        a:
+        {{- with .Values.image }}
+        - {{ printf "--image=%v" . | quote }}
+        {{- end }}
+        {{- with .Values.roles.worker.replicas }}
+        - {{ . | int64 }}
+        {{- end }}
+        {{- end }}
+        {{- with .Values.args }}
+        b:
+          c: 1
+          d:
+          {{- toYaml . | nindent 2 }}
+        {{- end }}
+        {{- if .Values.gang.enabled }}
+        e: {{ .Values.gang.enabled }}
+        {{- end }}
+        {{- if .Values.image }}
+        f:
+          g: {{ .Values.image | quote }}
+          h: {{ .Values.roles.worker.replicas | int64 }}
+        {{- end }}
+        # end, so that Helm cuts no empty line off the text above
+        """,
+    ),
+    "no test is asked again where it is true, and one within another is asked with it": (
+        {
+            "a": When(ENABLED, {"b": 1, "c": When(ENABLED, 2)}),
+            "d": When(AllOf((ENABLED, IMAGE)), {"e": 1, "f": When(AllOf((IMAGE, REPLICAS)), REPLICAS)}),
+            "g": When(ENABLED, [Each(LABELS, NAME)]),
+        },
+        """\
+        {{- if .Values.gang.enabled }}
+        a:
+          b: 1
+          c: 2
+        {{- end }}
+        {{- if and .Values.gang.enabled .Values.image }}
+        d:
+          e: 1
+          {{- with .Values.roles.worker.replicas }}
+          f: {{ . | int64 }}
+          {{- end }}
+        {{- end }}
+        {{- if and .Values.gang.enabled .Values.labels }}
+        g:
+        {{- range $name, $value := .Values.labels }}
+        - {{ $name | quote }}
+        {{- end }}
+        {{- end }}
+        """,
+    ),
+    "a range hides what is known of its names": (
+        {"a": When(NAME, {"b": 1, "c": [0, Each(LABELS, When(NAME, NAME))], "d": When(NAME, 2)})},
+        """\
+        {{- if $name }}
+        a:
+          b: 1
+          c:
+          - 0
+          {{- range $name, $value := .Values.labels }}
+          {{- with $name }}
+          - {{ . | quote }}
+          {{- end }}
+          {{- end }}
+          d: 2
+        {{- end }}
+        """,
+    ),
+    "a text that is asked for often has a name": (
+        {"a": Text((RUN, "-a")), "b": When(ENABLED, RUN), "c": [RUN]},
+        """\
+        {{- $run := include "mnist.run" . }}
+        a: {{ $run }}-a
+        {{- if .Values.gang.enabled }}
+        b: {{ $run | quote }}
+        {{- end }}
+        c:
+        - {{ $run | quote }}
+        """,
+    ),
+    "a reason stands above the first entry that needs it": (
+        {"a": {WHY: None, "b": IMAGE}, "c": {WHY: None, "b": IMAGE}},
+        """\
+        a:
+          {{- /* Why. */}}
+          b: {{ .Values.image | quote }}
+        c:
+          b: {{ .Values.image | quote }}
         """,
     ),
     "else": (
@@ -173,12 +294,10 @@ TEMPLATES = {
         args:
         {{- toYaml . | nindent 0 }}
         {{- end }}
-        {{- if .Values.labels }}
+        {{- with .Values.labels }}
         spec:
-          {{- with .Values.labels }}
           labels:
             {{- toYaml . | nindent 4 }}
-          {{- end }}
         {{- end }}
         # end, so that Helm cuts no empty line off the text above
         """,
@@ -226,10 +345,8 @@ TEMPLATES = {
         """\
         {{- $role := .Values.roles.ps }}
         {{- $all := mergeOverwrite (dict "a" "b") .Values.labels }}
-        {{- with $all }}
         l:
-          {{- toYaml . | nindent 2 }}
-        {{- end }}
+          {{- toYaml $all | nindent 2 }}
         # end, so that Helm cuts no empty line off the text above
         """,
     ),
@@ -268,10 +385,8 @@ TEMPLATES = {
         {{- $all = mergeOverwrite $all .Values.labels }}
         {{- end }}
         {{- $all = mergeOverwrite $all .Values.env }}
-        {{- with $all }}
         l:
-          {{- toYaml . | nindent 2 }}
-        {{- end }}
+          {{- toYaml $all | nindent 2 }}
         # end, so that Helm cuts no empty line off the text above
         """,
     ),
@@ -388,12 +503,8 @@ def test_a_named_part_is_a_documented_helper_that_others_call():
     ]
     parts = [*named_parts([document]).values()]
     assert Printer("mnist").helpers_file("What is in here.", parts).splitlines() == [
-        "{{/*",
-        "What is in here.",
+        "{{- /* What is in here. */}}",
         "",
-        "  mnist.labels",
-        "  mnist.hosts",
-        "*/}}",
         "{{/* The labels. */}}",
         '{{- define "mnist.labels" -}}',
         'a: {{ include "mnist.hosts" . | quote }}',
@@ -432,8 +543,8 @@ def test_a_part_with_parameters_is_called_with_a_dict():
         '{{- define "mnist.pod" -}}',
         "labels:",
         '  {{- include "mnist.labels" . | nindent 2 }}',
-        "{{- if .hash }}",
-        "hash: {{ .hash | quote }}",
+        "{{- with .hash }}",
+        "hash: {{ . | quote }}",
         "{{- end }}",
         "{{- end }}",
     ]
@@ -489,6 +600,46 @@ def test_a_part_of_which_nothing_may_be_left_takes_its_key_with_it():
     ]
 
 
+def test_a_part_begins_with_what_is_always_there():
+    rest = {"a": given(IMAGE), WHY: None, "b": 1, "c": given(CPU)}
+    part = Named("rest", "The rest.", rest)
+    assert Printer("mnist").define(part).splitlines()[2:-1] == [
+        "{{- /* Why. */}}",
+        "b: 1",
+        "{{- with .Values.image }}",
+        "a: {{ . | quote }}",
+        "{{- end }}",
+        "{{- with .Values.resources.cpu }}",
+        "c: {{ . | quote }}",
+        "{{- end }}",
+    ]
+
+
+def test_a_part_of_which_all_may_be_left_out_brings_its_own_line_breaks():
+    part = Named("scheduling", "Scheduling.", {"labels": LABELS})
+    assert Printer("mnist").template({"a": 1, Splice("s"): part, "b": 2}).splitlines() == [
+        "a: 1",
+        '{{- include "mnist.scheduling" . }}',
+        "b: 2",
+    ]
+
+
+def test_a_part_of_which_one_branch_is_there_begins_with_it():
+    size = When(LABELS, {"labels": NotEmpty(LABELS)}, When(IMAGE, {"image": IMAGE}, {"none": {}}))
+    assert Printer("mnist").define(Named("size", "Size.", size)).splitlines()[1:] == [
+        '{{- define "mnist.size" -}}',
+        "{{- if .Values.labels -}}",
+        "labels:",
+        "  {{- toYaml .Values.labels | nindent 2 }}",
+        "{{- else if .Values.image -}}",
+        "image: {{ .Values.image | quote }}",
+        "{{- else -}}",
+        "none: {}",
+        "{{- end }}",
+        "{{- end }}",
+    ]
+
+
 def test_two_parts_of_one_name_are_refused():
     with pytest.raises(ValueError, match="two parts are named a"):
         named_parts([Named("a", "A.", "1"), Named("a", "A.", "2")])
@@ -526,7 +677,7 @@ def test_white_space_beside_what_trims_stays():
 def test_a_guard_fails_with_its_message():
     guard = Guard(Greater(REPLICAS, 3), "roles", Text(("there are ", REPLICAS, ' "workers"')), "too-many")
     assert Printer("mnist").guards([guard]) == (
-        "{{- if gt (int64 .Values.roles.worker.replicas) (int64 3) }}\n"
+        "{{- if gt (int64 .Values.roles.worker.replicas) 3 }}\n"
         '{{- fail (printf `there are %d "workers"` (int64 .Values.roles.worker.replicas)) }}\n'
         "{{- end }}\n"
     )
@@ -599,7 +750,7 @@ def test_a_guard_names_what_it_counts():
 @pytest.mark.parametrize(
     ("node", "says"),
     [
-        ({"a": [{"b": given(IMAGE)}]}, "a list item must begin with an entry that is always there"),
+        ({"a": [{"b": given(IMAGE)}, 1]}, "a list item must begin with an entry that is always there"),
         ({"a": {"b": [Each(LABELS, When(ITEM, NAME))]}}, "whether anything is left of these items cannot be said"),
         ("text", "not a mapping or sequence"),
         (

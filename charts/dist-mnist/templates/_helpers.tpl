@@ -1,20 +1,5 @@
-{{/*
-Names, labels and the cluster, each once.
+{{- /* Names, labels and the cluster. A part takes the root context, or a dict of what its comment says. */}}
 
-A helper is called as  include "CHART.NAME" .  with the root context, or with a dict of what it takes; it prints text,
-without a line break at its end.
-
-  dist-mnist.run
-  dist-mnist.fullname
-  dist-mnist.name
-  dist-mnist.labels
-  dist-mnist.owner
-  dist-mnist.selector
-  dist-mnist.cluster
-  dist-mnist.hosts
-  dist-mnist.podSecurityContext
-  dist-mnist.containerSecurityContext
-*/}}
 {{/* The name of one run: the job's, and the run's behind it where there is one. */}}
 {{- define "dist-mnist.run" -}}
 {{ include "dist-mnist.fullname" . }}{{ if .Values.run }}-{{ .Values.run }}{{ end }}
@@ -22,8 +7,13 @@ without a line break at its end.
 
 {{/* The job's name: fullnameOverride, else the release's, with the chart's behind it unless it is in it already. */}}
 {{- define "dist-mnist.fullname" -}}
-{{ if .Values.fullnameOverride }}{{ .Values.fullnameOverride }}{{ else if contains (include "dist-mnist.name" .)
-    .Release.Name }}{{ .Release.Name }}{{ else }}{{ .Release.Name }}-{{ include "dist-mnist.name" . }}{{ end }}
+{{- if .Values.fullnameOverride -}}
+{{ .Values.fullnameOverride }}
+{{- else if contains (include "dist-mnist.name" .) .Release.Name -}}
+{{ .Release.Name }}
+{{- else -}}
+{{ .Release.Name }}-{{ include "dist-mnist.name" . }}
+{{- end }}
 {{- end }}
 
 {{/* The chart's name: nameOverride, else its own. */}}
@@ -55,15 +45,16 @@ tfgen/run: {{ .Values.run | quote }}
 
 {{/* The cluster part of TF_CONFIG. */}}
 {{- define "dist-mnist.cluster" -}}
-{"chief":["{{ include "dist-mnist.run" . }}-chief-0.{{ include "dist-mnist.run" . }}:2222"],"ps":[{{ include
-    "dist-mnist.hosts" (dict "root" $ "role" "ps" "replicas" .Values.roles.ps.replicas) }}],"worker":[{{ include
-    "dist-mnist.hosts" (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}]}
+{{- $run := include "dist-mnist.run" . -}}
+{"chief":["{{ $run }}-chief-0.{{ $run }}:2222"],"ps":[{{ include "dist-mnist.hosts"
+    (dict "root" $ "role" "ps" "replicas" .Values.roles.ps.replicas) }}],"worker":[{{ include "dist-mnist.hosts"
+    (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}]}
 {{- end }}
 
 {{/* The hosts of a role's tasks, by index. Takes root, role, replicas. */}}
 {{- define "dist-mnist.hosts" -}}
-{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}"{{ include "dist-mnist.run" $.root }}-{{ $.role }}-{{ $i |
-    int64 }}.{{ include "dist-mnist.run" $.root }}:2222"{{ end }}
+{{- $run := include "dist-mnist.run" .root -}}
+{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}"{{ $run }}-{{ $.role }}-{{ $i | int64 }}.{{ $run }}:2222"{{ end }}
 {{- end }}
 
 {{/* The security context of a pod, for the profile restricted. */}}

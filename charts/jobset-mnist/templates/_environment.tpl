@@ -1,8 +1,5 @@
-{{/*
-The variables of a task.
+{{- /* The variables of a task. */}}
 
-  jobset-mnist.pod.env
-*/}}
 {{/* The variables of a task's main container. Takes root, role, values, cpuLimit, gpus. */}}
 {{- define "jobset-mnist.pod.env" -}}
 {{- $env := dict "HOME" "/tmp" }}

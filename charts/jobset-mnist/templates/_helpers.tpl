@@ -1,20 +1,5 @@
-{{/*
-Names, labels and the cluster, each once.
+{{- /* Names, labels and the cluster. A part takes the root context, or a dict of what its comment says. */}}
 
-A helper is called as  include "CHART.NAME" .  with the root context, or with a dict of what it takes; it prints text,
-without a line break at its end.
-
-  jobset-mnist.run
-  jobset-mnist.fullname
-  jobset-mnist.name
-  jobset-mnist.labels
-  jobset-mnist.owner
-  jobset-mnist.cluster
-  jobset-mnist.hosts
-  jobset-mnist.selector
-  jobset-mnist.podSecurityContext
-  jobset-mnist.containerSecurityContext
-*/}}
 {{/* The name of one run: the job's, and the run's behind it where there is one. */}}
 {{- define "jobset-mnist.run" -}}
 {{ include "jobset-mnist.fullname" . }}{{ if .Values.run }}-{{ .Values.run }}{{ end }}
@@ -22,8 +7,13 @@ without a line break at its end.
 
 {{/* The job's name: fullnameOverride, else the release's, with the chart's behind it unless it is in it already. */}}
 {{- define "jobset-mnist.fullname" -}}
-{{ if .Values.fullnameOverride }}{{ .Values.fullnameOverride }}{{ else if contains (include "jobset-mnist.name" .)
-    .Release.Name }}{{ .Release.Name }}{{ else }}{{ .Release.Name }}-{{ include "jobset-mnist.name" . }}{{ end }}
+{{- if .Values.fullnameOverride -}}
+{{ .Values.fullnameOverride }}
+{{- else if contains (include "jobset-mnist.name" .) .Release.Name -}}
+{{ .Release.Name }}
+{{- else -}}
+{{ .Release.Name }}-{{ include "jobset-mnist.name" . }}
+{{- end }}
 {{- end }}
 
 {{/* The chart's name: nameOverride, else its own. */}}
@@ -49,15 +39,16 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 
 {{/* The cluster part of TF_CONFIG. */}}
 {{- define "jobset-mnist.cluster" -}}
-{"chief":["{{ include "jobset-mnist.run" . }}-chief-0-0.{{ include "jobset-mnist.run" . }}:2222"],"ps":[{{ include
-    "jobset-mnist.hosts" (dict "root" $ "role" "ps" "replicas" .Values.roles.ps.replicas) }}],"worker":[{{ include
-    "jobset-mnist.hosts" (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}]}
+{{- $run := include "jobset-mnist.run" . -}}
+{"chief":["{{ $run }}-chief-0-0.{{ $run }}:2222"],"ps":[{{ include "jobset-mnist.hosts"
+    (dict "root" $ "role" "ps" "replicas" .Values.roles.ps.replicas) }}],"worker":[{{ include "jobset-mnist.hosts"
+    (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}]}
 {{- end }}
 
 {{/* The hosts of a role's tasks, by index. Takes root, role, replicas. */}}
 {{- define "jobset-mnist.hosts" -}}
-{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}"{{ include "jobset-mnist.run" $.root }}-{{ $.role }}-0-{{
-    $i | int64 }}.{{ include "jobset-mnist.run" $.root }}:2222"{{ end }}
+{{- $run := include "jobset-mnist.run" .root -}}
+{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}"{{ $run }}-{{ $.role }}-0-{{ $i | int64 }}.{{ $run }}:2222"{{ end }}
 {{- end }}
 
 {{/* What selects the pods of one run. */}}

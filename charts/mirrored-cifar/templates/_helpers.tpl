@@ -1,20 +1,5 @@
-{{/*
-Names, labels and the cluster, each once.
+{{- /* Names, labels and the cluster. A part takes the root context, or a dict of what its comment says. */}}
 
-A helper is called as  include "CHART.NAME" .  with the root context, or with a dict of what it takes; it prints text,
-without a line break at its end.
-
-  mirrored-cifar.run
-  mirrored-cifar.fullname
-  mirrored-cifar.name
-  mirrored-cifar.labels
-  mirrored-cifar.owner
-  mirrored-cifar.selector
-  mirrored-cifar.cluster
-  mirrored-cifar.hosts
-  mirrored-cifar.podSecurityContext
-  mirrored-cifar.containerSecurityContext
-*/}}
 {{/* The name of one run: the job's, and the run's behind it where there is one. */}}
 {{- define "mirrored-cifar.run" -}}
 {{ include "mirrored-cifar.fullname" . }}{{ if .Values.run }}-{{ .Values.run }}{{ end }}
@@ -22,8 +7,13 @@ without a line break at its end.
 
 {{/* The job's name: fullnameOverride, else the release's, with the chart's behind it unless it is in it already. */}}
 {{- define "mirrored-cifar.fullname" -}}
-{{ if .Values.fullnameOverride }}{{ .Values.fullnameOverride }}{{ else if contains (include "mirrored-cifar.name" .)
-    .Release.Name }}{{ .Release.Name }}{{ else }}{{ .Release.Name }}-{{ include "mirrored-cifar.name" . }}{{ end }}
+{{- if .Values.fullnameOverride -}}
+{{ .Values.fullnameOverride }}
+{{- else if contains (include "mirrored-cifar.name" .) .Release.Name -}}
+{{ .Release.Name }}
+{{- else -}}
+{{ .Release.Name }}-{{ include "mirrored-cifar.name" . }}
+{{- end }}
 {{- end }}
 
 {{/* The chart's name: nameOverride, else its own. */}}
@@ -55,14 +45,13 @@ tfgen/run: {{ .Values.run | quote }}
 
 {{/* The cluster part of TF_CONFIG. */}}
 {{- define "mirrored-cifar.cluster" -}}
-{"worker":[{{ include "mirrored-cifar.hosts" (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas)
-    }}]}
+{"worker":[{{ include "mirrored-cifar.hosts" (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}]}
 {{- end }}
 
 {{/* The hosts of a role's tasks, by index. Takes root, role, replicas. */}}
 {{- define "mirrored-cifar.hosts" -}}
-{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}"{{ include "mirrored-cifar.run" $.root }}-{{ $.role }}-{{
-    $i | int64 }}.{{ include "mirrored-cifar.run" $.root }}:2222"{{ end }}
+{{- $run := include "mirrored-cifar.run" .root -}}
+{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}"{{ $run }}-{{ $.role }}-{{ $i | int64 }}.{{ $run }}:2222"{{ end }}
 {{- end }}
 
 {{/* The security context of a pod, for the profile restricted. */}}

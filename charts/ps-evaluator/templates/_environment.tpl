@@ -1,8 +1,5 @@
-{{/*
-The variables of a task.
+{{- /* The variables of a task. */}}
 
-  ps-evaluator.pod.env
-*/}}
 {{/* The variables of a task's main container. Takes root, role, values, cpuLimit, gpus. */}}
 {{- define "ps-evaluator.pod.env" -}}
 {{- $env := dict "HOME" "/tmp" }}

@@ -1,21 +1,5 @@
-{{/*
-Names, labels and the cluster, each once.
+{{- /* Names, labels and the cluster. A part takes the root context, or a dict of what its comment says. */}}
 
-A helper is called as  include "CHART.NAME" .  with the root context, or with a dict of what it takes; it prints text,
-without a line break at its end.
-
-  ps-evaluator.run
-  ps-evaluator.fullname
-  ps-evaluator.name
-  ps-evaluator.labels
-  ps-evaluator.owner
-  ps-evaluator.selector
-  ps-evaluator.cluster
-  ps-evaluator.hosts
-  ps-evaluator.evaluatorCluster
-  ps-evaluator.podSecurityContext
-  ps-evaluator.containerSecurityContext
-*/}}
 {{/* The name of one run: the job's, and the run's behind it where there is one. */}}
 {{- define "ps-evaluator.run" -}}
 {{ include "ps-evaluator.fullname" . }}{{ if .Values.run }}-{{ .Values.run }}{{ end }}
@@ -23,8 +7,13 @@ without a line break at its end.
 
 {{/* The job's name: fullnameOverride, else the release's, with the chart's behind it unless it is in it already. */}}
 {{- define "ps-evaluator.fullname" -}}
-{{ if .Values.fullnameOverride }}{{ .Values.fullnameOverride }}{{ else if contains (include "ps-evaluator.name" .)
-    .Release.Name }}{{ .Release.Name }}{{ else }}{{ .Release.Name }}-{{ include "ps-evaluator.name" . }}{{ end }}
+{{- if .Values.fullnameOverride -}}
+{{ .Values.fullnameOverride }}
+{{- else if contains (include "ps-evaluator.name" .) .Release.Name -}}
+{{ .Release.Name }}
+{{- else -}}
+{{ .Release.Name }}-{{ include "ps-evaluator.name" . }}
+{{- end }}
 {{- end }}
 
 {{/* The chart's name: nameOverride, else its own. */}}
@@ -56,23 +45,24 @@ tfgen/run: {{ .Values.run | quote }}
 
 {{/* The cluster part of TF_CONFIG. */}}
 {{- define "ps-evaluator.cluster" -}}
-{"chief":["{{ include "ps-evaluator.run" . }}-chief-0.{{ include "ps-evaluator.run" . }}:2222"],"ps":[{{ include
-    "ps-evaluator.hosts" (dict "root" $ "role" "ps" "replicas" .Values.roles.ps.replicas) }}],"worker":[{{ include
-    "ps-evaluator.hosts" (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}]}
+{{- $run := include "ps-evaluator.run" . -}}
+{"chief":["{{ $run }}-chief-0.{{ $run }}:2222"],"ps":[{{ include "ps-evaluator.hosts"
+    (dict "root" $ "role" "ps" "replicas" .Values.roles.ps.replicas) }}],"worker":[{{ include "ps-evaluator.hosts"
+    (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}]}
 {{- end }}
 
 {{/* The hosts of a role's tasks, by index. Takes root, role, replicas. */}}
 {{- define "ps-evaluator.hosts" -}}
-{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}"{{ include "ps-evaluator.run" $.root }}-{{ $.role }}-{{ $i
-    | int64 }}.{{ include "ps-evaluator.run" $.root }}:2222"{{ end }}
+{{- $run := include "ps-evaluator.run" .root -}}
+{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}"{{ $run }}-{{ $.role }}-{{ $i | int64 }}.{{ $run }}:2222"{{ end }}
 {{- end }}
 
 {{/* The cluster part of the evaluator's TF_CONFIG: with itself in it. */}}
 {{- define "ps-evaluator.evaluatorCluster" -}}
-{"chief":["{{ include "ps-evaluator.run" . }}-chief-0.{{ include "ps-evaluator.run" . }}:2222"],"ps":[{{ include
-    "ps-evaluator.hosts" (dict "root" $ "role" "ps" "replicas" .Values.roles.ps.replicas) }}],"worker":[{{ include
-    "ps-evaluator.hosts" (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}],"evaluator":["{{
-    include "ps-evaluator.run" . }}-evaluator-0.{{ include "ps-evaluator.run" . }}:2222"]}
+{{- $run := include "ps-evaluator.run" . -}}
+{"chief":["{{ $run }}-chief-0.{{ $run }}:2222"],"ps":[{{ include "ps-evaluator.hosts"
+    (dict "root" $ "role" "ps" "replicas" .Values.roles.ps.replicas) }}],"worker":[{{ include "ps-evaluator.hosts"
+    (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}],"evaluator":["{{ $run }}-evaluator-0.{{ $run }}:2222"]}
 {{- end }}
 
 {{/* The security context of a pod, for the profile restricted. */}}

@@ -1,18 +1,5 @@
-{{/*
-Names, labels and the cluster, each once.
+{{- /* Names, labels and the cluster. A part takes the root context, or a dict of what its comment says. */}}
 
-A helper is called as  include "CHART.NAME" .  with the root context, or with a dict of what it takes; it prints text,
-without a line break at its end.
-
-  seed-eci-imagenet.run
-  seed-eci-imagenet.fullname
-  seed-eci-imagenet.name
-  seed-eci-imagenet.labels
-  seed-eci-imagenet.owner
-  seed-eci-imagenet.selector
-  seed-eci-imagenet.podSecurityContext
-  seed-eci-imagenet.containerSecurityContext
-*/}}
 {{/* The name of one run: the job's, and the run's behind it where there is one. */}}
 {{- define "seed-eci-imagenet.run" -}}
 {{ include "seed-eci-imagenet.fullname" . }}{{ if .Values.run }}-{{ .Values.run }}{{ end }}
@@ -20,8 +7,13 @@ without a line break at its end.
 
 {{/* The job's name: fullnameOverride, else the release's, with the chart's behind it unless it is in it already. */}}
 {{- define "seed-eci-imagenet.fullname" -}}
-{{ if .Values.fullnameOverride }}{{ .Values.fullnameOverride }}{{ else if contains (include "seed-eci-imagenet.name" .)
-    .Release.Name }}{{ .Release.Name }}{{ else }}{{ .Release.Name }}-{{ include "seed-eci-imagenet.name" . }}{{ end }}
+{{- if .Values.fullnameOverride -}}
+{{ .Values.fullnameOverride }}
+{{- else if contains (include "seed-eci-imagenet.name" .) .Release.Name -}}
+{{ .Release.Name }}
+{{- else -}}
+{{ .Release.Name }}-{{ include "seed-eci-imagenet.name" . }}
+{{- end }}
 {{- end }}
 
 {{/* The chart's name: nameOverride, else its own. */}}

@@ -1,8 +1,5 @@
-{{/*
-Where a pod may run.
+{{- /* Where a pod may run. */}}
 
-  seed-eci-imagenet.pod.scheduling
-*/}}
 {{/* Where a task's pod may run. Takes root, role, values, gpus. */}}
 {{- define "seed-eci-imagenet.pod.scheduling" -}}
 {{- $nodeSelector := dict }}
@@ -16,8 +13,8 @@ Where a pod may run.
 {{- $_ := set $nodeSelector "k8s.aliyun.com/vnode" "true" }}
 {{- end }}
 {{- $nodeSelector = mergeOverwrite $nodeSelector .root.Values.nodeSelector .values.nodeSelector -}}
-{{- if .values.nodeName }}
-nodeName: {{ .values.nodeName | quote }}
+{{- with .values.nodeName }}
+nodeName: {{ . | quote }}
 {{- end }}
 {{- with $nodeSelector }}
 nodeSelector:

@@ -1,18 +1,5 @@
-{{/*
-Names, labels and the cluster, each once.
+{{- /* Names, labels and the cluster. A part takes the root context, or a dict of what its comment says. */}}
 
-A helper is called as  include "CHART.NAME" .  with the root context, or with a dict of what it takes; it prints text,
-without a line break at its end.
-
-  seed-eks-tfjob.run
-  seed-eks-tfjob.fullname
-  seed-eks-tfjob.name
-  seed-eks-tfjob.labels
-  seed-eks-tfjob.owner
-  seed-eks-tfjob.selector
-  seed-eks-tfjob.podSecurityContext
-  seed-eks-tfjob.containerSecurityContext
-*/}}
 {{/* The name of one run: the job's, and the run's behind it where there is one. */}}
 {{- define "seed-eks-tfjob.run" -}}
 {{ include "seed-eks-tfjob.fullname" . }}{{ if .Values.run }}-{{ .Values.run }}{{ end }}
@@ -20,8 +7,13 @@ without a line break at its end.
 
 {{/* The job's name: fullnameOverride, else the release's, with the chart's behind it unless it is in it already. */}}
 {{- define "seed-eks-tfjob.fullname" -}}
-{{ if .Values.fullnameOverride }}{{ .Values.fullnameOverride }}{{ else if contains (include "seed-eks-tfjob.name" .)
-    .Release.Name }}{{ .Release.Name }}{{ else }}{{ .Release.Name }}-{{ include "seed-eks-tfjob.name" . }}{{ end }}
+{{- if .Values.fullnameOverride -}}
+{{ .Values.fullnameOverride }}
+{{- else if contains (include "seed-eks-tfjob.name" .) .Release.Name -}}
+{{ .Release.Name }}
+{{- else -}}
+{{ .Release.Name }}-{{ include "seed-eks-tfjob.name" . }}
+{{- end }}
 {{- end }}
 
 {{/* The chart's name: nameOverride, else its own. */}}

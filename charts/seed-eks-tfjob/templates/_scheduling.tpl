@@ -1,9 +1,5 @@
-{{/*
-Where a pod may run.
+{{- /* Where a pod may run. */}}
 
-  seed-eks-tfjob.pod.scheduling
-  seed-eks-tfjob.tolerations
-*/}}
 {{/* Where a task's pod may run. Takes root, role, values, gpus. */}}
 {{- define "seed-eks-tfjob.pod.scheduling" -}}
 {{- $nodeSelector := dict }}
@@ -11,18 +7,17 @@ Where a pod may run.
 {{- $_ := set $nodeSelector .values.resources.gpu.productLabel .values.resources.gpu.product }}
 {{- end }}
 {{- $nodeSelector = mergeOverwrite $nodeSelector .root.Values.nodeSelector .values.nodeSelector -}}
-{{- if .values.nodeName }}
-nodeName: {{ .values.nodeName | quote }}
+{{- with .values.nodeName }}
+nodeName: {{ . | quote }}
 {{- end }}
 {{- with $nodeSelector }}
 nodeSelector:
   {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- with include "seed-eks-tfjob.tolerations"
-    (dict "spot" (or .values.spot .root.Values.spot) "tolerations"
-    (.values.tolerations | default .root.Values.tolerations)) | trimPrefix "\n" }}
+{{- with include "seed-eks-tfjob.tolerations" (dict "spot" (or .values.spot .root.Values.spot) "tolerations"
+    (.values.tolerations | default .root.Values.tolerations)) }}
 tolerations:
-{{- . | nindent 0 }}
+{{- . }}
 {{- end }}
 {{- if .values.affinity | default .root.Values.affinity }}
 affinity:

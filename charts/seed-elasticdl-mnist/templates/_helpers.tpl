@@ -1,20 +1,5 @@
-{{/*
-Names, labels and the cluster, each once.
+{{- /* Names, labels and the cluster. A part takes the root context, or a dict of what its comment says. */}}
 
-A helper is called as  include "CHART.NAME" .  with the root context, or with a dict of what it takes; it prints text,
-without a line break at its end.
-
-  seed-elasticdl-mnist.run
-  seed-elasticdl-mnist.fullname
-  seed-elasticdl-mnist.name
-  seed-elasticdl-mnist.labels
-  seed-elasticdl-mnist.owner
-  seed-elasticdl-mnist.selector
-  seed-elasticdl-mnist.podSecurityContext
-  seed-elasticdl-mnist.volumes
-  seed-elasticdl-mnist.clusterSpec
-  seed-elasticdl-mnist.containerSecurityContext
-*/}}
 {{/* The name of one run: the job's, and the run's behind it where there is one. */}}
 {{- define "seed-elasticdl-mnist.run" -}}
 {{ include "seed-elasticdl-mnist.fullname" . }}{{ if .Values.run }}-{{ .Values.run }}{{ end }}
@@ -22,9 +7,13 @@ without a line break at its end.
 
 {{/* The job's name: fullnameOverride, else the release's, with the chart's behind it unless it is in it already. */}}
 {{- define "seed-elasticdl-mnist.fullname" -}}
-{{ if .Values.fullnameOverride }}{{ .Values.fullnameOverride }}{{ else if contains
-    (include "seed-elasticdl-mnist.name" .) .Release.Name }}{{ .Release.Name }}{{ else }}{{ .Release.Name }}-{{ include
-    "seed-elasticdl-mnist.name" . }}{{ end }}
+{{- if .Values.fullnameOverride -}}
+{{ .Values.fullnameOverride }}
+{{- else if contains (include "seed-elasticdl-mnist.name" .) .Release.Name -}}
+{{ .Release.Name }}
+{{- else -}}
+{{ .Release.Name }}-{{ include "seed-elasticdl-mnist.name" . }}
+{{- end }}
 {{- end }}
 
 {{/* The chart's name: nameOverride, else its own. */}}
@@ -64,13 +53,22 @@ seccompProfile:
   type: RuntimeDefault
 {{- end }}
 
+{{/* A role's resources, as ElasticDL's arguments have them. Takes resources. */}}
+{{- define "seed-elasticdl-mnist.resources" -}}
+{{- if .resources.cpu }}cpu={{ .resources.cpu }}{{ end }}
+{{- if and .resources.cpu (or .resources.memory .resources.gpu.count) }},{{ end }}
+{{- if .resources.memory }}memory={{ .resources.memory }}{{ end }}
+{{- if and .resources.memory .resources.gpu.count }},{{ end }}
+{{- if .resources.gpu.count }}gpu={{ .resources.gpu.count | int64 }}{{ end }}
+{{- end }}
+
 {{/* The volumes, as ElasticDL's --volume has them. */}}
 {{- define "seed-elasticdl-mnist.volumes" -}}
-{{- $separator := "" }}{{- range $name, $storage := .Values.storage }}{{ $separator }}{{ $separator = ";" }}{{ if
-    $storage.hostPath }}host_path={{ $storage.hostPath.path }}{{ else }}claim_name={{ if $storage.claim.name }}{{
-    $storage.claim.name }}{{ else }}{{ include "seed-elasticdl-mnist.fullname" $ }}-{{ $name }}{{ end }}{{ end
-    }},mount_path={{ $storage.mountPath }}{{ if $storage.subPath }},sub_path={{ $storage.subPath }}{{ else }}{{ end }}{{
-    end }}
+{{- $separator := "" -}}
+{{- range $name, $storage := .Values.storage -}}
+{{ $separator }}{{ $separator = ";" }}claim_name={{ include "seed-elasticdl-mnist.claimName"
+    (dict "root" $ "name" $name "storage" $storage) }},mount_path={{ $storage.mountPath }}{{ if $storage.subPath }},sub_path={{ $storage.subPath }}{{ end }}
+{{- end }}
 {{- end }}
 
 {{/* What the master adds to the pods that it makes. */}}

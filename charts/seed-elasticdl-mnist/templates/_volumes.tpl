@@ -1,21 +1,23 @@
-{{/*
-Volumes, and where a pod has them.
+{{- /* Volumes, and where a pod has them. */}}
 
-  seed-elasticdl-mnist.volumeSource
-*/}}
 {{/* The source of a volume: an emptyDir where its entry of storage has no other. Takes root, name, storage. */}}
 {{- define "seed-elasticdl-mnist.volumeSource" -}}
-{{- if .storage.claim }}
+{{- if .storage.claim -}}
 persistentVolumeClaim:
-  {{- if .storage.claim.name }}
-  claimName: {{ .storage.claim.name | quote }}
-  {{- else }}
-  claimName: {{ printf "%v-%v" (include "seed-elasticdl-mnist.fullname" .root) .name | quote }}
-  {{- end }}
-{{- else if .storage.emptyDir }}
+  claimName: {{ include "seed-elasticdl-mnist.claimName" . | quote }}
+{{- else if .storage.emptyDir -}}
 emptyDir:
   {{- toYaml .storage.emptyDir | nindent 2 }}
-{{- else }}
+{{- else -}}
 emptyDir: {}
+{{- end }}
+{{- end }}
+
+{{/* The claim of a volume: an existing one, or the one that the chart makes. Takes root, name, storage. */}}
+{{- define "seed-elasticdl-mnist.claimName" -}}
+{{- if .storage.claim.name -}}
+{{ .storage.claim.name }}
+{{- else -}}
+{{ include "seed-elasticdl-mnist.fullname" .root }}-{{ .name }}
 {{- end }}
 {{- end }}

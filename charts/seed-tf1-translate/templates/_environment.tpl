@@ -1,10 +1,8 @@
-{{/*
-The variables of a task.
+{{- /* The variables of a task. */}}
 
-  seed-tf1-translate.pod.env
-*/}}
 {{/* The variables of a task's main container. Takes root, role, values, cpuLimit, gpus. */}}
 {{- define "seed-tf1-translate.pod.env" -}}
+{{- $run := include "seed-tf1-translate.run" .root }}
 {{- $env := dict "HOME" "/tmp" }}
 {{- if not .gpus }}
 {{- $_ := set $env "NVIDIA_VISIBLE_DEVICES" "void" }}
@@ -34,17 +32,17 @@ The variables of a task.
 - name: TF_CLUSTER
   valueFrom:
     configMapKeyRef:
-      name: {{ include "seed-tf1-translate.run" .root | quote }}
+      name: {{ $run | quote }}
       key: cluster
 - name: PS_HOSTS
   valueFrom:
     configMapKeyRef:
-      name: {{ include "seed-tf1-translate.run" .root | quote }}
+      name: {{ $run | quote }}
       key: psHosts
 - name: WORKER_HOSTS
   valueFrom:
     configMapKeyRef:
-      name: {{ include "seed-tf1-translate.run" .root | quote }}
+      name: {{ $run | quote }}
       key: workerHosts
 - name: TF_CONFIG
   value: {{ printf `{"cluster":$(TF_CLUSTER),"task":{"type":"%v","index":$(TASK_INDEX)}}` .role | quote }}

@@ -1,13 +1,8 @@
-{{/*
-The pod of what releases the run once the Job that ends it has ended.
+{{- /* The pod of what releases the run once the Job that ends it has ended. */}}
 
-  seed-tf1-translate.finisher.podHash
-  seed-tf1-translate.finisher.pod
-*/}}
 {{/* The hash of finisher.pod, a label of its pods. A StatefulSet has it in its selector too, which never changes. */}}
 {{- define "seed-tf1-translate.finisher.podHash" -}}
-{{ printf "%s\n" (include "seed-tf1-translate.finisher.pod" (dict "root" $)) | fromYaml | mustToRawJson | sha256sum |
-    trunc 12 }}
+{{ printf "%s\n" (include "seed-tf1-translate.finisher.pod" (dict "root" $)) | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
 {{- end }}
 
 {{/* The pod of the finisher. Takes root, hash. */}}
@@ -21,112 +16,106 @@ metadata:
     app.kubernetes.io/name: {{ include "seed-tf1-translate.name" .root | quote }}
     app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
     app.kubernetes.io/component: finisher
-    {{- with $labels }}
-    {{- toYaml . | nindent 4 }}
+    {{- toYaml $labels | nindent 4 }}
+    {{- with .hash }}
+    tfgen/pod-template-hash: {{ . | quote }}
     {{- end }}
-    {{- if .hash }}
-    tfgen/pod-template-hash: {{ .hash | quote }}
-    {{- end }}
-  {{- with $annotations }}
   annotations:
-    {{- toYaml . | nindent 4 }}
-  {{- end }}
+    {{- toYaml $annotations | nindent 4 }}
 spec:
-  {{- if .root.Values.priorityClassName }}
-  priorityClassName: {{ .root.Values.priorityClassName | quote }}
-  {{- end }}
-  serviceAccountName: {{ include "seed-tf1-translate.run" .root }}-finisher
-  automountServiceAccountToken: true
-  {{- /* No variables for the Services of the namespace: many of them can fill a container's environment. */}}
-  enableServiceLinks: false
-  restartPolicy: Never
-  securityContext:
-    {{- include "seed-tf1-translate.podSecurityContext" .root | nindent 4 }}
-  {{- with .root.Values.nodeSelector }}
-  nodeSelector:
-    {{- toYaml . | nindent 4 }}
-  {{- end }}
-  {{- with include "seed-tf1-translate.tolerations"
-      (dict "spot" .root.Values.spot "tolerations" .root.Values.tolerations) | trimPrefix "\n" }}
-  tolerations:
-  {{- . | nindent 2 }}
-  {{- end }}
-  {{- with .root.Values.imagePullSecrets }}
-  imagePullSecrets:
+  {{- include "seed-tf1-translate.finisher.podSpec" .root | nindent 2 }}
+{{- end }}
+
+{{/* The spec of the finisher's pod. */}}
+{{- define "seed-tf1-translate.finisher.podSpec" -}}
+{{- $run := include "seed-tf1-translate.run" . -}}
+serviceAccountName: {{ $run }}-finisher
+{{- with .Values.priorityClassName }}
+priorityClassName: {{ . | quote }}
+{{- end }}
+automountServiceAccountToken: true
+{{- /* No variables for the Services of the namespace: many of them can fill a container's environment. */}}
+enableServiceLinks: false
+restartPolicy: Never
+securityContext:
+  {{- include "seed-tf1-translate.podSecurityContext" . | nindent 2 }}
+{{- with .Values.nodeSelector }}
+nodeSelector:
   {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with include "seed-tf1-translate.tolerations" (dict "spot" .Values.spot "tolerations" .Values.tolerations) }}
+tolerations:
+{{- . }}
+{{- end }}
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets:
+{{- toYaml . | nindent 0 }}
+{{- end }}
+volumes:
+- name: finisher
+  configMap:
+    name: {{ $run }}-finisher-b27e5a92
+containers:
+- name: finisher
+  {{- if .Values.completion.image }}
+  image: {{ .Values.completion.image | quote }}
+  {{- with .Values.imagePullPolicy }}
+  imagePullPolicy: {{ . | quote }}
   {{- end }}
-  containers:
+  {{- else if and .Values.startDeadline (ne (.Values.roles.ps.image | default .Values.image)
+      (.Values.roles.worker.image | default .Values.image)) }}
+  image: {{ .Values.roles.ps.image | default .Values.image | quote }}
+  {{- with .Values.roles.ps.imagePullPolicy | default .Values.imagePullPolicy }}
+  imagePullPolicy: {{ . | quote }}
+  {{- end }}
+  {{- else }}
+  image: {{ .Values.roles.worker.image | default .Values.image | quote }}
+  {{- with .Values.roles.worker.imagePullPolicy | default .Values.imagePullPolicy }}
+  imagePullPolicy: {{ . | quote }}
+  {{- end }}
+  {{- end }}
+  {{- /* Isolated: no variable and no module of the image comes between the program and its library. */}}
+  command:
+  - python3
+  - -I
+  - -u
+  - /finisher/finisher.py
+  args:
+  - {{ printf "--ends=%v-worker" $run | quote }}
+  - {{ printf "--scale=statefulsets/%v-ps" $run | quote }}
+  - {{ printf "--on-failure=%v" .Values.completion.onFailure | quote }}
+  {{- if .Values.startDeadline }}
+  - {{ printf "--starts=statefulsets/%v-ps" $run | quote }}
+  - {{ printf "--starts=jobs/%v-worker" $run | quote }}
+  - --start-deadline={{ .Values.startDeadline | int64 }}
+  {{- end }}
+  {{- if .Values.completion.notify.secretKeyRef.name }}
+  - --job={{ include "seed-tf1-translate.fullname" . }}
+  - {{ printf "--run=%v" .Values.run | quote }}
+  {{- end }}
+  env:
+  - name: NVIDIA_VISIBLE_DEVICES
+    value: void
+  {{- if .Values.completion.notify.secretKeyRef.name }}
+  - name: NOTIFY_ADDRESS
+    valueFrom:
+      secretKeyRef:
+        name: {{ .Values.completion.notify.secretKeyRef.name | quote }}
+        key: {{ .Values.completion.notify.secretKeyRef.key | quote }}
+        {{- /* Without the Secret all is released, and nobody is told. */}}
+        optional: true
+  {{- end }}
+  resources:
+    requests:
+      cpu: {{ .Values.helpers.resources.requests.cpu | quote }}
+      memory: {{ .Values.helpers.resources.requests.memory | quote }}
+    limits:
+      cpu: {{ .Values.helpers.resources.limits.cpu | quote }}
+      memory: {{ .Values.helpers.resources.limits.memory | quote }}
+  securityContext:
+    {{- include "seed-tf1-translate.containerSecurityContext" . | nindent 4 }}
+  volumeMounts:
   - name: finisher
-    {{- if .root.Values.completion.image }}
-    image: {{ .root.Values.completion.image | quote }}
-    {{- else if and .root.Values.startDeadline
-        (ne (.root.Values.roles.ps.image | default .root.Values.image)
-        (.root.Values.roles.worker.image | default .root.Values.image)) }}
-    {{- if .root.Values.roles.ps.image | default .root.Values.image }}
-    image: {{ .root.Values.roles.ps.image | default .root.Values.image | quote }}
-    {{- end }}
-    {{- else if .root.Values.roles.worker.image | default .root.Values.image }}
-    image: {{ .root.Values.roles.worker.image | default .root.Values.image | quote }}
-    {{- end }}
-    {{- if .root.Values.completion.image }}
-    {{- if .root.Values.imagePullPolicy }}
-    imagePullPolicy: {{ .root.Values.imagePullPolicy | quote }}
-    {{- end }}
-    {{- else if and .root.Values.startDeadline
-        (ne (.root.Values.roles.ps.image | default .root.Values.image)
-        (.root.Values.roles.worker.image | default .root.Values.image)) }}
-    {{- if .root.Values.roles.ps.imagePullPolicy | default .root.Values.imagePullPolicy }}
-    imagePullPolicy: {{ .root.Values.roles.ps.imagePullPolicy | default .root.Values.imagePullPolicy | quote }}
-    {{- end }}
-    {{- else if .root.Values.roles.worker.imagePullPolicy | default .root.Values.imagePullPolicy }}
-    imagePullPolicy: {{ .root.Values.roles.worker.imagePullPolicy | default .root.Values.imagePullPolicy | quote }}
-    {{- end }}
-    {{- /* Isolated: no variable and no module of the image comes between the program and its library. */}}
-    command:
-    - python3
-    - -I
-    - -u
-    - /finisher/finisher.py
-    args:
-    - {{ printf "--ends=%v-worker" (include "seed-tf1-translate.run" .root) | quote }}
-    - {{ printf "--scale=statefulsets/%v-ps" (include "seed-tf1-translate.run" .root) | quote }}
-    - {{ printf "--on-failure=%v" .root.Values.completion.onFailure | quote }}
-    {{- if .root.Values.startDeadline }}
-    - {{ printf "--starts=statefulsets/%v-ps" (include "seed-tf1-translate.run" .root) | quote }}
-    - {{ printf "--starts=jobs/%v-worker" (include "seed-tf1-translate.run" .root) | quote }}
-    - --start-deadline={{ .root.Values.startDeadline | int64 }}
-    {{- end }}
-    {{- if .root.Values.completion.notify.secretKeyRef.name }}
-    - --job={{ include "seed-tf1-translate.fullname" .root }}
-    - {{ printf "--run=%v" .root.Values.run | quote }}
-    {{- end }}
-    env:
-    - name: NVIDIA_VISIBLE_DEVICES
-      value: void
-    {{- if .root.Values.completion.notify.secretKeyRef.name }}
-    - name: NOTIFY_ADDRESS
-      valueFrom:
-        secretKeyRef:
-          name: {{ .root.Values.completion.notify.secretKeyRef.name | quote }}
-          key: {{ .root.Values.completion.notify.secretKeyRef.key | quote }}
-          {{- /* Without the Secret all is released, and nobody is told. */}}
-          optional: true
-    {{- end }}
-    resources:
-      requests:
-        cpu: {{ .root.Values.helpers.resources.requests.cpu | quote }}
-        memory: {{ .root.Values.helpers.resources.requests.memory | quote }}
-      limits:
-        cpu: {{ .root.Values.helpers.resources.limits.cpu | quote }}
-        memory: {{ .root.Values.helpers.resources.limits.memory | quote }}
-    securityContext:
-      {{- include "seed-tf1-translate.containerSecurityContext" .root | nindent 6 }}
-    volumeMounts:
-    - name: finisher
-      mountPath: /finisher
-      readOnly: true
-  volumes:
-  - name: finisher
-    configMap:
-      name: {{ include "seed-tf1-translate.run" .root }}-finisher-b27e5a92
+    mountPath: /finisher
+    readOnly: true
 {{- end }}

@@ -1,21 +1,5 @@
-{{/*
-Names, labels and the cluster, each once.
+{{- /* Names, labels and the cluster. A part takes the root context, or a dict of what its comment says. */}}
 
-A helper is called as  include "CHART.NAME" .  with the root context, or with a dict of what it takes; it prints text,
-without a line break at its end.
-
-  seed-tf1-translate.run
-  seed-tf1-translate.fullname
-  seed-tf1-translate.name
-  seed-tf1-translate.labels
-  seed-tf1-translate.owner
-  seed-tf1-translate.selector
-  seed-tf1-translate.cluster
-  seed-tf1-translate.hosts
-  seed-tf1-translate.hostList
-  seed-tf1-translate.podSecurityContext
-  seed-tf1-translate.containerSecurityContext
-*/}}
 {{/* The name of one run: the job's, and the run's behind it where there is one. */}}
 {{- define "seed-tf1-translate.run" -}}
 {{ include "seed-tf1-translate.fullname" . }}{{ if .Values.run }}-{{ .Values.run }}{{ end }}
@@ -23,8 +7,13 @@ without a line break at its end.
 
 {{/* The job's name: fullnameOverride, else the release's, with the chart's behind it unless it is in it already. */}}
 {{- define "seed-tf1-translate.fullname" -}}
-{{ if .Values.fullnameOverride }}{{ .Values.fullnameOverride }}{{ else if contains (include "seed-tf1-translate.name" .)
-    .Release.Name }}{{ .Release.Name }}{{ else }}{{ .Release.Name }}-{{ include "seed-tf1-translate.name" . }}{{ end }}
+{{- if .Values.fullnameOverride -}}
+{{ .Values.fullnameOverride }}
+{{- else if contains (include "seed-tf1-translate.name" .) .Release.Name -}}
+{{ .Release.Name }}
+{{- else -}}
+{{ .Release.Name }}-{{ include "seed-tf1-translate.name" . }}
+{{- end }}
 {{- end }}
 
 {{/* The chart's name: nameOverride, else its own. */}}
@@ -56,21 +45,21 @@ tfgen/run: {{ .Values.run | quote }}
 
 {{/* The cluster part of TF_CONFIG. */}}
 {{- define "seed-tf1-translate.cluster" -}}
-{"ps":[{{ include "seed-tf1-translate.hosts" (dict "root" $ "role" "ps" "replicas" .Values.roles.ps.replicas)
-    }}],"worker":[{{ include "seed-tf1-translate.hosts"
+{"ps":[{{ include "seed-tf1-translate.hosts" (dict "root" $ "role" "ps" "replicas"
+    .Values.roles.ps.replicas) }}],"worker":[{{ include "seed-tf1-translate.hosts"
     (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}]}
 {{- end }}
 
 {{/* The hosts of a role's tasks, by index. Takes root, role, replicas. */}}
 {{- define "seed-tf1-translate.hosts" -}}
-{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}"{{ include "seed-tf1-translate.run" $.root }}-{{ $.role
-    }}-{{ $i | int64 }}.{{ include "seed-tf1-translate.run" $.root }}:2222"{{ end }}
+{{- $run := include "seed-tf1-translate.run" .root -}}
+{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}"{{ $run }}-{{ $.role }}-{{ $i | int64 }}.{{ $run }}:2222"{{ end }}
 {{- end }}
 
 {{/* The hosts of a role's tasks, as flags have them. Takes root, role, replicas. */}}
 {{- define "seed-tf1-translate.hostList" -}}
-{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}{{ include "seed-tf1-translate.run" $.root }}-{{ $.role
-    }}-{{ $i | int64 }}.{{ include "seed-tf1-translate.run" $.root }}:2222{{ end }}
+{{- $run := include "seed-tf1-translate.run" .root -}}
+{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}{{ $run }}-{{ $.role }}-{{ $i | int64 }}.{{ $run }}:2222{{ end }}
 {{- end }}
 
 {{/* The security context of a pod, for the profile privileged. */}}

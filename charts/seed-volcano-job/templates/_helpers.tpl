@@ -1,20 +1,5 @@
-{{/*
-Names, labels and the cluster, each once.
+{{- /* Names, labels and the cluster. A part takes the root context, or a dict of what its comment says. */}}
 
-A helper is called as  include "CHART.NAME" .  with the root context, or with a dict of what it takes; it prints text,
-without a line break at its end.
-
-  seed-volcano-job.run
-  seed-volcano-job.fullname
-  seed-volcano-job.name
-  seed-volcano-job.labels
-  seed-volcano-job.owner
-  seed-volcano-job.cluster
-  seed-volcano-job.hosts
-  seed-volcano-job.selector
-  seed-volcano-job.podSecurityContext
-  seed-volcano-job.containerSecurityContext
-*/}}
 {{/* The name of one run: the job's, and the run's behind it where there is one. */}}
 {{- define "seed-volcano-job.run" -}}
 {{ include "seed-volcano-job.fullname" . }}{{ if .Values.run }}-{{ .Values.run }}{{ end }}
@@ -22,8 +7,13 @@ without a line break at its end.
 
 {{/* The job's name: fullnameOverride, else the release's, with the chart's behind it unless it is in it already. */}}
 {{- define "seed-volcano-job.fullname" -}}
-{{ if .Values.fullnameOverride }}{{ .Values.fullnameOverride }}{{ else if contains (include "seed-volcano-job.name" .)
-    .Release.Name }}{{ .Release.Name }}{{ else }}{{ .Release.Name }}-{{ include "seed-volcano-job.name" . }}{{ end }}
+{{- if .Values.fullnameOverride -}}
+{{ .Values.fullnameOverride }}
+{{- else if contains (include "seed-volcano-job.name" .) .Release.Name -}}
+{{ .Release.Name }}
+{{- else -}}
+{{ .Release.Name }}-{{ include "seed-volcano-job.name" . }}
+{{- end }}
 {{- end }}
 
 {{/* The chart's name: nameOverride, else its own. */}}
@@ -49,15 +39,15 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 
 {{/* The cluster part of TF_CONFIG. */}}
 {{- define "seed-volcano-job.cluster" -}}
-{"ps":[{{ include "seed-volcano-job.hosts" (dict "root" $ "role" "ps" "replicas" .Values.roles.ps.replicas)
-    }}],"worker":[{{ include "seed-volcano-job.hosts"
+{"ps":[{{ include "seed-volcano-job.hosts" (dict "root" $ "role" "ps" "replicas"
+    .Values.roles.ps.replicas) }}],"worker":[{{ include "seed-volcano-job.hosts"
     (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}]}
 {{- end }}
 
 {{/* The hosts of a role's tasks, by index. Takes root, role, replicas. */}}
 {{- define "seed-volcano-job.hosts" -}}
-{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}"{{ include "seed-volcano-job.run" $.root }}-{{ $.role
-    }}-{{ $i | int64 }}.{{ include "seed-volcano-job.run" $.root }}:2222"{{ end }}
+{{- $run := include "seed-volcano-job.run" .root -}}
+{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}"{{ $run }}-{{ $.role }}-{{ $i | int64 }}.{{ $run }}:2222"{{ end }}
 {{- end }}
 
 {{/* What selects the pods of one run. */}}

@@ -1,8 +1,5 @@
-{{/*
-The variables of a task.
+{{- /* The variables of a task. */}}
 
-  seed-volcano-tfjob.pod.env
-*/}}
 {{/* The variables of a task's main container. Takes root, values, cpuLimit, gpus. */}}
 {{- define "seed-volcano-tfjob.pod.env" -}}
 {{- $env := dict "HOME" "/tmp" }}

@@ -1,10 +1,8 @@
-{{/*
-The variables of a task.
+{{- /* The variables of a task. */}}
 
-  tf1-flags.pod.env
-*/}}
 {{/* The variables of a task's main container. Takes root, role, values, cpuLimit, gpus. */}}
 {{- define "tf1-flags.pod.env" -}}
+{{- $run := include "tf1-flags.run" .root }}
 {{- $env := dict "HOME" "/tmp" }}
 {{- if not .gpus }}
 {{- $_ := set $env "NVIDIA_VISIBLE_DEVICES" "void" }}
@@ -34,17 +32,17 @@ The variables of a task.
 - name: TF_CLUSTER
   valueFrom:
     configMapKeyRef:
-      name: {{ include "tf1-flags.run" .root | quote }}
+      name: {{ $run | quote }}
       key: cluster
 - name: PS_HOSTS
   valueFrom:
     configMapKeyRef:
-      name: {{ include "tf1-flags.run" .root | quote }}
+      name: {{ $run | quote }}
       key: psHosts
 - name: WORKER_HOSTS
   valueFrom:
     configMapKeyRef:
-      name: {{ include "tf1-flags.run" .root | quote }}
+      name: {{ $run | quote }}
       key: workerHosts
 - name: TF_CONFIG
   value: {{ printf `{"cluster":$(TF_CLUSTER),"task":{"type":"%v","index":$(TASK_INDEX)}}` .role | quote }}

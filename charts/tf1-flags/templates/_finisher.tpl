@@ -1,9 +1,5 @@
-{{/*
-The pod of what releases the run once the Job that ends it has ended.
+{{- /* The pod of what releases the run once the Job that ends it has ended. */}}
 
-  tf1-flags.finisher.podHash
-  tf1-flags.finisher.pod
-*/}}
 {{/* The hash of finisher.pod, a label of its pods. A StatefulSet has it in its selector too, which never changes. */}}
 {{- define "tf1-flags.finisher.podHash" -}}
 {{ printf "%s\n" (include "tf1-flags.finisher.pod" (dict "root" $)) | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
@@ -20,112 +16,106 @@ metadata:
     app.kubernetes.io/name: {{ include "tf1-flags.name" .root | quote }}
     app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
     app.kubernetes.io/component: finisher
-    {{- with $labels }}
-    {{- toYaml . | nindent 4 }}
+    {{- toYaml $labels | nindent 4 }}
+    {{- with .hash }}
+    tfgen/pod-template-hash: {{ . | quote }}
     {{- end }}
-    {{- if .hash }}
-    tfgen/pod-template-hash: {{ .hash | quote }}
-    {{- end }}
-  {{- with $annotations }}
   annotations:
-    {{- toYaml . | nindent 4 }}
-  {{- end }}
+    {{- toYaml $annotations | nindent 4 }}
 spec:
-  {{- if .root.Values.priorityClassName }}
-  priorityClassName: {{ .root.Values.priorityClassName | quote }}
-  {{- end }}
-  serviceAccountName: {{ include "tf1-flags.run" .root }}-finisher
-  automountServiceAccountToken: true
-  {{- /* No variables for the Services of the namespace: many of them can fill a container's environment. */}}
-  enableServiceLinks: false
-  restartPolicy: Never
-  securityContext:
-    {{- include "tf1-flags.podSecurityContext" .root | nindent 4 }}
-  {{- with .root.Values.nodeSelector }}
-  nodeSelector:
-    {{- toYaml . | nindent 4 }}
-  {{- end }}
-  {{- with include "tf1-flags.tolerations" (dict "spot" .root.Values.spot "tolerations" .root.Values.tolerations) |
-      trimPrefix "\n" }}
-  tolerations:
-  {{- . | nindent 2 }}
-  {{- end }}
-  {{- with .root.Values.imagePullSecrets }}
-  imagePullSecrets:
+  {{- include "tf1-flags.finisher.podSpec" .root | nindent 2 }}
+{{- end }}
+
+{{/* The spec of the finisher's pod. */}}
+{{- define "tf1-flags.finisher.podSpec" -}}
+{{- $run := include "tf1-flags.run" . -}}
+serviceAccountName: {{ $run }}-finisher
+{{- with .Values.priorityClassName }}
+priorityClassName: {{ . | quote }}
+{{- end }}
+automountServiceAccountToken: true
+{{- /* No variables for the Services of the namespace: many of them can fill a container's environment. */}}
+enableServiceLinks: false
+restartPolicy: Never
+securityContext:
+  {{- include "tf1-flags.podSecurityContext" . | nindent 2 }}
+{{- with .Values.nodeSelector }}
+nodeSelector:
   {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with include "tf1-flags.tolerations" (dict "spot" .Values.spot "tolerations" .Values.tolerations) }}
+tolerations:
+{{- . }}
+{{- end }}
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets:
+{{- toYaml . | nindent 0 }}
+{{- end }}
+volumes:
+- name: finisher
+  configMap:
+    name: {{ $run }}-finisher-b27e5a92
+containers:
+- name: finisher
+  {{- if .Values.completion.image }}
+  image: {{ .Values.completion.image | quote }}
+  {{- with .Values.imagePullPolicy }}
+  imagePullPolicy: {{ . | quote }}
   {{- end }}
-  containers:
+  {{- else if and .Values.startDeadline (ne (.Values.roles.ps.image | default .Values.image)
+      (.Values.roles.worker.image | default .Values.image)) }}
+  image: {{ .Values.roles.ps.image | default .Values.image | quote }}
+  {{- with .Values.roles.ps.imagePullPolicy | default .Values.imagePullPolicy }}
+  imagePullPolicy: {{ . | quote }}
+  {{- end }}
+  {{- else }}
+  image: {{ .Values.roles.worker.image | default .Values.image | quote }}
+  {{- with .Values.roles.worker.imagePullPolicy | default .Values.imagePullPolicy }}
+  imagePullPolicy: {{ . | quote }}
+  {{- end }}
+  {{- end }}
+  {{- /* Isolated: no variable and no module of the image comes between the program and its library. */}}
+  command:
+  - python3
+  - -I
+  - -u
+  - /finisher/finisher.py
+  args:
+  - {{ printf "--ends=%v-worker" $run | quote }}
+  - {{ printf "--scale=statefulsets/%v-ps" $run | quote }}
+  - {{ printf "--on-failure=%v" .Values.completion.onFailure | quote }}
+  {{- if .Values.startDeadline }}
+  - {{ printf "--starts=statefulsets/%v-ps" $run | quote }}
+  - {{ printf "--starts=jobs/%v-worker" $run | quote }}
+  - --start-deadline={{ .Values.startDeadline | int64 }}
+  {{- end }}
+  {{- if .Values.completion.notify.secretKeyRef.name }}
+  - --job={{ include "tf1-flags.fullname" . }}
+  - {{ printf "--run=%v" .Values.run | quote }}
+  {{- end }}
+  env:
+  - name: NVIDIA_VISIBLE_DEVICES
+    value: void
+  {{- if .Values.completion.notify.secretKeyRef.name }}
+  - name: NOTIFY_ADDRESS
+    valueFrom:
+      secretKeyRef:
+        name: {{ .Values.completion.notify.secretKeyRef.name | quote }}
+        key: {{ .Values.completion.notify.secretKeyRef.key | quote }}
+        {{- /* Without the Secret all is released, and nobody is told. */}}
+        optional: true
+  {{- end }}
+  resources:
+    requests:
+      cpu: {{ .Values.helpers.resources.requests.cpu | quote }}
+      memory: {{ .Values.helpers.resources.requests.memory | quote }}
+    limits:
+      cpu: {{ .Values.helpers.resources.limits.cpu | quote }}
+      memory: {{ .Values.helpers.resources.limits.memory | quote }}
+  securityContext:
+    {{- include "tf1-flags.containerSecurityContext" . | nindent 4 }}
+  volumeMounts:
   - name: finisher
-    {{- if .root.Values.completion.image }}
-    image: {{ .root.Values.completion.image | quote }}
-    {{- else if and .root.Values.startDeadline
-        (ne (.root.Values.roles.ps.image | default .root.Values.image)
-        (.root.Values.roles.worker.image | default .root.Values.image)) }}
-    {{- if .root.Values.roles.ps.image | default .root.Values.image }}
-    image: {{ .root.Values.roles.ps.image | default .root.Values.image | quote }}
-    {{- end }}
-    {{- else if .root.Values.roles.worker.image | default .root.Values.image }}
-    image: {{ .root.Values.roles.worker.image | default .root.Values.image | quote }}
-    {{- end }}
-    {{- if .root.Values.completion.image }}
-    {{- if .root.Values.imagePullPolicy }}
-    imagePullPolicy: {{ .root.Values.imagePullPolicy | quote }}
-    {{- end }}
-    {{- else if and .root.Values.startDeadline
-        (ne (.root.Values.roles.ps.image | default .root.Values.image)
-        (.root.Values.roles.worker.image | default .root.Values.image)) }}
-    {{- if .root.Values.roles.ps.imagePullPolicy | default .root.Values.imagePullPolicy }}
-    imagePullPolicy: {{ .root.Values.roles.ps.imagePullPolicy | default .root.Values.imagePullPolicy | quote }}
-    {{- end }}
-    {{- else if .root.Values.roles.worker.imagePullPolicy | default .root.Values.imagePullPolicy }}
-    imagePullPolicy: {{ .root.Values.roles.worker.imagePullPolicy | default .root.Values.imagePullPolicy | quote }}
-    {{- end }}
-    {{- /* Isolated: no variable and no module of the image comes between the program and its library. */}}
-    command:
-    - python3
-    - -I
-    - -u
-    - /finisher/finisher.py
-    args:
-    - {{ printf "--ends=%v-worker" (include "tf1-flags.run" .root) | quote }}
-    - {{ printf "--scale=statefulsets/%v-ps" (include "tf1-flags.run" .root) | quote }}
-    - {{ printf "--on-failure=%v" .root.Values.completion.onFailure | quote }}
-    {{- if .root.Values.startDeadline }}
-    - {{ printf "--starts=statefulsets/%v-ps" (include "tf1-flags.run" .root) | quote }}
-    - {{ printf "--starts=jobs/%v-worker" (include "tf1-flags.run" .root) | quote }}
-    - --start-deadline={{ .root.Values.startDeadline | int64 }}
-    {{- end }}
-    {{- if .root.Values.completion.notify.secretKeyRef.name }}
-    - --job={{ include "tf1-flags.fullname" .root }}
-    - {{ printf "--run=%v" .root.Values.run | quote }}
-    {{- end }}
-    env:
-    - name: NVIDIA_VISIBLE_DEVICES
-      value: void
-    {{- if .root.Values.completion.notify.secretKeyRef.name }}
-    - name: NOTIFY_ADDRESS
-      valueFrom:
-        secretKeyRef:
-          name: {{ .root.Values.completion.notify.secretKeyRef.name | quote }}
-          key: {{ .root.Values.completion.notify.secretKeyRef.key | quote }}
-          {{- /* Without the Secret all is released, and nobody is told. */}}
-          optional: true
-    {{- end }}
-    resources:
-      requests:
-        cpu: {{ .root.Values.helpers.resources.requests.cpu | quote }}
-        memory: {{ .root.Values.helpers.resources.requests.memory | quote }}
-      limits:
-        cpu: {{ .root.Values.helpers.resources.limits.cpu | quote }}
-        memory: {{ .root.Values.helpers.resources.limits.memory | quote }}
-    securityContext:
-      {{- include "tf1-flags.containerSecurityContext" .root | nindent 6 }}
-    volumeMounts:
-    - name: finisher
-      mountPath: /finisher
-      readOnly: true
-  volumes:
-  - name: finisher
-    configMap:
-      name: {{ include "tf1-flags.run" .root }}-finisher-b27e5a92
+    mountPath: /finisher
+    readOnly: true
 {{- end }}

@@ -1,14 +1,66 @@
-{{/*
-Volumes, and where a pod has them.
+{{- /* Volumes, and where a pod has them. */}}
 
-  tf1-flags.subPath
-  tf1-flags.pod.mounts
-  tf1-flags.pod.volumes
-  tf1-flags.volumeSource
-*/}}
-{{/* The folder of a volume that a pod sees: with runs: Separate, the run's own within the one that is said. Takes
-     storage. */}}
-{{- define "tf1-flags.subPath" -}}
+{{/* The volumes of a task's pod. Takes root, role, values, locked. */}}
+{{- define "tf1-flags.pod.volumes" -}}
+- name: tmp
+  emptyDir: {}
+{{- with .values.shm | default .root.Values.shm }}
+- name: shm
+  emptyDir:
+    medium: Memory
+    sizeLimit: {{ . | quote }}
+{{- end }}
+{{- range $name, $storage := .root.Values.storage }}
+{{- if or (not $storage.for) (has $.role $storage.for) }}
+- name: {{ $name | quote }}
+  {{- include "tf1-flags.volumeSource" (dict "root" $.root "name" $name "storage" $storage) | nindent 2 }}
+{{- end }}
+{{- end }}
+{{- if and (eq .role "worker") .locked }}
+- name: tfgen-run-lock
+  configMap:
+    name: {{ include "tf1-flags.run" .root }}-run-lock-819d5807
+{{- end }}
+{{- end }}
+
+{{/* The source of a volume: an emptyDir where its entry of storage has no other. Takes root, name, storage. */}}
+{{- define "tf1-flags.volumeSource" -}}
+{{- if .storage.claim -}}
+persistentVolumeClaim:
+  claimName: {{ include "tf1-flags.claimName" . | quote }}
+{{- else if .storage.configMap -}}
+configMap:
+  {{- toYaml .storage.configMap | nindent 2 }}
+{{- else if .storage.secret -}}
+secret:
+  {{- toYaml .storage.secret | nindent 2 }}
+{{- else if .storage.csi -}}
+csi:
+  {{- toYaml .storage.csi | nindent 2 }}
+{{- else if .storage.projected -}}
+projected:
+  {{- toYaml .storage.projected | nindent 2 }}
+{{- else if .storage.emptyDir -}}
+emptyDir:
+  {{- toYaml .storage.emptyDir | nindent 2 }}
+{{- else -}}
+emptyDir: {}
+{{- end }}
+{{- end }}
+
+{{/* The claim of a volume: an existing one, or the one that the chart makes. Takes root, name, storage. */}}
+{{- define "tf1-flags.claimName" -}}
+{{- if .storage.claim.name -}}
+{{ .storage.claim.name }}
+{{- else -}}
+{{ include "tf1-flags.fullname" .root }}-{{ .name }}
+{{- end }}
+{{- end }}
+
+{{/* Where a pod sees a volume, and which folder of it: with runs: Separate, the run's own within the one named.
+     Takes storage, mountPath. */}}
+{{- define "tf1-flags.mount" -}}
+mountPath: {{ .mountPath | quote }}
 {{- if and .storage.subPath (ne (.storage.runs | default "") "Separate") }}
 subPath: {{ .storage.subPath | quote }}
 {{- end }}
@@ -34,69 +86,10 @@ subPathExpr: {{ .storage.subPathExpr | quote }}
 {{- range $name, $storage := .root.Values.storage }}
 {{- if or (not $storage.for) (has $.role $storage.for) }}
 - name: {{ $name | quote }}
-  mountPath: {{ $storage.mountPath | quote }}
-  {{- with include "tf1-flags.subPath" (dict "storage" $storage) | trimPrefix "\n" }}
-  {{- . | nindent 2 }}
-  {{- end }}
+  {{- include "tf1-flags.mount" (dict "storage" $storage "mountPath" $storage.mountPath) | nindent 2 }}
   {{- if $storage.readOnly }}
   readOnly: true
   {{- end }}
 {{- end }}
-{{- end }}
-{{- end }}
-
-{{/* The volumes of a task's pod. Takes root, role, values, locked. */}}
-{{- define "tf1-flags.pod.volumes" -}}
-- name: tmp
-  emptyDir: {}
-{{- if .values.shm | default .root.Values.shm }}
-- name: shm
-  emptyDir:
-    medium: Memory
-    sizeLimit: {{ .values.shm | default .root.Values.shm | quote }}
-{{- end }}
-{{- range $name, $storage := .root.Values.storage }}
-{{- if or (not $storage.for) (has $.role $storage.for) }}
-- name: {{ $name | quote }}
-  {{- with include "tf1-flags.volumeSource" (dict "root" $.root "name" $name "storage" $storage) | trimPrefix "\n" }}
-  {{- . | nindent 2 }}
-  {{- end }}
-{{- end }}
-{{- end }}
-{{- if eq .role "worker" }}
-{{- if .locked }}
-- name: tfgen-run-lock
-  configMap:
-    name: {{ include "tf1-flags.run" .root }}-run-lock-819d5807
-{{- end }}
-{{- end }}
-{{- end }}
-
-{{/* The source of a volume: an emptyDir where its entry of storage has no other. Takes root, name, storage. */}}
-{{- define "tf1-flags.volumeSource" -}}
-{{- if .storage.claim }}
-persistentVolumeClaim:
-  {{- if .storage.claim.name }}
-  claimName: {{ .storage.claim.name | quote }}
-  {{- else }}
-  claimName: {{ printf "%v-%v" (include "tf1-flags.fullname" .root) .name | quote }}
-  {{- end }}
-{{- else if .storage.configMap }}
-configMap:
-  {{- toYaml .storage.configMap | nindent 2 }}
-{{- else if .storage.secret }}
-secret:
-  {{- toYaml .storage.secret | nindent 2 }}
-{{- else if .storage.csi }}
-csi:
-  {{- toYaml .storage.csi | nindent 2 }}
-{{- else if .storage.projected }}
-projected:
-  {{- toYaml .storage.projected | nindent 2 }}
-{{- else if .storage.emptyDir }}
-emptyDir:
-  {{- toYaml .storage.emptyDir | nindent 2 }}
-{{- else }}
-emptyDir: {}
 {{- end }}
 {{- end }}

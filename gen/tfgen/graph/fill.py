@@ -115,9 +115,11 @@ def fill_entries(node: Each, scope: Scope) -> Iterator[tuple[str, Any]]:
 
 def broken(guard: Guard, scope: Scope) -> Iterator[Scope]:
     """The scopes in which a guard's test is true: one for each entry that is wrong, or else the only one."""
-    for name, expression in guard.let:
-        scope = scope.binding({name: evaluate(expression, scope)})
-    return (inner for inner in _scopes(guard.over, scope) if evaluate(guard.test, inner))
+    for inner in _scopes(guard.over, scope):
+        for name, expression in guard.let:
+            inner = inner.binding({name: evaluate(expression, inner)})
+        if evaluate(guard.test, inner):
+            yield inner
 
 
 def _scopes(entries: Sequence[Entries], scope: Scope) -> Iterator[Scope]:

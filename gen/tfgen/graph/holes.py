@@ -392,7 +392,7 @@ class Guard(Record):
     message: Text
     rule: str
     over: tuple[Entries, ...] = ()
-    let: tuple[tuple[str, Expression], ...] = ()
+    let: tuple[tuple[str, Node], ...] = ()
 
 
 # -- all of them -------------------------------------------------------------------------------------------------

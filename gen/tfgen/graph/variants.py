@@ -57,7 +57,7 @@ def _join(variants: _Variants, parameter: _Choice) -> Node:
     if isinstance(first, When) and all(isinstance(node, When) and node.test == first.test for node in nodes):
         return When(first.test, _join_field("then", variants, parameter), _join_field("otherwise", variants, parameter))
     if isinstance(first, Default) and all(isinstance(node, Default) and node.first == first.first for node in nodes):
-        return Default(first.first, _join_field("fallback", variants, parameter))
+        return When(first.first, first.first, _join_field("fallback", variants, parameter))
     return _choose(variants, parameter)
 
 

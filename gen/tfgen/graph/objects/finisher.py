@@ -165,7 +165,8 @@ def job(structure: Structure, plan: Plan) -> Node:
 
 
 def _pod_template(structure: Structure, plan: Plan) -> Named:
-    template: Node = {"metadata": _pod_metadata(), "spec": _pod(structure, plan)}
+    spec = Named(f"{ROLE}.podSpec", "The spec of the finisher's pod.", _pod(structure, plan), file=ROLE)
+    template: Node = {"metadata": _pod_metadata(), "spec": spec}
     for name, expression in (
         (labels.POD_ANNOTATIONS.name, Merged((MapOf({keys.LINKERD_INJECT: "disabled"}), value("annotations")))),
         (labels.POD_LABELS.name, Merged((MapOf({keys.ISTIO_INJECT: "false"}), value("labels")))),
@@ -203,8 +204,7 @@ def _pod(structure: Structure, plan: Plan) -> Node:
         containers=[
             {
                 "name": ROLE,
-                "image": image(structure, plan),
-                "imagePullPolicy": _pull_policy(structure, plan),
+                Splice("image"): _image(structure, plan),
                 Comment(
                     "Isolated: no variable and no module of the image comes between the program and its library."
                 ): None,
@@ -233,27 +233,32 @@ def _webhook_address() -> Node:
 
 def image(structure: Structure, plan: Plan) -> When:
     """The image that it runs in: its own, or that of a role."""
-    return When(_IMAGE, _IMAGE, _of_image_role(structure, plan, "image"))
+    return _of_lender(structure, plan, _IMAGE, lambda role: of_role(role, "image"))
 
 
-def _pull_policy(structure: Structure, plan: Plan) -> When:
-    """When that image is pulled. What a role says of it holds for the role's image, and no other."""
-    of_job = given(value("imagePullPolicy"))
-    return When(_IMAGE, of_job, _of_image_role(structure, plan, "imagePullPolicy"))
+def _image(structure: Structure, plan: Plan) -> When:
+    """That image, and when it is pulled. What a role says of the latter holds for the role's image, and no other."""
+    own: Node = {"image": _IMAGE, "imagePullPolicy": given(value("imagePullPolicy"))}
+    return _of_lender(
+        structure,
+        plan,
+        own,
+        lambda role: {"image": of_role(role, "image"), "imagePullPolicy": given(of_role(role, "imagePullPolicy"))},
+    )
 
 
-def _of_image_role(structure: Structure, plan: Plan, field: str) -> Node:
-    """A field of the role whose image the finisher runs in: the role that ends the run.
+def _of_lender(structure: Structure, plan: Plan, own: Node, of: Callable[[RoleName], Node]) -> When:
+    """What is said of the role whose image the finisher runs in, the role that ends the run; `own` of its own image.
 
     Where the start has a deadline, the image of that role alone may be the one that cannot be pulled, and what
     releases the others must not wait for it. So a role that has no image in common with another lends none.
     """
-    ends, image_of_ends = of_role(plan.ends, field), of_role(plan.ends, "image")
     others = [role.name for role in structure.roles if role.name != plan.ends]
     if not others:
-        return given(ends)
+        return When(_IMAGE, own, of(plan.ends))
+    image_of_ends = of_role(plan.ends, "image")
     is_alone = AllOf((_START_DEADLINE, *(Not(Equal(of_role(other, "image"), image_of_ends)) for other in others)))
-    return When(is_alone, given(of_role(others[0], field)), given(ends))
+    return When(_IMAGE, own, When(is_alone, of(others[0]), of(plan.ends)))
 
 
 def _arguments(plan: Plan) -> list[Node]:

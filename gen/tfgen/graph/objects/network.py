@@ -65,9 +65,9 @@ def policy(selector: Node) -> Node:
             "metadata": labels.metadata(names.RUN, annotations=keys.BEFORE_PODS),
             "spec": {
                 "podSelector": {"matchLabels": selector},
-                "policyTypes": policy_types(),
                 "ingress": [{"from": own_pods}],
                 "egress": When(_LIMITED, [{"to": own_pods}, _DNS, Items(value("network.egress.rules"))]),
+                "policyTypes": policy_types(),
             },
         },
     )
@@ -89,8 +89,8 @@ def to_api_server(name: Node, role: str, *more: When) -> Node:
             "metadata": labels.metadata(name, annotations=keys.BEFORE_PODS),
             "spec": {
                 "podSelector": {"matchLabels": labels.role_selector(role)},
-                "policyTypes": ["Egress"],
                 "egress": [Items(_API_SERVER), *more],
+                "policyTypes": ["Egress"],
             },
         },
     )

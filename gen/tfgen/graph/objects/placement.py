@@ -40,11 +40,16 @@ _CLOUDS: Final[tuple[Node, ...]] = tuple(
     {"key": key, "operator": "Exists", "effect": "NoSchedule"} for key in _SPOT_TAINTS
 )
 
+
+def _tolerated(spot: Expression, users: Expression) -> list[Node]:
+    return [*(When(spot, taint) for taint in _CLOUDS), Items(users)]
+
+
 _SPOT, _USERS = Parameter("spot", "boolean"), Parameter("tolerations", "list")
 _TOLERATIONS: Final = Named(
     "tolerations",
     "The tolerations of a pod, and those of the clouds' spot nodes where it may run on them.",
-    [*(When(_SPOT, taint) for taint in _CLOUDS), Items(_USERS)],
+    _tolerated(_SPOT, _USERS),
     file="scheduling",
     parameters=(_SPOT.name, _USERS.name),
 )
@@ -64,7 +69,12 @@ def tolerations(structure: Structure) -> Node:
     """The tolerations of a role's pods."""
     spot, users = AnyOf((own("spot"), value("spot"))), own_or_job("tolerations")
     cloud = eci.tolerations(structure)
-    return [*cloud, *(When(spot, taint) for taint in _CLOUDS), Items(users)] if cloud else _tolerations(spot, users)
+    return [*cloud, *_tolerated(spot, users)] if cloud else _tolerations(spot, users)
+
+
+def tolerations_of_job() -> Node:
+    """The same of a pod that has no role, in full: a patch may add to them."""
+    return _tolerated(value("spot"), value("tolerations"))
 
 
 def of_job() -> dict[Key, Node]:

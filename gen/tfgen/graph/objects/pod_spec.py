@@ -58,8 +58,8 @@ def pod_spec(
         "securityContext": security_context,
         **scheduling,
         "imagePullSecrets": pull_secrets,
+        "volumes": volumes,
         "initContainers": init_containers,
         "containers": containers,
-        "volumes": volumes,
     }
     return {key: node for key, node in spec.items() if node is not ABSENT}

@@ -110,6 +110,6 @@ def _container(profile: Profile, index_label: str) -> Node:
         "volumeMounts": [
             {"name": storage.TMP, "mountPath": "/tmp"},  # noqa: S108 - a path in the pod
             {"name": VOLUME, "mountPath": _PROGRAM_FOLDER, "readOnly": True},
-            {"name": name, "mountPath": _FOLDER, Splice("subPath"): storage.sub_path(_STORAGE)},
+            {"name": name, Splice("mount"): storage.mount(_STORAGE, _FOLDER)},
         ],
     }

@@ -44,8 +44,8 @@ SHM: Final = "shm"
 RUN_FOLDER: Final = "TFGEN_RUN_FOLDER"
 """The variable that names the run whose folder this one works in."""
 
-RUNS: Final = Default(Bound("storage", "string", "runs"), "")
-SEPARATE: Final = Equal(RUNS, "Separate")
+RUNS: Final = Bound("storage", "string", "runs")
+SEPARATE: Final = Equal(Default(RUNS, ""), "Separate")
 
 # The sources that stand in the pod as job.yaml has them, in Kubernetes' own words.
 SOURCES: Final = (
@@ -91,24 +91,24 @@ def mounts() -> list[Node]:
             ROLE,
             {
                 "name": _NAME,
-                "mountPath": _storage("mountPath"),
-                Splice("subPath"): sub_path(_VOLUME),
+                Splice("mount"): mount(_VOLUME, _storage("mountPath")),
                 "readOnly": When(_storage("readOnly"), True),
             },
         ),
     ]
 
 
-def sub_path(volume: Node) -> Node:
-    """Which folder of a volume the job sees: with runs: Separate, the run's own within the one that is said."""
-    return call(_SUB_PATH, storage=volume)
+def mount(volume: Node, path: Node) -> Node:
+    """Where a pod sees a volume, and which folder of it: with runs: Separate, the run's own within the one named."""
+    return call(_MOUNT, storage=volume, mountPath=path)
 
 
-def _sub_path() -> Node:
+def _mount() -> Node:
     plain, expanded = _of_part("subPath"), _of_part("subPathExpr")
     separate, above = Equal(Default(_of_part("runs"), ""), "Separate"), Default(plain, expanded)
     own = When(above, Text((above, f"/$({RUN_FOLDER})")), f"$({RUN_FOLDER})")
     return {
+        "mountPath": Parameter("mountPath"),
         "subPath": When(AllOf((plain, Not(separate))), plain),
         "subPathExpr": When(separate, own, given(expanded)),
     }
@@ -172,6 +172,11 @@ def _storage_class() -> Node:
     return When(_storage("claim.volumeName"), Default(name, ""), given(name))
 
 
+def claim_name() -> Node:
+    """The name of the claim of a volume, in an `Each` over the volumes."""
+    return call(_CLAIM_NAME, name=_NAME, storage=_VOLUME)
+
+
 def _storage(field: str) -> Bound:
     return Bound("storage", "string", field)
 
@@ -196,25 +201,32 @@ def _volume(structure: Structure) -> Node:
 
 @cache
 def _source(sources: tuple[str, ...]) -> Named:
-    name = _of_part("claim.name")
     tree = {source: _of_part(source, "map") for source in ("claim", "emptyDir", *sources)}
     node: Node = When(tree["emptyDir"], {"emptyDir": NotEmpty(tree["emptyDir"])}, {"emptyDir": {}})
     for source in reversed(sources):
         node = When(tree[source], {source: NotEmpty(tree[source])}, node)
-    claim_name = When(name, name, names.claim(Parameter("name")))
+    claim = call(_CLAIM_NAME, name=Parameter("name"), storage=Parameter("storage", "map"))
     return Named(
         "volumeSource",
         "The source of a volume: an emptyDir where its entry of storage has no other.",
-        When(tree["claim"], {"persistentVolumeClaim": {"claimName": claim_name}}, node),
+        When(tree["claim"], {"persistentVolumeClaim": {"claimName": claim}}, node),
         file="volumes",
         parameters=("name", "storage"),
     )
 
 
-_SUB_PATH: Final = Named(
-    "subPath",
-    "The folder of a volume that a pod sees: with runs: Separate, the run's own within the one that is said.",
-    _sub_path(),
+_CLAIM_NAME: Final = Named(
+    "claimName",
+    "The claim of a volume: an existing one, or the one that the chart makes.",
+    When(_of_part("claim.name"), _of_part("claim.name"), names.claim(Parameter("name"))),
     file="volumes",
-    parameters=("storage",),
+    parameters=("name", "storage"),
+)
+
+_MOUNT: Final = Named(
+    "mount",
+    "Where a pod sees a volume, and which folder of it: with runs: Separate, the run's own within the one named.",
+    _mount(),
+    file="volumes",
+    parameters=("storage", "mountPath"),
 )

@@ -9,7 +9,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from tfgen.graph.holes import AllOf, Comment, Default, Key, Let, MapOf, Merged, Node, Not, NotEmpty, Splice, When, given
+from tfgen.graph.holes import (
+    AllOf,
+    Comment,
+    Default,
+    Key,
+    Let,
+    MapOf,
+    Merged,
+    Node,
+    Not,
+    NotEmpty,
+    Splice,
+    When,
+    given,
+)
 from tfgen.graph.objects import environment, labels, names, network, placement, resources, security, storage
 from tfgen.graph.objects.pod_spec import pod_spec
 from tfgen.graph.objects.values import value
@@ -83,13 +97,13 @@ def _policy(port: int) -> Node:
             "metadata": labels.metadata(names.tensorboard(), ROLE),
             "spec": {
                 "podSelector": {"matchLabels": _selector()},
-                "policyTypes": network.policy_types(),
                 "ingress": [
                     {
                         "ports": [{"port": port, "protocol": "TCP"}],
                         "from": When(readers, NotEmpty(readers), [{"podSelector": {}}]),
                     }
                 ],
+                "policyTypes": network.policy_types(),
             },
         },
     )
@@ -133,7 +147,7 @@ def _pod_metadata() -> Node:
 def _pod(structure: Structure, port: int) -> Node:
     return pod_spec(
         security_context=security.pod_part(structure.profile),
-        scheduling=placement.of_job(),
+        scheduling={"nodeSelector": value("nodeSelector"), "tolerations": placement.tolerations_of_job()},
         pull_secrets=value("imagePullSecrets"),
         containers=[
             {

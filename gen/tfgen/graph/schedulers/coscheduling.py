@@ -21,8 +21,8 @@ from tfgen.kubernetes import keys
 
 def _spec(structure: Structure) -> Mapping[Key, Node]:
     return {
-        "minMember": least(structure),
         "minResources": MIN_RESOURCES,
+        "minMember": least(structure),
         "scheduleTimeoutSeconds": given(value("gang.scheduleTimeoutSeconds")),
     }
 

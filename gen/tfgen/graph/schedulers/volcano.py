@@ -24,11 +24,11 @@ def _spec(structure: Structure) -> Mapping[Key, Node]:
     """It has ``minResources`` only where they are asked for: a finished group would go on holding them of its queue."""
     whole: dict[Key, Node] = {role: cluster_spec.replicas(role) for role in _WHOLE if structure.role(role)}
     return {
+        "minResources": MIN_RESOURCES,
         "minMember": least(structure),
         **({"minTaskMember": When(is_partial(structure), whole)} if whole and may_be_partial(structure) else {}),
         "queue": given(QUEUE),
         "priorityClassName": given(PRIORITY),
-        "minResources": MIN_RESOURCES,
     }
 
 

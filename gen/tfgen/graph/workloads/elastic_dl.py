@@ -27,9 +27,12 @@ from tfgen.graph.holes import (
     Named,
     Node,
     Not,
+    Parameter,
     Splice,
     Text,
+    Value,
     When,
+    call,
     given,
 )
 from tfgen.graph.objects import environment, labels, name_guards, names, network, rbac, security, storage
@@ -130,7 +133,7 @@ def _arguments(structure: Structure) -> list[Node]:
         When(_ps_priority(), Text(("--ps_pod_priority=", _ps_priority()))),
         When(_PRIORITY, Text(("--worker_pod_priority=", _PRIORITY))),
         Text(("--relaunch_on_worker_failure=", value("retries"))),
-        When(_STORAGE, Text(("--volume=", _volumes()))),
+        When(_STORAGE, Text(("--volume=", _volumes(structure)))),
         Text(("--cluster_spec_json=", _cluster_spec())),
         Items(value("args")),
     ]
@@ -141,32 +144,44 @@ def _ps_priority() -> Default:
 
 
 def _role_arguments(role: RoleName) -> list[Node]:
-    """``cpu=2,memory=2048Mi,gpu=1``, as request and as limit; what is not said has ElasticDL's own default."""
-    cpu, memory, gpus = (value(f"roles.{role}.resources.{name}") for name in ("cpu", "memory", "gpu.count"))
-    amounts = Text(
-        (
-            When(cpu, Text(("cpu=", cpu)), ""),
-            When(AllOf((cpu, AnyOf((memory, gpus)))), ",", ""),
-            When(memory, Text(("memory=", memory)), ""),
-            When(AllOf((memory, gpus)), ",", ""),
-            When(gpus, Text(("gpu=", gpus)), ""),
-        )
-    )
-    has_any = AnyOf((cpu, memory, gpus))
+    """A role's resources, as request and as limit; what is not said has ElasticDL's own default."""
+    has_any = AnyOf(tuple(value(f"roles.{role}.resources.{name}") for name in ("cpu", "memory", "gpu.count")))
+    amounts = call(_AMOUNTS, resources=Value(f"roles.{role}.resources", "map"))
     return [When(has_any, Text((f"--{role}_resource_{what}=", amounts))) for what in ("request", "limit")]
 
 
-def _volumes() -> Named:
+def _amounts() -> Text:
+    """``cpu=2,memory=2048Mi,gpu=1``."""
+    cpu, memory = (Parameter("resources", "quantity", name) for name in ("cpu", "memory"))
+    gpus = Parameter("resources", "integer", "gpu.count")
+    return Text(
+        (
+            When(cpu, Text(("cpu=", cpu))),
+            When(AllOf((cpu, AnyOf((memory, gpus)))), ","),
+            When(memory, Text(("memory=", memory))),
+            When(AllOf((memory, gpus)), ","),
+            When(gpus, Text(("gpu=", gpus))),
+        )
+    )
+
+
+_AMOUNTS: Final = Named(
+    "resources", "A role's resources, as ElasticDL's arguments have them.", _amounts(), parameters=("resources",)
+)
+
+
+def _volumes(structure: Structure) -> Named:
     """All volumes in ElasticDL's words: https://github.com/sql-machine-learning/elasticdl, k8s_volume.py."""
-    name, path = Bound("storage", "string", "claim.name"), Bound("storage", "string", "hostPath.path")
+    path = Bound("storage", "string", "hostPath.path")
     sub_path = Bound("storage", "string", "subPath")
-    claim = Text(("claim_name=", When(name, name, names.claim(Bound("name")))))
+    claim: Node = Text(("claim_name=", storage.claim_name()))
+    has_paths = "hostPath" in storage.sources(structure)
     body = Text(
         (
-            When(Bound("storage", "map", "hostPath"), Text(("host_path=", path)), claim),
+            When(Bound("storage", "map", "hostPath"), Text(("host_path=", path)), claim) if has_paths else claim,
             ",mount_path=",
             Bound("storage", "string", "mountPath"),
-            When(sub_path, Text((",sub_path=", sub_path)), ""),
+            When(sub_path, Text((",sub_path=", sub_path))),
         )
     )
     return Named(

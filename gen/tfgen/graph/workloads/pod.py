@@ -89,6 +89,14 @@ _ARGUMENTS: Final[Mapping[str, Node]] = {
 }
 """What a part of a pod's spec is given there, by the name of its parameter."""
 
+_ARGUMENTS_WITHIN: Final[Mapping[str, Node]] = {
+    **_ARGUMENTS,
+    resources.LIMITS.name: Parameter(resources.LIMITS.name, "map"),
+    resources.CPU_LIMIT.name: Parameter(resources.LIMITS.name, "quantity", "cpu"),
+    resources.GPUS.name: resources.GPUS,
+}
+"""The same in the main container, which is such a part itself."""
+
 _WHERE: Final = ("nodeName", "nodeSelector", "tolerations", "affinity", "topologySpreadConstraints")
 """The fields of a pod's spec that say where it may run, one after the other."""
 
@@ -183,7 +191,7 @@ def _spec(spec: Mapping[Key, Node], structure: Structure) -> Node:
     for key, node in spec.items():
         match key:
             case "containers" if isinstance(node, list):
-                divided[key] = [_container_parts(container) for container in node]
+                divided[key] = [_main_container(container) for container in node]
             case "volumes":
                 divided[key] = _call(_part("pod.volumes", "The volumes of a task's pod.", node, (), "volumes"))
             case _ if key in where:
@@ -193,14 +201,24 @@ def _spec(spec: Mapping[Key, Node], structure: Structure) -> Node:
     return divided
 
 
-def _container_parts(container: Node) -> Node:
-    """The main container with its parts in their places; any other as it is."""
+def _main_container(container: Node) -> Node:
+    """The main container, a part that has parts; any other as it is."""
     if not isinstance(container, dict) or container.get("name") != CONTAINER:
         return container
     env = _part("pod.env", "The variables of a task's main container.", container["env"], _ENV, "environment")
     mounts = _part("pod.mounts", "The mounts of a task's main container.", container["volumeMounts"], (), "volumes")
-    amounts = _part("pod.resources", "The resources of a task's main container.", container["resources"], _REQUESTS)
-    return {**container, "env": _call(env), "resources": _call(amounts), "volumeMounts": _call(mounts)}
+    of_resources: Node = {"resources": container["resources"]}
+    amounts = _part("pod.resources", "The resources of a task's main container.", of_resources, _REQUESTS)
+    divided: dict[Key, Node] = {}
+    for key, node in container.items():
+        if key == "resources":
+            divided[Splice("resources")] = _call(amounts, _ARGUMENTS_WITHIN)
+        elif key != "name":
+            divided[key] = node
+    doc = "A task's main container, but for its name."
+    calls: dict[Key, Node] = {"env": _call(env, _ARGUMENTS_WITHIN), "volumeMounts": _call(mounts, _ARGUMENTS_WITHIN)}
+    part = _part("pod.container", doc, {**divided, **calls}, ())
+    return {"name": CONTAINER, Splice("container"): _call(part)}
 
 
 def _part(name: str, doc: str, node: Node, lets: _Lets, file: str = "pod") -> Named:
@@ -228,8 +246,8 @@ def _used(node: Node | Record, kind: type[_Bindable]) -> Iterator[_Bindable]:
             yield from _used(inner, kind)
 
 
-def _call(part: Named) -> Node:
-    return call(part, **_only(part, {**_ARGUMENTS, "hash": pod_template_hash.PARAMETER}))
+def _call(part: Named, values: Mapping[str, Node] = _ARGUMENTS) -> Node:
+    return call(part, **_only(part, {**values, "hash": pod_template_hash.PARAMETER}))
 
 
 def _only(part: Named, values: Mapping[str, Node]) -> dict[str, Node]:
@@ -270,7 +288,7 @@ def own_template(structure: Structure, role: Role, controller: Controller) -> di
             ending={
                 **controller.fields,
                 **({"activeDeadlineSeconds": _deadline()} if role.name == structure.ends else {}),
-                _GRACE_REASON: None,
+                **({_GRACE_REASON: None} if any(other.serves for other in structure.roles) else {}),
                 "terminationGracePeriodSeconds": Default(
                     own("terminationGracePeriodSeconds"), GRACE_SERVING if role.serves else GRACE
                 ),

@@ -112,7 +112,8 @@ def _guards(structure: Structure) -> list[Guard]:
     leader = _type(structure, "chief").lower()
 
     def pod_name(role: Node, index: Node) -> Node:
-        return names.operator_pod(role if leader == "chief" else When(Equal(role, "chief"), leader, role), index)
+        own = names.operator_pod(role, index)
+        return own if leader == "chief" else When(Equal(role, "chief"), names.operator_pod(leader, index), own)
 
     return [name_guards.short_hosts(pod_name)]
 

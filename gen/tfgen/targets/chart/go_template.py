@@ -13,7 +13,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Final, assert_never
+from typing import Final, TypeAlias, assert_never
 
 from tfgen.graph.holes import (
     ABSENT,
@@ -67,19 +67,48 @@ from tfgen.graph.holes import (
     type_of,
 )
 from tfgen.record import EMPTY, Record
-from tfgen.targets.chart.go_text import Lines, escape, field, indent_lines, join, keep_space, literal
-from tfgen.targets.chart.presence import ends_in_tree, presence
+from tfgen.targets.chart.go_text import (
+    COMMENT_WIDTH,
+    ENDED,
+    Lines,
+    action,
+    comment,
+    escape,
+    field,
+    indent_lines,
+    join,
+    keep_space,
+    literal,
+    with_reasons_once,
+    with_shared_tests,
+)
+from tfgen.targets.chart.presence import (
+    all_of,
+    ends_in_tree,
+    inner_test,
+    is_of,
+    known_of,
+    mentions,
+    parts_of_test,
+    presence,
+    unknown,
+)
 from tfgen.text import canonical_json, yaml_text
 from tfgen.value_type import TREES
-
-_WIDTH: Final = 120
-"""Of the chart's lines, where a line can be broken."""
 
 _ON_A_LINE: Final = " | nindent 0 }}"
 
 _END = "# end, so that Helm cuts no empty line off the text above"
 """The last line of an object whose last text is a user's. Helm cuts the white space off the end of all that it prints,
 and puts a line break of its own after each object: a text of empty lines, which YAML keeps, would lose or gain one."""
+
+
+_Branch: TypeAlias = "Callable[[Printer, Node], Lines]"
+"""What is printed of a branch, by the printer for it."""
+
+
+_OFTEN_ASKED_FOR: Final = ("run", "fullname")
+"""The names of the parts whose text a variable may have, under the same name."""
 
 
 class Printer(Record):
@@ -91,17 +120,25 @@ class Printer(Record):
             root context is under ``root`` in it.
         dot: how that context is written here: ``.``, or ``$`` where a ``range`` has moved the dot.
         variables: by a helper's full name, the variable that has what it prints here.
+        subject: what a ``with`` around has made the dot.
+        known: the tests that are true here.
     """
 
     chart: str
     parameters: tuple[str, ...] = ()
     dot: str = "."
     variables: Mapping[str, str] = EMPTY
+    subject: Node = None
+    known: tuple[Node, ...] = ()
 
     @property
     def inside(self) -> Printer:
-        """The printer for the body of a ``range`` or a ``with``."""
-        return self.replaced(dot="$")
+        """The printer for the body of a ``range``."""
+        return self.replaced(dot="$", subject=None)
+
+    def _knowing(self, *tests: Node) -> Printer:
+        """The printer for where the tests are true."""
+        return self.replaced(known=(*self.known, *(part for test in tests for part in parts_of_test(test))))
 
     @property
     def _root(self) -> str:
@@ -116,12 +153,15 @@ class Printer(Record):
 
     def template(self, node: Node) -> str:
         """The text of one template file: an object, or several of an `Each`, each after ``---``."""
-        return "\n".join(self._document(node, separator=[])) + "\n"
+        lines = self._document(node, separator=[])
+        variables, assigned = self._texts_asked_for(lines, least=3)
+        if variables:
+            lines = [*assigned, *self.replaced(variables=variables)._document(node, separator=[])]
+        return "\n".join(with_reasons_once(lines)) + "\n"
 
     def helpers_file(self, head: str, parts: Sequence[Named]) -> str:
         """``_FILE.tpl``: a head that says what is in it, then the parts."""
-        table = "\n".join(f"  {self._full(part.name)}" for part in parts)
-        return "\n".join([f"{{{{/*\n{head}\n\n{table}\n*/}}}}", *map(self.define, parts)])
+        return "\n".join([*comment(head, ""), "", *map(self.define, parts)])
 
     def guards(self, guards: Sequence[Guard]) -> str:
         """Checks that stop Helm with a message that helps; neighbours share a range, and names."""
@@ -140,7 +180,7 @@ class Printer(Record):
         return lines
 
     def _guard(self, guard: Guard) -> Lines:
-        test, message = self.expression(guard.test), self._argument(guard.message)
+        test, message = self.expression(guard.test), self.argument(guard.message)
         return [f"{{{{- if {test} }}}}", f"{{{{- fail {message} }}}}", "{{- end }}"]
 
     def text(self, node: Node) -> str:
@@ -158,7 +198,7 @@ class Printer(Record):
                 return self._chart_only(node)
             case Repeat(count, body, index):
                 comma = f"{{{{ if ${index} }}}},{{{{ end }}}}"
-                times = f"{{{{- range ${index} := until (int {self._argument(count)}) }}}}"
+                times = f"{{{{- range ${index} := until (int {self.argument(count)}) }}}}"
                 return f"{times}{comma}{self.inside.text(body)}{{{{ end }}}}"
             case JoinEach(over, separator, body, key, item):
                 head = f"{{{{- range ${key}, ${item} := {self.expression(over)} }}}}{{{{ $separator }}}}"
@@ -176,6 +216,8 @@ class Printer(Record):
 
     def expression(self, node: Node) -> str:  # noqa: C901 - a branch a node
         """A node as a Go template pipeline."""
+        if self.subject is not None and node == self.subject:
+            return "."
         match node:
             case Value(path):
                 return field(f"{self._root}.Values", path)
@@ -195,16 +237,16 @@ class Printer(Record):
                 return f"include {literal(self._full(part.name))} {self._arguments(node)}"
             case Text(parts):
                 return self._printf(parts)
-            case When(test, then, otherwise):
-                return f"ternary {self._argument(then)} {self._argument(otherwise)} {self._condition(test)}"
+            case Sum((one, int(other))) if other < 0:
+                return f"sub {self.argument(one)} {-other}"
             case Sum(terms):
-                return "add " + " ".join(self._argument(term) for term in terms)
+                return "add " + " ".join(self.argument(term) for term in terms)
             case Join(items):
-                return f'join "," {self._argument(items)}'
+                return f'join "," {self.argument(items)}'
             case Clean(text) | Length(text):
-                return f"{'clean' if isinstance(node, Clean) else 'len'} {self._argument(text)}"
+                return f"{'clean' if isinstance(node, Clean) else 'len'} {self.argument(text)}"
             case Default(first, fallback):
-                return f"{self.expression(first)} | default {self._argument(fallback)}"
+                return f"{self.expression(first)} | default {self.argument(fallback)}"
             case NotEmpty(tree):
                 return self.expression(tree)
             case Digest(tree):
@@ -214,31 +256,31 @@ class Printer(Record):
             case str() | int():
                 return literal(node)
             case Not(Equal(one, other)):
-                return f"ne {self._argument(one)} {self._argument(other)}"
+                return f"ne {self.argument(one)} {self.argument(other)}"
             case Not(inner):
-                return f"not {self._argument(inner)}"
-            case AllOf(nodes):
-                return "and " + " ".join(self._argument(n) for n in nodes)
+                return f"not {self.argument(inner)}"
+            case AllOf():
+                return "and " + " ".join(self.argument(n) for n in parts_of_test(node))
             case AnyOf(nodes) if (one := _compared(nodes)) is not None:
-                others = [self._argument(inner.other) for inner in nodes if isinstance(inner, Equal)]
-                return " ".join(["eq", self._argument(one), *others])
+                others = [self.argument(inner.other) for inner in nodes if isinstance(inner, Equal)]
+                return " ".join(["eq", self.argument(one), *others])
             case AnyOf(nodes):
-                return "or " + " ".join(self._argument(n) for n in nodes)
+                return "or " + " ".join(self.argument(n) for n in nodes)
             case Equal(one, other):
-                return f"eq {self._argument(one)} {self._argument(other)}"
+                return f"eq {self.argument(one)} {self.argument(other)}"
             case Greater(one, other):
-                return f"gt (int64 {self._argument(one)}) (int64 {self._argument(other)})"
+                return f"gt {self._integer(one)} {self._integer(other)}"
             case Has(list=items, item=item):
-                return f"has {self._argument(item)} {self._argument(items)}"
+                return f"has {self.argument(item)} {self.argument(items)}"
             case HasKey(map=inner, key=key):
-                return f"hasKey {self._argument(inner)} {self._argument(key)}"
+                return f"hasKey {self.argument(inner)} {self.argument(key)}"
             case Contains(text, part):
-                return f"contains {self._argument(part)} {self._argument(text)}"
+                return f"contains {self.argument(part)} {self.argument(text)}"
             case IsMap(inner):
-                return f'kindIs "map" {self._argument(inner)}'
+                return f'kindIs "map" {self.argument(inner)}'
             case Matches(text, pattern):
-                return f"regexMatch {literal(pattern)} {self._argument(text)}"
-            case Merged() | Filtered() | Each() | Items() | Let() | Repeat() | JoinEach() | ChartOnly():
+                return f"regexMatch {literal(pattern)} {self.argument(text)}"
+            case When() | Merged() | Filtered() | Each() | Items() | Let() | Repeat() | JoinEach() | ChartOnly():
                 raise TypeError(f"no expression of Go templates: {node!r}")
             case None | Absent() | Mapping() | Sequence():
                 raise TypeError(f"not an expression: {node!r}")
@@ -268,7 +310,7 @@ class Printer(Record):
             return self.dot
         root = [f'"root" {self._root or "$"}'] if _needs_root(node.part) else []
         others = [
-            f"{literal(name)} {self._argument(argument)}" for name, argument in node.arguments if argument is not None
+            f"{literal(name)} {self.argument(argument)}" for name, argument in node.arguments if argument is not None
         ]
         return f"(dict {' '.join([*root, *others])})"
 
@@ -283,14 +325,14 @@ class Printer(Record):
             raise TypeError(f"a part with parameters has no root context at its dot: {node!r}")
         return node.template
 
-    def _argument(self, node: Node) -> str:
+    def argument(self, node: Node) -> str:
         """An expression as an argument of another: in brackets where it is more than a word."""
         text = self.expression(node)
         return f"({text})" if " " in text and not text.startswith('"') else text
 
-    def _condition(self, node: Node) -> str:
-        """An expression as a Go bool, which `ternary` insists on."""
-        return self._argument(node) if _is_bool(node) else f"(not (empty {self._argument(node)}))"
+    def _integer(self, node: Node) -> str:
+        """An argument as an integer of Go's: what comes from the values is float64 until it is converted."""
+        return self.argument(node) if isinstance(node, (int, Sum, Length)) else f"(int64 {self.argument(node)})"
 
     def _printf(self, parts: Sequence[Node]) -> str:
         form, arguments = "", []
@@ -299,10 +341,10 @@ class Printer(Record):
                 form += part.replace("%", "%%")
             elif isinstance(part, Hole) and type_of(part) == "integer":
                 form += "%d"
-                arguments.append(f"(int64 {self._argument(part)})")
+                arguments.append(self._integer(part))
             else:
                 form += "%v"
-                arguments.append(self._argument(part))
+                arguments.append(self.argument(part))
         return " ".join(["printf", literal(form), *arguments]) if arguments else literal(form.replace("%%", "%"))
 
     def _typed(self, node: Node) -> str:
@@ -319,61 +361,128 @@ class Printer(Record):
         """The ``define`` of a part."""
         names = [*(["root"] if _needs_root(part) else []), *part.parameters]
         doc = f"{part.doc} Takes {', '.join(names)}." if part.parameters else part.doc
-        comment = "\n     ".join(textwrap.wrap(f"{{{{/* {doc}", _WIDTH - len("  */}}")))
-        body = "\n".join(self._of_part(part)._definition(part.node))
-        return f'{comment} */}}}}\n{{{{- define "{self._full(part.name)}" -}}}}\n{body}\n{{{{- end }}}}\n'
-
-    def _of_part(self, part: Named) -> Printer:
-        """The printer for the text of a part."""
-        return self.replaced(parameters=part.parameters, dot=".", variables=EMPTY)
+        doc = "\n     ".join(textwrap.wrap(f"{{{{/* {doc}", COMMENT_WIDTH - len("  */}}")))
+        body = "\n".join(self.replaced(parameters=part.parameters)._definition(part.node))
+        return f'{doc} */}}}}\n{{{{- define "{self._full(part.name)}" -}}}}\n{body}\n{{{{- end }}}}\n'
 
     def _definition(self, node: Node) -> Lines:
-        assigned: Lines = []
-        while isinstance(node, Let):
-            assigned += self._assign(node.name, node.expression)
-            node = node.body
+        lines, assigned = self._own_lines(node)
+        variables, texts = self._texts_asked_for(lines, least=3 if _is_tree(node) else 2)
+        if variables:
+            lines, assigned = self.replaced(variables=variables)._own_lines(node)
+        assigned = [*texts, *assigned]
         if assigned:  # what they leave behind would be an empty line where the part is used
             assigned[-1] = f"{assigned[-1].removesuffix(' }}')} -}}}}"
-        return [*assigned, *(self._first_lines(node) if _is_tree(node) else [keep_space(self.text(node))])]
+        return [*assigned, *lines]
+
+    def _texts_asked_for(self, lines: Lines, *, least: int) -> tuple[Mapping[str, str], Lines]:
+        """Variables for texts that are asked for so often, by the part's full name, and the lines that assign them."""
+        printed = "\n".join(lines)
+        includes = {name: f"include {literal(self._full(name))} " for name in _OFTEN_ASKED_FOR}
+        often = {name: include for name, include in includes.items() if printed.count(include) >= least}
+        assigned = [f"{{{{- ${name} := {include}{self._root or '.'} }}}}" for name, include in often.items()]
+        return {self._full(name): f"${name}" for name in often}, assigned
+
+    def _own_lines(self, node: Node) -> tuple[Lines, Lines]:
+        """The lines of a part's text, and those before them, that name what it uses."""
+        assigned: Lines = []
+        inside = self
+        while isinstance(node, Let):
+            assigned += inside._assign(node.name, node.expression)
+            inside, node = inside._knowing(*known_of(node.name, node.expression)), node.body
+        return inside._first_lines(node), assigned
 
     def _first_lines(self, node: Node) -> Lines:
-        """The lines of a mapping or sequence that begins a text: none is broken before an ``include`` there."""
-        first, *others = self._body(node, "")
-        if first.startswith("{{- include ") and first.endswith(_ON_A_LINE):
+        """The lines of a part's text: none is broken before it where the part has an entry that is always there."""
+        if isinstance(node, When) and presence(node) is True:
+            return self._first_branches(node)
+        if isinstance(node, JoinEach):
+            return self._joined_lines(node)
+        if isinstance(node, Text) and len(node.parts) > 1 and all(isinstance(part, When) for part in node.parts):
+            return [self.text(part).replace("{{ if", "{{- if", 1) for part in node.parts]
+        if not _is_tree(node):
+            return [keep_space(self.text(node))]
+        first, *others = self._body(self._sure_first(node), "")
+        if first.startswith(("{{- include ", "{{- toYaml ")) and first.endswith(_ON_A_LINE):
             first = f"{{{{ {first.removeprefix('{{- ').removesuffix(_ON_A_LINE)} }}}}"
         return [first, *others]
+
+    def _joined_lines(self, node: JoinEach) -> Lines:
+        """A text for each entry of a map: the range on lines of its own."""
+        return [
+            '{{- $separator := "" -}}',
+            f"{{{{- range ${node.key}, ${node.item} := {self.expression(node.over)} -}}}}",
+            f"{{{{ $separator }}}}{{{{ $separator = {literal(node.separator)} }}}}{self.inside.text(node.body)}",
+            "{{- end }}",
+        ]
+
+    def _sure_first(self, node: Node) -> Node:
+        """A mapping whose first entry is one that is always there, where it has one, with the reason above it."""
+        if not isinstance(node, dict):
+            return node
+        first: dict[Key, Node] = {}
+        for key, child in node.items():
+            if isinstance(key, Comment):
+                first = {key: child}
+            elif unknown(presence(child), self.known) is True and not isinstance(child, When):
+                return {**first, key: child, **node}
+            else:
+                first = {}
+        return node
+
+    def _first_branches(self, node: When) -> Lines:
+        """The branches of a text of which one is always there: each begins its own line."""
+        out, word = [], "if"
+        rest: Node = node
+        while isinstance(rest, When):
+            inside = self._knowing(rest.test)
+            out += [f"{{{{- {word} {self.expression(rest.test)} -}}}}", *inside._first_lines(rest.then)]
+            rest, word = rest.otherwise, "else if"
+        return [*out, "{{- else -}}", *self._first_lines(rest), "{{- end }}"]
 
     # -- lines -----------------------------------------------------------------------------------------------
 
     def _document(self, node: Node, separator: Lines) -> Lines:
         match node:
             case Let(name, expression, body):
-                return [*self._assign(name, expression), *self._document(body, separator)]
+                inside = self._knowing(*known_of(name, expression))
+                return [*self._assign(name, expression), *inside._document(body, separator)]
             case When():
-                return self._when(node, "", lambda inner: self._document(inner, separator))
+                return self._when(node, "", lambda p, inner: p._document(inner, separator))
             case Each():
                 return self._range(node, "", lambda p, body: p._document(body, ["---"]))
         return [*separator, *self._body(node, ""), *([_END] if ends_in_tree(node) else [])]
 
-    def _assign(self, name: str, expression: Expression) -> Lines:
+    def _assign(self, name: str, expression: Node) -> Lines:
         if isinstance(expression, Filtered):
             return self._filter(name, expression)
+        if isinstance(expression, When):
+            return self._choose(name, expression)
         if not isinstance(expression, Merged):
             return [f"{{{{- ${name} := {self.expression(expression)} }}}}"]
         lowest, *layers = expression.layers
         if isinstance(lowest, MapOf):
             first, lines = self._map_of(name, lowest)
         else:
-            first, lines = f"deepCopy {self._argument(lowest)}", Lines()
+            first, lines = f"deepCopy {self.argument(lowest)}", Lines()
         if expression.flat and layers and not lines and not any(isinstance(layer, When) for layer in layers):
-            return _long(f"{{{{- ${name} := mergeOverwrite", [f"({first})", *map(self._argument, layers)])
+            return action(f"{{{{- ${name} := mergeOverwrite", [f"({first})", *map(self.argument, layers)])
         lines.insert(0, f"{{{{- ${name} := {first} }}}}")
         for is_tested, run in groupby(layers, key=lambda layer: isinstance(layer, When)):
             if is_tested:
                 lines += [line for layer in run for line in self._tested_layer(name, layer, flat=expression.flat)]
             else:
                 lines += self._layers(name, [*run], flat=expression.flat)
-        return lines
+        return with_shared_tests(lines)
+
+    def _choose(self, name: str, node: When) -> Lines:
+        """The last branch, and another where its test is true."""
+        return [
+            *self._assign(name, node.otherwise),
+            f"{{{{- if {self.expression(node.test)} }}}}",
+            f"{{{{- ${name} = {self.expression(node.then)} }}}}",
+            "{{- end }}",
+        ]
 
     def _tested_layer(self, name: str, layer: Node, *, flat: bool) -> Lines:
         """A layer that is there under a condition."""
@@ -382,16 +491,16 @@ class Printer(Record):
         if isinstance(layer.then, MapOf):
             entries = layer.then.entries.items()
             lines = [
-                f"{{{{- $_ := set ${name} {self._argument(key)} {self._argument(item)} }}}}" for key, item in entries
+                f"{{{{- $_ := set ${name} {self.argument(key)} {self.argument(item)} }}}}" for key, item in entries
             ]
         else:
             lines = self._layers(name, [layer.then], flat=flat)
-        return [f"{{{{- if {self.expression(layer.test)} }}}}", *lines, "{{- end }}"]
+        return [f"{{{{- if {self.expression(layer.test)} }}}}", *lines, ENDED]
 
     def _layers(self, name: str, layers: Sequence[Expression], *, flat: bool) -> Lines:
         """Layers over what a variable has."""
         if flat:
-            return _long(f"{{{{- ${name} = mergeOverwrite ${name}", [*map(self._argument, layers)])
+            return action(f"{{{{- ${name} = mergeOverwrite ${name}", [*map(self.argument, layers)])
         lines: Lines = []
         for layer in layers:
             lines += [
@@ -420,7 +529,7 @@ class Printer(Record):
             lines += [
                 f"{{{{- if {self.expression(test)} }}}}",
                 *(
-                    f"{{{{- $_ := set ${name} {self._argument(key)} {self._item_of_dict(node)} }}}}"
+                    f"{{{{- $_ := set ${name} {self.argument(key)} {self._item_of_dict(node)} }}}}"
                     for _, node, key in entries
                 ),
                 "{{- end }}",
@@ -431,10 +540,10 @@ class Printer(Record):
         if not all(map(_is_known, entries.values())):
             raise TypeError(f"an entry that may come to nothing must stand in the lowest layer: {entries!r}")
         left = {key: node for key, node in entries.items() if isinstance(node, MapOf) or node}
-        return " ".join(["dict", *(self._argument(part) for entry in left.items() for part in entry)])
+        return " ".join(["dict", *(self.argument(part) for entry in left.items() for part in entry)])
 
     def _item_of_dict(self, node: Node) -> str:
-        text = self._argument(node)
+        text = self.argument(node)
         return f"(toString {text})" if isinstance(node, Hole) and type_of(node) == "quantity" else text
 
     def _body(self, node: Node, indent: str) -> Lines:
@@ -444,9 +553,9 @@ class Printer(Record):
             case Named() | Call() if _is_tree(node):
                 return self._included(node, indent, [])
             case When():
-                return self._when(node, indent, lambda inner: self._body(inner, indent))
+                return self._when(node, indent, lambda p, inner: p._body(inner, indent))
             case NotEmpty(tree):
-                return [f"{indent}{{{{- toYaml {self._argument(tree)} | nindent {len(indent)} }}}}"]
+                return [f"{indent}{{{{- toYaml {self.argument(tree)} | nindent {len(indent)} }}}}"]
             case Hole() if type_of(node) in TREES:
                 return self._tree(node, indent, [])
             case str() | int() | None:
@@ -458,13 +567,11 @@ class Printer(Record):
     def _entries(self, mapping: Mapping[Key, Node], indent: str) -> Lines:
         """The lines of a mapping's entries; neighbours under one condition share it."""
         lines: Lines = []
-        for test, run in groupby(mapping.items(), key=lambda entry: _own_test(entry[1])):
-            entries = dict(run)
-            if test is None:
+        for choice, entries in _under_one_test(mapping):
+            if choice is None:
                 lines += [line for key, node in entries.items() for line in self._entry(key, node, indent)]
             else:
-                then = {key: node.then for key, node in entries.items() if isinstance(node, When)}
-                lines += self._when(When(test, then), indent, lambda inner: self._body(inner, indent))
+                lines += self._when(choice, indent, lambda p, inner: p._body(inner, indent))
         return lines
 
     def _items(self, items: Sequence[Node], indent: str) -> Lines:
@@ -475,7 +582,7 @@ class Printer(Record):
                 lines += [line for item in run for line in self._item(item, indent)]
             else:
                 then = [item.then for item in run if isinstance(item, When)]
-                lines += self._when(When(test, then), indent, lambda inner: self._body(inner, indent))
+                lines += self._when(When(test, then), indent, lambda p, inner: p._body(inner, indent))
         return lines
 
     def _entry(self, key: Key, node: Node, indent: str) -> Lines:
@@ -483,9 +590,9 @@ class Printer(Record):
         if node is ABSENT:
             return []
         if isinstance(key, Comment):
-            return _comment(key.text, indent)
+            return comment(key.text, indent)
         if isinstance(node, When):
-            return self._when(node, indent, lambda inner: self._entry(key, inner, indent))
+            return self._when(node, indent, lambda p, inner: p._entry(key, inner, indent))
         if isinstance(key, Splice):
             return self._body(node, indent)
         if not isinstance(key, Hole) and not _has_holes(node):
@@ -500,9 +607,9 @@ class Printer(Record):
         if isinstance(node, Hole) and type_of(node) in TREES:
             return self._tree(node, indent, [head])
         if isinstance(node, dict):
-            return self._guarded(node, indent, [head, *self._body(node, indent + "  ")])
+            return self._guarded(node, indent, lambda p, inner: [head, *p._body(inner, indent + "  ")])
         if isinstance(node, list | tuple):
-            return self._guarded(node, indent, [head, *self._body(node, indent)])
+            return self._guarded(node, indent, lambda p, inner: [head, *p._body(inner, indent)])
         return [f"{head} {self._scalar(node)}"]
 
     def _block(self, node: File, head: str, indent: str) -> Lines:
@@ -514,7 +621,7 @@ class Printer(Record):
         """The lines of one item of a sequence."""
         match node:
             case When():
-                return self._when(node, indent, lambda inner: self._item(inner, indent))
+                return self._when(node, indent, lambda p, inner: p._item(inner, indent))
             case Each():
                 return self._range(node, indent, lambda p, body: p._item(body, indent))
             case Items(items):
@@ -530,26 +637,49 @@ class Printer(Record):
             return self._block(node, f"{indent}-", indent + "  ")
         return [f"{indent}- {self._scalar(node)}"]
 
-    def _when(self, node: When, indent: str, lines: Callable[[Node], Lines]) -> Lines:
+    def _when(self, node: When, indent: str, lines: _Branch) -> Lines:
         """``if``, ``else if`` ... around what `lines` gives for each branch."""
         if node.then is ABSENT:
             node = When(Not(node.test), node.otherwise)
+        if node.otherwise is ABSENT:
+            return self._if(node.test, node.then, indent, lines)
         out, word = [], "if"
         rest: Node = node
         while isinstance(rest, When) and rest.then is not ABSENT:
-            out += [f"{indent}{{{{- {word} {self.expression(rest.test)} }}}}", *lines(rest.then)]
+            inside = self._knowing(rest.test)
+            out += [f"{indent}{{{{- {word} {self.expression(rest.test)} }}}}", *lines(inside, rest.then)]
             rest, word = rest.otherwise, "else if"
         if rest is not ABSENT:
-            out += [f"{indent}{{{{- else }}}}", *lines(rest)]
+            out += [f"{indent}{{{{- else }}}}", *lines(self, rest)]
         return [*out, f"{indent}{{{{- end }}}}"]
 
-    def _range(self, node: Each, indent: str, lines: Callable[[Printer, Node], Lines]) -> Lines:
+    def _if(self, test: Node, node: Node, indent: str, lines: _Branch) -> Lines:
+        """One branch: under one test with what all of it stands under, and by ``with`` where it is of that alone."""
+        inner = inner_test(node)
+        left = unknown(test if inner is None else all_of(test, inner), self.known)
+        if left is True:
+            return lines(self, node)
+        inside = self._knowing(left)
+        if is_of(node, left):
+            inside, word = inside.replaced(dot="$", subject=left), "with"
+        else:
+            word = "if"
+        return [f"{indent}{{{{- {word} {self.expression(left)} }}}}", *lines(inside, node), f"{indent}{{{{- end }}}}"]
+
+    def _guarded(self, node: Node, indent: str, lines: _Branch) -> Lines:
+        """The lines, under the condition that anything of the node is left."""
+        return self._if(presence(node), node, indent, lines) if presence(node) is not True else lines(self, node)
+
+    def _range(self, node: Each, indent: str, lines: _Branch) -> Lines:
         head = f"{indent}{{{{- range ${node.key}, ${node.item} := {self.expression(node.over)} }}}}"
-        return [head, *lines(self.inside, node.body), f"{indent}{{{{- end }}}}"]
+        still = tuple(test for test in self.known if not mentions(test, (node.key, node.item)))
+        return [head, *lines(self.inside.replaced(known=still), node.body), f"{indent}{{{{- end }}}}"]
 
     def _tree(self, node: Expression, indent: str, head: Lines) -> Lines:
         """A tunable map or list, and its key where it has one; nothing where it is empty."""
         depth = len(indent) + (2 if head and type_of(node) == "map" else 0)
+        if node in self.known:
+            return [*head, f"{' ' * depth}{{{{- toYaml {self.argument(node)} | nindent {depth} }}}}"]
         return [
             f"{indent}{{{{- with {self.expression(node)} }}}}",
             *head,
@@ -561,24 +691,17 @@ class Printer(Record):
         """A part that is a mapping or sequence, and its key where it has one; nothing where nothing of it is left."""
         part = node.part if isinstance(node, Call) else node
         depth = len(indent) + (2 if head and type_of(node) == "map" else 0)
-        text, pad = self.expression(node), " " * depth
-        if _begins_with_action(part):
-            text = f'{text} | trimPrefix "\\n"'
-        if presence(node) is True:
-            return [*head, f"{pad}{{{{- {text} | nindent {depth} }}}}"]
+        text, pad, nindent = self.expression(node), " " * depth, f" | nindent {depth}"
+        if _begins_with_break(part):
+            text, nindent = (f'{text} | trimPrefix "\\n"', nindent) if depth else (text, "")
+        if presence(node) is True or not (head or nindent):
+            return [*head, f"{pad}{{{{- {text}{nindent} }}}}"]
         return [
             f"{indent}{{{{- with {text} }}}}",
             *head,
-            f"{pad}{{{{- . | nindent {depth} }}}}",
+            f"{pad}{{{{- .{nindent} }}}}",
             f"{indent}{{{{- end }}}}",
         ]
-
-    def _guarded(self, node: Node, indent: str, lines: Lines) -> Lines:
-        """The lines, under the condition that anything of the node is left."""
-        test = presence(node)
-        if test is True:
-            return lines
-        return [f"{indent}{{{{- if {self.expression(test)} }}}}", *lines, f"{indent}{{{{- end }}}}"]
 
     def _key(self, key: Name) -> str:
         return f"{{{{ {self.expression(key)} | quote }}}}" if is_hole(key) else escape(yaml_text.scalar(key))
@@ -602,12 +725,13 @@ class Printer(Record):
 
 
 @once_a_hole
-def _begins_with_action(part: Named) -> bool:
-    """Whether the text of a part begins with the line break that the dash of its first action leaves after it."""
-    node = part.node
+def _begins_with_break(part: Named) -> bool:
+    """Whether the text of a part begins with a line break: none of its entries is always there to be the first."""
+    node, printer = part.node, Printer(chart="", parameters=part.parameters)
     while isinstance(node, Let):
-        node = node.body
-    return Printer(chart="", parameters=part.parameters)._first_lines(node)[0].startswith("{{-")
+        printer, node = printer._knowing(*known_of(node.name, node.expression)), node.body
+    first = printer._first_lines(node)[0]
+    return first.startswith("{{-") and not first.endswith("-}}")
 
 
 def _is_tree(node: Node) -> bool:
@@ -629,29 +753,6 @@ def _needs_root(part: Node | Record) -> bool:
         case Call(called, arguments):
             return _needs_root(called) or any(_needs_root(argument) for _, argument in arguments)
     return any(map(_needs_root, inner_nodes(part)))
-
-
-def _long(head: str, arguments: Sequence[str]) -> Lines:
-    """An action, on a line for each of its arguments where one line would be too long."""
-    line = " ".join([head, *arguments, "}}"])
-    if len(line) <= _WIDTH:
-        return [line]
-    *others, last = arguments
-    return [head, *(f"      {argument}" for argument in others), f"      {last} }}}}"]
-
-
-def _comment(text: str, indent: str) -> Lines:
-    """A comment of the template's own, which Helm does not print."""
-    first, *rest = textwrap.wrap(text, _WIDTH - len(indent) - len("{{- /*  */}}"))
-    lines = [f"{indent}{{{{- /* {first}", *(f"{indent}       {line}" for line in rest)]
-    return [*lines[:-1], f"{lines[-1]} */}}}}"]
-
-
-def _is_bool(node: Node) -> bool:
-    """Whether Go has a bool for a test: its ``and`` and ``or`` give one of their arguments."""
-    if isinstance(node, (AllOf, AnyOf)):
-        return all(map(_is_bool, node.nodes))
-    return type_of(node) == "boolean"
 
 
 def _is_safe(part: Node) -> bool:
@@ -713,6 +814,30 @@ def _tested(node: Expression) -> tuple[Node, Node]:
         raise TypeError(f"an entry of a layer has no other branch: {node!r}")
     may_be_empty = not _is_known(node.then) and node.then != node.test
     return (AllOf((node.test, node.then)) if may_be_empty else node.test), node.then
+
+
+def _under_one_test(mapping: Mapping[Key, Node]) -> Iterator[tuple[When | None, Mapping[Key, Node]]]:
+    """Neighbours with one test as one choice, the last of which may have another branch; the others as they are."""
+    entries = [*mapping.items()]
+    while entries:
+        test = _own_test(entries[0][1])
+        count = next((i for i, (_, node) in enumerate(entries) if _own_test(node) != test), len(entries))
+        if test is None:
+            yield None, dict(entries[:count])
+        else:
+            otherwise: Node = ABSENT
+            if count < len(entries) and isinstance(last := entries[count][1], When) and last.test == test:
+                otherwise, count = _branch(entries[count][0], last.otherwise), count + 1
+            run = dict(entries[:count])
+            yield When(test, {key: n.then for key, n in run.items() if isinstance(n, When)}, otherwise), run
+        entries = entries[count:]
+
+
+def _branch(key: Key, node: Node) -> Node:
+    """An entry as a mapping, or as a choice of them."""
+    if isinstance(node, When):
+        return When(node.test, _branch(key, node.then), _branch(key, node.otherwise))
+    return node if node is ABSENT else {key: node}
 
 
 def _own_test(node: Node) -> Node:

@@ -7,10 +7,18 @@ from __future__ import annotations
 
 import functools
 import json
+import textwrap
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
+from tfgen.targets.chart.wrap import WIDTH
+
 Lines: TypeAlias = list[str]
+
+ENDED: Final = "{{- end }}"
+
+COMMENT_WIDTH: Final = 120
+"""Of a comment's lines."""
 
 _SPACE: Final = (" ", "\t", "\r", "\n")
 """What Go trims beside an action with a dash."""
@@ -58,3 +66,54 @@ def join(texts: Sequence[str]) -> str:
 def indent_lines(text: str, indent: str) -> Lines:
     """The lines of a text, all but the empty ones indented."""
     return [f"{indent}{line}" if line else line for line in text.removesuffix("\n").split("\n")]
+
+
+def with_shared_tests(lines: Lines) -> Lines:
+    """Lines that set a variable, of which neighbours under one test, which cannot ask for the variable, share it."""
+    out: Lines = []
+    test = ""
+    for line in lines:
+        if line.startswith("{{- if "):
+            if out and out[-1] == ENDED and line == test:
+                del out[-1]
+                continue
+            test = line
+        elif line.startswith("{{- range "):
+            test = ""
+        out.append(line)
+    return out
+
+
+def with_reasons_once(lines: Lines) -> Lines:
+    """The lines without a comment that stands above them already."""
+    out: Lines = []
+    comment: Lines = []
+    seen: set[str] = set()
+    for line in lines:
+        if comment or line.lstrip().startswith("{{- /* "):
+            comment.append(line)
+            if not line.endswith(" */}}"):
+                continue
+            text = " ".join(part.strip() for part in comment)
+            out += [] if text in seen else comment
+            seen.add(text)
+            comment = []
+        else:
+            out.append(line)
+    return out
+
+
+def action(head: str, arguments: Sequence[str]) -> Lines:
+    """An action, on a line for each of its arguments where one line would be too long."""
+    line = " ".join([head, *arguments, "}}"])
+    if len(line) <= WIDTH:
+        return [line]
+    *others, last = arguments
+    return [head, *(f"      {argument}" for argument in others), f"      {last} }}}}"]
+
+
+def comment(text: str, indent: str) -> Lines:
+    """A comment of the template's own, which Helm does not print."""
+    first, *rest = textwrap.wrap(text, COMMENT_WIDTH - len(indent) - len("{{- /*  */}}"))
+    lines = [f"{indent}{{{{- /* {first}", *(f"{indent}       {line}" for line in rest)]
+    return [*lines[:-1], f"{lines[-1]} */}}}}"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tfgen.graph.holes import ChartOnly, Node, Not, Text, When
+from tfgen.graph.holes import ChartOnly, Node, Text, When
 from tfgen.graph.objects import names
 from tfgen.graph.objects.values import value
 from tfgen.graph.workloads import WORKLOADS
@@ -22,13 +22,13 @@ def notes(structure: Structure) -> Node:
             names.RUN,
             " is on its way.\n\nIts pods:\n\n  kubectl get pods --namespace ",
             namespace,
-            f" --selector {keys.JOB}=",
+            f" \\\n    --selector {keys.JOB}=",
             names.JOB,
             f",{keys.RUN}=",
             value("run"),
             f"\n\nWhat the {follow} says:\n\n  kubectl logs --follow --namespace ",
             namespace,
-            f" --selector {keys.JOB}=",
+            f" \\\n    --selector {keys.JOB}=",
             names.JOB,
             f",{keys.RUN}=",
             value("run"),
@@ -37,8 +37,8 @@ def notes(structure: Structure) -> Node:
             names.RELEASE,
             " CHART --namespace ",
             namespace,
-            " --reset-then-reuse-values --set-string run=",
-            When(Not(value("run")), "2", "NEXT"),
+            " \\\n    --reset-then-reuse-values --set-string run=",
+            When(value("run"), "NEXT", "2"),
             "\n",
         )
     )

@@ -1,27 +1,37 @@
-"""When anything of a part of a graph is left: the printer's half of a law of `fill`."""
+"""When anything of a part of a graph is left, and what a test around it says of that: the printer's half of `fill`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import assert_never
 
 from tfgen.graph.holes import (
     Absent,
     AllOf,
     AnyOf,
+    Bound,
     Call,
     Comment,
+    Default,
     Each,
+    Expression,
     Hole,
     Items,
     Let,
+    MapOf,
+    Merged,
     Named,
     Node,
     Not,
     NotEmpty,
+    Parameter,
+    Text,
+    Value,
     When,
+    inner_nodes,
     type_of,
 )
+from tfgen.record import Record
 from tfgen.value_type import TREES
 
 
@@ -47,8 +57,10 @@ def presence(node: Node) -> Node:
         case Named(node=inner) | Call(part=Named(node=inner)):
             left = presence(inner)
             return left if isinstance(left, bool) else node  # what it is left by may be a name of its own
-        case Let(body=inner):
-            return presence(inner)
+        case Let(name, expression, inner):
+            return unknown(presence(inner), known_of(name, expression))
+        case NotEmpty():
+            return True
         case Hole():
             return node if type_of(node) in TREES else True
         case str() | int() | None:
@@ -60,6 +72,91 @@ def presence(node: Node) -> Node:
         case Mapping() | Sequence():
             raise TypeError(f"not a node: {node!r}")
     assert_never(node)
+
+
+def unknown(test: Node, known: Collection[Node]) -> Node:
+    """What is left to ask of a test where some are known to be true: ``True`` for nothing."""
+    if test in known:
+        return True
+    match test:
+        case AllOf(nodes):
+            left = tuple(inner for inner in (unknown(node, known) for node in nodes) if inner is not True)
+            return AllOf(left) if len(left) > 1 else left[0] if left else True
+        case AnyOf(nodes) if any(unknown(node, known) is True for node in nodes):
+            return True
+    return test
+
+
+def all_of(*tests: Node) -> Node:
+    """The test that each of the tests is true, of which none asks for several."""
+    single = tuple(dict.fromkeys(one for test in tests for one in parts_of_test(test)))
+    return AllOf(single) if len(single) > 1 else single[0]
+
+
+def parts_of_test(test: Node) -> tuple[Node, ...]:
+    """All that is true where a test is."""
+    return tuple(part for node in test.nodes for part in parts_of_test(node)) if isinstance(test, AllOf) else (test,)
+
+
+def known_of(name: str, expression: Expression) -> tuple[Node, ...]:
+    """What is known of a map that a `Let` names: whether something is always in it."""
+    lowest = expression.layers[0] if isinstance(expression, Merged) else None
+    is_sure = isinstance(lowest, MapOf) and any(map(_comes_to_something, lowest.entries.values()))
+    return (Bound(name, "map"),) if is_sure else ()
+
+
+def _comes_to_something(node: Node) -> bool:
+    return not isinstance(node, Hole) and bool(node)
+
+
+def inner_test(node: Node) -> Node:
+    """The test under which all of a branch is printed, to be asked with the branch's own; null where there is none."""
+    match node:
+        case When(test, _, Absent()) if not is_of(node.then, test):
+            return test
+        case dict() if len(node) == 1:
+            [(key, child)] = node.items()
+            return None if isinstance(key, Comment) else _test_of_child(child)
+        case list() if len(node) == 1 and isinstance(node[0], When):
+            return inner_test(node[0])
+    return None
+
+
+def _test_of_child(child: Node) -> Node:
+    if isinstance(child, When):
+        return inner_test(child)
+    if not isinstance(child, (dict, list, tuple)):
+        return None
+    left = presence(child)
+    return None if isinstance(left, bool) or any(_has_part(left)) else left
+
+
+def _has_part(node: Node | Record) -> Iterator[bool]:
+    yield isinstance(node, (Named, Call))
+    for inner in inner_nodes(node):
+        yield from _has_part(inner)
+
+
+def is_of(node: Node, hole: Node) -> bool:
+    """Whether a node is made of a scalar or tree hole, and of no other: all that is printed of it is the dot's."""
+    is_value = isinstance(hole, (Value, Bound, Parameter, Default)) and type_of(hole) != "boolean"
+    return is_value and set(_holes(node, hole)) == {True}
+
+
+def _holes(node: Node | Record, hole: Node) -> Iterator[bool]:
+    """For each hole in a node that is not made of others: whether it is the one."""
+    if node == hole:
+        yield True
+    elif isinstance(node, Hole) and not isinstance(node, (Text, NotEmpty, Items)):
+        yield False
+    else:
+        for inner in inner_nodes(node):
+            yield from _holes(inner, hole)
+
+
+def mentions(node: Node | Record, names: Collection[str]) -> bool:
+    """Whether a node looks at something that is bound to one of the names."""
+    return (isinstance(node, Bound) and node.name in names) or any(mentions(n, names) for n in inner_nodes(node))
 
 
 def ends_in_tree(node: Node) -> bool:

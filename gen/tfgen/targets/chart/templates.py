@@ -25,15 +25,8 @@ NOTES: Final = "templates/NOTES.txt"
 _NAME: Final = "\ufdd0"
 """Stands for the chart's name. It is a character that no text of a job has (`yaml_text.UNCARRIED`)."""
 
-_HELPERS_HEAD: Final = """\
-Names, labels and the cluster, each once.
-
-A helper is called as  include "CHART.NAME" .  with the root context, or with a dict of what it takes; it prints text,
-without a line break at its end.
-"""
-
 _FILE_HEADS: Final[Mapping[str, str]] = {
-    "helpers": _HELPERS_HEAD,
+    "helpers": "Names, labels and the cluster. A part takes the root context, or a dict of what its comment says.",
     "pod": "The pod of a task, whatever object makes it. The role's templates call it with the role's name and values.",
     "environment": "The variables of a task.",
     "scheduling": "Where a pod may run.",
@@ -74,6 +67,6 @@ def _helper_files(printer: Printer, nodes: Sequence[Node | Guard]) -> dict[str, 
     """The files of the named parts in what the chart prints."""
     parts = named_parts(nodes).values()
     return {
-        f"templates/_{file}.tpl": printer.helpers_file(_FILE_HEADS[file].strip(), [p for p in parts if p.file == file])
+        f"templates/_{file}.tpl": printer.helpers_file(_FILE_HEADS[file], [p for p in parts if p.file == file])
         for file in sorted({part.file for part in parts})
     }

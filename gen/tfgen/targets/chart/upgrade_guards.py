@@ -76,7 +76,7 @@ def _holes(item: Mapping[str, Any], part: str, keys: Iterable[str]) -> Iterator[
 
 
 def _guard(printer: Printer, fixed: _Fixed) -> Lines:
-    kind, name = fixed.kind, f"({printer.expression(fixed.name)})"
+    kind, name = fixed.kind, printer.argument(fixed.name)
     tests = [_differs(printer.inside, path, node) for path, node in fixed.fields]
     test = tests[0] if len(tests) == 1 else " ".join(["or", *(f"({one})" for one in tests)])
     message = f"the {kind} %v cannot change while its run lasts: set a new run, such as --set-string run=NAME"
@@ -91,7 +91,7 @@ def _guard(printer: Printer, fixed: _Fixed) -> Lines:
 
 def _differs(printer: Printer, path: _Path, node: Node) -> str:
     """The test that a field is another in the cluster, which is the dot."""
-    keys, wanted = " ".join(f'"{key}"' for key in path), f"({printer.expression(node)})"
+    keys, wanted = " ".join(f'"{key}"' for key in path), printer.argument(node)
     if type_of(node) == "integer":
         return f"ne (int64 (dig {keys} 0 .)) (int64 {wanted})"
     return f'ne (dig {keys} "" .) {wanted}'

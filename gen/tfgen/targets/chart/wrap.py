@@ -14,23 +14,33 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from tfgen.record import Record
 
-WIDTH: Final = 120
+WIDTH: Final = 140
 _INDENT: Final = "    "
 _LITERAL_MAX: Final = 90
 _ACTION: Final = re.compile(r'(\{\{-? (?:"(?:[^"\\]|\\.)*"|`[^`]*`|[^"`])*?\}\})')
+_HEADS: Final = frozenset(
+    ("{{", "{{-", "if", "with", "and", "or", "not", "|", ":=", "=", "include", "printf", "fail", "(print")
+)
+"""Words with which no line of an action ends: what follows belongs to them."""
+
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|`[^`]*`|[()]| +|[^"`() ]+')
 
 
 class _Token(Record):
-    """A word of a line, and how deep in the brackets of an action it stands; None outside of actions."""
+    """A word of a line, and how deep in the brackets of an action it stands; None outside of actions.
+
+    Attributes:
+        joins: whether it is the blank between two pieces of one text, which are one again where no line ends there.
+    """
 
     text: str
     depth: int | None = None
+    joins: bool = False
 
     @property
     def is_blank(self) -> bool:
@@ -56,9 +66,22 @@ def _lines(line: str, width: int) -> Iterator[str]:
         at = _best_break(tokens, width - len(head))
         if at is None:
             break
-        yield head + "".join(token.text for token in tokens[:at])
+        yield head + _text(tokens[:at])
         head, tokens = indent, tokens[at + 1 :]
-    yield head + "".join(token.text for token in tokens)
+    yield head + _text(tokens)
+
+
+def _text(tokens: Iterable[_Token]) -> str:
+    """The tokens of a line."""
+    out = ""
+    joined = False
+    for token in tokens:
+        if token.joins and out.endswith('"'):
+            out, joined = out.removesuffix('"'), True
+        else:
+            out += token.text.removeprefix('"') if joined else token.text
+            joined = False
+    return out
 
 
 def _best_break(tokens: Sequence[_Token], room: int) -> int | None:
@@ -66,13 +89,20 @@ def _best_break(tokens: Sequence[_Token], room: int) -> int | None:
     best: tuple[int, int] | None = None
     length = 0
     for index, token in enumerate(tokens):
-        if token.is_blank and token.depth is not None and index:
+        if token.is_blank and token.depth is not None and _may_be_broken(tokens, index):
             if length > room:
                 return best[1] if best else index
             if length > room // 3 and (best is None or token.depth <= best[0]):
                 best = token.depth, index
         length += len(token.text)
     return best[1] if best else None
+
+
+def _may_be_broken(tokens: Sequence[_Token], blank: int) -> bool:
+    """Whether a line may end before a blank: not between a word and what belongs to it, nor before a closing brace."""
+    if not 0 < blank < len(tokens) - 1:
+        return False
+    return tokens[blank - 1].text not in _HEADS and tokens[blank + 1].text not in ("}}", "-}}")
 
 
 def _tokens(part: str) -> Iterator[_Token]:
@@ -99,6 +129,6 @@ def _several(literal: str, depth: int) -> Iterator[_Token]:
         pieces[-1] += word
     yield _Token("(print", depth)
     for piece in pieces:
-        yield _Token(" ", depth)
+        yield _Token(" ", depth, joins=piece is not pieces[0])
         yield _Token(f'"{piece}"', depth)
     yield _Token(")", depth)

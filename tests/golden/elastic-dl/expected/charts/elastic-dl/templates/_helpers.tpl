@@ -1,20 +1,5 @@
-{{/*
-Names, labels and the cluster, each once.
+{{- /* Names, labels and the cluster. A part takes the root context, or a dict of what its comment says. */}}
 
-A helper is called as  include "CHART.NAME" .  with the root context, or with a dict of what it takes; it prints text,
-without a line break at its end.
-
-  elastic-dl.run
-  elastic-dl.fullname
-  elastic-dl.name
-  elastic-dl.labels
-  elastic-dl.owner
-  elastic-dl.selector
-  elastic-dl.podSecurityContext
-  elastic-dl.volumes
-  elastic-dl.clusterSpec
-  elastic-dl.containerSecurityContext
-*/}}
 {{/* The name of one run: the job's, and the run's behind it where there is one. */}}
 {{- define "elastic-dl.run" -}}
 {{ include "elastic-dl.fullname" . }}{{ if .Values.run }}-{{ .Values.run }}{{ end }}
@@ -22,8 +7,13 @@ without a line break at its end.
 
 {{/* The job's name: fullnameOverride, else the release's, with the chart's behind it unless it is in it already. */}}
 {{- define "elastic-dl.fullname" -}}
-{{ if .Values.fullnameOverride }}{{ .Values.fullnameOverride }}{{ else if contains (include "elastic-dl.name" .)
-    .Release.Name }}{{ .Release.Name }}{{ else }}{{ .Release.Name }}-{{ include "elastic-dl.name" . }}{{ end }}
+{{- if .Values.fullnameOverride -}}
+{{ .Values.fullnameOverride }}
+{{- else if contains (include "elastic-dl.name" .) .Release.Name -}}
+{{ .Release.Name }}
+{{- else -}}
+{{ .Release.Name }}-{{ include "elastic-dl.name" . }}
+{{- end }}
 {{- end }}
 
 {{/* The chart's name: nameOverride, else its own. */}}
@@ -61,12 +51,22 @@ fsGroup: {{ .Values.security.fsGroup | int64 }}
 fsGroupChangePolicy: OnRootMismatch
 {{- end }}
 
+{{/* A role's resources, as ElasticDL's arguments have them. Takes resources. */}}
+{{- define "elastic-dl.resources" -}}
+{{- if .resources.cpu }}cpu={{ .resources.cpu }}{{ end }}
+{{- if and .resources.cpu (or .resources.memory .resources.gpu.count) }},{{ end }}
+{{- if .resources.memory }}memory={{ .resources.memory }}{{ end }}
+{{- if and .resources.memory .resources.gpu.count }},{{ end }}
+{{- if .resources.gpu.count }}gpu={{ .resources.gpu.count | int64 }}{{ end }}
+{{- end }}
+
 {{/* The volumes, as ElasticDL's --volume has them. */}}
 {{- define "elastic-dl.volumes" -}}
-{{- $separator := "" }}{{- range $name, $storage := .Values.storage }}{{ $separator }}{{ $separator = ";" }}{{ if
-    $storage.hostPath }}host_path={{ $storage.hostPath.path }}{{ else }}claim_name={{ if $storage.claim.name }}{{
-    $storage.claim.name }}{{ else }}{{ include "elastic-dl.fullname" $ }}-{{ $name }}{{ end }}{{ end }},mount_path={{
-    $storage.mountPath }}{{ if $storage.subPath }},sub_path={{ $storage.subPath }}{{ else }}{{ end }}{{ end }}
+{{- $separator := "" -}}
+{{- range $name, $storage := .Values.storage -}}
+{{ $separator }}{{ $separator = ";" }}{{ if $storage.hostPath }}host_path={{ $storage.hostPath.path }}{{ else }}claim_name={{ include "elastic-dl.claimName"
+    (dict "root" $ "name" $name "storage" $storage) }}{{ end }},mount_path={{ $storage.mountPath }}{{ if $storage.subPath }},sub_path={{ $storage.subPath }}{{ end }}
+{{- end }}
 {{- end }}
 
 {{/* What the master adds to the pods that it makes. */}}

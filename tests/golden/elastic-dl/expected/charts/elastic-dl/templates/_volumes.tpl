@@ -1,24 +1,26 @@
-{{/*
-Volumes, and where a pod has them.
+{{- /* Volumes, and where a pod has them. */}}
 
-  elastic-dl.volumeSource
-*/}}
 {{/* The source of a volume: an emptyDir where its entry of storage has no other. Takes root, name, storage. */}}
 {{- define "elastic-dl.volumeSource" -}}
-{{- if .storage.claim }}
+{{- if .storage.claim -}}
 persistentVolumeClaim:
-  {{- if .storage.claim.name }}
-  claimName: {{ .storage.claim.name | quote }}
-  {{- else }}
-  claimName: {{ printf "%v-%v" (include "elastic-dl.fullname" .root) .name | quote }}
-  {{- end }}
-{{- else if .storage.hostPath }}
+  claimName: {{ include "elastic-dl.claimName" . | quote }}
+{{- else if .storage.hostPath -}}
 hostPath:
   {{- toYaml .storage.hostPath | nindent 2 }}
-{{- else if .storage.emptyDir }}
+{{- else if .storage.emptyDir -}}
 emptyDir:
   {{- toYaml .storage.emptyDir | nindent 2 }}
-{{- else }}
+{{- else -}}
 emptyDir: {}
+{{- end }}
+{{- end }}
+
+{{/* The claim of a volume: an existing one, or the one that the chart makes. Takes root, name, storage. */}}
+{{- define "elastic-dl.claimName" -}}
+{{- if .storage.claim.name -}}
+{{ .storage.claim.name }}
+{{- else -}}
+{{ include "elastic-dl.fullname" .root }}-{{ .name }}
 {{- end }}
 {{- end }}

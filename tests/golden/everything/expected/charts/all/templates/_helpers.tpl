@@ -1,21 +1,5 @@
-{{/*
-Names, labels and the cluster, each once.
+{{- /* Names, labels and the cluster. A part takes the root context, or a dict of what its comment says. */}}
 
-A helper is called as  include "CHART.NAME" .  with the root context, or with a dict of what it takes; it prints text,
-without a line break at its end.
-
-  all.run
-  all.fullname
-  all.name
-  all.labels
-  all.owner
-  all.selector
-  all.cluster
-  all.hosts
-  all.evaluatorCluster
-  all.podSecurityContext
-  all.containerSecurityContext
-*/}}
 {{/* The name of one run: the job's, and the run's behind it where there is one. */}}
 {{- define "all.run" -}}
 {{ include "all.fullname" . }}{{ if .Values.run }}-{{ .Values.run }}{{ end }}
@@ -23,8 +7,13 @@ without a line break at its end.
 
 {{/* The job's name: fullnameOverride, else the release's, with the chart's behind it unless it is in it already. */}}
 {{- define "all.fullname" -}}
-{{ if .Values.fullnameOverride }}{{ .Values.fullnameOverride }}{{ else if contains (include "all.name" .) .Release.Name
-    }}{{ .Release.Name }}{{ else }}{{ .Release.Name }}-{{ include "all.name" . }}{{ end }}
+{{- if .Values.fullnameOverride -}}
+{{ .Values.fullnameOverride }}
+{{- else if contains (include "all.name" .) .Release.Name -}}
+{{ .Release.Name }}
+{{- else -}}
+{{ .Release.Name }}-{{ include "all.name" . }}
+{{- end }}
 {{- end }}
 
 {{/* The chart's name: nameOverride, else its own. */}}
@@ -56,23 +45,24 @@ tfgen/run: {{ .Values.run | quote }}
 
 {{/* The cluster part of TF_CONFIG. */}}
 {{- define "all.cluster" -}}
-{"chief":["{{ include "all.run" . }}-chief-0.{{ include "all.run" . }}:3333"],"ps":[{{ include "all.hosts"
+{{- $run := include "all.run" . -}}
+{"chief":["{{ $run }}-chief-0.{{ $run }}:3333"],"ps":[{{ include "all.hosts"
     (dict "root" $ "role" "ps" "replicas" .Values.roles.ps.replicas) }}],"worker":[{{ include "all.hosts"
     (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}]}
 {{- end }}
 
 {{/* The hosts of a role's tasks, by index. Takes root, role, replicas. */}}
 {{- define "all.hosts" -}}
-{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}"{{ include "all.run" $.root }}-{{ $.role }}-{{ $i | int64
-    }}.{{ include "all.run" $.root }}:3333"{{ end }}
+{{- $run := include "all.run" .root -}}
+{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}"{{ $run }}-{{ $.role }}-{{ $i | int64 }}.{{ $run }}:3333"{{ end }}
 {{- end }}
 
 {{/* The cluster part of the evaluator's TF_CONFIG: with itself in it. */}}
 {{- define "all.evaluatorCluster" -}}
-{"chief":["{{ include "all.run" . }}-chief-0.{{ include "all.run" . }}:3333"],"ps":[{{ include "all.hosts"
+{{- $run := include "all.run" . -}}
+{"chief":["{{ $run }}-chief-0.{{ $run }}:3333"],"ps":[{{ include "all.hosts"
     (dict "root" $ "role" "ps" "replicas" .Values.roles.ps.replicas) }}],"worker":[{{ include "all.hosts"
-    (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}],"evaluator":["{{ include "all.run" .
-    }}-evaluator-0.{{ include "all.run" . }}:3333"]}
+    (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}],"evaluator":["{{ $run }}-evaluator-0.{{ $run }}:3333"]}
 {{- end }}
 
 {{/* The security context of a pod, for the profile privileged. */}}

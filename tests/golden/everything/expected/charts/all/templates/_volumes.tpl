@@ -1,14 +1,81 @@
-{{/*
-Volumes, and where a pod has them.
+{{- /* Volumes, and where a pod has them. */}}
 
-  all.subPath
-  all.pod.mounts
-  all.pod.volumes
-  all.volumeSource
-*/}}
-{{/* The folder of a volume that a pod sees: with runs: Separate, the run's own within the one that is said. Takes
-     storage. */}}
-{{- define "all.subPath" -}}
+{{/* The volumes of a task's pod. Takes root, role, values, locked. */}}
+{{- define "all.pod.volumes" -}}
+- name: tmp
+  emptyDir: {}
+{{- with .values.shm | default .root.Values.shm }}
+- name: shm
+  emptyDir:
+    medium: Memory
+    sizeLimit: {{ . | quote }}
+{{- end }}
+{{- range $name, $storage := .root.Values.storage }}
+{{- if or (not $storage.for) (has $.role $storage.for) }}
+- name: {{ $name | quote }}
+  {{- include "all.volumeSource" (dict "root" $.root "name" $name "storage" $storage) | nindent 2 }}
+{{- end }}
+{{- end }}
+- name: tfgen-code
+  configMap:
+    name: {{ include "all.run" .root }}-code-7f828439bc
+{{- if and (eq .role "chief") .locked }}
+- name: tfgen-run-lock
+  configMap:
+    name: {{ include "all.run" .root }}-run-lock-819d5807
+{{- end }}
+{{- end }}
+
+{{/* The source of a volume: an emptyDir where its entry of storage has no other. Takes root, name, storage. */}}
+{{- define "all.volumeSource" -}}
+{{- if .storage.claim -}}
+persistentVolumeClaim:
+  claimName: {{ include "all.claimName" . | quote }}
+{{- else if .storage.nfs -}}
+nfs:
+  {{- toYaml .storage.nfs | nindent 2 }}
+{{- else if .storage.hostPath -}}
+hostPath:
+  {{- toYaml .storage.hostPath | nindent 2 }}
+{{- else if .storage.configMap -}}
+configMap:
+  {{- toYaml .storage.configMap | nindent 2 }}
+{{- else if .storage.secret -}}
+secret:
+  {{- toYaml .storage.secret | nindent 2 }}
+{{- else if .storage.azureFile -}}
+azureFile:
+  {{- toYaml .storage.azureFile | nindent 2 }}
+{{- else if .storage.csi -}}
+csi:
+  {{- toYaml .storage.csi | nindent 2 }}
+{{- else if .storage.flexVolume -}}
+flexVolume:
+  {{- toYaml .storage.flexVolume | nindent 2 }}
+{{- else if .storage.projected -}}
+projected:
+  {{- toYaml .storage.projected | nindent 2 }}
+{{- else if .storage.emptyDir -}}
+emptyDir:
+  {{- toYaml .storage.emptyDir | nindent 2 }}
+{{- else -}}
+emptyDir: {}
+{{- end }}
+{{- end }}
+
+{{/* The claim of a volume: an existing one, or the one that the chart makes. Takes root, name, storage. */}}
+{{- define "all.claimName" -}}
+{{- if .storage.claim.name -}}
+{{ .storage.claim.name }}
+{{- else -}}
+{{ include "all.fullname" .root }}-{{ .name }}
+{{- end }}
+{{- end }}
+
+{{/* Where a pod sees a volume, and which folder of it: with runs: Separate, the run's own within the one named.
+     Takes storage, mountPath. */}}
+{{- define "all.mount" -}}
+mountPath: {{ .mountPath | quote }}
 {{- if and .storage.subPath (ne (.storage.runs | default "") "Separate") }}
 subPath: {{ .storage.subPath | quote }}
 {{- end }}
@@ -34,10 +101,7 @@ subPathExpr: {{ .storage.subPathExpr | quote }}
 {{- range $name, $storage := .root.Values.storage }}
 {{- if or (not $storage.for) (has $.role $storage.for) }}
 - name: {{ $name | quote }}
-  mountPath: {{ $storage.mountPath | quote }}
-  {{- with include "all.subPath" (dict "storage" $storage) | trimPrefix "\n" }}
-  {{- . | nindent 2 }}
-  {{- end }}
+  {{- include "all.mount" (dict "storage" $storage "mountPath" $storage.mountPath) | nindent 2 }}
   {{- if $storage.readOnly }}
   readOnly: true
   {{- end }}
@@ -46,75 +110,4 @@ subPathExpr: {{ .storage.subPathExpr | quote }}
 - name: tfgen-code
   mountPath: {{ .root.Values.code.mountPath | quote }}
   readOnly: true
-{{- end }}
-
-{{/* The volumes of a task's pod. Takes root, role, values, locked. */}}
-{{- define "all.pod.volumes" -}}
-- name: tmp
-  emptyDir: {}
-{{- if .values.shm | default .root.Values.shm }}
-- name: shm
-  emptyDir:
-    medium: Memory
-    sizeLimit: {{ .values.shm | default .root.Values.shm | quote }}
-{{- end }}
-{{- range $name, $storage := .root.Values.storage }}
-{{- if or (not $storage.for) (has $.role $storage.for) }}
-- name: {{ $name | quote }}
-  {{- with include "all.volumeSource" (dict "root" $.root "name" $name "storage" $storage) | trimPrefix "\n" }}
-  {{- . | nindent 2 }}
-  {{- end }}
-{{- end }}
-{{- end }}
-- name: tfgen-code
-  configMap:
-    name: {{ include "all.run" .root }}-code-7f828439bc
-{{- if eq .role "chief" }}
-{{- if .locked }}
-- name: tfgen-run-lock
-  configMap:
-    name: {{ include "all.run" .root }}-run-lock-819d5807
-{{- end }}
-{{- end }}
-{{- end }}
-
-{{/* The source of a volume: an emptyDir where its entry of storage has no other. Takes root, name, storage. */}}
-{{- define "all.volumeSource" -}}
-{{- if .storage.claim }}
-persistentVolumeClaim:
-  {{- if .storage.claim.name }}
-  claimName: {{ .storage.claim.name | quote }}
-  {{- else }}
-  claimName: {{ printf "%v-%v" (include "all.fullname" .root) .name | quote }}
-  {{- end }}
-{{- else if .storage.nfs }}
-nfs:
-  {{- toYaml .storage.nfs | nindent 2 }}
-{{- else if .storage.hostPath }}
-hostPath:
-  {{- toYaml .storage.hostPath | nindent 2 }}
-{{- else if .storage.configMap }}
-configMap:
-  {{- toYaml .storage.configMap | nindent 2 }}
-{{- else if .storage.secret }}
-secret:
-  {{- toYaml .storage.secret | nindent 2 }}
-{{- else if .storage.azureFile }}
-azureFile:
-  {{- toYaml .storage.azureFile | nindent 2 }}
-{{- else if .storage.csi }}
-csi:
-  {{- toYaml .storage.csi | nindent 2 }}
-{{- else if .storage.flexVolume }}
-flexVolume:
-  {{- toYaml .storage.flexVolume | nindent 2 }}
-{{- else if .storage.projected }}
-projected:
-  {{- toYaml .storage.projected | nindent 2 }}
-{{- else if .storage.emptyDir }}
-emptyDir:
-  {{- toYaml .storage.emptyDir | nindent 2 }}
-{{- else }}
-emptyDir: {}
-{{- end }}
 {{- end }}

@@ -1,21 +1,5 @@
-{{/*
-Names, labels and the cluster, each once.
+{{- /* Names, labels and the cluster. A part takes the root context, or a dict of what its comment says. */}}
 
-A helper is called as  include "CHART.NAME" .  with the root context, or with a dict of what it takes; it prints text,
-without a line break at its end.
-
-  job-set.run
-  job-set.fullname
-  job-set.name
-  job-set.labels
-  job-set.owner
-  job-set.cluster
-  job-set.hosts
-  job-set.evaluatorCluster
-  job-set.selector
-  job-set.podSecurityContext
-  job-set.containerSecurityContext
-*/}}
 {{/* The name of one run: the job's, and the run's behind it where there is one. */}}
 {{- define "job-set.run" -}}
 {{ include "job-set.fullname" . }}{{ if .Values.run }}-{{ .Values.run }}{{ end }}
@@ -23,8 +7,13 @@ without a line break at its end.
 
 {{/* The job's name: fullnameOverride, else the release's, with the chart's behind it unless it is in it already. */}}
 {{- define "job-set.fullname" -}}
-{{ if .Values.fullnameOverride }}{{ .Values.fullnameOverride }}{{ else if contains (include "job-set.name" .)
-    .Release.Name }}{{ .Release.Name }}{{ else }}{{ .Release.Name }}-{{ include "job-set.name" . }}{{ end }}
+{{- if .Values.fullnameOverride -}}
+{{ .Values.fullnameOverride }}
+{{- else if contains (include "job-set.name" .) .Release.Name -}}
+{{ .Release.Name }}
+{{- else -}}
+{{ .Release.Name }}-{{ include "job-set.name" . }}
+{{- end }}
 {{- end }}
 
 {{/* The chart's name: nameOverride, else its own. */}}
@@ -55,14 +44,15 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 
 {{/* The hosts of a role's tasks, by index. Takes root, role, replicas. */}}
 {{- define "job-set.hosts" -}}
-{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}"{{ include "job-set.run" $.root }}-{{ $.role }}-0-{{ $i |
-    int64 }}.{{ include "job-set.run" $.root }}:2222"{{ end }}
+{{- $run := include "job-set.run" .root -}}
+{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}"{{ $run }}-{{ $.role }}-0-{{ $i | int64 }}.{{ $run }}:2222"{{ end }}
 {{- end }}
 
 {{/* The cluster part of the evaluator's TF_CONFIG: with itself in it. */}}
 {{- define "job-set.evaluatorCluster" -}}
-{"worker":[{{ include "job-set.hosts" (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas)
-    }}],"evaluator":["{{ include "job-set.run" . }}-evaluator-0-0.{{ include "job-set.run" . }}:2222"]}
+{{- $run := include "job-set.run" . -}}
+{"worker":[{{ include "job-set.hosts" (dict "root" $ "role" "worker" "replicas"
+    .Values.roles.worker.replicas) }}],"evaluator":["{{ $run }}-evaluator-0-0.{{ $run }}:2222"]}
 {{- end }}
 
 {{/* What selects the pods of one run. */}}

@@ -1,9 +1,5 @@
-{{/*
-The pod of what releases the run once the Job that ends it has ended.
+{{- /* The pod of what releases the run once the Job that ends it has ended. */}}
 
-  job.finisher.podHash
-  job.finisher.pod
-*/}}
 {{/* The hash of finisher.pod, a label of its pods. A StatefulSet has it in its selector too, which never changes. */}}
 {{- define "job.finisher.podHash" -}}
 {{ printf "%s\n" (include "job.finisher.pod" (dict "root" $)) | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
@@ -20,113 +16,106 @@ metadata:
     app.kubernetes.io/name: {{ include "job.name" .root | quote }}
     app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
     app.kubernetes.io/component: finisher
-    {{- with $labels }}
-    {{- toYaml . | nindent 4 }}
+    {{- toYaml $labels | nindent 4 }}
+    {{- with .hash }}
+    tfgen/pod-template-hash: {{ . | quote }}
     {{- end }}
-    {{- if .hash }}
-    tfgen/pod-template-hash: {{ .hash | quote }}
-    {{- end }}
-  {{- with $annotations }}
   annotations:
-    {{- toYaml . | nindent 4 }}
-  {{- end }}
+    {{- toYaml $annotations | nindent 4 }}
 spec:
-  {{- if .root.Values.priorityClassName }}
-  priorityClassName: {{ .root.Values.priorityClassName | quote }}
-  {{- end }}
-  serviceAccountName: {{ include "job.run" .root }}-finisher
-  automountServiceAccountToken: true
-  {{- /* No variables for the Services of the namespace: many of them can fill a container's environment. */}}
-  enableServiceLinks: false
-  restartPolicy: Never
-  securityContext:
-    {{- include "job.podSecurityContext" .root | nindent 4 }}
-  {{- with .root.Values.nodeSelector }}
-  nodeSelector:
-    {{- toYaml . | nindent 4 }}
-  {{- end }}
-  {{- with include "job.tolerations" (dict "spot" .root.Values.spot "tolerations" .root.Values.tolerations) | trimPrefix
-      "\n" }}
-  tolerations:
-  {{- . | nindent 2 }}
-  {{- end }}
-  {{- with .root.Values.imagePullSecrets }}
-  imagePullSecrets:
+  {{- include "job.finisher.podSpec" .root | nindent 2 }}
+{{- end }}
+
+{{/* The spec of the finisher's pod. */}}
+{{- define "job.finisher.podSpec" -}}
+{{- $run := include "job.run" . -}}
+serviceAccountName: {{ $run }}-finisher
+{{- with .Values.priorityClassName }}
+priorityClassName: {{ . | quote }}
+{{- end }}
+automountServiceAccountToken: true
+{{- /* No variables for the Services of the namespace: many of them can fill a container's environment. */}}
+enableServiceLinks: false
+restartPolicy: Never
+securityContext:
+  {{- include "job.podSecurityContext" . | nindent 2 }}
+{{- with .Values.nodeSelector }}
+nodeSelector:
   {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with include "job.tolerations" (dict "spot" .Values.spot "tolerations" .Values.tolerations) }}
+tolerations:
+{{- . }}
+{{- end }}
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets:
+{{- toYaml . | nindent 0 }}
+{{- end }}
+volumes:
+- name: finisher
+  configMap:
+    name: {{ $run }}-finisher-b27e5a92
+containers:
+- name: finisher
+  {{- if .Values.completion.image }}
+  image: {{ .Values.completion.image | quote }}
+  {{- with .Values.imagePullPolicy }}
+  imagePullPolicy: {{ . | quote }}
   {{- end }}
-  containers:
+  {{- else if and .Values.startDeadline (ne (.Values.roles.evaluator.image | default .Values.image)
+      (.Values.roles.worker.image | default .Values.image)) }}
+  image: {{ .Values.roles.evaluator.image | default .Values.image | quote }}
+  {{- with .Values.roles.evaluator.imagePullPolicy | default .Values.imagePullPolicy }}
+  imagePullPolicy: {{ . | quote }}
+  {{- end }}
+  {{- else }}
+  image: {{ .Values.roles.worker.image | default .Values.image | quote }}
+  {{- with .Values.roles.worker.imagePullPolicy | default .Values.imagePullPolicy }}
+  imagePullPolicy: {{ . | quote }}
+  {{- end }}
+  {{- end }}
+  {{- /* Isolated: no variable and no module of the image comes between the program and its library. */}}
+  command:
+  - python3
+  - -I
+  - -u
+  - /finisher/finisher.py
+  args:
+  - {{ printf "--ends=%v-worker" $run | quote }}
+  - {{ printf "--suspend=%v-evaluator" $run | quote }}
+  - {{ printf "--grace-for=%v-evaluator=%d" $run (int64 .Values.completion.evaluatorGrace) | quote }}
+  - {{ printf "--on-failure=%v" .Values.completion.onFailure | quote }}
+  {{- if .Values.startDeadline }}
+  - {{ printf "--starts=jobs/%v-worker" $run | quote }}
+  - --start-deadline={{ .Values.startDeadline | int64 }}
+  {{- end }}
+  {{- if .Values.completion.notify.secretKeyRef.name }}
+  - --job={{ include "job.fullname" . }}
+  - {{ printf "--run=%v" .Values.run | quote }}
+  {{- end }}
+  env:
+  - name: NVIDIA_VISIBLE_DEVICES
+    value: void
+  {{- if .Values.completion.notify.secretKeyRef.name }}
+  - name: NOTIFY_ADDRESS
+    valueFrom:
+      secretKeyRef:
+        name: {{ .Values.completion.notify.secretKeyRef.name | quote }}
+        key: {{ .Values.completion.notify.secretKeyRef.key | quote }}
+        {{- /* Without the Secret all is released, and nobody is told. */}}
+        optional: true
+  {{- end }}
+  resources:
+    requests:
+      cpu: {{ .Values.helpers.resources.requests.cpu | quote }}
+      memory: {{ .Values.helpers.resources.requests.memory | quote }}
+    limits:
+      cpu: {{ .Values.helpers.resources.limits.cpu | quote }}
+      memory: {{ .Values.helpers.resources.limits.memory | quote }}
+  securityContext:
+    {{- include "job.containerSecurityContext" . | nindent 4 }}
+  volumeMounts:
   - name: finisher
-    {{- if .root.Values.completion.image }}
-    image: {{ .root.Values.completion.image | quote }}
-    {{- else if and .root.Values.startDeadline
-        (ne (.root.Values.roles.evaluator.image | default .root.Values.image)
-        (.root.Values.roles.worker.image | default .root.Values.image)) }}
-    {{- if .root.Values.roles.evaluator.image | default .root.Values.image }}
-    image: {{ .root.Values.roles.evaluator.image | default .root.Values.image | quote }}
-    {{- end }}
-    {{- else if .root.Values.roles.worker.image | default .root.Values.image }}
-    image: {{ .root.Values.roles.worker.image | default .root.Values.image | quote }}
-    {{- end }}
-    {{- if .root.Values.completion.image }}
-    {{- if .root.Values.imagePullPolicy }}
-    imagePullPolicy: {{ .root.Values.imagePullPolicy | quote }}
-    {{- end }}
-    {{- else if and .root.Values.startDeadline
-        (ne (.root.Values.roles.evaluator.image | default .root.Values.image)
-        (.root.Values.roles.worker.image | default .root.Values.image)) }}
-    {{- if .root.Values.roles.evaluator.imagePullPolicy | default .root.Values.imagePullPolicy }}
-    imagePullPolicy: {{ .root.Values.roles.evaluator.imagePullPolicy | default .root.Values.imagePullPolicy | quote }}
-    {{- end }}
-    {{- else if .root.Values.roles.worker.imagePullPolicy | default .root.Values.imagePullPolicy }}
-    imagePullPolicy: {{ .root.Values.roles.worker.imagePullPolicy | default .root.Values.imagePullPolicy | quote }}
-    {{- end }}
-    {{- /* Isolated: no variable and no module of the image comes between the program and its library. */}}
-    command:
-    - python3
-    - -I
-    - -u
-    - /finisher/finisher.py
-    args:
-    - {{ printf "--ends=%v-worker" (include "job.run" .root) | quote }}
-    - {{ printf "--suspend=%v-evaluator" (include "job.run" .root) | quote }}
-    - {{ printf "--grace-for=%v-evaluator=%d" (include "job.run" .root) (int64 .root.Values.completion.evaluatorGrace) |
-        quote }}
-    - {{ printf "--on-failure=%v" .root.Values.completion.onFailure | quote }}
-    {{- if .root.Values.startDeadline }}
-    - {{ printf "--starts=jobs/%v-worker" (include "job.run" .root) | quote }}
-    - --start-deadline={{ .root.Values.startDeadline | int64 }}
-    {{- end }}
-    {{- if .root.Values.completion.notify.secretKeyRef.name }}
-    - --job={{ include "job.fullname" .root }}
-    - {{ printf "--run=%v" .root.Values.run | quote }}
-    {{- end }}
-    env:
-    - name: NVIDIA_VISIBLE_DEVICES
-      value: void
-    {{- if .root.Values.completion.notify.secretKeyRef.name }}
-    - name: NOTIFY_ADDRESS
-      valueFrom:
-        secretKeyRef:
-          name: {{ .root.Values.completion.notify.secretKeyRef.name | quote }}
-          key: {{ .root.Values.completion.notify.secretKeyRef.key | quote }}
-          {{- /* Without the Secret all is released, and nobody is told. */}}
-          optional: true
-    {{- end }}
-    resources:
-      requests:
-        cpu: {{ .root.Values.helpers.resources.requests.cpu | quote }}
-        memory: {{ .root.Values.helpers.resources.requests.memory | quote }}
-      limits:
-        cpu: {{ .root.Values.helpers.resources.limits.cpu | quote }}
-        memory: {{ .root.Values.helpers.resources.limits.memory | quote }}
-    securityContext:
-      {{- include "job.containerSecurityContext" .root | nindent 6 }}
-    volumeMounts:
-    - name: finisher
-      mountPath: /finisher
-      readOnly: true
-  volumes:
-  - name: finisher
-    configMap:
-      name: {{ include "job.run" .root }}-finisher-b27e5a92
+    mountPath: /finisher
+    readOnly: true
 {{- end }}

@@ -1,21 +1,5 @@
-{{/*
-Names, labels and the cluster, each once.
+{{- /* Names, labels and the cluster. A part takes the root context, or a dict of what its comment says. */}}
 
-A helper is called as  include "CHART.NAME" .  with the root context, or with a dict of what it takes; it prints text,
-without a line break at its end.
-
-  job.run
-  job.fullname
-  job.name
-  job.labels
-  job.owner
-  job.selector
-  job.cluster
-  job.hosts
-  job.evaluatorCluster
-  job.podSecurityContext
-  job.containerSecurityContext
-*/}}
 {{/* The name of one run: the job's, and the run's behind it where there is one. */}}
 {{- define "job.run" -}}
 {{ include "job.fullname" . }}{{ if .Values.run }}-{{ .Values.run }}{{ end }}
@@ -23,8 +7,13 @@ without a line break at its end.
 
 {{/* The job's name: fullnameOverride, else the release's, with the chart's behind it unless it is in it already. */}}
 {{- define "job.fullname" -}}
-{{ if .Values.fullnameOverride }}{{ .Values.fullnameOverride }}{{ else if contains (include "job.name" .) .Release.Name
-    }}{{ .Release.Name }}{{ else }}{{ .Release.Name }}-{{ include "job.name" . }}{{ end }}
+{{- if .Values.fullnameOverride -}}
+{{ .Values.fullnameOverride }}
+{{- else if contains (include "job.name" .) .Release.Name -}}
+{{ .Release.Name }}
+{{- else -}}
+{{ .Release.Name }}-{{ include "job.name" . }}
+{{- end }}
 {{- end }}
 
 {{/* The chart's name: nameOverride, else its own. */}}
@@ -61,14 +50,15 @@ tfgen/run: {{ .Values.run | quote }}
 
 {{/* The hosts of a role's tasks, by index. Takes root, role, replicas. */}}
 {{- define "job.hosts" -}}
-{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}"{{ include "job.run" $.root }}-{{ $.role }}-{{ $i | int64
-    }}.{{ include "job.run" $.root }}:2222"{{ end }}
+{{- $run := include "job.run" .root -}}
+{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}"{{ $run }}-{{ $.role }}-{{ $i | int64 }}.{{ $run }}:2222"{{ end }}
 {{- end }}
 
 {{/* The cluster part of the evaluator's TF_CONFIG: with itself in it. */}}
 {{- define "job.evaluatorCluster" -}}
-{"worker":[{{ include "job.hosts" (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas)
-    }}],"evaluator":["{{ include "job.run" . }}-evaluator-0.{{ include "job.run" . }}:2222"]}
+{{- $run := include "job.run" . -}}
+{"worker":[{{ include "job.hosts" (dict "root" $ "role" "worker" "replicas"
+    .Values.roles.worker.replicas) }}],"evaluator":["{{ $run }}-evaluator-0.{{ $run }}:2222"]}
 {{- end }}
 
 {{/* The security context of a pod, for the profile restricted. */}}

@@ -1,13 +1,5 @@
-{{/*
-The pod of a task, whatever object makes it. The role's templates call it with the role's name and values.
+{{- /* The pod of a task, whatever object makes it. The role's templates call it with the role's name and values. */}}
 
-  job.podHash
-  job.pod
-  job.pod.labels
-  job.pod.annotations
-  job.pod.spec
-  job.pod.resources
-*/}}
 {{/* The hash of pod, a label of its pods. A StatefulSet has it in its selector too, which never changes. Takes
      root, role, values. */}}
 {{- define "job.podHash" -}}
@@ -19,15 +11,13 @@ The pod of a task, whatever object makes it. The role's templates call it with t
 metadata:
   labels:
     {{- include "job.pod.labels" . | nindent 4 }}
-    {{- if .hash }}
-    tfgen/pod-template-hash: {{ .hash | quote }}
+    {{- with .hash }}
+    tfgen/pod-template-hash: {{ . | quote }}
     {{- end }}
-  {{- with include "job.pod.annotations" . | trimPrefix "\n" }}
   annotations:
-    {{- . | nindent 4 }}
-  {{- end }}
+    {{- include "job.pod.annotations" . | nindent 4 }}
 spec:
-  {{- include "job.pod.spec" . | trimPrefix "\n" | nindent 2 }}
+  {{- include "job.pod.spec" . | nindent 2 }}
 {{- end }}
 
 {{/* The labels of a task's pod. Takes root, role, values. */}}
@@ -38,9 +28,7 @@ tfgen/role: {{ .role | quote }}
 app.kubernetes.io/name: {{ include "job.name" .root | quote }}
 app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 app.kubernetes.io/component: {{ .role | quote }}
-{{- with $labels }}
-{{- toYaml . | nindent 0 }}
-{{- end }}
+{{- toYaml $labels | nindent 0 }}
 {{- end }}
 
 {{/* The annotations of a task's pod. Takes root, role, values. */}}
@@ -49,11 +37,10 @@ app.kubernetes.io/component: {{ .role | quote }}
       (dict "cluster-autoscaler.kubernetes.io/safe-to-evict" "false" "karpenter.sh/do-not-disrupt" "true" "linkerd.io/inject" "disabled")
       .root.Values.annotations
       .values.annotations -}}
-{{- if eq .role "evaluator" }}
-{{- if .root.Values.gang.enabled }}
-{{- if .root.Values.gang.queue }}
-scheduling.volcano.sh/queue-name: {{ .root.Values.gang.queue | quote }}
-{{- end }}
+{{ toYaml $annotations }}
+{{- if and (eq .role "evaluator") .root.Values.gang.enabled }}
+{{- with .root.Values.gang.queue }}
+scheduling.volcano.sh/queue-name: {{ . | quote }}
 {{- end }}
 {{- end }}
 {{- if eq .role "worker" }}
@@ -61,9 +48,6 @@ scheduling.volcano.sh/queue-name: {{ .root.Values.gang.queue | quote }}
 scheduling.k8s.io/group-name: {{ include "job.run" .root | quote }}
 volcano.sh/task-spec: {{ .role | quote }}
 {{- end }}
-{{- end }}
-{{- with $annotations }}
-{{- toYaml . | nindent 0 }}
 {{- end }}
 {{- end }}
 
@@ -78,8 +62,6 @@ volcano.sh/task-spec: {{ .role | quote }}
 {{- end }}
 {{- if .values.resources.gpu.count }}
 {{- $_ := set $limits .values.resources.gpu.resource .values.resources.gpu.count }}
-{{- end }}
-{{- if .values.resources.gpu.count }}
 {{- $limits = mergeOverwrite $limits .values.resources.gpu.share }}
 {{- end }}
 {{- $limits = mergeOverwrite $limits .values.resources.limits }}
@@ -92,96 +74,89 @@ volcano.sh/task-spec: {{ .role | quote }}
 {{- $gpus := or .values.resources.gpu.count $devices }}
 {{- $locked := dict }}
 {{- range $name, $storage := .root.Values.storage }}
-{{- if and ($storage.runs | default "") (or (not $storage.for) (has $.role $storage.for)) }}
+{{- if and $storage.runs (or (not $storage.for) (has $.role $storage.for)) }}
 {{- $_ := set $locked $name $storage }}
 {{- end }}
 {{- end -}}
+automountServiceAccountToken: false
 {{- if .root.Values.gang.enabled }}
 schedulerName: {{ .root.Values.gang.schedulerName | default "volcano" | quote }}
 {{- end }}
-{{- if .values.priorityClassName | default .root.Values.priorityClassName }}
-priorityClassName: {{ .values.priorityClassName | default .root.Values.priorityClassName | quote }}
+{{- with .values.priorityClassName | default .root.Values.priorityClassName }}
+priorityClassName: {{ . | quote }}
 {{- end }}
-{{- if .values.runtimeClassName | default .root.Values.runtimeClassName }}
-runtimeClassName: {{ .values.runtimeClassName | default .root.Values.runtimeClassName | quote }}
+{{- with .values.runtimeClassName | default .root.Values.runtimeClassName }}
+runtimeClassName: {{ . | quote }}
 {{- end }}
-{{- if .values.serviceAccountName | default .root.Values.serviceAccountName }}
-serviceAccountName: {{ .values.serviceAccountName | default .root.Values.serviceAccountName | quote }}
+{{- with .values.serviceAccountName | default .root.Values.serviceAccountName }}
+serviceAccountName: {{ . | quote }}
 {{- end }}
-automountServiceAccountToken: false
 {{- /* No variables for the Services of the namespace: many of them can fill a container's environment. */}}
 enableServiceLinks: false
 subdomain: {{ include "job.run" .root | quote }}
 restartPolicy: Never
-{{- if eq .role "worker" }}
-{{- if .root.Values.deadline }}
+{{- if and (eq .role "worker") .root.Values.deadline }}
 {{- if $locked }}
 activeDeadlineSeconds: {{ add .root.Values.deadline .root.Values.lockWait }}
 {{- else }}
 activeDeadlineSeconds: {{ .root.Values.deadline | int64 }}
 {{- end }}
 {{- end }}
-{{- end }}
-{{- /* TensorFlow's Server.join ignores SIGTERM: a task that only serves is waited for in vain. */}}
 terminationGracePeriodSeconds: {{ .values.terminationGracePeriodSeconds | default 30 | int64 }}
 securityContext:
   {{- include "job.podSecurityContext" .root | nindent 2 }}
-{{- with include "job.pod.scheduling" (dict "root" .root "role" .role "values" .values "gpus" $gpus) | trimPrefix "\n"
-    }}
-{{- . | nindent 0 }}
-{{- end }}
+{{- include "job.pod.scheduling" (dict "root" .root "role" .role "values" .values "gpus" $gpus) }}
 {{- with .root.Values.imagePullSecrets }}
 imagePullSecrets:
 {{- toYaml . | nindent 0 }}
 {{- end }}
-{{- if eq .role "worker" }}
-{{- if $locked }}
+volumes:
+{{- include "job.pod.volumes" (dict "root" .root "role" .role "values" .values "locked" $locked) | nindent 0 }}
+{{- if and (eq .role "worker") $locked }}
 initContainers:
 {{- range $name, $storage := $locked }}
 - name: {{ printf "lock-%v" $name | quote }}
   {{- include "job.pod.runLock" (dict "root" $.root "values" $.values "name" $name "storage" $storage) | nindent 2 }}
 {{- end }}
 {{- end }}
-{{- end }}
 containers:
 - name: tensorflow
-  image: {{ .values.image | default .root.Values.image | quote }}
-  {{- if .values.imagePullPolicy | default .root.Values.imagePullPolicy }}
-  imagePullPolicy: {{ .values.imagePullPolicy | default .root.Values.imagePullPolicy | quote }}
-  {{- end }}
-  {{- with .values.command | default .root.Values.command }}
-  command:
-  {{- toYaml . | nindent 2 }}
-  {{- end }}
-  {{- with .values.args | default .root.Values.args }}
-  args:
-  {{- toYaml . | nindent 2 }}
-  {{- end }}
-  {{- if .values.workingDir | default .root.Values.workingDir }}
-  workingDir: {{ .values.workingDir | default .root.Values.workingDir | quote }}
-  {{- end }}
-  {{- /* Kubernetes expands $(X) from the variables before it alone: first our own, then the values that refer to
-         none. */}}
-  env:
-  {{- include "job.pod.env" (dict "root" .root "role" .role "values" .values "cpuLimit" $limits.cpu "gpus" $gpus) |
-      nindent 2 }}
-  {{- with .values.envFrom | default .root.Values.envFrom }}
-  envFrom:
-  {{- toYaml . | nindent 2 }}
-  {{- end }}
-  ports:
-  - name: tensorflow
-    containerPort: 2222
-  {{- with include "job.pod.resources" (dict "values" .values "limits" $limits) | trimPrefix "\n" }}
-  resources:
-    {{- . | nindent 4 }}
-  {{- end }}
-  securityContext:
-    {{- include "job.containerSecurityContext" .root | nindent 4 }}
-  volumeMounts:
-  {{- include "job.pod.mounts" . | nindent 2 }}
-volumes:
-{{- include "job.pod.volumes" (dict "root" .root "role" .role "values" .values "locked" $locked) | nindent 0 }}
+  {{- include "job.pod.container" (dict "root" .root "role" .role "values" .values "limits" $limits "gpus" $gpus) | nindent 2 }}
+{{- end }}
+
+{{/* A task's main container, but for its name. Takes root, role, values, limits, gpus. */}}
+{{- define "job.pod.container" -}}
+image: {{ .values.image | default .root.Values.image | quote }}
+{{- with .values.imagePullPolicy | default .root.Values.imagePullPolicy }}
+imagePullPolicy: {{ . | quote }}
+{{- end }}
+{{- with .values.command | default .root.Values.command }}
+command:
+{{- toYaml . | nindent 0 }}
+{{- end }}
+{{- with .values.args | default .root.Values.args }}
+args:
+{{- toYaml . | nindent 0 }}
+{{- end }}
+{{- with .values.workingDir | default .root.Values.workingDir }}
+workingDir: {{ . | quote }}
+{{- end }}
+{{- /* Kubernetes expands $(X) from the variables before it alone: first our own, then the values that refer to
+       none. */}}
+env:
+{{- include "job.pod.env" (dict "root" .root "role" .role "values" .values "cpuLimit" .limits.cpu "gpus" .gpus) | nindent 0 }}
+{{- with .values.envFrom | default .root.Values.envFrom }}
+envFrom:
+{{- toYaml . | nindent 0 }}
+{{- end }}
+ports:
+- name: tensorflow
+  containerPort: 2222
+{{- include "job.pod.resources" . }}
+securityContext:
+  {{- include "job.containerSecurityContext" .root | nindent 2 }}
+volumeMounts:
+{{- include "job.pod.mounts" . | nindent 0 }}
 {{- end }}
 
 {{/* The resources of a task's main container. Takes values, limits. */}}
@@ -194,12 +169,15 @@ volumes:
 {{- $_ := set $requests "memory" (toString .values.resources.memory) }}
 {{- end }}
 {{- $requests = mergeOverwrite $requests .values.resources.requests -}}
-{{- with $requests }}
-requests:
-  {{- toYaml . | nindent 2 }}
-{{- end }}
-{{- with .limits }}
-limits:
-  {{- toYaml . | nindent 2 }}
+{{- if or $requests .limits }}
+resources:
+  {{- with $requests }}
+  requests:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with .limits }}
+  limits:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
 {{- end }}
 {{- end }}

@@ -1,8 +1,5 @@
-{{/*
-The variables of a task.
+{{- /* The variables of a task. */}}
 
-  tiny.pod.env
-*/}}
 {{/* The variables of a task's main container. Takes root, role, values, cpuLimit, gpus. */}}
 {{- define "tiny.pod.env" -}}
 {{- $env := dict "HOME" "/tmp" }}

@@ -1,20 +1,5 @@
-{{/*
-Names, labels and the cluster, each once.
+{{- /* Names, labels and the cluster. A part takes the root context, or a dict of what its comment says. */}}
 
-A helper is called as  include "CHART.NAME" .  with the root context, or with a dict of what it takes; it prints text,
-without a line break at its end.
-
-  tiny.run
-  tiny.fullname
-  tiny.name
-  tiny.labels
-  tiny.owner
-  tiny.selector
-  tiny.cluster
-  tiny.hosts
-  tiny.podSecurityContext
-  tiny.containerSecurityContext
-*/}}
 {{/* The name of one run: the job's, and the run's behind it where there is one. */}}
 {{- define "tiny.run" -}}
 {{ include "tiny.fullname" . }}{{ if .Values.run }}-{{ .Values.run }}{{ end }}
@@ -22,8 +7,13 @@ without a line break at its end.
 
 {{/* The job's name: fullnameOverride, else the release's, with the chart's behind it unless it is in it already. */}}
 {{- define "tiny.fullname" -}}
-{{ if .Values.fullnameOverride }}{{ .Values.fullnameOverride }}{{ else if contains (include "tiny.name" .) .Release.Name
-    }}{{ .Release.Name }}{{ else }}{{ .Release.Name }}-{{ include "tiny.name" . }}{{ end }}
+{{- if .Values.fullnameOverride -}}
+{{ .Values.fullnameOverride }}
+{{- else if contains (include "tiny.name" .) .Release.Name -}}
+{{ .Release.Name }}
+{{- else -}}
+{{ .Release.Name }}-{{ include "tiny.name" . }}
+{{- end }}
 {{- end }}
 
 {{/* The chart's name: nameOverride, else its own. */}}
@@ -55,15 +45,16 @@ tfgen/run: {{ .Values.run | quote }}
 
 {{/* The cluster part of TF_CONFIG. */}}
 {{- define "tiny.cluster" -}}
-{"chief":["{{ include "tiny.run" . }}-chief-0.{{ include "tiny.run" . }}:2222"],"ps":[{{ include "tiny.hosts"
+{{- $run := include "tiny.run" . -}}
+{"chief":["{{ $run }}-chief-0.{{ $run }}:2222"],"ps":[{{ include "tiny.hosts"
     (dict "root" $ "role" "ps" "replicas" .Values.roles.ps.replicas) }}],"worker":[{{ include "tiny.hosts"
     (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}]}
 {{- end }}
 
 {{/* The hosts of a role's tasks, by index. Takes root, role, replicas. */}}
 {{- define "tiny.hosts" -}}
-{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}"{{ include "tiny.run" $.root }}-{{ $.role }}-{{ $i | int64
-    }}.{{ include "tiny.run" $.root }}:2222"{{ end }}
+{{- $run := include "tiny.run" .root -}}
+{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}"{{ $run }}-{{ $.role }}-{{ $i | int64 }}.{{ $run }}:2222"{{ end }}
 {{- end }}
 
 {{/* The security context of a pod, for the profile restricted. */}}

@@ -1,8 +1,5 @@
-{{/*
-The variables of a task.
+{{- /* The variables of a task. */}}
 
-  pod.pod.env
-*/}}
 {{/* The variables of a task's main container. Takes root, values, cpuLimit, gpus. */}}
 {{- define "pod.pod.env" -}}
 {{- $env := dict "HOME" "/tmp" }}

@@ -1,13 +1,10 @@
-{{/*
-What keeps two runs from writing to one folder at once.
+{{- /* What keeps two runs from writing to one folder at once. */}}
 
-  tfjob.pod.runLock
-*/}}
 {{/* The container that holds the lock of a volume, but for its name. Takes root, values, name, storage. */}}
 {{- define "tfjob.pod.runLock" -}}
 image: {{ .values.image | default .root.Values.image | quote }}
-{{- if .values.imagePullPolicy | default .root.Values.imagePullPolicy }}
-imagePullPolicy: {{ .values.imagePullPolicy | default .root.Values.imagePullPolicy | quote }}
+{{- with .values.imagePullPolicy | default .root.Values.imagePullPolicy }}
+imagePullPolicy: {{ . | quote }}
 {{- end }}
 restartPolicy: Always
 command:
@@ -51,8 +48,5 @@ volumeMounts:
   mountPath: /run-lock
   readOnly: true
 - name: {{ .name | quote }}
-  mountPath: /volume
-  {{- with include "tfjob.subPath" . | trimPrefix "\n" }}
-  {{- . | nindent 2 }}
-  {{- end }}
+  {{- include "tfjob.mount" (dict "storage" .storage "mountPath" "/volume") | nindent 2 }}
 {{- end }}

@@ -1,21 +1,5 @@
-{{/*
-Names, labels and the cluster, each once.
+{{- /* Names, labels and the cluster. A part takes the root context, or a dict of what its comment says. */}}
 
-A helper is called as  include "CHART.NAME" .  with the root context, or with a dict of what it takes; it prints text,
-without a line break at its end.
-
-  volcano-job.run
-  volcano-job.fullname
-  volcano-job.name
-  volcano-job.labels
-  volcano-job.owner
-  volcano-job.cluster
-  volcano-job.hosts
-  volcano-job.evaluatorCluster
-  volcano-job.selector
-  volcano-job.podSecurityContext
-  volcano-job.containerSecurityContext
-*/}}
 {{/* The name of one run: the job's, and the run's behind it where there is one. */}}
 {{- define "volcano-job.run" -}}
 {{ include "volcano-job.fullname" . }}{{ if .Values.run }}-{{ .Values.run }}{{ end }}
@@ -23,8 +7,13 @@ without a line break at its end.
 
 {{/* The job's name: fullnameOverride, else the release's, with the chart's behind it unless it is in it already. */}}
 {{- define "volcano-job.fullname" -}}
-{{ if .Values.fullnameOverride }}{{ .Values.fullnameOverride }}{{ else if contains (include "volcano-job.name" .)
-    .Release.Name }}{{ .Release.Name }}{{ else }}{{ .Release.Name }}-{{ include "volcano-job.name" . }}{{ end }}
+{{- if .Values.fullnameOverride -}}
+{{ .Values.fullnameOverride }}
+{{- else if contains (include "volcano-job.name" .) .Release.Name -}}
+{{ .Release.Name }}
+{{- else -}}
+{{ .Release.Name }}-{{ include "volcano-job.name" . }}
+{{- end }}
 {{- end }}
 
 {{/* The chart's name: nameOverride, else its own. */}}
@@ -50,23 +39,24 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 
 {{/* The cluster part of TF_CONFIG. */}}
 {{- define "volcano-job.cluster" -}}
-{"chief":["{{ include "volcano-job.run" . }}-chief-0.{{ include "volcano-job.run" . }}:2222"],"ps":[{{ include
-    "volcano-job.hosts" (dict "root" $ "role" "ps" "replicas" .Values.roles.ps.replicas) }}],"worker":[{{ include
-    "volcano-job.hosts" (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}]}
+{{- $run := include "volcano-job.run" . -}}
+{"chief":["{{ $run }}-chief-0.{{ $run }}:2222"],"ps":[{{ include "volcano-job.hosts"
+    (dict "root" $ "role" "ps" "replicas" .Values.roles.ps.replicas) }}],"worker":[{{ include "volcano-job.hosts"
+    (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}]}
 {{- end }}
 
 {{/* The hosts of a role's tasks, by index. Takes root, role, replicas. */}}
 {{- define "volcano-job.hosts" -}}
-{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}"{{ include "volcano-job.run" $.root }}-{{ $.role }}-{{ $i
-    | int64 }}.{{ include "volcano-job.run" $.root }}:2222"{{ end }}
+{{- $run := include "volcano-job.run" .root -}}
+{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}"{{ $run }}-{{ $.role }}-{{ $i | int64 }}.{{ $run }}:2222"{{ end }}
 {{- end }}
 
 {{/* The cluster part of the evaluator's TF_CONFIG: with itself in it. */}}
 {{- define "volcano-job.evaluatorCluster" -}}
-{"chief":["{{ include "volcano-job.run" . }}-chief-0.{{ include "volcano-job.run" . }}:2222"],"ps":[{{ include
-    "volcano-job.hosts" (dict "root" $ "role" "ps" "replicas" .Values.roles.ps.replicas) }}],"worker":[{{ include
-    "volcano-job.hosts" (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}],"evaluator":["{{
-    include "volcano-job.run" . }}-evaluator-0.{{ include "volcano-job.run" . }}:2222"]}
+{{- $run := include "volcano-job.run" . -}}
+{"chief":["{{ $run }}-chief-0.{{ $run }}:2222"],"ps":[{{ include "volcano-job.hosts"
+    (dict "root" $ "role" "ps" "replicas" .Values.roles.ps.replicas) }}],"worker":[{{ include "volcano-job.hosts"
+    (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}],"evaluator":["{{ $run }}-evaluator-0.{{ $run }}:2222"]}
 {{- end }}
 
 {{/* What selects the pods of one run. */}}
