@@ -80,16 +80,16 @@ def check_objects(
             if form.name in built.environments
         ),
     ]
+    alike: dict[tuple[int, ...], tuple[Objects, Sequence[tuple[str, Fault]]]] = {}  # many environments have the same
+    of_item: dict[int, Sequence[tuple[str, Fault]]] = {}
     for environment, values, items, namespace, around in forms:
         minimum = (values.get("gang") or {}).get("minAvailable") or 0
-        own = tuple(item for item in items if literal_name(item) is None)
-        literals = tuple(item for item in items if literal_name(item) is not None)
-        objects = Objects(own, texts, minimum, literals)
-        around = (*around, *literal_manifests(document.file, literals, namespace))
-        linked = ((OBJECT_LINKS, fault) for fault in faults(objects))
-        shaped = ((OBJECT_SCHEMA, fault) for item in items for fault in schemas.faults(item))
-        sized = ((OBJECT_SIZE, fault) for item in items for fault in _too_large(item))
-        for rule, fault in (*linked, *shaped, *sized, *namespace_faults(objects, around, namespace)):
+        key = (minimum, *map(id, items))
+        if key not in alike:
+            alike[key] = _find_faults(tuple(items), texts, minimum, schemas, of_item)
+        objects, of_objects = alike[key]
+        around = (*around, *literal_manifests(document.file, objects.literals, namespace))
+        for rule, fault in (*of_objects, *namespace_faults(objects, around, namespace)):
             if rule == OBJECT_SIZE:
                 place = _place_of_key(document, _largest_part(document, environment))
             else:
@@ -106,11 +106,38 @@ def check_objects(
                 names = objects_by_fault.setdefault((place, verdict.message, verdict.rule), {})
                 names.setdefault(name, []).append(environment)
     guarded = (*find_foreign_images(document, built), *find_over_limits(document, built))
-    of_objects = (
+    of_faults = (
         Problem(*place, f"{_objects(names)}: {what}{_where(names)}", rule, _severity(rule))
         for (place, what, rule), names in objects_by_fault.items()
     )
-    return in_order((*guarded, *of_policies, *of_objects))
+    return in_order((*guarded, *of_policies, *of_faults))
+
+
+def _find_faults(
+    items: Sequence[Object],
+    texts: frozenset[str],
+    minimum: int,
+    schemas: ObjectSchemas,
+    of_item: dict[int, Sequence[tuple[str, Fault]]],
+) -> tuple[Objects, Sequence[tuple[str, Fault]]]:
+    """What is wrong with the objects of one form, wherever it is applied, each with its rule.
+
+    Args:
+        items: the objects.
+        texts: every text of the job.
+        minimum: the size that the job asks for of its gang, or 0.
+        schemas: what each object is held against.
+        of_item: what is wrong with an object by itself, by its identity.
+    """
+    own = tuple(item for item in items if literal_name(item) is None)
+    literals = tuple(item for item in items if literal_name(item) is not None)
+    objects = Objects(own, texts, minimum, literals)
+    for item in items:
+        if id(item) not in of_item:
+            shaped = ((OBJECT_SCHEMA, fault) for fault in schemas.faults(item))
+            of_item[id(item)] = [*shaped, *((OBJECT_SIZE, fault) for fault in _too_large(item))]
+    linked = ((OBJECT_LINKS, fault) for fault in faults(objects))
+    return objects, [*linked, *(fault for item in items for fault in of_item[id(item)])]
 
 
 def _too_large(item: Object) -> Iterator[Fault]:

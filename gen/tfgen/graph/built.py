@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from tfgen.graph.fill import Scope
+from tfgen.graph.fill import Kept, Scope
 from tfgen.graph.graph import graph, objects
 from tfgen.graph.template import Template
 from tfgen.job.training_job import Environment, Structure, TrainingJob
@@ -41,9 +41,9 @@ def build(data: Mapping[str, Any], environments: Collection[str] | None = None) 
     job = TrainingJob.from_document(data)
     templates = graph(job.structure)
     asked = [e for e in job.environments if environments is None or e.name in environments]
-    kept: dict[Any, Any] = {}
-    by_environment = {e.name: _environment_objects(job, templates, e, kept) for e in asked}
-    return Built(job, templates, objects(templates, _scope(job, job.values, kept)), by_environment)
+    filled: dict[Hashable, Any] = {}
+    by_environment = {e.name: _environment_objects(job, templates, e, filled) for e in asked}
+    return Built(job, templates, objects(templates, _scope(job, job.values, filled)), by_environment)
 
 
 def plain_objects(data: Mapping[str, Any], environment: str | None = None) -> Sequence[Mapping[str, Any]]:
@@ -86,13 +86,13 @@ def task_objects(data: Mapping[str, Any], environment: str | None = None) -> Tas
 
 
 def _environment_objects(
-    job: TrainingJob, templates: Sequence[Template], environment: Environment, kept: dict[Any, Any]
+    job: TrainingJob, templates: Sequence[Template], environment: Environment, filled: dict[Hashable, Any]
 ) -> Objects:
     """All of a job's objects in an environment; where it is retired, those that outlive it."""
     there = templates if environment.enabled else [template for template in templates if template.outlives]
-    return objects(there, _scope(job, environment.values, kept))
+    return objects(there, _scope(job, environment.values, filled))
 
 
-def _scope(job: TrainingJob, values: Mapping[str, Any], kept: dict[Any, Any] | None = None) -> Scope:
-    """As Helm sees a release that has the job's own name."""
-    return Scope(values, release=job.name, chart=job.name, kept={} if kept is None else kept)
+def _scope(job: TrainingJob, values: Mapping[str, Any], filled: dict[Hashable, Any] | None = None) -> Scope:
+    """As Helm sees a release that has the job's own name; with what is filled for all forms of the job."""
+    return Scope(values, release=job.name, chart=job.name, kept=Kept(values, {} if filled is None else filled))

@@ -74,7 +74,7 @@ class Scope(Record):
     """What the holes are filled from: a chart's complete values, the release's and the chart's name.
 
     Attributes:
-        kept: what was filled, to be shared by the scopes of a job: what reads nothing that differs is the same object.
+        kept: what was filled for the scopes of a job: what reads no value that differs is the same object.
     """
 
     values: Mapping[str, Any]
@@ -82,7 +82,7 @@ class Scope(Record):
     chart: str
     bound: Mapping[str, Any] = EMPTY
     arguments: Mapping[str, Any] = EMPTY
-    kept: dict[Any, Any] | None = None
+    kept: Kept | None = None
 
     def binding(self, names: Mapping[str, Any]) -> Scope:
         """The scope with more names bound."""
@@ -140,6 +140,49 @@ def cleaned(path: str) -> str:
 # -- once for the same values -------------------------------------------------------------------------------------
 
 
+class Kept:
+    """What was filled for a job, and what tells the values of one of its forms from those of another.
+
+    Attributes:
+        filled: by what it is and the marks of the values that it reads; all forms share it, and outlive it.
+        marks: of the values of this form.
+    """
+
+    def __init__(self, values: Mapping[str, Any], filled: dict[Hashable, Any]) -> None:
+        self.filled = filled
+        self.marks = _Marks(values)
+
+
+class _Marks(dict[Steps, str | int]):
+    """By its path, what tells a value from another: a text by itself, all else by its identity."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        super().__init__()
+        self._values = values
+
+    def __missing__(self, path: Steps) -> str | int:
+        value: Any = self._values
+        for step in path:
+            if value is None:
+                break
+            value = value.get(step)
+        self[path] = mark = value if type(value) is str else id(value)
+        return mark
+
+
+Places: TypeAlias = Callable[[_Marks], Any]
+"""Gives the marks of the values at some paths."""
+
+
+def _places(paths: Sequence[Steps]) -> Places:
+    return operator.itemgetter(*paths) if paths else lambda _: ()
+
+
+@once_a_hole
+def _places_of_call(call: Call) -> Places:
+    return _places(reads_of_call(call))
+
+
 def once_for_values(paths: Sequence[Steps], filler: Filler) -> Filler:
     """The same filler, which does its work once for all scopes that share what they keep and agree in some values.
 
@@ -147,29 +190,20 @@ def once_for_values(paths: Sequence[Steps], filler: Filler) -> Filler:
         paths: of the values that it reads. Nothing that is bound, and no argument, is among what it reads.
         filler: nobody changes what comes of it.
     """
+    places = _places(paths)
 
     def fill_once(scope: Scope) -> Any:
-        return filler(scope) if scope.kept is None else _keep(fill_once, paths, filler, scope)
+        return filler(scope) if scope.kept is None else _keep(scope.kept, fill_once, places, filler, scope)
 
     return fill_once
 
 
-def _keep(what: Hashable, paths: Sequence[Steps], filler: Filler, scope: Scope) -> Any:
-    """What was kept for the values at some paths, or else what the filler makes of them now."""
-    kept = scope.kept if scope.kept is not None else {}
-    key = (what, *(_mark(scope.values, path) for path in paths))
-    if key not in kept:
-        kept[key] = filler(scope), scope.values  # the values too, so that none of them has another's identity
-    return kept[key][0]
-
-
-def _mark(values: Any, path: Steps) -> str | int:
-    """What tells a value from another: a text by itself, all else by its identity."""
-    for step in path:
-        if values is None:
-            break
-        values = values.get(step)
-    return values if type(values) is str else id(values)
+def _keep(kept: Kept, what: Hashable, places: Places, filler: Filler, scope: Scope) -> Any:
+    """What was kept for the values at some places, or else what the filler makes of them now."""
+    key = (what, places(kept.marks))
+    if key not in kept.filled:
+        kept.filled[key] = filler(scope)
+    return kept.filled[key]
 
 
 # -- data ----------------------------------------------------------------------------------------------------------
@@ -308,7 +342,7 @@ def _called(call: Call, part: Filler) -> Filler:
         others = tuple(given[name] for name in computed)
         if scope.kept is None or scope.arguments or any(isinstance(other, (dict, list)) for other in others):
             return part(inner)
-        return _keep((fill_call, others), reads_of_call(call), part, inner)
+        return _keep(scope.kept, (fill_call, others), _places_of_call(call), part, inner)
 
     return fill_call
 

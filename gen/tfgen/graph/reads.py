@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
-from tfgen.graph.holes import Bound, Call, Let, Node, Parameter, Value, inner_nodes, once_a_hole
+from tfgen.graph.holes import Bound, Call, Let, Node, Parameter, Value, inner_nodes
 from tfgen.record import EMPTY, Record
 
 Steps: TypeAlias = tuple[str, ...]
@@ -24,7 +24,6 @@ def reads(node: Node) -> tuple[Steps, ...]:
     return tuple(sorted(path for path in paths if not any(path[:end] in paths for end in range(len(path)))))
 
 
-@once_a_hole
 def reads_of_call(call: Call) -> tuple[Steps, ...]:
     """The same of a part that is called, and of those arguments that are no more than a place of the values."""
     parameters = {name: _place(argument, EMPTY, EMPTY) for name, argument in call.arguments}

@@ -8,13 +8,13 @@ A path here is one of the values: the spec's without `spec`, keys and indexes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
 from tfgen import data_path
 from tfgen.data_path import Path
-from tfgen.graph.fill import Filler, Scope, compile_filler
+from tfgen.graph.fill import Filler, Kept, Scope, compile_filler, once_for_values
 from tfgen.graph.guards import file_guards, guards
 from tfgen.graph.holes import Guard
 from tfgen.graph.objects import environment
@@ -38,6 +38,7 @@ class View(Record):
         guards: what must not be, whatever the values.
         all_values: the complete values of every form: the job's, then those of each environment.
         env_fillers: what makes the environment of each role's main container.
+        filled: what was filled for a form of the job already.
     """
 
     document: Document
@@ -47,6 +48,7 @@ class View(Record):
     guards: tuple[Guard, ...]
     all_values: tuple[Mapping[str, Any], ...]
     env_fillers: Mapping[RoleName, Filler]
+    filled: dict[Hashable, Any]
 
     @property
     def spec(self) -> Mapping[str, Any]:
@@ -64,10 +66,10 @@ class View(Record):
         """The job's roles."""
         return self.job.structure.roles
 
-    @property
+    @cached_property
     def scope(self) -> Scope:
         """What fills the holes, as Helm sees a release that has the job's own name."""
-        return Scope(self.values, release=self.job.name, chart=self.job.name)
+        return Scope(self.values, release=self.job.name, chart=self.job.name, kept=Kept(self.values, self.filled))
 
     @cached_property
     def _role_scopes(self) -> Mapping[RoleName, Scope]:
@@ -151,15 +153,18 @@ def views(document: Document) -> Iterator[View]:
     own, by_environment = tunables.all_values(document.data["spec"], of_any_kind=True)
     every = (own, *(by_environment[form.name] for form in job.environments))
     fillers = _env_fillers(job.structure)
-    yield View(document, job, None, own, shared, every, fillers)
+    filled: dict[Hashable, Any] = {}
+    yield View(document, job, None, own, shared, every, fillers, filled)
     for form in job.environments:
-        yield View(document, job, form.name, by_environment[form.name], shared, every, fillers)
+        yield View(document, job, form.name, by_environment[form.name], shared, every, fillers, filled)
 
 
 @once_a_shape
 def _env_fillers(structure: Structure) -> Mapping[RoleName, Filler]:
     told = WORKLOADS[structure.kind].tells_cluster(structure)
-    return {
-        role.name: compile_filler(environment.variables(structure, role.name, index_label="", told=told))
-        for role in structure.roles
-    }
+    fillers = {}
+    for role in structure.roles:
+        variables = environment.variables(structure, role.name, index_label="", told=told)
+        paths = pod.reads_in_role(structure, role.name, variables)
+        fillers[role.name] = once_for_values(paths, compile_filler(variables))
+    return fillers

@@ -110,12 +110,15 @@ def _are_amounts(value: Any) -> bool:
 def _templates(owner: Mapping[str, Any], path: tuple[str | int, ...], value: Any) -> Iterator[Pods]:
     if isinstance(value, list):
         for index, inner in enumerate(value):
-            yield from _templates(owner, (*path, index), inner)
-    elif isinstance(value, Mapping):
+            if isinstance(inner, dict | list):
+                yield from _templates(owner, (*path, index), inner)
+    elif isinstance(value, dict):
         for key, inner in value.items():
+            if not isinstance(inner, dict | list):
+                continue
             here = (*path, key)
-            if key == "template" and isinstance(inner, Mapping) and "containers" in inner.get("spec", {}):
-                count = value.get("replicas", value.get("parallelism", 1))
+            if key == "template" and isinstance(inner, dict) and "containers" in inner.get("spec", {}):
+                count: Any = value.get("replicas", value.get("parallelism", 1))
                 yield _pods(owner, here, inner, count)
             else:
                 yield from _templates(owner, here, inner)

@@ -7,9 +7,10 @@ has what the roles have alike once. The parts of it take the role's name and its
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, TypeAlias, TypeVar
 
-from tfgen.graph.fill import Scope, evaluate
+from tfgen.graph.fill import Filler, Scope, evaluate, once_for_values
 from tfgen.graph.holes import (
     ABSENT,
     Bound,
@@ -49,8 +50,10 @@ from tfgen.graph.objects import (
 from tfgen.graph.objects.names import CONTAINER, PORT_NAME
 from tfgen.graph.objects.pod_spec import pod_spec
 from tfgen.graph.objects.values import ROLE, ROLE_VALUES, own, own_or_job, value
+from tfgen.graph.reads import Steps, reads_of_call
 from tfgen.graph.schedulers import GANGS
 from tfgen.graph.schedulers.gang import Binding
+from tfgen.graph.shape import once_a_shape
 from tfgen.graph.variants import join
 from tfgen.job.training_job import Role, RoleName, Structure
 from tfgen.kubernetes import keys
@@ -256,14 +259,41 @@ def _only(part: Named, values: Mapping[str, Node]) -> dict[str, Node]:
 
 def role_scope(structure: Structure, scope: Scope, role: RoleName) -> Scope:
     """A scope in which all is bound that a role's pod template names, in whichever of its parts."""
+    bound, given_ = _role_binders(structure)[role](scope)
+    return Scope(scope.values, scope.release, scope.chart, bound, given_, scope.kept)
+
+
+def reads_in_role(structure: Structure, role: RoleName, nodes: Sequence[Node] = ()) -> tuple[Steps, ...]:
+    """Which values are read to fill some nodes in such a scope: those of the nodes, and of all that is bound there."""
+    expressions = [expression for lets in _lets(structure) for _, expression in lets]
+    whole = Named("", "", [*expressions, *nodes], parameters=(ROLE.name, ROLE_VALUES.name))
+    return reads_of_call(Call(whole, tuple(arguments(role).items())))
+
+
+@once_a_shape
+def _role_binders(structure: Structure) -> Mapping[RoleName, Filler]:
+    """What makes the names that are bound for a role, and the arguments of its parts."""
+    lets = _lets(structure)
+    return {
+        role.name: once_for_values(reads_in_role(structure, role.name), partial(_bind, lets, role.name))
+        for role in structure.roles
+    }
+
+
+def _lets(structure: Structure) -> Sequence[_Lets]:
+    """All that the parts of a role's pod name."""
+    return (_SHARED, _REQUESTS, _LABELS, _ENV, ((placement.NODE_SELECTOR, placement.node_selector(structure)),))
+
+
+def _bind(all_lets: Sequence[_Lets], role: RoleName, scope: Scope) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     given_ = {name: evaluate(node, scope) for name, node in arguments(role).items()}
     scope = scope.replaced(arguments=given_)
-    for lets in (_SHARED, _REQUESTS, _LABELS, _ENV, ((placement.NODE_SELECTOR, placement.node_selector(structure)),)):
+    for lets in all_lets:
         for bound, expression in lets:
             scope = scope.binding({bound.name: evaluate(expression, scope)})
         shared = {name: evaluate(node, scope) for name, node in _ARGUMENTS.items()}
         scope = scope.replaced(arguments=shared)
-    return scope
+    return scope.bound, scope.arguments
 
 
 def template(structure: Structure, role: Role, controller: Controller) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -11,7 +12,7 @@ from tfgen.job.training_job import ROLE_NAMES, RoleName, Scheduler, Structure, T
 from tfgen.places import CHARTS
 from tfgen.schema import file as schema_file
 from tfgen.schema.chart_values import CHART_VALUES
-from tfgen.schema.tunables import Tunable, tunables
+from tfgen.schema.tunables import Tunable, all_leaves, tunables
 from tfgen.schema.workload_kinds.facts import WorkloadKind
 from tfgen.targets.chart.chart_yaml import KUBE_LEAST
 from tfgen.targets.chart.notes import upgrade
@@ -104,8 +105,13 @@ def _default(value: Any) -> str:
 
 
 def _row(name: str, tunable: Tunable, default: str) -> str:
-    cells = (f"`{name}`", tunable.type, default, _brief(schema_file.first_sentence(tunable.schema)))
+    cells = (f"`{name}`", tunable.type, default, _what_it_is(tunable.path))
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+@functools.cache
+def _what_it_is(path: tuple[str, ...]) -> str:
+    return _brief(schema_file.first_sentence(all_leaves()[path].tunable.schema))
 
 
 def _brief(sentence: str) -> str:

@@ -68,13 +68,15 @@ def image_changes(
         after: the same objects, as wanted.
         wanted: every object that the overlay is to give.
     """
+    items = {id(item): item for item in (*before, *after, *wanted)}  # most are the same in several of these
+    images = {key: [*_images(item)] for key, item in items.items()}
     pairs: dict[str, set[tuple[str, str]]] = {}
     for old, new in zip(before, after, strict=True):
-        images = dict(_images(new))
-        for place, image in _images(old):
-            if place in images:
-                pairs.setdefault(Image.parse(image).name, set()).add((image, images[place]))
-    final = {image for item in wanted for _, image in _images(item)}
+        of_new = dict(images[id(new)])
+        for place, image in images[id(old)]:
+            if place in of_new:
+                pairs.setdefault(Image.parse(image).name, set()).add((image, of_new[place]))
+    final = {image for item in wanted for _, image in images[id(item)]}
     changes = []
     for name, ways in sorted(pairs.items()):
         (old_text, new_text), *others = ways

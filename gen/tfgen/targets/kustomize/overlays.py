@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from typing import Any, Final, TypeAlias
 
 from tfgen import data_path
@@ -69,9 +69,13 @@ def kustomize(
         retired: the environments in which nothing of it runs.
     """
     files = {f"base/{path}": text for path, text in _base(base, sources).items()}
+    alike: dict[Hashable, dict[str, str]] = {}  # environments with the same objects have the same files
     for environment, objects in environments.items():
-        of_environment = _base(objects, sources) if environment in retired else overlay(base, objects, sources)
-        files |= {f"{environment}/{path}": text for path, text in of_environment.items()}
+        is_retired = environment in retired
+        key = (is_retired, *((file, id(item)) for file, item in objects.items()))
+        if key not in alike:
+            alike[key] = _base(objects, sources) if is_retired else overlay(base, objects, sources)
+        files |= {f"{environment}/{path}": text for path, text in alike[key].items()}
     return FileTree({f"{OVERLAYS}/{name}/{path}": text for path, text in files.items()})
 
 
@@ -120,18 +124,23 @@ def _pairs(base: Objects, wanted: Objects) -> dict[str, tuple[Object, Object]]:
     before = {identity(item) for item in base.values()}
     after = {identity(item): item for item in wanted.values()}
     others = {name: item for name, item in wanted.items() if identity(item) not in before}
-    literals = [item for item in wanted.values() if literal_name(item) is not None]
-    referred = {reference for item in wanted.values() for reference in references(item)}
-    named = {text for item in literals for text in texts(item)}
     pairs = {}
+    renamed = {}
     for name, item in base.items():
-        version, kind, own_name = identity(item)
+        version, kind, _ = identity(item)
         new = after.get(identity(item)) or others.get(name)
-        if not new or identity(new)[:2] != (version, kind):
-            continue
-        followed = (kind, own_name) in referred or own_name in named or literal_name(item) is not None
-        if new["metadata"]["name"] == own_name or (not followed and _is_renamable(item, new)):
+        if new and identity(new)[:2] == (version, kind):
             pairs[name] = (item, new)
+            if identity(new) != identity(item):
+                renamed[name] = (item, new)
+    if renamed:
+        referred = {reference for item in wanted.values() for reference in references(item)}
+        named = {text for item in wanted.values() if literal_name(item) is not None for text in texts(item)}
+    for name, (item, new) in renamed.items():
+        _, kind, own_name = identity(item)
+        followed = (kind, own_name) in referred or own_name in named or literal_name(item) is not None
+        if followed or not _is_renamable(item, new):
+            del pairs[name]
     return pairs
 
 
