@@ -34,9 +34,12 @@ def is_place_of(job: str, path: str) -> bool:
     """Whether a file at this path, relative to the output folder, may be the job's; it has no "." or ".." in it."""
     if job in TOOLS:
         return False
-    if path.startswith((f"{CHARTS}/{job}/", f"{OVERLAYS}/{job}/")):
-        return True
-    return bool(_own(job).fullmatch(path) or _SHARED.fullmatch(path))
+    return is_in_own_folder(job, path) or bool(_own(job).fullmatch(path) or _SHARED.fullmatch(path))
+
+
+def is_in_own_folder(job: str, path: str) -> bool:
+    """Whether a file is where no other job can have one."""
+    return path.startswith((f"{CHARTS}/{job}/", f"{OVERLAYS}/{job}/"))
 
 
 def name_places(job: str) -> str:

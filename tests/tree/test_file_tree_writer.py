@@ -86,7 +86,7 @@ def test_a_second_render_of_the_same_touches_nothing(tmp_path: Path) -> None:
     render(tmp_path, mnist)
     before = {path: path.stat().st_ctime_ns for path in tmp_path.rglob("*")}
     plan = render(tmp_path, mnist)
-    assert plan.is_done()
+    assert plan.is_done
     assert plan.unchanged == ("a/b", "a/c")
     assert {path: path.stat().st_ctime_ns for path in tmp_path.rglob("*")} == before
 

@@ -20,6 +20,8 @@ from tfgen.record import EMPTY
 
 if TYPE_CHECKING:
     from tfgen.check.source import Team
+    from tfgen.rules.rule import AcrossRule, Clash
+    from tfgen.text.document import Document
 
 
 def check(content: str | bytes, file: str, under: Source | None = None) -> Checked:
@@ -41,40 +43,62 @@ def check_all(
             it clashes with another.
         is_guarded: whether the guard rails of tfgen.yaml count; they do not for what is committed already.
     """
-    teams: dict[str, Team] = {}
-    files = [
+    checker = Checker(is_guarded=is_guarded)
+    return checker.judge(
         CheckedFile(source, (), (), Weighed(), tuple(known[source.file]), is_known=True)
         if source.file in known
-        else _check_source(source, teams, is_guarded=is_guarded)
+        else checker.check(source)
         for source in sources
-    ]
-    weighed = _weigh_clashes(files, teams, is_guarded=is_guarded)
-    weighed += (file.weighed for file in files)
-    problems = [problem for some in weighed for problem in some.problems]
-    problems += (problem for team in teams.values() for problem in team.problems)
-    return Checked(tuple(files), in_order(problems), tuple(one for some in weighed for one in some.ignored))
+    )
 
 
-def _check_source(source: Source, teams: dict[str, Team], *, is_guarded: bool) -> CheckedFile:
-    from tfgen.check.source import check_source  # 60 ms, which files that are known need not pay
+class Checker:
+    """Checks files one by one, and then beside each other. It reads the defaults under them once.
 
-    return check_source(source, teams, is_guarded=is_guarded)
+    Args:
+        is_guarded: as `check_all` has it.
+    """
 
+    def __init__(self, *, is_guarded: bool = True) -> None:
+        self._is_guarded = is_guarded
+        self._teams: dict[str, Team] = {}
 
-def _weigh_clashes(files: list[CheckedFile], teams: dict[str, Team], *, is_guarded: bool) -> list[Weighed]:
-    """What is wrong with jobs beside each other. A file that has such a job is read, and takes its place in `files`."""
-    places = [(number, at) for number, file in enumerate(files) for at in range(len(file.records))]
-    clashes = [*find_clashes([record for file in files for record in file.records])]
-    if not clashes:
-        return []
-    from tfgen.check.source import weigh_clash  # 60 ms, which files that are known need not pay
+    def read_defaults(self, sources: Iterable[Source]) -> tuple[Document, ...]:
+        """The nearest defaults under each file that have no errors. `judge` tells the errors of the others."""
+        from tfgen.check.source import read_team  # 60 ms, which files that are known need not pay
 
-    weighed = []
-    for rule, clash in clashes:
-        number, at = places[clash.number]
-        file = files[number]
-        if file.is_known:
-            file = _check_source(file.source, teams, is_guarded=is_guarded)
-        files[number] = file.replaced(clashes=True)
-        weighed.append(weigh_clash(file, at, rule, clash, is_guarded=is_guarded))
-    return weighed
+        layers = {source.defaults.file: source.defaults for source in sources if source.defaults}
+        teams = [read_team(layer, self._teams, is_guarded=self._is_guarded) for layer in layers.values()]
+        return tuple(team.defaults for team in teams if team.defaults)
+
+    def check(self, source: Source) -> CheckedFile:
+        """Check one file by itself."""
+        from tfgen.check.source import check_source  # 60 ms, which files that are known need not pay
+
+        return check_source(source, self._teams, is_guarded=self._is_guarded)
+
+    def judge(self, checked: Iterable[CheckedFile]) -> Checked:
+        """Judge files beside each other. One without documents is read again where a job of it clashes."""
+        files = [*checked]
+        weighed = self._weigh_clashes(files)
+        weighed += (file.weighed for file in files)
+        problems = [problem for some in weighed for problem in some.problems]
+        problems += (problem for team in self._teams.values() for problem in team.problems)
+        return Checked(tuple(files), in_order(problems), tuple(one for some in weighed for one in some.ignored))
+
+    def _weigh_clashes(self, files: list[CheckedFile]) -> list[Weighed]:
+        """What is wrong with jobs beside each other, which is noted in `files`; of what is known, the file is read."""
+        places = [(number, at) for number, file in enumerate(files) for at in range(len(file.records))]
+        clashes: dict[int, list[tuple[int, AcrossRule, Clash]]] = {}
+        for rule, clash in find_clashes([record for file in files for record in file.records]):
+            number, at = places[clash.number]
+            clashes.setdefault(number, []).append((at, rule, clash))
+        weighed: list[Weighed] = []
+        for number, of_file in clashes.items():
+            from tfgen.check.source import weigh_clash  # 60 ms, which files that are known need not pay
+
+            file = files[number]
+            read = file if file.accepted else self.check(file.source)
+            files[number] = (read if file.is_known else file).replaced(clashes=True)
+            weighed += (weigh_clash(read, at, rule, clash, is_guarded=self._is_guarded) for at, rule, clash in of_file)
+        return weighed

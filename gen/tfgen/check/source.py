@@ -52,7 +52,7 @@ def check_source(source: Source, teams: dict[str, Team], *, is_guarded: bool) ->
         teams: the defaults that are known, by file; those under this one come to them.
         is_guarded: whether the guard rails of tfgen.yaml count.
     """
-    team = _team(source.defaults, teams, is_guarded=is_guarded)
+    team = read_team(source.defaults, teams, is_guarded=is_guarded)
     parsed = parse_source(source)
     documents: list[Document] = []
     accepted: list[Document] = []
@@ -121,12 +121,12 @@ def _too_large(document: Document) -> Problem:
     return Problem(document.file, document.value(()), message, "yaml-size")
 
 
-def _team(source: Source | None, teams: dict[str, Team], *, is_guarded: bool) -> Team:
-    """The defaults in a file, or none; `teams` has those that are known, by file."""
+def read_team(source: Source | None, teams: dict[str, Team], *, is_guarded: bool) -> Team:
+    """The defaults in a file, or none. `teams` has those that are known, by file; what is read comes to them."""
     if source is None:
         return Team()
     if source.file not in teams:
-        above = _team(source.defaults, teams, is_guarded=is_guarded)
+        above = read_team(source.defaults, teams, is_guarded=is_guarded)
         teams[source.file] = _new_team(source, above, is_guarded=is_guarded)
     return teams[source.file]
 

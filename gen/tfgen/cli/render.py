@@ -6,12 +6,16 @@ import shlex
 import sys
 from argparse import ArgumentParser, Namespace
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
 from tfgen.cli.output import jobs_argument, path, print_json, problem_text, report, say, with_progress
 from tfgen.errors import UsageError
 from tfgen.plural import count
+
+if TYPE_CHECKING:
+    from tfgen.commands.render import Written
+    from tfgen.tree.plan import WritePlan
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -35,39 +39,49 @@ def _run(args: Namespace) -> int:
 
 def _write_files(args: Namespace) -> int:
     from tfgen.commands.render import render_paths
+
+    with render_paths(
+        args.jobs, args.out, force=args.force, upgrade=args.upgrade, track=partial(with_progress, doing="rendering")
+    ) as done:
+        if done.plan is None:
+            report(args, done.problems)
+            return PROBLEMS
+        _print_written(args, done, done.plan)
+    return OK
+
+
+def _print_written(args: Namespace, done: Written, plan: WritePlan) -> None:
     from tfgen.places import CHARTS
     from tfgen.tree.ledger import ledger_path
+    from tfgen.tree.plan import FileAction
 
-    done = render_paths(
-        args.jobs, args.out, force=args.force, upgrade=args.upgrade, track=partial(with_progress, doing="rendering")
-    )
-    plan = done.plan
-    if plan is None:
-        report(args, done.problems)
-        return PROBLEMS
     for conflict in plan.lost:
         say(f"lost: {conflict}")
     for name in plan.recounted:
         say(f"begins again: the number in the version of {CHARTS}/{name}, since {ledger_path(name)} was gone")
-    for job in plan.kept:
-        say(f"kept: {job.job} as tfgen {plan.ledgers[job.job].tool_version} rendered it; --upgrade renders it anew")
-    written = {
-        "created": plan.created,
-        "changed": plan.changed,
-        "removed": plan.removed,
-        "unchanged": sorted({*plan.unchanged, *done.unchanged}),
-    }
-    lists = {action: list(paths) for action, paths in written.items()}
-    report(args, done.problems, written={**lists, "kept": [job.job for job in plan.kept]})
-    if args.format == "text":
-        for action in ("created", "changed", "removed"):
-            for path in written[action]:
-                print(f"{action:<8} {path}")
-        print(f"{count(done.jobs, 'job')}, ", end="")
-        print(", ".join(f"{len(paths)} {action}" for action, paths in written.items()))
-        if sys.stdout.isatty() and (plan.created or plan.changed or plan.removed):
-            say(_next_steps(args))
-    return OK
+    for name in plan.kept:
+        say(f"kept: {name} as tfgen {plan.ledgers[name].tool_version} rendered it; --upgrade renders it anew")
+    if args.format == "json":
+        written = {
+            "created": plan.created,
+            "changed": plan.changed,
+            "removed": plan.removed,
+            "unchanged": sorted({*plan.unchanged, *done.unchanged}),
+        }
+        report(args, done.problems, written={**written, "kept": plan.kept})
+        return
+    report(args, done.problems)
+    actions = {"created": FileAction.CREATE, "changed": FileAction.CHANGE, "removed": FileAction.REMOVE}
+    numbers = dict.fromkeys(actions, 0)
+    for word, action in actions.items():
+        for file in plan.paths(action):
+            print(f"{word:<8} {file}")
+            numbers[word] += 1
+    numbers["unchanged"] = len({*plan.unchanged, *done.unchanged})
+    print(f"{count(done.jobs, 'job')}, ", end="")
+    print(", ".join(f"{number} {word}" for word, number in numbers.items()))
+    if sys.stdout.isatty() and any(numbers[word] for word in actions):
+        say(_next_steps(args))
 
 
 def _next_steps(args: Namespace) -> str:

@@ -194,7 +194,9 @@ def _plan_work(jobs: Sequence[Path], checked: Checked, out: Path) -> _Work:
         raise ProblemsError(report.problems)
     removed = removed_sources(jobs, git.HEAD)
     matched = pair_jobs(checked, git.HEAD, removed).pairs
-    removals = find_removed_jobs(read_ledgers(out), jobs, {rendering.job for rendering in report.renderings}, removed)
+    removals = find_removed_jobs(
+        read_ledgers(out).sources, jobs, {rendering.job for rendering in report.renderings}, removed
+    )
     if not (matched or removals):
         raise no_job_below(jobs)
     plan = plan_write(out, [*report.renderings, *removals], upgrade=False)

@@ -263,7 +263,7 @@ def _commit_once(repository: Repository, branch: str, tip: str, work: _Work) -> 
         removed = removed_sources(work.jobs, work.since)
         names = {rendering.job for rendering in work.report.renderings}
         ledgers = read_ledgers(out)
-        removals = find_removed_jobs(ledgers, work.jobs, names, removed)
+        removals = find_removed_jobs(ledgers.sources, work.jobs, names, removed)
         plan = plan_write(out, [*work.report.renderings, *removals], upgrade=False)
         if plan.conflicts:
             raise ConflictsError(plan.conflicts)

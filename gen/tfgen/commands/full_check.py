@@ -20,7 +20,7 @@ from tfgen.check.manifests import Manifest, read_foreign_manifests
 from tfgen.check.object_schemas import ObjectSchemas
 from tfgen.check.severities import find_unused, weigh
 from tfgen.commands.check_report import Report
-from tfgen.commands.keep_files import keep_files
+from tfgen.commands.keep_files import describe_file, keep_files
 from tfgen.commands.rendered_job import render_jobs
 from tfgen.commands.sums import find_sums
 from tfgen.git import read as git
@@ -86,7 +86,18 @@ def full_check(
         problems += (*again.problems, *files.problems)
         notes += (*again.notes, *files.notes)
         if not is_written and kubernetes_version is None:
-            keep_files(checked, results, plan, manifests)
+            of_objects = {name_of(document): result.weighed for document, result in zip(whole, results, strict=True)}
+            rendered = (
+                (file, [of_objects.get(name_of(document)) for document in file.documents])
+                for file in checked.whole_files
+                if not file.is_known
+            )
+            known = (
+                (file, describe_file(file, [weighed for weighed in of_file if weighed]))
+                for file, of_file in rendered
+                if all(of_file)
+            )
+            keep_files(known, plan, manifests)
     return Report(in_order(problems), tuple(notes), len(compared.pairs), renderings)
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from tfgen.check.admission.folder import folder_paths
-from tfgen.check.checked import Checked, CheckedFile, Weighed
+from tfgen.check.checked import CheckedFile, Weighed
 from tfgen.check.limits import layers_with_sums
 from tfgen.check.manifests import Manifest
 from tfgen.check.severities import find_unused, weigh
 from tfgen.commands.known_files import KnownFile, keep
-from tfgen.commands.rendered_job import RenderedJob
 from tfgen.job.facts import name_of, rendered_branch
 from tfgen.problems import has_errors
 from tfgen.tree.file_tree import digest_of
@@ -18,51 +17,42 @@ from tfgen.tree.plan import WritePlan
 
 
 def keep_files(
-    checked: Checked, results: Iterable[RenderedJob], plan: WritePlan, manifests: Sequence[Manifest] = ()
+    files: Iterable[tuple[CheckedFile, KnownFile | None]], plan: WritePlan, manifests: Sequence[Manifest] = ()
 ) -> None:
-    """Keep what is known of the files whose jobs have no errors. It counts once the disk is as the plan has it.
+    """Keep what is known of files that clash with none. It counts once the disk is as the plan has it.
 
     Args:
-        checked: the jobs of the files.
-        results: what came of those without errors.
+        files: each with what `describe_file` says of it.
         plan: what a render of those writes.
         manifests: what the objects were held against beside.
     """
     ledgers = {job.rendering.job: digest_of(job.target.to_text()) for job in plan.jobs}
-    weighed = {
-        result.rendering.job: result.weighed
-        for result in results
-        if result.rendering.job in ledgers and not has_errors(result.weighed.problems)
-    }
-    files = (file for file in checked.whole_files if not file.is_known and _stands_alone(file))
-    known = {
-        file.source: _known_file(file, weighed, ledgers)
-        for file in files
-        if weighed.keys() >= set(map(name_of, file.documents))
-    }
-    keep(known, manifests)
+    for file, known in files:
+        if known and not file.clashes and known.ledgers.keys() <= ledgers.keys():
+            keep(file.source, known.replaced(ledgers={job: ledgers[job] for job in known.ledgers}), manifests)
 
 
-def _stands_alone(file: CheckedFile) -> bool:
-    """Whether no other job has a part in what is said of a file: it clashes with none, and no limit is of a sum.
+def describe_file(file: CheckedFile, of_objects: Sequence[Weighed]) -> KnownFile | None:
+    """What is known of a file; None where it has errors, or where anything else has a part in what is said of it.
 
-    Of a job whose files are in a branch of their own, those on disk say nothing; and where policies are in folders,
-    their files count as well.
+    Of a job whose files are in a branch of their own, those on disk say nothing. Where policies are in folders, their
+    files count as well; and a limit of a sum is of other jobs, too.
+
+    Args:
+        file: the file, with its documents.
+        of_objects: what is wrong with the objects of each.
     """
-    return not file.clashes and not any(
+    if has_errors(problem for one in (file.weighed, *of_objects) for problem in one.problems) or any(
         rendered_branch(document) or folder_paths(document) or any(True for _ in layers_with_sums(document))
         for document in file.documents
-    )
-
-
-def _known_file(file: CheckedFile, weighed: Mapping[str, Weighed], ledgers: Mapping[str, str]) -> KnownFile:
-    of_jobs = {name_of(document): weighed[name_of(document)] for document in file.documents}
-    ignored = [problem for one in (file.weighed, *of_jobs.values()) for problem in one.ignored]
+    ):
+        return None
+    ignored = [problem for one in (file.weighed, *of_objects) for problem in one.ignored]
     unused = (weigh(document, find_unused((document,), ignored)) for document in file.documents)
     return KnownFile(
         of_rules=file.weighed.problems,
-        of_objects=tuple(problem for one in of_jobs.values() for problem in one.problems),
+        of_objects=tuple(problem for one in of_objects for problem in one.problems),
         unused=tuple(problem for one in unused for problem in one.problems),
         records=file.records,
-        ledgers={job: ledgers[job] for job in of_jobs},
+        ledgers={name_of(document): "" for document in file.documents},
     )

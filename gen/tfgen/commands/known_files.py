@@ -74,9 +74,9 @@ def find_known(sources: Iterable[Source], out: Path, manifests: Sequence[Manifes
     }
 
 
-def keep(files: Mapping[Source, KnownFile], manifests: Sequence[Manifest] = ()) -> None:
-    """Keep what is known of some files. It counts once their ledgers are on disk."""
-    cache.keep({_key(source, manifests): _data_of(file) for source, file in files.items()})
+def keep(source: Source, file: KnownFile, manifests: Sequence[Manifest] = ()) -> None:
+    """Keep what is known of a file. It counts once its ledgers are on disk."""
+    cache.keep({_key(source, manifests): _data_of(file)})
 
 
 # -- the cache -----------------------------------------------------------------------------------------------------

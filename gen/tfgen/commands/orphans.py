@@ -17,7 +17,8 @@ from tfgen.commands.job_files import files_of
 from tfgen.commands.removed_jobs import find_removed_jobs
 from tfgen.job.sources import source_name
 from tfgen.problems import Position, Problem
-from tfgen.tree.ledger import Ledger, ledger_path
+from tfgen.tree.ledger import ledger_path
+from tfgen.tree.ledgers import Ledgers
 
 ORPHAN: Final = "orphan"
 
@@ -25,9 +26,7 @@ RULES: Final[Mapping[str, str]] = {ORPHAN: "No file has a job any more, and what
 """What each rule says; it begins the rule's section of docs/rules.md."""
 
 
-def find_orphans(
-    checked: Checked, paths: Sequence[Path], out: Path, ledgers: Mapping[str, Ledger]
-) -> Iterator[Problem]:
+def find_orphans(checked: Checked, paths: Sequence[Path], out: Path, ledgers: Ledgers) -> Iterator[Problem]:
     """A problem for each job that some files and folders had, and that no file of the repository has any more.
 
     A file with errors may hold any job, so none of its jobs is an orphan.
@@ -45,8 +44,8 @@ def find_orphans(
     names = {data_path.at(document.data, ("metadata", "name")) for document in checked.documents}
     names |= {record.job for file in checked.files for record in file.records}
     broken = {source_name(Path(problem.file)) for problem in checked.problems if problem.severity == "error"}
-    for removed in find_removed_jobs(ledgers, paths, names):
-        source = ledgers[removed.job].source
+    for removed in find_removed_jobs(ledgers.sources, paths, names):
+        source = ledgers.sources[removed.job]
         if source not in broken and not files_of(removed.job, out):
             yield _orphan(removed.job, source, out)
 

@@ -1,6 +1,7 @@
 """Removed jobs: their rendered files are still there, but no job file has them any more.
 
-    find_removed_jobs(ledgers, [Path("jobs")], {"mnist"})  ->  [Rendering("cifar", FileTree({}), "")]
+    find_removed_jobs({"cifar": "jobs/cifar.yaml"}, [Path("jobs")], {"mnist"})
+        ->  [Rendering("cifar", FileTree({}), "")]
 
 An empty rendering takes a job's files away; see `tree.plan`.
 """
@@ -13,7 +14,6 @@ from pathlib import Path
 from tfgen.errors import UsageError
 from tfgen.job.sources import source_name
 from tfgen.tree.file_tree import FileTree
-from tfgen.tree.ledger import Ledger
 from tfgen.tree.rendering import Rendering
 
 
@@ -23,12 +23,12 @@ def removal(job: str) -> Rendering:
 
 
 def find_removed_jobs(
-    ledgers: Mapping[str, Ledger], paths: Iterable[Path], there: Collection[str], committed: Collection[str] = ()
+    sources: Mapping[str, str], paths: Iterable[Path], there: Collection[str], committed: Collection[str] = ()
 ) -> list[Rendering]:
     """The removals of the jobs that some files and folders had, and have no more.
 
     Args:
-        ledgers: of all jobs that were rendered.
+        sources: job -> its file, of all jobs that were rendered.
         paths: the files and folders, which may be gone too.
         there: the names of the jobs in them.
         committed: files that git has, and that are there no more.
@@ -38,15 +38,15 @@ def find_removed_jobs(
     """
     names = {source_name(path): path for path in paths}
     for name, path in names.items():
-        was_there = any(_covers(name, ledger.source) for ledger in ledgers.values()) or any(
+        was_there = any(_covers(name, source) for source in sources.values()) or any(
             Path(file).is_relative_to(path) for file in committed
         )
         if not (path.exists() or was_there):
             raise UsageError(f"{path}: No such file or directory")
     return [
         removal(job)
-        for job, ledger in sorted(ledgers.items())
-        if job not in there and ledger.source and any(_covers(name, ledger.source) for name in names)
+        for job, source in sorted(sources.items())
+        if job not in there and source and any(_covers(name, source) for name in names)
     ]
 
 

@@ -1,29 +1,35 @@
-"""What `tfgen render` does: the files of jobs, without those of removed jobs."""
+"""What `tfgen render` does: the files of jobs, without those of removed jobs.
+
+A file of jobs goes through as a whole, in one of some processes: it is read, checked and rendered, and what is rendered
+waits in a spool. What is left in memory is what the jobs are judged by together. Then all is written, or nothing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfgen.check.jobs import check_all
+from tfgen.check.checked import CheckedFile, Weighed
+from tfgen.check.jobs import Checker
 from tfgen.commands.known_files import find_known
 from tfgen.commands.removed_jobs import find_removed_jobs
 from tfgen.errors import UsageError
-from tfgen.job.facts import rendered_branch
 from tfgen.job.output_root import output_root_of
-from tfgen.job.sources import no_job_below, read_sources
+from tfgen.job.sources import Source, no_job_below, read_sources
 from tfgen.problems import Problem, has_errors, in_order
 from tfgen.record import Record
-from tfgen.text.document import Document
 from tfgen.tree.plan import WritePlan
+from tfgen.tree.rendering import Rendering
+from tfgen.tree.spool import Spool, Spooled
 from tfgen.tree.write import apply, plan_write, read_ledgers
 
 if TYPE_CHECKING:
-    from tfgen.commands.rendered_job import RenderedJob
+    from tfgen.commands.rendered_file import RenderedFile
 
-    Track = Callable[[Iterable[RenderedJob], int], Iterator[RenderedJob]]
-    """Hands the jobs on as they are rendered; it is told how many there are."""
+    Track = Callable[[Iterable[RenderedFile], int], Iterator[RenderedFile]]
+    """Hands the files of jobs on as they are rendered; it is told how many there are."""
 
 
 class Written(Record):
@@ -41,19 +47,21 @@ class Written(Record):
     unchanged: tuple[str, ...] = ()
 
 
+@contextmanager
 def render_paths(
     paths: Sequence[Path], out: Path | None, *, force: bool = False, upgrade: bool = False, track: Track
-) -> Written:
+) -> Iterator[Written]:
     """Write all files of the jobs in some files and folders, and remove those of jobs that are there no more.
 
-    A job of which nothing has changed is not rendered. Nothing is written where a job has errors.
+    A job of which nothing has changed is not rendered. Nothing is written where a job has errors. What was written can
+    be asked for within the block.
 
     Args:
         paths: the files and folders.
         out: the output folder; by default where the files of the jobs are.
         force: whether files that were edited by hand are replaced.
         upgrade: whether a job is rendered anew where only tfgen or the defaults under it changed.
-        track: what is told of each job.
+        track: what is told of each file.
 
     Raises:
         UsageError: a path cannot be read, no output folder follows from them, a job keeps its files in another branch,
@@ -65,49 +73,64 @@ def render_paths(
     is_beside = out is None
     out = out or output_root_of(paths, (source.file for source in sources))
     known = find_known(sources, out)
-    checked = check_all(sources, {name: file.records for name, file in known.items()})
-    unchanged = [known[file.source.file] for file in checked.files if file.is_known]
-    problems = [*checked.problems, *(problem for file in unchanged for problem in file.of_rules)]
-    if has_errors(problems):
-        return Written(in_order(problems))
-    documents = checked.documents
-    if is_beside:
-        _check_place(documents)
-    results = [*track(_render(documents), len(documents))]
-    problems += (problem for result in results for problem in result.weighed.problems)
-    problems += (problem for file in unchanged for problem in file.of_objects)
-    if has_errors(problems):
-        return Written(in_order(problems))
-    renderings = [result.rendering for result in results]
-    jobs = {record.job for file in checked.files for record in file.records}
-    removals = find_removed_jobs(read_ledgers(out), paths, jobs)
-    if not jobs and not removals:
-        raise no_job_below(paths)
-    plan = apply(plan_write(out, [*renderings, *removals], force=force, upgrade=upgrade))
-    if results:
-        from tfgen.commands.keep_files import keep_files  # 60 ms, which files that are known need not pay
+    unknown = [source for source in sources if source.file not in known]
+    with Spool(out) as spool:
+        checker = Checker()
+        results = track(_render(checker, spool, unknown), len(unknown))
+        rendered = dict(zip((source.file for source in unknown), results, strict=True))
+        checked = checker.judge(
+            CheckedFile(source, (), (), rendered[source.file].of_rules, rendered[source.file].records)
+            if source.file in rendered
+            else CheckedFile(source, (), (), Weighed(), known[source.file].records, is_known=True)
+            for source in sources
+        )
+        unread = (known[file.source.file] for file in checked.files if file.is_known)
+        problems = [*checked.problems, *(problem for file in unread for problem in file.of_rules)]
+        if has_errors(problems):
+            yield Written(in_order(problems))
+            return
+        if is_beside:
+            _check_place(rendered)
+        problems += (problem for file in rendered.values() for problem in file.of_objects)
+        problems += (problem for file in known.values() for problem in file.of_objects)
+        if has_errors(problems):
+            yield Written(in_order(problems))
+            return
+        jobs = {record.job for file in checked.files for record in file.records}
+        removals = find_removed_jobs(read_ledgers(out).sources, paths, jobs)
+        if not jobs and not removals:
+            raise no_job_below(paths)
+        renderings: Spooled[Rendering] = Spooled(
+            [*(slot for file in rendered.values() for slot in file.renderings), *map(spool.put, removals)]
+        )
+        plan = apply(plan_write(out, renderings, force=force, upgrade=upgrade, keep=spool.keep))
+        if rendered:
+            from tfgen.commands.keep_files import keep_files  # 60 ms, which files that are known need not pay
 
-        keep_files(checked, results, plan)
-    return Written(in_order(problems), plan, len(jobs), tuple(path for file in unchanged for path in file.paths))
+            of_files = ((file, rendered.get(file.source.file)) for file in checked.files)
+            keep_files(((file, one.known) for file, one in of_files if one), plan)
+        yield Written(
+            in_order(problems), plan, len(jobs), tuple(path for file in known.values() for path in file.paths)
+        )
 
 
-def _render(documents: Sequence[Document]) -> Iterable[RenderedJob]:
-    if not documents:
+def _render(checker: Checker, spool: Spool, sources: Sequence[Source]) -> Iterable[RenderedFile]:
+    if not sources:
         return ()
-    from tfgen.commands.rendered_job import render_jobs  # 60 ms, which files that are known need not pay
+    from tfgen.commands.rendered_file import render_files  # 60 ms, which files that are known need not pay
 
-    return render_jobs(documents)
+    return render_files(checker, spool, sources)
 
 
-def _check_place(documents: Iterable[Document]) -> None:
+def _check_place(files: Mapping[str, RenderedFile]) -> None:
     """See that charts/ and overlays/ of some jobs are kept beside them.
 
     Raises:
         UsageError: they are kept in a branch of their own.
     """
-    for document in documents:
-        if branch := rendered_branch(document):
+    for name, file in files.items():
+        if file.branch:
             raise UsageError(
-                f"{document.file}: charts/ and overlays/ are kept in the branch {branch} (gitops.rendered), which "
+                f"{name}: charts/ and overlays/ are kept in the branch {file.branch} (gitops.rendered), which "
                 "tfgen commit writes; to have them on disk, too, say where by --out"
             )

@@ -42,13 +42,20 @@ def render_jobs(
         TfgenError: the disk fails.
     """
     policies = read_policy_folders(documents)
-    return map_items(partial(_render_job, kubernetes_version, manifests, policies), documents)
+    return map_items(partial(render_job, kubernetes_version, manifests, policies), documents)
 
 
-def _render_job(
+def render_job(
     kubernetes_version: str | None, manifests: Sequence[Manifest], policies: PolicyFolders, document: Document
 ) -> RenderedJob:
-    """What varies from job to job comes last."""
+    """Render one job. What varies from job to job comes last.
+
+    Args:
+        kubernetes_version: as `render_jobs` has it.
+        manifests: as `render_jobs` has it.
+        policies: those that the platform holds jobs to.
+        document: the job.
+    """
     schemas = ObjectSchemas(kubernetes_version)
     built = build(document.data)
     problems = check_objects(document, built, schemas, manifests, policies)

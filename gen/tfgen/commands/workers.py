@@ -2,7 +2,8 @@
 
     [*map_items(render, documents)]  ==  [render(document) for document in documents]
 
-It starts processes only for many items, and only where they are forked: a new one costs as much as a dozen jobs.
+It starts processes only for many items, and only where they are forked: a new one costs as much as a dozen jobs. A
+forked one has the function and the items already, so only what comes of them goes through a pipe.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -24,14 +25,16 @@ _MOST: Final = 8
 """Processes: the items go through pipes, and what is left is done by one."""
 _AT_ONCE: Final = 4
 """Items that a process is given."""
+_WORK: Final[list[tuple[Callable[[Any], Any], Sequence[Any]]]] = []
+"""In a worker, the function and the items that it was forked with."""
 
 
 def map_items(function: Callable[[_Item], _Result], items: Sequence[_Item]) -> Iterator[_Result]:
     """What a function makes of each item, in their order, as soon as it is there. The first error is raised.
 
     Args:
-        function: one that other processes find by its name, or a `partial` of such.
-        items: what can be pickled, like what is made of it.
+        function: what it makes of an item can be pickled.
+        items: they stay as they are until all is done.
     """
     processes = min(_MOST, _processors(), len(items) // _AT_ONCE)
     # A fork of a process with threads may hang: https://docs.python.org/3/library/os.html#os.fork.
@@ -41,10 +44,10 @@ def map_items(function: Callable[[_Item], _Result], items: Sequence[_Item]) -> I
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
-    executor = ProcessPoolExecutor(processes, get_context("fork"), initializer=_begin)
+    executor = ProcessPoolExecutor(processes, get_context("fork"), initializer=_begin, initargs=(function, items))
     try:
         with _undisturbed():  # half a pool cannot be shut down
-            results = executor.map(function, items, chunksize=_AT_ONCE)
+            results = executor.map(_call, range(len(items)), chunksize=_AT_ONCE)
         yield from results
     finally:
         executor.shutdown(cancel_futures=True)
@@ -68,8 +71,14 @@ def _processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
 
 
-def _begin() -> None:
+def _begin(function: Callable[[Any], Any], items: Sequence[Any]) -> None:
     """A worker leaves it to its parent to answer Ctrl-C."""
+    _WORK.append((function, items))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDS)
+
+
+def _call(number: int) -> Any:
+    ((function, items),) = _WORK
+    return function(items[number])

@@ -19,7 +19,9 @@ from pathlib import Path
 
 from tfgen.errors import TfgenError
 from tfgen.real_path import real_path
-from tfgen.tree.file_tree import RESERVED_PREFIX
+
+RESERVED_PREFIX = ".tfgen"
+"""No rendered file or folder begins so: ledgers live in `.tfgen/`, temporary files are `.tfgen-*.tmp`."""
 
 _OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _OPEN_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK  # a FIFO put there meanwhile must not make tfgen wait
@@ -134,9 +136,13 @@ def expect(folder: int, name: str, path: Path | str, digest: str | None) -> None
             raise TfgenError(f"{path}: was changed while tfgen ran, and is left as it is; run this again")
 
 
-def temporary_name() -> str:
-    """A new random name for a temporary file, short enough for every disk. Whoever writes it notes it down first."""
-    return f"{RESERVED_PREFIX}-{os.urandom(8).hex()}.tmp"
+def temporary_name(random: bytes | None = None) -> str:
+    """A name for a temporary file, short enough for every disk. Whoever writes it knows it before.
+
+    Args:
+        random: eight bytes that nobody guesses; by default new ones.
+    """
+    return f"{RESERVED_PREFIX}-{(random or os.urandom(8)).hex()}.tmp"
 
 
 def write_temporary(folder: int, name: str, data: bytes, mode: int, *, sync: bool) -> None:

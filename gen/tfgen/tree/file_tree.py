@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import cached_property
 from types import MappingProxyType
+from typing import Any
 
 from tfgen.errors import TfgenError
-from tfgen.record import Record
-
-RESERVED_PREFIX = ".tfgen"
-"""No rendered file or folder begins so: ledgers live in `.tfgen/`, temporary files are `.tfgen-*.tmp`."""
+from tfgen.record import EMPTY, Record
+from tfgen.tree.disk_file import RESERVED_PREFIX
+from tfgen.tree.spool import Spool, SpooledTexts
 
 _LONGEST_NAME = 255
 """Bytes; NAME_MAX of Linux's and macOS' file systems."""
@@ -34,7 +35,7 @@ class FileTree(Record):
 
     files: Mapping[str, str]
 
-    def __init__(self, files: Mapping[str, str] = MappingProxyType({})) -> None:
+    def __init__(self, files: Mapping[str, str] = EMPTY) -> None:
         in_order = dict(sorted(files.items()))
         super().__init__(MappingProxyType(in_order))
         candidates = [
@@ -44,13 +45,26 @@ class FileTree(Record):
         if faults := [fault for fault in candidates if fault]:
             raise FileTreeError("\n".join(faults))
 
-    def __reduce__(self) -> tuple[type[FileTree], tuple[dict[str, str]]]:
-        """A worker process hands its tree over; a read-only mapping cannot be pickled."""
-        return FileTree, (dict(self.files),)
+    @cached_property
+    def digests(self) -> Mapping[str, str]:
+        """The SHA-256 of each text, by path."""
+        return {path: digest_of(text) for path, text in self.files.items()}
 
     def with_text(self, path: str, text: str) -> FileTree:
         """The tree with another text at a path that it has."""
+        if isinstance(self.files, SpooledTexts):
+            return _tree(self.files.with_text(path, text), {**self.digests, path: digest_of(text)})
         return FileTree({**self.files, path: text})
+
+    def spooled(self, spool: Spool) -> FileTree:
+        """The tree with its texts in a spool."""
+        return _tree(SpooledTexts(dict(self.files), spool), self.digests)
+
+    def __reduce__(self) -> tuple[Callable[..., FileTree], tuple[Any, ...]]:
+        """A spool takes it; a read-only mapping cannot be pickled."""
+        if isinstance(self.files, SpooledTexts):
+            return _tree, (self.files, self.digests)
+        return FileTree, (dict(self.files),)
 
     @classmethod
     def combine(cls, parts: Mapping[str, FileTree], shared: Collection[str] = ()) -> FileTree:
@@ -68,6 +82,13 @@ class FileTree(Record):
         if twice:
             raise FileTreeError("\n".join(twice))
         return cls({path: text for part in parts.values() for path, text in part.files.items()})
+
+
+def _tree(files: Mapping[str, str], digests: Mapping[str, str]) -> FileTree:
+    """A tree of files that have no faults, whose digests are known."""
+    tree = FileTree()
+    tree.__dict__.update(files=files, digests=digests)
+    return tree
 
 
 def path_fault(path: str) -> str | None:

@@ -29,7 +29,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from tfgen.errors import TfgenError
 from tfgen.places import is_place_of, name_places
 from tfgen.record import Record
-from tfgen.tree.file_tree import RESERVED_PREFIX, path_fault
+from tfgen.tree.disk_file import RESERVED_PREFIX
+from tfgen.tree.file_tree import path_fault
 
 LEDGER_FOLDER = RESERVED_PREFIX
 _SUFFIX = ".json"

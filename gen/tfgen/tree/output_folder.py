@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import hashlib
 import os
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from itertools import groupby
 from pathlib import Path
@@ -75,8 +76,10 @@ class OutputFolder:
         self._create = create
         self._root: int | None = None
         self._new_folders: list[str] = []
-        self._staged: dict[str, str] = {}
-        """Path -> its temporary file, beside it."""
+        self._staged: set[str] = set()
+        """The folders that temporary files are in."""
+        self._key = os.urandom(16)
+        """What their names follow from, with their paths: nobody knows them before, and none is kept in memory."""
 
     def __enter__(self) -> Self:
         with errors_at(self.path):
@@ -139,54 +142,72 @@ class OutputFolder:
 
     # Writing.
 
-    def stage(self, texts: Mapping[str, str]) -> None:
-        """Writes each text to a temporary file beside its path, and syncs it. An error removes them all."""
-        sync_each = len(texts) <= SYNC_EACH_UP_TO
+    def stage(self, batches: Iterable[Mapping[str, str]]) -> None:
+        """Writes each text to a temporary file beside its path, and syncs it. An error removes them all.
+
+        Args:
+            batches: Some texts by path, and then others: only those of one batch are in memory.
+        """
+        number = 0
         with self._undone_on_error():
-            for parent, entries in _by_folder(texts):
-                with errors_at(parent or self.path), self._folder(parent, make=True) as folder:
-                    for _, path in entries:
-                        with errors_at(path):
-                            temporary = temporary_name()
-                            self._staged[path] = _joined(parent, temporary)
-                            write_temporary(folder, temporary, texts[path].encode(), _FILE_MODE, sync=sync_each)
-            if not sync_each:
+            for texts in batches:
+                for parent, entries in _by_folder(texts):
+                    with errors_at(parent or self.path), self._folder(parent, make=True) as folder:
+                        self._staged.add(parent)
+                        for _, path in entries:
+                            number += 1
+                            data, is_synced = texts[path].encode(), number <= SYNC_EACH_UP_TO
+                            with errors_at(path):
+                                write_temporary(folder, self._temporary(path), data, _FILE_MODE, sync=is_synced)
+            if number > SYNC_EACH_UP_TO:
                 os.sync()
 
-    def replace(self, paths: Mapping[str, str | None]) -> None:
+    def replace(self, batches: Iterable[Mapping[str, str | None]]) -> None:
         """Renames staged files to their paths.
 
         Args:
-            paths: By path, the digest of the file that must still be there; None for no file.
+            batches: By path, the digest of the file that must still be there; None for no file.
 
         Raises:
             TfgenError: A file changed since `survey`. That file and those after it stay as they are.
         """
         with self._undone_on_error():
-            for parent, entries in _by_folder(paths):
-                with errors_at(parent or self.path), self._folder(parent) as folder:
-                    for name, path in entries:
-                        expect(folder, name, path, paths[path])
-                        self._put(folder, name, path)
+            for digests in batches:
+                for parent, entries in _by_folder(digests):
+                    with errors_at(parent or self.path), self._folder(parent) as folder:
+                        for name, path in entries:
+                            expect(folder, name, path, digests[path])
+                            self._put(folder, name, path)
+            self._staged.clear()
 
-    def overwrite(self, texts: Mapping[str, str]) -> None:
-        """Makes or replaces files without a look at their digests. Ledgers need none: the lock guards them."""
-        self.stage(texts)
+    def overwrite(self, batches: Callable[[], Iterable[Mapping[str, str | None]]]) -> None:
+        """Makes or replaces files without a look at their digests, and removes them for None.
+
+        Ledgers need no such look: the lock guards them.
+
+        Args:
+            batches: Gives the texts by path, each time that it is called.
+        """
+        self.stage({path: text for path, text in texts.items() if text is not None} for texts in batches())
         with self._undone_on_error():
-            for parent, entries in _by_folder(texts):
+            for texts in batches():
+                for parent, entries in _by_folder(path for path, text in texts.items() if text is not None):
+                    with errors_at(parent or self.path), self._folder(parent) as folder:
+                        for name, path in entries:
+                            self._put(folder, name, path)
+            self._staged.clear()
+        self.sync_folders(path for texts in batches() for path in texts)
+        self.discard(path for texts in batches() for path, text in texts.items() if text is None)
+
+    def remove(self, batches: Iterable[Mapping[str, str | None]]) -> None:
+        """Removes each file that still has its digest. Raises the errors of `replace`."""
+        for digests in batches:
+            for parent, entries in _by_folder(digests):
                 with errors_at(parent or self.path), self._folder(parent) as folder:
                     for name, path in entries:
-                        self._put(folder, name, path)
-        self.sync_folders(texts)
-
-    def remove(self, paths: Mapping[str, str | None]) -> None:
-        """Removes each file that still has its digest. Raises the errors of `replace`."""
-        for parent, entries in _by_folder(paths):
-            with errors_at(parent or self.path), self._folder(parent) as folder:
-                for name, path in entries:
-                    expect(folder, name, path, paths[path])
-                    with errors_at(path):
-                        os.unlink(name, dir_fd=folder)
+                        expect(folder, name, path, digests[path])
+                        with errors_at(path):
+                            os.unlink(name, dir_fd=folder)
 
     def discard(self, paths: Iterable[str]) -> None:
         """Removes those files that exist, without a look at their digests: ledgers and temporary files."""
@@ -202,12 +223,15 @@ class OutputFolder:
         for path in sorted(folders, key=lambda folder: folder.count("/"), reverse=True):
             self._remove_empty(path)
 
-    def sync_folders(self, paths: Collection[str]) -> None:
+    def sync_folders(self, paths: Iterable[str]) -> None:
         """Syncs the folders of these paths, so that renames and removals survive a loss of power."""
-        if len(paths) > SYNC_EACH_UP_TO:
-            os.sync()
-            return
-        for folder in sorted({"", *(above for path in paths for above in ancestors(path))}):
+        folders = {""}
+        for number, path in enumerate(paths, start=1):
+            if number > SYNC_EACH_UP_TO:
+                os.sync()
+                return
+            folders.update(ancestors(path))
+        for folder in sorted(folders):
             with suppress(FileNotFoundError, BlockedPathError), self._folder(folder) as descriptor:
                 _fsync(descriptor, folder or self.path)
 
@@ -245,8 +269,10 @@ class OutputFolder:
 
     def _put(self, folder: int, name: str, path: str) -> None:
         with errors_at(path):
-            os.replace(_split(self._staged[path])[1], name, src_dir_fd=folder, dst_dir_fd=folder)
-        del self._staged[path]
+            os.replace(self._temporary(path), name, src_dir_fd=folder, dst_dir_fd=folder)
+
+    def _temporary(self, path: str) -> str:
+        return temporary_name(hashlib.blake2b(path.encode(), key=self._key, digest_size=8).digest())
 
     @contextmanager
     def _undone_on_error(self) -> Iterator[None]:
@@ -254,8 +280,9 @@ class OutputFolder:
         try:
             yield
         except BaseException:
-            with suppress(TfgenError):
-                self.discard(self._staged.values())
+            for folder in sorted(self._staged):
+                with suppress(TfgenError):
+                    self.discard(self.temporary_files(folder))
             self._staged.clear()
             for path in reversed(self._new_folders):
                 self._remove_empty(path)

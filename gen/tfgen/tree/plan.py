@@ -8,16 +8,17 @@ The law: a byte that tfgen did not write is lost only when `force` was asked for
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias
 
 from tfgen.errors import TfgenError
+from tfgen.places import is_in_own_folder
 from tfgen.record import Record
-from tfgen.tree.file_tree import digest_of
+from tfgen.tree.file_tree import FileTree
 from tfgen.tree.ledger import Ledger, ledger_path
+from tfgen.tree.ledgers import Ledgers
 from tfgen.tree.output_folder import DiskEntry
 from tfgen.tree.rendering import Rendering
 
@@ -38,15 +39,20 @@ class FileChange(Record):
 
     Attributes:
         digest: that of the file on disk that the decision rests on, None for no file.
-        text: what is to be there.
+        tree: what has the text that is to be there.
         unix_digest: that of the file on disk with LF for each CRLF, where it has any.
     """
 
     path: str
     action: FileAction
     digest: str | None = None
-    text: str | None = None
+    tree: FileTree | None = None
     unix_digest: str | None = None
+
+    @property
+    def text(self) -> str | None:
+        """What is to be there."""
+        return None if self.tree is None else self.tree.files[self.path]
 
 
 class Conflict(Record):
@@ -93,6 +99,10 @@ class JobPlan(Record):
         """Whether any file is to be written, removed or forgotten."""
         return any(change.action is not FileAction.KEEP for change in self.changes)
 
+    def is_done(self) -> bool:
+        """Whether the disk has all files of the job, and its ledger, as they should be."""
+        return not self.touches_files() and self.before == self.after
+
     @property
     def contents(self) -> Mapping[str, str | None]:
         """What each path has in the end, the ledger's own among them: None for no file."""
@@ -122,81 +132,79 @@ class WritePlan(Record):
     out: Path
     force: bool
     upgrade: bool
-    ledgers: Mapping[str, Ledger]
-    """Job -> ledger, of every job below `out`, as this plan found them."""
-    jobs: tuple[JobPlan, ...]
-    kept: tuple[Rendering, ...]
-    """Jobs that stay as an earlier tfgen, or earlier defaults, made them."""
+    ledgers: Ledgers
+    """Those of every job below `out`, as this plan found them."""
+    renderings: Sequence[Rendering]
+    """All that it was made of."""
+    jobs: Sequence[JobPlan]
+    keep: Callable[[Iterable[JobPlan]], Sequence[JobPlan]]
+    """Where those wait."""
+    kept: tuple[str, ...]
+    """The names of jobs that stay as an earlier tfgen, or earlier defaults, made them."""
     conflicts: tuple[Conflict, ...]
     lost: tuple[Conflict, ...]
     """What `force` overrides: what each of these says is lost."""
     leftovers: tuple[str, ...]
     """Temporary files of a render that was killed."""
+    is_done: bool
+    """Whether the disk is as it should be already, ledgers included."""
 
     @property
     def created(self) -> tuple[str, ...]:
         """Paths of files that are to be made, in order, each once."""
-        return self._paths(FileAction.CREATE)
+        return tuple(sorted(self.paths(FileAction.CREATE)))
 
     @property
     def changed(self) -> tuple[str, ...]:
         """Paths of files that are to be replaced."""
-        return self._paths(FileAction.CHANGE)
+        return tuple(sorted(self.paths(FileAction.CHANGE)))
 
     @property
     def unchanged(self) -> tuple[str, ...]:
         """Paths of files that have the right content already."""
-        return self._paths(FileAction.KEEP)
+        return tuple(sorted(self.paths(FileAction.KEEP)))
 
     @property
     def removed(self) -> tuple[str, ...]:
         """Paths of files that are no longer rendered and are to go."""
-        return self._paths(FileAction.REMOVE)
+        return tuple(sorted(self.paths(FileAction.REMOVE)))
 
     @property
     def recounted(self) -> tuple[str, ...]:
         """The jobs whose ledger is gone, so that the number in a file that is there begins again."""
         return tuple(job.rendering.job for job in self.jobs if job.is_recounted())
 
-    def is_done(self) -> bool:
-        """Whether the disk is as it should be already, ledgers included."""
-        return not self.leftovers and all(not job.touches_files() and job.before == job.after for job in self.jobs)
+    def paths(self, action: FileAction) -> Iterator[str]:
+        """The paths of files that have such a fate, job by job, each once."""
+        return (change.path for changes in self.changes(action) for change in changes)
 
-    def changes(self) -> Iterator[FileChange]:
-        """The changes of all jobs."""
-        return (change for job in self.jobs for change in job.changes)
-
-    def _paths(self, action: FileAction) -> tuple[str, ...]:
-        return tuple(sorted({change.path for change in self.changes() if change.action is action}))
+    def changes(self, *actions: FileAction) -> Iterator[list[FileChange]]:
+        """Such changes of each job; what several jobs have is with the first of them."""
+        before: set[str] = set()
+        for job in self.jobs:
+            changes = [change for change in job.changes if change.action in actions and change.path not in before]
+            before.update(c.path for c in changes if not is_in_own_folder(job.rendering.job, c.path))
+            yield changes
 
 
 class Surroundings(Record):
     """What the plan of each job rests on beside the job itself.
 
     Attributes:
-        ledgers: job -> ledger, of all jobs.
-        on_disk: what is on disk, for each path of the jobs' trees and ledgers.
-        final: how many jobs have each path, case folded, in the end.
+        ledgers: those of all jobs.
+        on_disk: what is on disk, for each path of the job's tree and ledger.
+        final: how many jobs have each path, case folded, in the end; of paths that more than one job may have.
         read: the text on disk at a path; asked for only where a conflict has to say what is lost.
     """
 
-    ledgers: Mapping[str, Ledger]
+    ledgers: Ledgers
     on_disk: Mapping[str, DiskEntry]
     final: Mapping[str, int]
     read: Callable[[str], str]
 
-    @cached_property
-    def owners(self) -> Mapping[str, tuple[str, ...]]:
-        """Path, case folded, -> the jobs that have it in their ledgers: one, unless a merge of branches made it two."""
-        jobs: dict[str, tuple[str, ...]] = {}
-        for job, ledger in sorted(self.ledgers.items()):
-            for path in ledger.paths():
-                jobs[path.casefold()] = (*jobs.get(path.casefold(), ()), job)
-        return jobs
-
     def owner(self, path: str, job: str) -> str | None:
         """Another job that has the path."""
-        return next((other for other in self.owners.get(path.casefold(), ()) if other != job), None)
+        return next((other for other in self.ledgers.owners(path) if other != job), None)
 
     def is_kept(self, path: str, rendering: Rendering) -> bool:
         """Whether another job has the path in the end."""
@@ -208,9 +216,9 @@ class Surroundings(Record):
         digests = (digest for digest in (here.digest, here.unix_digest) if digest is not None)
         return ledger is not None and any(ledger.wrote(path, digest) for digest in digests)
 
-    def any_wrote(self, path: str) -> bool:
-        """Whether the file on disk is as some job's ledger has it."""
-        return any(self.wrote(path, job) for job in self.owners.get(path.casefold(), ()))
+    def any_wrote(self, path: str, job: str) -> bool:
+        """Whether the file on disk is as the job's ledger has it, or another's."""
+        return any(self.wrote(path, owner) for owner in {job, *self.ledgers.owners(path)})
 
 
 def plan_job(rendering: Rendering, around: Surroundings, tool_version: str) -> tuple[JobPlan, tuple[Conflict, ...]]:
@@ -239,23 +247,23 @@ _Decision: TypeAlias = tuple[FileChange | None, Conflict | None]
 
 def _wanted(path: str, rendering: Rendering, around: Surroundings) -> _Decision:
     """A path of the tree."""
-    here, text, is_shared = around.on_disk[path], rendering.tree.files[path], path in rendering.shared
+    here, digest, is_shared = around.on_disk[path], rendering.tree.digests[path], path in rendering.shared
     if not is_shared and (other := around.owner(path, rendering.job)):
         return None, Conflict(path, f"belongs to job {other} ({ledger_path(other)})", can_force=False)
     if here.obstacle:
         return None, Conflict(path, here.obstacle, can_force=False)
     if here.digest is None:
-        return FileChange(path, FileAction.CREATE, None, text), None
-    if here.digest == digest_of(text):
-        return FileChange(path, FileAction.KEEP, here.digest, text), None
-    change = FileChange(path, FileAction.CHANGE, here.digest, text, here.unix_digest)
-    if here.unix_digest == digest_of(text):
+        return FileChange(path, FileAction.CREATE, None, rendering.tree), None
+    if here.digest == digest:
+        return FileChange(path, FileAction.KEEP, here.digest, rendering.tree), None
+    change = FileChange(path, FileAction.CHANGE, here.digest, rendering.tree, here.unix_digest)
+    if here.unix_digest == digest:
         return change, None
-    if around.any_wrote(path) if is_shared else around.wrote(path, rendering.job):
+    if around.any_wrote(path, rendering.job) if is_shared else around.wrote(path, rendering.job):
         return change, None
     before = around.ledgers.get(rendering.job)
     what = "edited since tfgen wrote it" if before and path in before.paths() else "not written by tfgen"
-    reason = f"{what}; --force replaces it, and {_loss(around.read(path), text)}"
+    reason = f"{what}; --force replaces it, and {_loss(around.read(path), rendering.tree.files[path])}"
     return change, Conflict(path, reason, can_force=True)
 
 
@@ -265,7 +273,7 @@ def _stale(path: str, rendering: Rendering, around: Surroundings) -> _Decision:
     if here.digest is None or around.is_kept(path, rendering):
         return FileChange(path, FileAction.FORGET), None
     change = FileChange(path, FileAction.REMOVE, here.digest, None, here.unix_digest)
-    if around.any_wrote(path):
+    if around.any_wrote(path, rendering.job):
         return change, None
     what = "edited since tfgen wrote it, and no longer rendered"
     reason = f"{what}; --force removes it, and {_loss(around.read(path), '')}"

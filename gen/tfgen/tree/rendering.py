@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import cached_property
 
 from tfgen.record import Record
-from tfgen.tree.file_tree import FileTree, digest_of
+from tfgen.tree.file_tree import FileTree
 from tfgen.tree.ledger import Ledger
+from tfgen.tree.spool import Spool
 
 
 class Revision(Record):
@@ -73,8 +74,18 @@ class Rendering(Record):
 
     def ledger(self, tool_version: str) -> Ledger:
         """The job's ledger once all is written."""
-        digests = {path: digest_of(text) for path, text in self.tree.files.items()}
         revised = self.revision.digest if self.revision else self.counted
         return Ledger(
-            tool_version, self.input_digest, digests, None, self.defaults_digest, self.source, self.number, revised
+            tool_version,
+            self.input_digest,
+            self.tree.digests,
+            None,
+            self.defaults_digest,
+            self.source,
+            self.number,
+            revised,
         )
+
+    def spooled(self, spool: Spool) -> Rendering:
+        """The same with its texts in a spool."""
+        return self.replaced(tree=self.tree.spooled(spool))

@@ -11,16 +11,19 @@ finished. Each step is on the medium before the next begins, so that this holds 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tfgen import __version__
 from tfgen.errors import TfgenError
+from tfgen.places import is_in_own_folder
+from tfgen.record import Record
 from tfgen.tree.file_tree import FileTree, digest_of, path_fault
 from tfgen.tree.ledger import LEDGER_FOLDER, LEDGER_READ, Ledger, check_ledger, job_of, ledger_path, parse_ledger
+from tfgen.tree.ledgers import Ledgers
 from tfgen.tree.output_folder import OutputFolder
-from tfgen.tree.plan import ConflictsError, FileAction, JobPlan, Surroundings, WritePlan, plan_job
+from tfgen.tree.plan import Conflict, ConflictsError, FileAction, JobPlan, Surroundings, WritePlan, plan_job
 from tfgen.tree.rendering import Rendering
 
 LOCK_WAIT_S = 30.0
@@ -29,10 +32,10 @@ _LOSS_READ = 1 << 20
 """Characters of a user's file that are read to say what of it would be lost."""
 
 
-def read_ledgers(out: Path) -> dict[str, Ledger]:
-    """Job -> ledger, for all jobs below `out`. Raises TfgenError that names every file that is no ledger."""
+def read_ledgers(out: Path) -> Ledgers:
+    """Those of all jobs below `out`. Raises TfgenError that names every file that is no ledger."""
     with _reading(out) as folder:
-        return _ledgers(folder)
+        return Ledgers(folder)
 
 
 def find_unchanged(out: Path, ledgers: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
@@ -61,21 +64,29 @@ def _unchanged_files(folder: OutputFolder, job: str, digest: str) -> tuple[str, 
     return tuple(files) if all(on_disk[path].digest == files[path] for path in files) else None
 
 
-def plan_write(out: Path, renderings: Iterable[Rendering], *, force: bool = False, upgrade: bool = True) -> WritePlan:
-    """What `apply` will do; reads the disk, and writes nothing.
+def plan_write(
+    out: Path,
+    renderings: Sequence[Rendering],
+    *,
+    force: bool = False,
+    upgrade: bool = True,
+    keep: Callable[[Iterable[JobPlan]], Sequence[JobPlan]] = tuple,
+) -> WritePlan:
+    """What `apply` will do; reads the disk, and writes nothing below it.
 
     Args:
         out: The output folder.
-        renderings: What is to be there, each job whole.
+        renderings: What is to be there, each job whole. They are gone through one by one, some times.
         force: Write over what the user edited.
         upgrade: Write anew what only this version of tfgen, or other defaults, change (`Ledger.stays`).
+        keep: Where the plans of the jobs wait, of which there may be many: in memory, or in a spool.
 
     Raises:
         FileTreeError: Two renderings have one path.
         TfgenError: The disk, or a ledger, cannot be read.
     """
     with _reading(out) as folder:
-        return _plan(folder, tuple(renderings), force=force, upgrade=upgrade)
+        return _plan(folder, renderings, force=force, upgrade=upgrade, keep=keep)
 
 
 def apply(plan: WritePlan) -> WritePlan:
@@ -90,12 +101,11 @@ def apply(plan: WritePlan) -> WritePlan:
     """
     if plan.conflicts:
         raise ConflictsError(plan.conflicts)
-    if plan.is_done():
+    if plan.is_done:
         return plan
     with OutputFolder(plan.out, create=True) as folder, folder.locked(LEDGER_FOLDER, LOCK_WAIT_S):
-        if _ledgers(folder) != plan.ledgers:
-            renderings = (*(job.rendering for job in plan.jobs), *plan.kept)
-            plan = _plan(folder, renderings, force=plan.force, upgrade=plan.upgrade)
+        if Ledgers(folder) != plan.ledgers:
+            plan = _plan(folder, plan.renderings, force=plan.force, upgrade=plan.upgrade, keep=plan.keep)
             if plan.conflicts:
                 raise ConflictsError(plan.conflicts)
         _write(folder, plan)
@@ -109,64 +119,97 @@ def _reading(out: Path) -> Iterator[OutputFolder]:
         yield folder
 
 
-def _ledgers(folder: OutputFolder) -> dict[str, Ledger]:
-    ledgers: dict[str, Ledger] = {}
-    faults: list[str] = []
-    for name in folder.names(LEDGER_FOLDER):
-        if (job := job_of(name)) is not None:
-            try:
-                ledgers[job] = parse_ledger(job, folder.read_text(ledger_path(job), LEDGER_READ))
-            except TfgenError as error:
-                faults.append(str(error))
-    if faults:
-        raise TfgenError("\n".join(faults))
-    return ledgers
+class _Jobs(Record):
+    """What the renderings are together.
+
+    Attributes:
+        names: of the jobs.
+        final: how many jobs have each path, case folded, when all is written; of paths that more than one may have.
+        kept: the jobs that stay as they are.
+    """
+
+    names: frozenset[str]
+    final: Mapping[str, int]
+    kept: tuple[str, ...]
 
 
-def _combined(renderings: tuple[Rendering, ...]) -> FileTree:
-    """All files; refuses what two jobs cannot both have, their ledgers' names included."""
+def _look_at(renderings: Iterable[Rendering], ledgers: Ledgers, *, upgrade: bool) -> _Jobs:
+    """Look at all jobs; refuses what two of them cannot both have, their ledgers' names included."""
     names: dict[str, str] = {}
-    for job in (rendering.job for rendering in renderings):
+    kept: list[str] = []
+    parts: dict[str, FileTree] = {}
+    shared: set[str] = set()
+    for rendering in renderings:
+        job = rendering.job
         if "/" in job or job.startswith(".") or path_fault(job):
             raise TfgenError(f"{job!r} is no name for a job: its ledger could not be named so")
         if other := names.get(job.casefold()):
             raise TfgenError(f"{job!r} and {other!r} are two jobs with one ledger; give one of them another name")
         names[job.casefold()] = job
-    trees = {f"job {rendering.job}": rendering.tree for rendering in renderings}
-    return FileTree.combine(trees, shared=frozenset().union(*(rendering.shared for rendering in renderings)))
+        if not upgrade and _stays(rendering, ledgers.get(job)):
+            kept.append(job)
+            continue
+        # The digest stands for the text: it is as equal as that is.
+        texts = {path: text for path, text in rendering.tree.digests.items() if not is_in_own_folder(job, path)}
+        if texts:
+            parts[f"job {job}"] = FileTree(texts)
+            shared |= rendering.shared
+    FileTree.combine(parts, shared)
+    written = frozenset(names.values()).difference(kept)
+    final = Counter(path.casefold() for part in parts.values() for path in part.files)
+    for path, owners in ledgers.paths_of_several():
+        final[path] += len({*owners} - written)
+    return _Jobs(written, final, tuple(kept))
 
 
-def _recorded(renderings: tuple[Rendering, ...], ledgers: Mapping[str, Ledger]) -> set[str]:
-    """The files that the ledgers of these jobs have."""
-    return {path for r in renderings if r.job in ledgers for path in ledgers[r.job].paths()}
-
-
-def _plan(folder: OutputFolder, renderings: tuple[Rendering, ...], *, force: bool, upgrade: bool) -> WritePlan:
-    ledgers = _ledgers(folder)
-    kept = () if upgrade else tuple(r for r in renderings if _stays(r, ledgers.get(r.job)))
-    renderings = tuple(r for r in renderings if r not in kept)
-    wanted = _combined(renderings).files
-    on_disk = folder.survey(wanted.keys() | _recorded(renderings, ledgers))
+def _plan(
+    folder: OutputFolder,
+    renderings: Sequence[Rendering],
+    *,
+    force: bool,
+    upgrade: bool,
+    keep: Callable[[Iterable[JobPlan]], Sequence[JobPlan]],
+) -> WritePlan:
+    ledgers = Ledgers(folder)
+    together = _look_at(renderings, ledgers, upgrade=upgrade)
+    conflicts: list[Conflict] = []
+    unfinished: set[str] = set()
+    undone = 0
 
     def read(path: str) -> str:
         return folder.read_text(path, _LOSS_READ)
 
-    around = Surroundings(ledgers, on_disk, _final(renderings, ledgers), read)
-    planned = [plan_job(rendering, around, __version__) for rendering in renderings]
-    jobs = tuple(job for job, _ in planned)
-    for job in jobs:
-        check_ledger(job.rendering.job, job.target)
-    conflicts = sorted((one for _, some in planned for one in some), key=lambda one: one.path)
+    def plans() -> Iterator[JobPlan]:
+        nonlocal undone
+        for rendering in renderings:
+            if rendering.job not in together.names:
+                continue
+            before = ledgers.get(rendering.job)
+            on_disk = folder.survey({*rendering.tree.files, *(before.paths() if before else ())})
+            around = Surroundings(ledgers, on_disk, together.final, read)
+            job, of_job = plan_job(rendering, around, __version__)
+            check_ledger(rendering.job, job.target)
+            conflicts.extend(of_job)
+            unfinished.update(_folders(before) if before and before.unfinished is not None else ())
+            undone += not job.is_done()
+            yield job
+
+    jobs = keep(plans())
+    conflicts.sort(key=lambda one: one.path)
+    leftovers = tuple(path for name in sorted({LEDGER_FOLDER, *unfinished}) for path in folder.temporary_files(name))
     return WritePlan(
         out=folder.path,
         force=force,
         upgrade=upgrade,
         ledgers=ledgers,
+        renderings=renderings,
         jobs=jobs,
-        kept=kept,
+        keep=keep,
+        kept=together.kept,
         conflicts=tuple(one for one in conflicts if not (force and one.can_force)),
         lost=tuple(one for one in conflicts if force and one.can_force),
-        leftovers=_leftovers(folder, jobs),
+        leftovers=leftovers,
+        is_done=not (undone or leftovers),
     )
 
 
@@ -174,46 +217,38 @@ def _stays(rendering: Rendering, before: Ledger | None) -> bool:
     return before is not None and before.stays(rendering.ledger(__version__))
 
 
-def _final(renderings: tuple[Rendering, ...], ledgers: Mapping[str, Ledger]) -> Counter[str]:
-    """How many jobs have each path, case folded, when all is written."""
-    rendered = {rendering.job: rendering.tree.files for rendering in renderings}
-    untouched = [ledger.paths() for job, ledger in ledgers.items() if job not in rendered]
-    return Counter(path.casefold() for files in (*untouched, *rendered.values()) for path in files)
+def _folders(ledger: Ledger) -> Iterator[str]:
+    """The folders of a ledger's files, in which a render that was killed has left temporary files."""
+    return (path.rpartition("/")[0] for path in ledger.files)
 
 
-def _leftovers(folder: OutputFolder, jobs: Iterable[JobPlan]) -> tuple[str, ...]:
-    """The temporary files of a killed run: beside ledgers, and beside what its intents name."""
-    unfinished = (job.before for job in jobs if job.before and job.before.unfinished is not None)
-    folders = {LEDGER_FOLDER, *(path.rpartition("/")[0] for before in unfinished for path in before.files)}
-    return tuple(path for name in sorted(folders) for path in folder.temporary_files(name))
+_WRITES = (FileAction.CREATE, FileAction.CHANGE)
+_ENDS = (FileAction.REMOVE, FileAction.FORGET)
 
 
 def _write(folder: OutputFolder, plan: WritePlan) -> None:
-    touched = [job for job in plan.jobs if job.touches_files()]
-    writes = {c.path: c for c in plan.changes() if c.action in (FileAction.CREATE, FileAction.CHANGE)}
-    removals = {c.path: c.digest for c in plan.changes() if c.action is FileAction.REMOVE}
-    stale = {c.path for c in plan.changes() if c.action in (FileAction.REMOVE, FileAction.FORGET)}
+    def of_touched(ledger: Callable[[JobPlan], Ledger | None]) -> _Texts:
+        return lambda: (_ledger_text(job, ledger(job)) for job in plan.jobs if job.touches_files())
 
     folder.discard(plan.leftovers)
     try:
-        _write_ledgers(folder, {job.rendering.job: job.intent() for job in touched})
-        folder.stage({path: change.text or "" for path, change in writes.items()})
+        folder.overwrite(of_touched(JobPlan.intent))
+        folder.stage({change.path: change.text or "" for change in changes} for changes in plan.changes(*_WRITES))
     except BaseException:
         # No file was touched yet. If the disk does not even take the old ledgers, the intents stay: they are true.
         with suppress(TfgenError):
-            _write_ledgers(folder, {job.rendering.job: job.before for job in touched})
+            folder.overwrite(of_touched(lambda job: job.before))
         raise
-    folder.replace({path: change.digest for path, change in writes.items()})
-    folder.remove(removals)
-    folder.prune(stale)
-    folder.sync_folders(writes.keys() | stale)
-    _write_ledgers(
-        folder,
-        {job.rendering.job: job.after for job in plan.jobs if job.touches_files() or job.before != job.after},
-    )
+    folder.replace({change.path: change.digest for change in changes} for changes in plan.changes(*_WRITES))
+    folder.remove({change.path: change.digest for change in changes} for changes in plan.changes(FileAction.REMOVE))
+    folder.prune(change.path for changes in plan.changes(*_ENDS) for change in changes)
+    folder.sync_folders(change.path for changes in plan.changes(*_WRITES, *_ENDS) for change in changes)
+    folder.overwrite(lambda: (_ledger_text(job, job.after) for job in plan.jobs if not job.is_done()))
 
 
-def _write_ledgers(folder: OutputFolder, ledgers: Mapping[str, Ledger | None]) -> None:
-    """Writes each job's ledger, or removes it for None."""
-    folder.overwrite({ledger_path(job): ledger.to_text() for job, ledger in ledgers.items() if ledger})
-    folder.discard(ledger_path(job) for job, ledger in ledgers.items() if ledger is None)
+_Texts = Callable[[], Iterable[Mapping[str, str | None]]]
+
+
+def _ledger_text(job: JobPlan, ledger: Ledger | None) -> dict[str, str | None]:
+    """The job's ledger with its text; None for no file."""
+    return {ledger_path(job.rendering.job): ledger.to_text() if ledger else None}

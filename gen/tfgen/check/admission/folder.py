@@ -71,7 +71,12 @@ def read_policy_folders(documents: Iterable[Document]) -> PolicyFolders:
         UsageError: there are policies, and nothing that evaluates them.
         TfgenError: the disk fails.
     """
-    layers = {layer.file: layer for document in documents for layer in _layers(document) if _named(layer)}
+    return read_folders_of(document.under for document in documents if document.under)
+
+
+def read_folders_of(defaults: Iterable[Document]) -> PolicyFolders:
+    """The folders that some defaults and the layers under them name. Raises as `read_policy_folders` does."""
+    layers = {layer.file: layer for under in defaults for layer in under.layers() if _named(layer)}
     if layers:
         require_library()
     return {file: _read_folder(layer) for file, layer in layers.items()}

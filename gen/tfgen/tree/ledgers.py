@@ -1,0 +1,85 @@
+"""The ledgers of all jobs below an output folder, of which few are in memory at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+
+from tfgen.errors import TfgenError
+from tfgen.places import is_in_own_folder
+from tfgen.tree.file_tree import digest_of
+from tfgen.tree.ledger import LEDGER_FOLDER, LEDGER_READ, Ledger, job_of, ledger_path, parse_ledger
+from tfgen.tree.output_folder import OutputFolder
+
+
+class Ledgers(Mapping[str, Ledger]):
+    """Job -> ledger, in the order of names. All are looked at once, and each is read again where it is asked for.
+
+    Args:
+        folder: the output folder, which is open.
+
+    Raises:
+        TfgenError: names every file that is no ledger. And later: a ledger was changed meanwhile.
+
+    Attributes:
+        digests: job -> that of its ledger's text.
+        sources: job -> its file, as `Ledger` has it.
+    """
+
+    def __init__(self, folder: OutputFolder) -> None:
+        self._out = folder.path
+        self.digests: dict[str, str] = {}
+        self.sources: dict[str, str] = {}
+        self._owners: dict[str, tuple[str, ...]] = {}
+        self._read = lru_cache(maxsize=8)(self._read_again)
+        faults: list[str] = []
+        for name in folder.names(LEDGER_FOLDER):
+            if (job := job_of(name)) is not None:
+                try:
+                    self._look_at(job, folder.read_text(ledger_path(job), LEDGER_READ))
+                except TfgenError as error:
+                    faults.append(str(error))
+        if faults:
+            raise TfgenError("\n".join(faults))
+
+    def owners(self, path: str) -> tuple[str, ...]:
+        """The jobs that have a path, of those that more than one job may have; upper and lower case are one."""
+        return self._owners.get(path.casefold(), ())
+
+    def paths_of_several(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """The paths that more than one job may have, case folded, and the jobs whose ledgers have them."""
+        return iter(self._owners.items())
+
+    def __getitem__(self, job: str) -> Ledger:
+        if job not in self.digests:
+            raise KeyError(job)
+        return self._read(job)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.digests)
+
+    def __len__(self) -> int:
+        return len(self.digests)
+
+    def __contains__(self, job: object) -> bool:
+        return job in self.digests
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Ledgers) and self.digests == other.digests
+
+    __hash__ = None  # type: ignore[assignment]  # as a dict has none
+
+    def _look_at(self, job: str, text: str) -> None:
+        ledger = parse_ledger(job, text)
+        self.digests[job] = digest_of(text)
+        self.sources[job] = ledger.source
+        for path in ledger.paths():
+            if not is_in_own_folder(job, path):
+                self._owners[path.casefold()] = (*self.owners(path), job)
+
+    def _read_again(self, job: str) -> Ledger:
+        with OutputFolder(self._out) as folder:
+            text = folder.read_text(ledger_path(job), LEDGER_READ)
+        if digest_of(text) != self.digests[job]:
+            raise TfgenError(f"{ledger_path(job)}: was changed while tfgen ran, and is left as it is; run this again")
+        return parse_ledger(job, text)

@@ -1,0 +1,144 @@
+"""Many jobs at once: what is in memory does not grow with them, all is written or nothing, and nothing stays behind."""
+
+from __future__ import annotations
+
+import gc
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tfgen import cli
+from tfgen.commands import render, workers
+from tfgen.text.document import Document
+from tfgen.tree import cache
+from tfgen.tree.file_tree import FileTree
+from tfgen.tree.ledger import Ledger
+from tfgen.tree.plan import FileChange, JobPlan
+from tfgen.tree.rendering import Rendering
+
+JOB = """\
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {{name: {name}}}
+spec:
+  image: ml.example.org/mnist:1.4.0
+  roles: {{ps: {{}}, chief: {{}}, worker: {{replicas: {workers}}}}}
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(cache, "folder", lambda: tmp_path / "cache")
+    (tmp_path / "jobs").mkdir()
+    return tmp_path
+
+
+def write_jobs(*numbers: int, workers: int = 2) -> None:
+    for number in numbers:
+        Path(f"jobs/{number:03}.yaml").write_text(JOB.format(name=f"j{number:03}", workers=workers), encoding="utf-8")
+
+
+def written() -> dict[str, str]:
+    """All files but the jobs."""
+    above = ("charts", "overlays", ".tfgen")
+    return {
+        str(path): path.read_text(encoding="utf-8")
+        for name in above
+        for path in sorted(Path(name).rglob("*"))
+        if path.is_file()
+    }
+
+
+KEPT = (Document, FileChange, FileTree, JobPlan, Ledger, Rendering)
+"""What a job has most of: a hundred kilobytes of it, where one of these is kept."""
+
+
+def held() -> Counter[str]:
+    """How many of them are in memory."""
+    gc.collect()
+    return Counter(type(thing).__name__ for thing in gc.get_objects() if isinstance(thing, KEPT))
+
+
+def test_what_is_in_memory_does_not_grow_with_the_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "_processors", lambda: 1)
+    of_runs: list[list[Counter[str]]] = []
+
+    def noting(step: Callable[..., Any]) -> Callable[..., Any]:
+        def noted(*arguments: Any, **named: Any) -> Any:
+            of_runs[-1].append(held())
+            result = step(*arguments, **named)
+            of_runs[-1].append(held())
+            return result
+
+        return noted
+
+    for name in ("plan_write", "apply"):
+        monkeypatch.setattr(render, name, noting(getattr(render, name)))
+    for many in (3, 12):
+        write_jobs(*range(many))
+        of_runs.append([])
+        assert cli.run(["render", "jobs"]) == cli.OK
+        write_jobs(*range(many), workers=3)  # so that there are ledgers, and files on disk
+        assert cli.run(["render", "jobs"]) == cli.OK
+    few, many_jobs = ([counter - of_runs[0][0] for counter in run] for run in of_runs)
+    assert len(few) == len(many_jobs) == 8
+    for before, after in zip(few, many_jobs, strict=True):
+        assert after.total() - before.total() < 9, (before, after)
+
+
+def test_as_many_processes_as_one_write_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    write_jobs(*range(workers.MANY + 5))
+    results = []
+    for processes in (1, 2):
+        monkeypatch.setattr(workers, "_processors", lambda processes=processes: processes)
+        assert cli.run(["render", "jobs", "--force"]) == cli.OK
+        results.append(written())
+        for path in results[-1]:
+            Path(path).unlink()
+    assert results[0] == results[1]
+    assert len([path for path in results[0] if path.startswith(".tfgen/")]) == workers.MANY + 5
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_one_error_among_many_jobs_and_nothing_is_written(
+    processes: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    monkeypatch.setattr(workers, "_processors", lambda: processes)
+    write_jobs(*range(workers.MANY + 5))
+    job = Path("jobs/013.yaml")
+    job.write_text(job.read_text(encoding="utf-8").replace("replicas", "replica"), encoding="utf-8")
+    assert cli.run(["render", "jobs"]) == cli.PROBLEMS
+    assert capsys.readouterr().err == (
+        'jobs/013.yaml:6:39: unknown key "replica" in spec.roles.worker; did you mean "replicas"? [unknown-key]\n'
+    )
+    assert sorted(path.name for path in folder.iterdir()) == ["jobs"]
+
+
+def test_jobs_that_clash_are_told_though_no_document_of_theirs_is_kept(
+    capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    write_jobs(*range(3))
+    job = Path("jobs/001.yaml")
+    job.write_text(job.read_text(encoding="utf-8").replace("j001", "j000"), encoding="utf-8")
+    assert cli.run(["render", "jobs"]) == cli.PROBLEMS
+    assert "jobs/001.yaml:3:18: " in capsys.readouterr().err
+    assert sorted(path.name for path in folder.iterdir()) == ["jobs"]
+
+
+def test_a_second_render_writes_what_changed_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    write_jobs(*range(3))
+    assert cli.run(["render", "jobs"]) == cli.OK
+    write_jobs(1, workers=5)
+    Path("jobs/002.yaml").unlink()
+    capsys.readouterr()
+    assert cli.run(["render", "jobs"]) == cli.OK
+    lines = capsys.readouterr().out.splitlines()
+    assert {line.split()[0] for line in lines[:-1]} == {"changed", "removed"}
+    assert {line.split()[1].split("/")[1] for line in lines if line.startswith("changed")} == {"j001"}
+    assert {line.split()[1].split("/")[1] for line in lines if line.startswith("removed")} == {"j002"}
+    assert not Path("charts/j002").exists()
+    assert "\nversion: 1.1." in Path("charts/j001/Chart.yaml").read_text(encoding="utf-8")
