@@ -164,11 +164,11 @@ def _commit(folder: Path, revision: str) -> str | None:
     """The id of a revision's commit. None where there is no such commit, or no repository."""
     if revision.startswith(("-", "^")):
         return None  # an option or an exclusion, and never a name
+    verified = Git(folder, ("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")).done()
+    if not verified.code:
+        return verified.stdout.decode().strip()
     repository = Git(folder, ("rev-parse", "--git-dir"))
     answer = repository.done()
-    if answer.code:
-        if "not a git repository" in answer.stderr:
-            return None
+    if answer.code and "not a git repository" not in answer.stderr:
         raise repository.failure(answer)
-    verified = Git(folder, ("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")).done()
-    return None if verified.code else verified.stdout.decode().strip()
+    return None

@@ -5,66 +5,84 @@ reads(Sum((value("roles.worker.replicas"), 1)))  ->  (("roles", "worker", "repli
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
-from tfgen.graph.holes import Bound, Call, Let, Node, Parameter, Value, inner_nodes
-from tfgen.record import EMPTY, Record
+from tfgen.graph.holes import Bound, Call, Let, Named, Node, Parameter, Value, inner_nodes, once_a_hole
+from tfgen.record import Record
 
 Steps: TypeAlias = tuple[str, ...]
 """A values path."""
 
-_Paths: TypeAlias = Mapping[str, Steps | None]
-"""The paths that names stand for; None for a name of what is computed, which is read where that stands."""
+_Place: TypeAlias = tuple[str, Steps]
+"""A path from what a name stands for: a parameter's, or a bound one's; from the values, where the name is empty."""
 
 
 def reads(node: Node) -> tuple[Steps, ...]:
     """The values paths that a node reads, in order; all that is below such a path counts as read."""
-    paths = set(_reads(node, EMPTY, EMPTY))
+    paths = {path for name, path in _reads(node) if not name}
     return tuple(sorted(path for path in paths if not any(path[:end] in paths for end in range(len(path)))))
 
 
 def reads_of_call(call: Call) -> tuple[Steps, ...]:
     """The same of a part that is called, and of those arguments that are no more than a place of the values."""
-    parameters = {name: _place(argument, EMPTY, EMPTY) for name, argument in call.arguments}
-    paths = set(_reads(call.part.node, parameters, EMPTY))
-    return tuple(sorted(paths))
+    places = {_parameter(name): _place(argument) for name, argument in call.arguments}
+    return tuple(sorted({path for name, path in _resolved(_reads(call.part), places) if not name}))
 
 
-def _reads(node: Node | Record, parameters: _Paths, bound: _Paths) -> Iterator[Steps]:
-    place = _place(node, parameters, bound)
+@once_a_hole
+def _reads(node: Node | Record) -> frozenset[_Place]:
+    """All places that a node reads. What is computed is read where the name that stands for it gets its value."""
+    place = _place(node)
     if place is not None:
-        yield place
-        return
+        return frozenset((place,))
     match node:
+        case Named(node=inner):
+            return _reads(inner)
         case Call(part, arguments):
-            places = {name: _place(argument, parameters, bound) for name, argument in arguments}
-            for name, argument in arguments:
-                if places[name] is None:
-                    yield from _reads(argument, parameters, bound)
-            yield from _reads(part.node, places, EMPTY)
+            places = {_parameter(name): _place(argument) for name, argument in arguments}
+            computed = (argument for _, argument in arguments if _place(argument) is None)
+            return frozenset((*_resolved(_reads(part), places), *_all_reads(computed)))
         case Let(name, expression, body):
-            place = _place(expression, parameters, bound)
-            if place is None:
-                yield from _reads(expression, parameters, bound)
-            yield from _reads(body, parameters, {**bound, name: place})
-        case _:
-            for inner in inner_nodes(node):
-                yield from _reads(inner, parameters, bound)
+            bound = {_bound(name): _place(expression)}
+            inside = _reads(body)
+            others = (inner for inner in inside if inner[0] not in bound)
+            computed = (inner for inner in (expression,) if _place(inner) is None)
+            return frozenset((*_resolved(inside, bound), *others, *_all_reads(computed)))
+    return frozenset(_all_reads(inner_nodes(node)))
 
 
-def _place(node: Node | Record, parameters: _Paths, bound: _Paths) -> Steps | None:
-    """Where in the values a node stands for, where it is no more than that."""
+def _all_reads(nodes: Iterable[Node | Record]) -> Iterator[_Place]:
+    return (place for node in nodes if node is not None and not isinstance(node, (str, int)) for place in _reads(node))
+
+
+def _resolved(inside: Iterable[_Place], places: Mapping[str, _Place | None]) -> Iterator[_Place]:
+    """Of the places within a part, those of the values and of what stands for a place outside it."""
+    for name, path in inside:
+        if not name:
+            yield name, path
+        elif (outside := places.get(name)) is not None:
+            yield outside[0], (*outside[1], *path)
+
+
+def _place(node: Node | Record) -> _Place | None:
+    """What a node stands for, where it is no more than a place."""
     match node:
         case Value(path):
-            return _steps(path)
+            return "", _steps(path)
         case Parameter(name, _, path):
-            above = parameters.get(name)
+            return _parameter(name), _steps(path)
         case Bound(name, _, path):
-            above = bound.get(name)
-        case _:
-            return None
-    return None if above is None else (*above, *_steps(path))
+            return _bound(name), _steps(path)
+    return None
+
+
+def _parameter(name: str) -> str:
+    return f"parameter {name}"
+
+
+def _bound(name: str) -> str:
+    return f"bound {name}"
 
 
 def _steps(path: str) -> Steps:
