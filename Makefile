@@ -100,7 +100,7 @@ format: $(VENV)/.with-dev ## Formats the code, and mends the style where that is
 
 .PHONY: tools
 tools: ## Builds Helm, kustomize and kubeconform for the tests, at pinned versions (minutes, once)
-	@tests/e2e/tools/build helm kustomize kubeconform
+	@tests/e2e/tools/build helm helm-3.14 kustomize kubeconform
 
 .PHONY: shells
 shells: ## Installs the shells whose completion is tested (Debian, as root)

@@ -113,6 +113,14 @@ def helm_program() -> Path:
     return program
 
 
+def oldest_helm_program() -> Path:
+    """The oldest `helm` that the charts are for."""
+    program = shutil.which("helm-3.14", path=CACHE)
+    if not program:
+        pytest.skip("needs helm 3.14: see `make tools`")
+    return Path(program)
+
+
 def kustomize_program() -> Path:
     """The `kustomize` program itself, for what calls it."""
     program = _program("kustomize", majors=range(5, 100))

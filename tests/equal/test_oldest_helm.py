@@ -1,0 +1,61 @@
+"""The oldest Helm that a chart's README names: it gives the same objects, and refuses what the newest refuses.
+
+Its schema checker is another one (gojsonschema, which knows no draft after 07), so a refusal has other words.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.equal.test_chart_refusals import CASES as REFUSED
+from tests.equal.test_chart_refusals import Case
+from tests.support.chart_job import JOB
+from tests.support.command import Command, CommandError
+from tests.support.examples import each_environment
+from tests.support.helm import HelmProgram
+from tests.support.rendered import Rendered
+from tests.support.tools import LEAST_KUBERNETES, ROOT, oldest_helm_program
+from tfgen.text.document import parse
+
+
+class OldestHelm(HelmProgram):
+    """Without a cluster it takes Kubernetes for older than the charts need, unless it is told.
+
+    Of /dev/null as a kubeconfig it warns that others may read it; of none at all it says nothing.
+    """
+
+    def template(self, chart: Path, release: str, *args: str) -> str:
+        argv = (self.path, "template", release, chart, "--kube-version", LEAST_KUBERNETES, *args)
+        return Command(argv, env={"KUBECONFIG": f"{chart}/none", "HELM_NAMESPACE": "default"}).run(silent=True)
+
+
+@pytest.fixture(scope="module")
+def helm() -> OldestHelm:
+    return OldestHelm(oldest_helm_program())
+
+
+@pytest.fixture(scope="module")
+def refusing(tmp_path_factory: pytest.TempPathFactory) -> Rendered:
+    return Rendered.write(JOB, tmp_path_factory.mktemp("refusing"))
+
+
+@each_environment
+def test_it_gives_the_same_objects(job: Path, environment: str | None, helm: OldestHelm, tmp_path: Path) -> None:
+    data = parse(job.read_text(encoding="utf-8"), str(job)).documents[0].data
+    Rendered.write(data, tmp_path).assert_equal(environment, helm=helm)
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.name)
+def test_it_refuses_the_same(case: Case, helm: OldestHelm, refusing: Rendered) -> None:
+    with pytest.raises(CommandError):
+        helm.template(refusing.chart, case.release, *case.args)
+
+
+def test_it_is_the_one_that_the_readme_names() -> None:
+    readme = (ROOT / "charts/dist-mnist/README.md").read_text(encoding="utf-8")
+    pinned = re.search(r"helm\.sh/helm/v3 v(\d+\.\d+)\.", (ROOT / "tests/e2e/tools/helm-3.14/go.mod").read_text())
+    assert pinned
+    assert f"Helm {pinned[1]} or newer" in readme
