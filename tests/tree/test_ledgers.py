@@ -1,0 +1,68 @@
+"""The ledgers of all jobs: those beyond the first are read again, and must be as they were."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tfgen.errors import TfgenError
+from tfgen.tree import ledgers
+from tfgen.tree.file_tree import FileTree, digest_of
+from tfgen.tree.rendering import Rendering
+from tfgen.tree.write import apply, plan_write, read_ledgers
+
+SHARED = "overlays/argocd/applicationset-dev.yaml"
+
+
+@pytest.fixture(autouse=True, params=[0, 1, 9])
+def most(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How many of them stay in memory."""
+    monkeypatch.setattr(ledgers, "_MOST", request.param)
+    number: int = request.param
+    return number
+
+
+def render(out: Path, *jobs: str) -> None:
+    files = {job: {f"charts/{job}/Chart.yaml": f"{job}\n", SHARED: "all\n"} for job in jobs}
+    shared = frozenset({SHARED})
+    apply(plan_write(out, [Rendering(job, FileTree(files[job]), "0" * 64, shared=shared) for job in jobs]))
+
+
+def test_each_is_as_it_was_written(tmp_path: Path) -> None:
+    render(tmp_path, "a", "b", "c")
+    now = read_ledgers(tmp_path)
+    assert {job: dict(ledger.files) for job, ledger in now.items()} == {
+        job: {f"charts/{job}/Chart.yaml": digest_of(f"{job}\n"), SHARED: digest_of("all\n")} for job in "abc"
+    }
+    assert now == read_ledgers(tmp_path)
+    assert "d" not in now
+    assert now.get("d") is None
+
+
+def test_what_several_jobs_have_is_known_by_all_of_them(tmp_path: Path) -> None:
+    render(tmp_path, "a", "b")
+    now = read_ledgers(tmp_path)
+    assert now.owners(SHARED) == ("a", "b")
+    assert now.owners("charts/a/Chart.yaml") == ()  # no other job can have it
+
+
+def test_a_shared_file_goes_with_the_last_job_that_has_it(tmp_path: Path) -> None:
+    render(tmp_path, "a", "b")
+    apply(plan_write(tmp_path, [Rendering("a", FileTree({}), "")]))
+    assert (tmp_path / SHARED).exists()
+    apply(plan_write(tmp_path, [Rendering("b", FileTree({}), "")]))
+    assert not (tmp_path / SHARED).exists()
+
+
+def test_one_that_was_changed_meanwhile_is_never_taken_for_the_one_before(tmp_path: Path, most: int) -> None:
+    render(tmp_path, "a", "b")
+    before = read_ledgers(tmp_path)
+    path = tmp_path / ".tfgen" / "b.json"
+    path.write_text(path.read_text().replace('"tool": "', '"tool": "9.'))
+    assert before != read_ledgers(tmp_path)
+    if most < 2:
+        with pytest.raises(TfgenError, match=r"\.tfgen/b\.json: was changed while tfgen ran"):
+            before["b"]
+    else:
+        assert not before["b"].tool_version.startswith("9.")
