@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import io
 import sys
+from pathlib import Path
 
 import pytest
 
+from tests.support.checked_repository import JOB, commit
+from tfgen import cli
+from tfgen.cli import output
 from tfgen.cli.output import columns, with_progress
 
 
@@ -31,6 +35,35 @@ def test_long_work_is_counted_on_a_terminal_until_it_ends(
     assert (next(iter(work)), next(iter(work))) == (0, 1)
     work.close()  # as an error ends it
     assert stream.getvalue() == shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "doing"),
+    [
+        (["render"], "rendering"),
+        (["check", "--no-files"], "checking"),
+        (["diff"], "comparing"),
+        (["commit"], "checking"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else value,
+)
+def test_each_command_of_many_jobs_counts_them(
+    arguments: list[str], doing: str, job: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(3):
+        (job.parent / f"job{number or ''}.yaml").write_text(
+            JOB.replace("mnist}", f"mnist-{number}}}"), encoding="utf-8"
+        )
+    commit()
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr(output, "_LONG", 3)
+    for role in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{role}_NAME", "a")
+        monkeypatch.setenv(f"GIT_{role}_EMAIL", "a@example.com")
+    assert cli.run([arguments[0], str(job.parent), *arguments[1:]]) == cli.OK
+    assert f"\r{doing} 1/3" in stream.getvalue()
+    assert f"\r{doing} 3/3\r\033[K" in stream.getvalue()
 
 
 @pytest.mark.parametrize(("value", "width"), [("72", 72), ("", None), ("wide", None), ("0", None)])

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.output import jobs_argument, path, print_json, problem_text, say
+from tfgen.cli.output import jobs_argument, path, print_json, problem_text, say, with_progress
 from tfgen.plural import count
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ def _run(args: Namespace) -> int:
         is_written=args.no_files,
         is_quick=args.changed,
         kubernetes_version=args.kubernetes_version,
+        track=partial(with_progress, doing="checking"),
     )
     _print(args, report)
     return PROBLEMS if has_errors(report.problems) else OK

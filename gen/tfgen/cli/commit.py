@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from functools import partial
 from typing import Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.output import checked, commit_data, jobs_argument, out_of, path, print_commit, print_json, report, say
+from tfgen.cli.output import (
+    checked,
+    commit_data,
+    jobs_argument,
+    out_of,
+    path,
+    print_commit,
+    print_json,
+    report,
+    say,
+    with_progress,
+)
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -31,6 +43,7 @@ def _run(args: Namespace) -> int:
             message=args.message,
             branch=args.branch,
             pushes=args.push,
+            track=partial(with_progress, doing="checking"),
         )
     except ProblemsError as error:
         report(args, error.problems)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
+from functools import partial
 from typing import Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
 from tfgen.cli.live import cluster_arguments, print_changes, target_of
-from tfgen.cli.output import checked, is_in_colour, jobs_argument, print_json, report, say
+from tfgen.cli.output import checked, is_in_colour, jobs_argument, print_json, report, say, with_progress
 from tfgen.errors import UsageError
 from tfgen.plural import count
 
@@ -57,7 +58,7 @@ def _run_in_git(args: Namespace) -> int:
     if has_errors(jobs.problems):
         report(args, jobs.problems)
         return PROBLEMS
-    diff = diff_jobs(jobs, args.jobs, args.against)
+    diff = diff_jobs(jobs, args.jobs, args.against, partial(with_progress, doing="comparing"))
     for note in diff.notes:
         say(f"note: {note}")
     match args.format:

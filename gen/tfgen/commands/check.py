@@ -17,6 +17,7 @@ from tfgen.check.manifests import Manifest, read_foreign_manifests
 from tfgen.commands.check_report import Report
 from tfgen.commands.known_files import KnownFile, find_known
 from tfgen.commands.orphans import find_orphans
+from tfgen.commands.track import Track, untracked
 from tfgen.git import read as git
 from tfgen.job.output_root import output_root_of
 from tfgen.job.sources import STDIN, Source, no_job_below, read_sources
@@ -41,6 +42,7 @@ def check_paths(
     is_written: bool = False,
     is_quick: bool = False,
     kubernetes_version: str | None = None,
+    track: Track = untracked,
 ) -> Report:
     """Check the jobs in some files and folders: those of which nothing has changed by what is known of them.
 
@@ -51,6 +53,7 @@ def check_paths(
         is_written: whether the files are about to be written anyway, so that those on disk are no matter.
         is_quick: whether a job is passed over, but for its own problems, where it is as it is committed.
         kubernetes_version: whose schemas the objects are held against; none where it is None.
+        track: what is told of each job.
 
     Raises:
         UsageError: a path cannot be read, no output folder follows from them, there is no such revision, or no schemas
@@ -76,6 +79,7 @@ def check_paths(
             is_quick=is_quick,
             kubernetes_version=kubernetes_version,
             manifests=known.manifests,
+            track=track,
         )
     orphans = () if is_stdin else tuple(find_orphans(checked, paths, out, read_ledgers(out)))
     if not (sources or orphans):

@@ -22,6 +22,7 @@ from tfgen.commands.commit_message import commit_message, job_changes
 from tfgen.commands.full_check import full_check
 from tfgen.commands.removed_jobs import find_removed_jobs
 from tfgen.commands.removed_sources import removed_sources
+from tfgen.commands.track import Track, untracked
 from tfgen.errors import TfgenError, UsageError
 from tfgen.git import read as git
 from tfgen.git.commit import (
@@ -87,6 +88,7 @@ def commit_jobs(
     message: str = "",
     branch: str = "",
     pushes: bool = False,
+    track: Track = untracked,
 ) -> Outcome:
     """Render the jobs and commit what comes of them, and nothing else.
 
@@ -97,6 +99,7 @@ def commit_jobs(
         message: the commit's, in place of one in words of the jobs.
         branch: a new branch for the commit.
         pushes: whether to push it.
+        track: what is told of each job.
 
     Raises:
         ProblemsError: the jobs have errors.
@@ -108,7 +111,7 @@ def commit_jobs(
     before = open_on_branch(out, branch)
     is_new = branch not in ("", before.branch)
     to = target(before.replaced(branch=branch or before.branch)) if pushes else None
-    work = _plan_work(jobs, checked, out)
+    work = _plan_work(jobs, checked, out, track)
     contents, others = _contents_after(before, out, work)
     check_files(before, contents, others)
     if to and is_new and not (would_change(before, contents) or changed(before, others)):
@@ -187,9 +190,9 @@ def open_on_branch(out: Path, branch: str) -> Repository:
     return repository
 
 
-def _plan_work(jobs: Sequence[Path], checked: Checked, out: Path) -> _Work:
+def _plan_work(jobs: Sequence[Path], checked: Checked, out: Path, track: Track) -> _Work:
     """Check the jobs, and decide what is to be written; nothing is."""
-    report = full_check(checked, against=git.HEAD, out=out, is_written=True)
+    report = full_check(checked, against=git.HEAD, out=out, is_written=True, track=track)
     if has_errors(report.problems):
         raise ProblemsError(report.problems)
     removed = removed_sources(jobs, git.HEAD)

@@ -35,6 +35,7 @@ from tfgen.commands.commit_message import commit_message, job_changes
 from tfgen.commands.full_check import full_check
 from tfgen.commands.removed_jobs import find_removed_jobs
 from tfgen.commands.removed_sources import removed_sources
+from tfgen.commands.track import Track, untracked
 from tfgen.errors import UsageError
 from tfgen.git import read as git
 from tfgen.git.branch import commit_all, find_tip, has_commit, is_remote_tip, move_branch, trailer, working_tree
@@ -68,6 +69,7 @@ def commit_wherever(
     message: str = "",
     branch: str = "",
     pushes: bool = False,
+    track: Track = untracked,
 ) -> Outcome:
     """Commit jobs, with what is rendered of them beside them or in the branch that it has.
 
@@ -79,6 +81,7 @@ def commit_wherever(
         message: the commits', in place of one in words of the jobs.
         branch: a new branch for the commit of the jobs.
         pushes: whether to push what is committed.
+        track: what is told of each job.
 
     Raises:
         UsageError: the jobs are rendered into several branches.
@@ -86,8 +89,8 @@ def commit_wherever(
     """
     branches = None if is_beside else rendered_branches(jobs, checked)
     if branches is None:
-        return commit_jobs(jobs, checked, out=out, message=message, branch=branch, pushes=pushes)
-    return commit_rendered(jobs, checked, branches, out=out, message=message, branch=branch, pushes=pushes)
+        return commit_jobs(jobs, checked, out=out, message=message, branch=branch, pushes=pushes, track=track)
+    return commit_rendered(jobs, checked, branches, out=out, message=message, branch=branch, pushes=pushes, track=track)
 
 
 def rendered_branches(jobs: Sequence[Path], checked: Checked) -> Branches | None:
@@ -121,6 +124,7 @@ def commit_rendered(
     message: str = "",
     branch: str = "",
     pushes: bool = False,
+    track: Track = untracked,
 ) -> Outcome:
     """Commit the jobs, and render them into the other branch.
 
@@ -132,6 +136,7 @@ def commit_rendered(
         message: the commits', in place of one in words of the jobs.
         branch: a new branch for the commit of the jobs.
         pushes: whether to push both.
+        track: what is told of each job.
 
     Raises:
         ProblemsError: the jobs have errors.
@@ -151,7 +156,7 @@ def commit_rendered(
     to_rendered = target(before.replaced(branch=branches.rendered)) if pushes else None
     is_rendered = name == branches.source
     since = _since(before, find_tip(before, branches.rendered, to_rendered)) if is_rendered else git.HEAD
-    report = full_check(checked, against=since, out=out, is_written=True)
+    report = full_check(checked, against=since, out=out, is_written=True, track=track)
     if has_errors(report.problems):
         raise ProblemsError(report.problems)
     own = _commit_sources(jobs, checked, before, branch=branch, message=message, to=to)

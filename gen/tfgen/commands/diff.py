@@ -9,6 +9,7 @@ from tfgen.change.comparison import pair_jobs
 from tfgen.change.job_diff import JobDiff, diff_job
 from tfgen.check.checked import Checked
 from tfgen.commands.removed_sources import removed_sources
+from tfgen.commands.track import Track, untracked
 from tfgen.record import Record
 
 
@@ -26,20 +27,21 @@ class Diff(Record):
     notes: tuple[str, ...]
 
 
-def diff_jobs(jobs: Checked, paths: Sequence[Path], against: str) -> Diff:
+def diff_jobs(jobs: Checked, paths: Sequence[Path], against: str, track: Track = untracked) -> Diff:
     """The differences of jobs without errors from a revision.
 
     Args:
         jobs: as they are.
         paths: the files and folders that were named.
         against: the revision.
+        track: what is told of each job.
 
     Raises:
         UsageError: there is no such revision.
         TfgenError: git fails.
     """
     matched = pair_jobs(jobs, against, removed_sources(paths, against))
-    diffs = [(pair, diff_job(pair)) for pair in matched.pairs]
+    diffs = [(pair, diff_job(pair)) for pair in track(matched.pairs, len(matched.pairs))]
     staying = (
         f"{pair.name} stays as it is committed until its own file changes, or tfgen render --upgrade"
         for pair, diff in diffs

@@ -23,6 +23,7 @@ from tfgen.commands.check_report import Report
 from tfgen.commands.keep_files import describe_file, keep_files
 from tfgen.commands.rendered_job import render_jobs
 from tfgen.commands.sums import find_sums
+from tfgen.commands.track import Track, untracked
 from tfgen.git import read as git
 from tfgen.job.facts import name_of, rendered_branch
 from tfgen.problems import in_order
@@ -41,6 +42,7 @@ def full_check(
     is_quick: bool = False,
     kubernetes_version: str | None = None,
     manifests: Sequence[Manifest] | None = None,
+    track: Track = untracked,
 ) -> Report:
     """Check jobs, the objects and the files that come of them, and what has changed.
 
@@ -53,6 +55,7 @@ def full_check(
             rendered of it are as they are committed.
         kubernetes_version: whose schemas the objects are held against; none where it is None.
         manifests: what the repository has of namespaces, where it is read already.
+        track: what is told of each job.
 
     Raises:
         UsageError: there is no such revision, or no schemas of that version.
@@ -65,7 +68,7 @@ def full_check(
         whole = _changed_jobs(whole, compared, out, against)
     if manifests is None:
         manifests = read_foreign_manifests(out, read_ledgers(out).values()) if whole else ()
-    results = [*render_jobs(whole, manifests, kubernetes_version)]
+    results = [*track(render_jobs(whole, manifests, kubernetes_version), len(whole))]
     renderings = tuple(result.rendering for result in results)
     problems = [*checked.problems, *compared.problems]
     problems += (problem for result in results for problem in result.weighed.problems)

@@ -6,7 +6,7 @@ waits in a spool. What is left in memory is what the jobs are judged by together
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from tfgen.check.checked import CheckedFile, Weighed
 from tfgen.check.jobs import Checker
 from tfgen.commands.known_files import find_known
 from tfgen.commands.removed_jobs import find_removed_jobs
+from tfgen.commands.track import Track
 from tfgen.errors import UsageError
 from tfgen.job.output_root import output_root_of
 from tfgen.job.sources import Source, no_job_below, read_sources
@@ -27,9 +28,6 @@ from tfgen.tree.write import apply, plan_write, read_ledgers
 
 if TYPE_CHECKING:
     from tfgen.commands.rendered_file import RenderedFile
-
-    Track = Callable[[Iterable[RenderedFile], int], Iterator[RenderedFile]]
-    """Hands the files of jobs on as they are rendered; it is told how many there are."""
 
 
 class Written(Record):
