@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from tests.support import normal, tools
+from tests.support.command import CommandError
 from tests.support.helm import HelmLibrary
 from tests.support.rendered import Rendered
 from tests.support.tools import ROOT
@@ -99,6 +100,47 @@ PATCHES = {
 }
 
 
+ENVIRONMENTS = """\
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {name: mnist}
+spec:
+  image: registry.example.com/ml/mnist:1.4.0
+  roles: {chief: {}, ps: {}, worker: {replicas: 2}}
+  labels: {team: vision}
+  storage:
+    model: {mountPath: /model, claim: {size: 1Gi}}
+    data: {mountPath: /data, claim: {size: 2Gi}}
+  tensorboard: {logDir: /model/logs}
+  patches:
+    settle:
+      target: {kind: StatefulSet}
+      merge: {spec: {minReadySeconds: 5}, metadata: {labels: {team: own, more: a}, annotations: {a: "{{ b }}"}}}
+    open-board: {target: {kind: Service, name: tensorboard-service}, json: [{op: add, path: /spec/own, value: [a, b]}]}
+    claim: {target: {kind: PersistentVolumeClaim, name: claim-data}, merge: {spec: {volumeMode: Block}}}
+  environments:
+    dev: {roles: {worker: {replicas: 1}}}
+    none: {patches: {settle: null, open-board: null, claim: null}}
+    prod:
+      run: "2"
+      labels: {team: ads}
+      patches:
+        settle:
+          target: {kind: StatefulSet, name: ps}
+          merge: {spec: {minReadySeconds: 9}, metadata: {labels: {x: "1"}}}
+        open-board:
+          target: {kind: Service, name: tensorboard-service}
+          json: [{op: add, path: /spec/own, value: [a, c]}, {op: replace, path: /spec/type, value: NodePort}]
+        claim:
+          target: {kind: PersistentVolumeClaim, name: claim-model}
+          merge: {metadata: {annotations: {e: f}}, spec: {volumeMode: Filesystem}}
+        proxy:
+          target: {kind: Deployment}
+          merge: {spec: {template: {spec: {containers: [{name: proxy, image: "proxy:1"}], dnsPolicy: Default}}}}
+        rules: {target: {kind: Job}, merge: {spec: {podFailurePolicy: null}}}
+"""
+
+
 @pytest.mark.parametrize("patch", PATCHES.values(), ids=PATCHES)
 def test_the_three_outputs_are_equal(patch, tmp_path):
     data = checked(JOB.replace("PATCH", patch))
@@ -126,6 +168,32 @@ def test_a_patch_is_one_of_the_chart_too_for_values_that_no_environment_has(tmp_
     )
     assert worker["metadata"]["labels"]["team"] == "own"
     assert worker["spec"]["replicas"] == 7
+
+
+def test_an_environment_has_its_own_patches_in_all_three_outputs(tmp_path):
+    data = checked(ENVIRONMENTS)
+    rendered = Rendered.write(data, tmp_path)
+    for environment in data["spec"]["environments"]:
+        rendered.assert_equal(environment, helm=HelmLibrary())
+
+
+@pytest.mark.parametrize("environment", ["dev", "none", "prod"])
+def test_the_patches_of_an_environment_are_those_of_a_job_that_has_them_itself(environment):
+    data = checked(ENVIRONMENTS)
+    settings = data["spec"]["environments"][environment]
+    own = {**data["spec"]["patches"], **settings.get("patches", {})}
+    patches = {name: patch for name, patch in own.items() if patch is not None}
+    others = {name: value for name, value in settings.items() if name != "patches"}
+    alone = {**data, "spec": {**data["spec"], "patches": patches, "environments": {environment: others}}}
+    assert build(data).environments[environment] == build(alone).environments[environment]
+
+
+def test_a_chart_knows_its_environments_and_no_other(tmp_path):
+    rendered = Rendered.write(checked(ENVIRONMENTS), tmp_path)
+    by_helm = rendered.by_helm("--set", "environment=prod", "--set-string", "run=2", helm=HelmLibrary())
+    assert by_helm["apps/v1", "StatefulSet", "mnist-2-ps"]["spec"]["minReadySeconds"] == 9
+    with pytest.raises(CommandError, match="environment"):
+        rendered.by_helm("--set", "environment=prdo", helm=HelmLibrary())
 
 
 def test_the_job_of_the_page_is_sound_and_its_outputs_are_equal(tmp_path):

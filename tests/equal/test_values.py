@@ -22,6 +22,7 @@ from tests.support.generated import accepted, drawn, jobs, saying
 from tests.support.helm import HelmLibrary, HelmProgram
 from tests.support.rendered import Rendered
 from tfgen.graph.built import plain_objects
+from tfgen.schema import tunables
 
 
 @dataclass(frozen=True)
@@ -145,7 +146,8 @@ def test_helm_gives_what_a_job_that_says_so_gives(case, chart, tmp_path):
 @given(document=jobs(environments=1))
 def test_helm_gives_what_a_job_that_says_so_gives_for_any_values(share, document):
     spec = dict(document["spec"])
-    (values,) = spec.pop("environments").values()
+    (environment,) = spec.pop("environments").values()
+    values = tunables.overrides(environment)
     with tempfile.TemporaryDirectory() as folder:
         rendered = Rendered.write({**document, "spec": spec}, Path(folder))
         schema = json.loads((rendered.chart / "values.schema.json").read_text(encoding="utf-8"))

@@ -18,6 +18,7 @@ from tfgen.check.jobs import check
 from tfgen.graph.graph import graph
 from tfgen.graph.guards import guards
 from tfgen.job.training_job import TrainingJob
+from tfgen.schema import tunables
 from tfgen.targets.render import render
 
 
@@ -26,7 +27,8 @@ from tfgen.targets.render import render
 def test_jobs_that_differ_in_tunables_alone_have_one_graph(document):
     """The environment's values, said by the job itself, change neither its graph nor its guards nor a template."""
     base = dict(document["spec"])
-    (values,) = base.pop("environments").values()
+    (environment,) = base.pop("environments").values()
+    values = tunables.overrides(environment)
     one = {**document, "spec": base}
     other = saying(one, values)
     structure, other_structure = (TrainingJob.from_document(each).structure for each in (one, other))

@@ -23,7 +23,7 @@ from tfgen.commands.init import Form, new_job
 from tfgen.schema import file as schema_file
 from tfgen.schema import tunables
 from tfgen.schema import workload_kinds as kinds
-from tfgen.schema.chart_values import CHART_VALUES
+from tfgen.schema.chart_values import chart_values
 from tfgen.schema.values_schema import values_schema, values_schema_text
 from tfgen.text.document import parse
 
@@ -186,7 +186,7 @@ def _has_records(records: set[tuple[str, ...]], leaves: set[tuple[str, ...]], va
         }
         if (
             not isinstance(node, dict)
-            or node.keys() - (set() if record else {"global", "enabled", *CHART_VALUES}) != known
+            or node.keys() - (set() if record else {"global", "enabled", *chart_values(())}) != known
         ):
             return False
     return True

@@ -505,9 +505,25 @@ def jobs(draw: st.DrawFn, *, environments: int = 2) -> dict[str, Any]:
         "spec": spec,
     }
     assume(accepted(document))
+    patched: dict[str, Any] = draw(_with_patches(document))
+    return patched
+
+
+@st.composite
+def _with_patches(draw: st.DrawFn, document: Document) -> Any:
+    """The job with patches of its own and of one of its environments, as far as they are accepted."""
+    spec = document["spec"]
     patches = draw(_patches(document))
-    patched = {**document, "spec": {**spec, "patches": patches}}
-    return patched if patches and accepted(patched) else document
+    if patches and accepted(patched := saying(document, {"patches": patches})):
+        document = patched
+    name = draw(st.sampled_from([*spec["environments"], ""]))
+    own = {**dict.fromkeys(document["spec"].get("patches", {})), **draw(_patches(document))} if name else {}
+    if own:
+        environment = {**spec["environments"][name], "patches": own}
+        environments = {**spec["environments"], name: environment}
+        patched = {**document, "spec": {**document["spec"], "environments": environments}}
+        return patched if accepted(patched) else document
+    return document
 
 
 def _patches(document: Document) -> Strategy:

@@ -77,7 +77,7 @@ def task_objects(data: Mapping[str, Any], environment: str | None = None) -> Tas
         KeyError: the job has no such environment.
     """
     job, spec = TrainingJob.from_document(data), data["spec"]
-    structure = job.structure.replaced(kind="StatefulSet", gang=None, eci=None, patches=())
+    structure = job.structure.replaced(kind="StatefulSet", gang=None, eci=None, patches=(), environment_patches={})
     if environment is None:
         values = tunables.values(spec, of_any_kind=True)
     else:

@@ -38,7 +38,7 @@ def graph(structure: Structure) -> tuple[Template, ...]:
 @once_a_shape
 def patched(structure: Structure) -> Patched:
     """A job's objects with holes, its patches laid over them, and what is wrong with these."""
-    return lay_over(tuple(_templates(structure)), structure.patches, structure.profile)
+    return lay_over(tuple(_templates(structure)), structure)
 
 
 def _templates(structure: Structure) -> Iterator[Template]:

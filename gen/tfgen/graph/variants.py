@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import TypeVar
 
-from tfgen.graph.holes import AnyOf, Default, Equal, Expression, Key, Node, Not, When
+from tfgen.graph.holes import AnyOf, Default, Each, Equal, Expression, Key, Let, Node, Not, When
 from tfgen.record import Record
 
 _Key = TypeVar("_Key", bound=Hashable)
@@ -56,6 +56,14 @@ def _join(variants: _Variants, parameter: _Choice) -> Node:
         return _join_sequences(variants, parameter)
     if isinstance(first, When) and all(isinstance(node, When) and node.test == first.test for node in nodes):
         return When(first.test, _join_field("then", variants, parameter), _join_field("otherwise", variants, parameter))
+    if isinstance(first, Let) and all(
+        isinstance(node, Let) and node.name == first.name and node.expression == first.expression for node in nodes
+    ):
+        return Let(first.name, first.expression, _join_field("body", variants, parameter))
+    if isinstance(first, Each) and all(
+        isinstance(node, Each) and node.replaced(body=first.body) == first for node in nodes
+    ):
+        return first.replaced(body=_join_field("body", variants, parameter))
     if isinstance(first, Default) and all(isinstance(node, Default) and node.first == first.first for node in nodes):
         return When(first.first, first.first, _join_field("fallback", variants, parameter))
     return _choose(variants, parameter)

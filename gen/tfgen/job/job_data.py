@@ -209,6 +209,7 @@ class EnvironmentData(FormData, total=False):
     namespace: str
     cluster: str
     enabled: bool
+    patches: Mapping[str, PatchData | None]
 
 
 class MaintainerData(Named, total=False):

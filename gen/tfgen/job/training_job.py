@@ -163,6 +163,7 @@ class Structure(Record):
         eci: how the pods run on Alibaba's container instances, or nothing.
         pod_template: Kubernetes' PodTemplateSpec for the pods of every role.
         patches: what is changed of the objects, in the order of the patches' names.
+        environment_patches: the same of each environment that says patches of its own.
     """
 
     name: str
@@ -185,6 +186,11 @@ class Structure(Record):
     eci: Eci | None
     pod_template: Mapping[str, Any]
     patches: tuple[Patch, ...]
+    environment_patches: Mapping[str, tuple[Patch, ...]]
+
+    def patches_in(self, environment: str | None) -> tuple[Patch, ...]:
+        """What is changed of the objects in an environment, or of the job's own."""
+        return self.environment_patches.get(environment or "", self.patches)
 
     def role(self, name: RoleName) -> Role | None:
         """The role of that name, if the job has it."""
@@ -348,8 +354,17 @@ def _structure(name: str, spec: Spec) -> Structure:
         code=_code(spec["code"]) if "code" in spec else None,
         eci=_eci(spec.get("cloud", {})),
         pod_template=spec.get("podTemplate", {}),
-        patches=tuple(_patch(name, patch) for name, patch in sorted(spec.get("patches", {}).items())),
+        patches=_patches(spec.get("patches", {})),
+        environment_patches={
+            environment: _patches({**spec.get("patches", {}), **settings["patches"]})
+            for environment, settings in sorted(spec.get("environments", {}).items())
+            if "patches" in settings
+        },
     )
+
+
+def _patches(patches: Mapping[str, PatchData | None]) -> tuple[Patch, ...]:
+    return tuple(_patch(name, patch) for name, patch in sorted(patches.items()) if patch is not None)
 
 
 def _patch(name: str, patch: PatchData) -> Patch:

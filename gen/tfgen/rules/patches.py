@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, TypeVar
 
 from tfgen.graph.fill import Scope
 from tfgen.graph.graph import patched
-from tfgen.graph.patches import likely, target_path
+from tfgen.graph.patches import Fault, likely, target_path
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
 from tfgen.rules.wrong_shape import has_objects, misfits_of_patches
 
-_TARGET: Final = "target"
+_Part = TypeVar("_Part")
 
 
 def _check_targets(view: View) -> Iterator[Finding]:
     if not _has_patches(view):
         return
-    result = patched(view.job.structure)
-    yield from (Finding(fault.path, fault.message) for fault in result.faults if fault.path[2] == _TARGET)
-    scopes = [Scope(values, release=view.job.name, chart=view.job.name) for values in view.all_values]
-    for patch, template in ((entry.patch, entry.template) for entry in result.entries):
+    yield from (Finding(fault.path, fault.message) for fault in _faults(view) if fault.is_of_target)
+    entries = patched(view.job.structure).entries
+    forms = view.all_values if view.environment is None else (view.values,)
+    scopes = [Scope(values, release=view.job.name, chart=view.job.name) for values in forms]
+    for patch, template in ((entry.patch, entry.template) for entry in _of_form(view, entries)):
         names = [*dict.fromkeys(name for scope in scopes for name, _ in template.objects(scope))]
         if patch.target not in names:
             message = f"the job has no {patch.kind} {patch.target}{likely(patch.target, names)}"
@@ -33,13 +34,26 @@ def _check_fields(view: View) -> Iterator[Finding]:
     if not _has_patches(view):
         return
     misfits = [misfit.path for misfit in misfits_of_patches(view)]
-    for fault in patched(view.job.structure).faults:
-        if fault.path[2] != _TARGET and not any(path[: len(fault.path)] == fault.path for path in misfits):
+    for fault in _faults(view):
+        if not fault.is_of_target and not any(path[: len(fault.path)] == fault.path for path in misfits):
             yield Finding(fault.path, fault.message)
 
 
 def _has_patches(view: View) -> bool:
-    return view.environment is None and bool(view.job.structure.patches) and has_objects(view)
+    return bool(view.job.structure.patches_in(view.environment)) and has_objects(view)
+
+
+def _faults(view: View) -> Sequence[Fault]:
+    """What is wrong with the patches of this form: what the job's own lack for that has no line of its own."""
+    faults = _of_form(view, patched(view.job.structure).faults)
+    return [fault for fault in faults if fault.path[1] in view.own.get("patches", {})] or faults
+
+
+def _of_form(view: View, by_environment: Mapping[str, Sequence[_Part]]) -> Sequence[_Part]:
+    """What this form of the job has, and the job itself has not."""
+    if view.environment is None:
+        return by_environment[""]
+    return [part for part in by_environment.get(view.environment, ()) if part not in by_environment[""]]
 
 
 RULES: Final = (

@@ -20,6 +20,7 @@ from tfgen import data_path
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
 from tfgen.schema import workload_kinds as kinds
+from tfgen.schema.chart_values import ENVIRONMENT, told_environments
 from tfgen.schema.file import Schema, is_record, resolve
 from tfgen.schema.idle_values import idle_values
 
@@ -120,7 +121,7 @@ def chart_overrides(spec: Mapping[str, Any], name: str) -> dict[str, Any]:
     """The same of an environment by its name, without what the job's chart has no value for."""
     paths = {leaf.tunable.path for leaf in present(spec)}
     records = {path[:depth] for path in paths for depth in range(len(path))}
-    return _known(overrides(spec["environments"][name]), (), paths, records)
+    return {**_of_chart(spec, name), **_known(overrides(spec["environments"][name]), (), paths, records)}
 
 
 def _known(
@@ -177,7 +178,13 @@ def order_keys(value: Any, node: Schema) -> Any:
 
 
 def _of_environment(spec: Mapping[str, Any], own: Mapping[str, Any], name: str, *, of_any_kind: bool) -> dict[str, Any]:
-    return _complete(spec, merge(own, overrides(spec["environments"][name])), own, of_any_kind=of_any_kind)
+    complete = _complete(spec, merge(own, overrides(spec["environments"][name])), own, of_any_kind=of_any_kind)
+    return {**complete, **_of_chart(spec, name)}
+
+
+def _of_chart(spec: Mapping[str, Any], name: str) -> dict[str, str]:
+    """What an environment sets that is a value of the chart alone."""
+    return {ENVIRONMENT: name} if told_environments(spec) else {}
 
 
 def _complete(

@@ -19,7 +19,7 @@ from typing import Any, Final
 from tfgen.kubernetes.volume_profiles import Profile, refuses
 from tfgen.schema import file as schema_file
 from tfgen.schema import workload_kinds as kinds
-from tfgen.schema.chart_values import CHART_VALUES
+from tfgen.schema.chart_values import chart_values, told_environments
 from tfgen.schema.file import Schema, target, used_definitions
 from tfgen.schema.tunables import ValuesPath, all_leaves, present
 from tfgen.text import json_text
@@ -49,9 +49,9 @@ def values_schema_text(spec: Mapping[str, Any]) -> str:
     return _text(*_decided_by(spec))
 
 
-def _decided_by(spec: Mapping[str, Any]) -> tuple[tuple[ValuesPath, ...], tuple[str, ...]]:
+def _decided_by(spec: Mapping[str, Any]) -> tuple[tuple[ValuesPath, ...], tuple[str, ...], tuple[str, ...]]:
     """What decides the schema: which values there are, and what entries lack; most jobs of a team have it alike."""
-    return tuple(leaf.tunable.path for leaf in present(spec)), lacking(spec)
+    return tuple(leaf.tunable.path for leaf in present(spec)), lacking(spec), told_environments(spec)
 
 
 def lacking(spec: Mapping[str, Any]) -> tuple[str, ...]:
@@ -69,14 +69,14 @@ def _refused_volumes(profile: Profile) -> tuple[str, ...]:
 
 
 @functools.cache
-def _text(paths: tuple[ValuesPath, ...], lacks: tuple[str, ...]) -> str:
-    return json_text.dump(_schema(paths, lacks), listings=_NAMED)
+def _text(paths: tuple[ValuesPath, ...], lacks: tuple[str, ...], environments: tuple[str, ...]) -> str:
+    return json_text.dump(_schema(paths, lacks, environments), listings=_NAMED)
 
 
 @functools.cache
-def _schema(paths: tuple[ValuesPath, ...], lacks: tuple[str, ...]) -> Schema:
+def _schema(paths: tuple[ValuesPath, ...], lacks: tuple[str, ...], environments: tuple[str, ...]) -> Schema:
     root = _closed()
-    own = {name: _short(node) for name, node in CHART_VALUES.items()}
+    own = {name: _short(node) for name, node in chart_values(environments).items()}
     root["properties"] = {"global": {"type": "object"}, "enabled": {"type": "boolean"}, **own}
     for path in paths:
         *records, key = path

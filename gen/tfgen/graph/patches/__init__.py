@@ -11,6 +11,8 @@ from typing import Any, Final
 from tfgen import data_path
 from tfgen.data_path import Path
 from tfgen.graph.holes import (
+    AllOf,
+    AnyOf,
     Bound,
     Each,
     Equal,
@@ -19,6 +21,7 @@ from tfgen.graph.holes import (
     Let,
     MapOf,
     Node,
+    Not,
     Value,
     When,
 )
@@ -31,18 +34,21 @@ from tfgen.graph.patches.operations import operate
 from tfgen.graph.template import Template
 from tfgen.graph.variants import join
 from tfgen.graph.workloads.pod import secured
-from tfgen.job.training_job import Patch, Profile
+from tfgen.job.training_job import Patch, Profile, Structure
 from tfgen.kubernetes.keys import KEEP
 from tfgen.kubernetes.merge import JSON_MERGE, KUBECTL
 from tfgen.kubernetes.merge_keys import STRATEGIC_GROUPS
 from tfgen.kubernetes.object import group
 from tfgen.record import Record
+from tfgen.schema.chart_values import ENVIRONMENT
 from tfgen.words import either, meant, nearest
 
 __all__ = ["Entry", "Fault", "Patched", "lay_over", "likely", "target_path"]
 
 _MOST: Final = 12
 """Names that a message lists."""
+
+_ENVIRONMENT: Final = Value(ENVIRONMENT, "string")
 
 _OTHERS: Final = ""
 """Stands for the entries of a map that a patch does not name."""
@@ -65,40 +71,110 @@ class Patched(Record):
 
     Attributes:
         templates: the templates.
+        faults: what cannot be laid over them, by the environment whose patches these are; empty for the job's own.
+        entries: what a patch counts on, in the same way.
+    """
+
+    templates: tuple[Template, ...]
+    faults: Mapping[str, tuple[Fault, ...]]
+    entries: Mapping[str, tuple[Entry, ...]]
+
+
+class _Layer(Record):
+    """Labels or annotations that a patch lays over those of objects; where there is a test, of those that meet it."""
+
+    field: str
+    entries: Mapping[str, str]
+    test: Expression | None
+
+
+class _Form(Record):
+    """Templates with the patches of the job or of one environment.
+
+    Attributes:
+        nodes: the templates' nodes, without what is in the layers.
+        layers: those of each template.
         faults: what cannot be laid over them.
         entries: what a patch counts on.
     """
 
-    templates: tuple[Template, ...]
+    nodes: Sequence[Node]
+    layers: Sequence[Sequence[_Layer]]
     faults: tuple[Fault, ...]
     entries: tuple[Entry, ...]
 
 
-def lay_over(templates: Sequence[Template], patches: Sequence[Patch], profile: Profile) -> Patched:
-    """The templates with the patches laid over them, one after the other.
+def lay_over(templates: Sequence[Template], structure: Structure) -> Patched:
+    """A job's templates with its patches laid over them, one after the other.
 
-    Args:
-        templates: a job's.
-        patches: a job's.
-        profile: the Pod Security Standard that containers of a patch meet, where they say nothing else.
+    Where an environment has patches of its own, what differs stands under a test of the environment.
     """
+    forms = {
+        name: _form(templates, patches, structure.profile)
+        for name, patches in {"": structure.patches, **structure.environment_patches}.items()
+    }
+    patched: list[Template] = []
+    for place, template in enumerate(templates):
+        node = join({name: form.nodes[place] for name, form in forms.items()}, _ENVIRONMENT, others="")
+        layers = _join_layers({name: form.layers[place] for name, form in forms.items()})
+        patched.append(template.replaced(node=_with_layers(node, layers) if layers else node))
+    return Patched(
+        tuple(patched),
+        {name: form.faults for name, form in forms.items()},
+        {name: form.entries for name, form in forms.items()},
+    )
+
+
+def _form(templates: Sequence[Template], patches: Sequence[Patch], profile: Profile) -> _Form:
+    """The templates with the patches of one form of the job; containers that patches add meet the profile."""
     faults: dict[Fault, None] = {}
-    metadata: dict[int, _Metadata] = {}
-    patched = [*templates]
+    nodes = [template.node for template in templates]
+    layers: list[list[_Layer]] = [[] for _ in templates]
     entries: list[Entry] = []
     for patch in patches:
         places = [place for place, template in enumerate(templates) if _is_target(template, patch)]
         if not places:
             faults[_nothing_there(templates, patch)] = None
+        if bool(patch.merge) is bool(patch.operations):
+            there = "both merge and json" if patch.merge else "neither merge nor json"
+            faults[Fault((*target_path(patch), "kind"), f"found {there} beside the target, expected one of them")] = (
+                None
+            )
+            continue
         for place in places:
-            laid = _Laid(patch, patched[place], profile, metadata.setdefault(place, _Metadata()))
-            patched[place] = patched[place].replaced(node=laid.lay())
+            laid = _Laid(patch, templates[place].replaced(node=nodes[place]), profile)
+            nodes[place] = laid.lay()
+            layers[place] += [layer for n, layer in enumerate(laid.layers) if layer not in laid.layers[:n]]
             faults.update(laid.faults)
             if _entry(templates[place], patch) is not None:
                 entries.append(Entry(patch, templates[place]))
-    for place, own_metadata in metadata.items():
-        patched[place] = patched[place].replaced(node=own_metadata.put(patched[place].node))
-    return Patched(tuple(patched), tuple(faults), tuple(entries))
+    return _Form(nodes, layers, tuple(faults), tuple(entries))
+
+
+def _join_layers(by_form: Mapping[str, Sequence[_Layer]]) -> list[_Layer]:
+    """The layers of a template in all forms: those that they begin with alike, then what each has of its own."""
+    first = by_form[""]
+    alike = 0
+    while all(layers[alike : alike + 1] == first[alike : alike + 1] != [] for layers in by_form.values()):
+        alike += 1
+    joined = [*first[:alike]]
+    for name, layers in by_form.items():
+        others = [Equal(_ENVIRONMENT, other) for other in by_form if other]
+        is_form = Equal(_ENVIRONMENT, name) if name else Not(others[0] if len(others) == 1 else AnyOf((*others,)))
+        joined += [
+            layer.replaced(test=is_form if layer.test is None else AllOf((is_form, layer.test)))
+            for layer in layers[alike:]
+        ]
+    return joined
+
+
+def _with_layers(node: Node, layers: Sequence[_Layer]) -> Node:
+    """A template's node with more labels and annotations."""
+    by_field: dict[str, list[Expression]] = {"labels": [], "annotations": []}
+    for layer in layers:
+        entries = MapOf(dict(layer.entries.items()))
+        by_field[layer.field].append(entries if layer.test is None else When(layer.test, entries, MapOf({})))
+    return change_objects(node, lambda item: labels.with_layers(item, by_field["labels"], by_field["annotations"]))
 
 
 def _is_target(template: Template, patch: Patch) -> bool:
@@ -130,15 +206,19 @@ def _nothing_there(templates: Sequence[Template], patch: Patch) -> Fault:
     path = target_path(patch)
     if patch.target.startswith(f"{LITERAL}-"):
         name = patch.target.removeprefix(f"{LITERAL}-")
-        return Fault((*path, "name"), f"{patch.target} is an object of the job's own; change it in objects.{name}")
+        return Fault(
+            (*path, "name"), f"{patch.target} is an object of the job's own; change it in objects.{name}", True
+        )
     there = [(kind, t.name) for t in templates if not t.chart_only for kind in dict.fromkeys(_kinds(t.node))]
     of_kind = [name for kind, name in there if kind == patch.kind]
     if of_kind:
-        return Fault((*path, "name"), f"the job has no {patch.kind} {patch.target}{likely(patch.target, of_kind)}")
+        return Fault(
+            (*path, "name"), f"the job has no {patch.kind} {patch.target}{likely(patch.target, of_kind)}", True
+        )
     kinds = [*dict.fromkeys(kind for kind, _ in there)]
     of_name = next((kind for kind, name in there if name == patch.target), None)
     hint = f"; {patch.target} is a {of_name}" if of_name else likely(patch.kind, kinds)
-    return Fault((*path, "kind"), f"tfgen makes no {patch.kind} of this job{hint}")
+    return Fault((*path, "kind"), f"tfgen makes no {patch.kind} of this job{hint}", is_of_target=True)
 
 
 def target_path(patch: Patch) -> Path:
@@ -153,33 +233,14 @@ def likely(name: str, known: Sequence[str]) -> str:
     return meant(nearest(name, known)) or (f"; there is {names}" if names else "")
 
 
-class _Metadata:
-    """What patches say of the labels and annotations of a template's objects."""
-
-    def __init__(self) -> None:
-        self.layers: dict[str, list[Expression]] = {"labels": [], "annotations": []}
-
-    def add(self, field: str, entries: Mapping[str, str], test: Expression | None) -> None:
-        """Lay entries over those before; where there is a test, of the objects for which it is true."""
-        layer: Expression = MapOf(dict(entries.items()))
-        self.layers[field].append(layer if test is None else When(test, layer, MapOf({})))
-
-    def put(self, node: Node) -> Node:
-        """The template's node with them."""
-        return change_objects(node, self._with_metadata)
-
-    def _with_metadata(self, item: dict[Key, Node]) -> Node:
-        return labels.with_layers(item, self.layers["labels"], self.layers["annotations"])
-
-
 class _Laid:
     """A patch that is laid over a template's objects."""
 
-    def __init__(self, patch: Patch, template: Template, profile: Profile, metadata: _Metadata) -> None:
+    def __init__(self, patch: Patch, template: Template, profile: Profile) -> None:
         self.patch = patch
         self.template = template
         self.profile = profile
-        self.metadata = metadata
+        self.layers: list[_Layer] = []
         self.faults: dict[Fault, None] = {}
 
     def lay(self) -> Node:
@@ -235,7 +296,7 @@ class _Laid:
                         f'found an empty text, which would leave {key} out; write {name}: {{{key}: ""}} of the job'
                     )
                     self.faults[Fault((*path, name, key), message)] = None
-            self.metadata.add(name, entries, test)
+            self.layers.append(_Layer(name, entries, test))
 
     def _secured(self, item: Mapping[Key, Node], merge: Mapping[str, Any]) -> Mapping[str, Any]:
         """The patch, whose containers that the pod does not have yet meet the job's profile."""

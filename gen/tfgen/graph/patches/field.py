@@ -58,10 +58,17 @@ _OF_OBJECT: Final[Mapping[tuple[str, str], Mapping[Path, str]]] = {
 
 
 class Fault(Record):
-    """Why a patch cannot be. The path is one of the spec: ``("patches", "slow", "merge", "spec", "replicas")``."""
+    """Why a patch cannot be.
+
+    Attributes:
+        path: one of the spec: ``("patches", "slow", "merge", "spec", "replicas")``.
+        message: what was found, and the way out.
+        is_of_target: whether the patch finds nothing to change.
+    """
 
     path: Path
     message: str
+    is_of_target: bool = False
 
 
 class RefusedError(Exception):

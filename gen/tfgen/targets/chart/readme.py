@@ -11,7 +11,7 @@ from tfgen import data_path
 from tfgen.job.training_job import ROLE_NAMES, RoleName, Scheduler, Structure, TrainingJob
 from tfgen.places import CHARTS
 from tfgen.schema import file as schema_file
-from tfgen.schema.chart_values import CHART_VALUES
+from tfgen.schema.chart_values import chart_values, told_environments
 from tfgen.schema.tunables import Tunable, all_leaves, tunables
 from tfgen.schema.workload_kinds.facts import WorkloadKind
 from tfgen.targets.chart.chart_yaml import KUBE_LEAST
@@ -37,7 +37,8 @@ def readme(job: TrainingJob, spec: Mapping[str, Any]) -> str:
     """The file's text."""
     chart = f"{CHARTS}/{job.name}"
     here = next((f" -f {chart}/values-{form.name}.yaml" for form in job.environments if form.enabled), "")
-    own = (f'| `{name}` | string | `` "" `` | {node["description"]} |' for name, node in CHART_VALUES.items())
+    of_chart = chart_values(told_environments(spec))
+    own = (f'| `{name}` | string | `` "" `` | {node["description"]} |' for name, node in of_chart.items())
     rows = "\n".join([*own, *_rows(tunables(spec), job.values)])
     return f"""\
 # {job.name}

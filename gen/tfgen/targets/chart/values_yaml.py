@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import functools
 import textwrap
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tfgen.schema import file as schema_file
-from tfgen.schema.chart_values import CHART_VALUES
+from tfgen.schema.chart_values import chart_values
 from tfgen.schema.file import Schema
 from tfgen.schema.hints import choices
 from tfgen.text import yaml_text
@@ -24,15 +24,17 @@ from tfgen.words import either
 _WIDTH: Final = 100
 
 
-def values_yaml(values: Mapping[str, Any], lacks: tuple[str, ...] = ()) -> str:
+def values_yaml(values: Mapping[str, Any], lacks: tuple[str, ...] = (), environments: Sequence[str] = ()) -> str:
     """The file's text; a blank line before each key at the top.
 
     Args:
         values: the chart's values.
         lacks: the keys that a map's entries cannot have in this chart, as ``storage.*.nfs``.
+        environments: those that the chart is told.
     """
+    of_chart = chart_values(environments)
     commented: set[tuple[str, ...]] = set()
-    own = [f"# {node['description']}\n{yaml_text.dump({name: node['default']})}" for name, node in CHART_VALUES.items()]
+    own = [f"# {node['description']}\n{yaml_text.dump({name: node['default']})}" for name, node in of_chart.items()]
     entries = (_entry(("spec",), key, value, "", commented, lacks) for key, value in values.items())
     return "\n".join([*own, *entries])
 
