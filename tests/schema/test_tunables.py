@@ -223,3 +223,17 @@ def trees(*more: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
 @given(under=trees(), over=trees(st.none()))
 def test_helm_merges_values_the_same(tmp_path_factory, under, over):
     assert chart(tmp_path_factory.mktemp("chart"), under).merge_values(over) == tunables.merge(under, over)
+
+
+def test_a_record_that_an_environment_removes_has_its_defaults_again():
+    worker = {"resources": {"cpu": 2, "memory": "4Gi"}, "replicas": 3}
+    spec = {
+        "image": "i",
+        "roles": {"worker": worker},
+        "environments": {"prod": {"roles": {"worker": {"resources": None}}}},
+    }
+    own, by_environment = tunables.all_values(spec)
+    plain = tunables.values({"image": "i", "roles": {"worker": {"replicas": 3}}})
+    assert own["roles"]["worker"]["resources"]["cpu"] == 2
+    assert by_environment["prod"] == plain
+    assert [*by_environment["prod"]["roles"]["worker"]] == [*plain["roles"]["worker"]]

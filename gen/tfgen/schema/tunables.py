@@ -87,7 +87,7 @@ def values(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> dict[str, A
         spec: the job's.
         of_any_kind: also those that nothing of the job reads.
     """
-    return _complete(spec, spec, {}, of_any_kind=of_any_kind)
+    return _complete(spec, spec, of_any_kind=of_any_kind)
 
 
 def environment_values(spec: Mapping[str, Any], name: str, *, of_any_kind: bool = False) -> dict[str, Any]:
@@ -178,8 +178,9 @@ def order_keys(value: Any, node: Schema) -> Any:
 
 
 def _of_environment(spec: Mapping[str, Any], own: Mapping[str, Any], name: str, *, of_any_kind: bool) -> dict[str, Any]:
-    complete = _complete(spec, merge(own, overrides(spec["environments"][name])), own, of_any_kind=of_any_kind)
-    return {**complete, **_of_chart(spec, name)}
+    by_path = {tunable.path: tunable for tunable in tunables(spec, of_any_kind=of_any_kind)}
+    laid = _laid_over(own, overrides(spec["environments"][name]), (), by_path)
+    return {**laid, **_of_chart(spec, name)}
 
 
 def _of_chart(spec: Mapping[str, Any], name: str) -> dict[str, str]:
@@ -187,24 +188,31 @@ def _of_chart(spec: Mapping[str, Any], name: str) -> dict[str, str]:
     return {ENVIRONMENT: name} if told_environments(spec) else {}
 
 
-def _complete(
-    spec: Mapping[str, Any], given: Mapping[str, Any], ordered: Mapping[str, Any], *, of_any_kind: bool
+def _laid_over(
+    own: Mapping[str, Any], over: Mapping[str, Any], above: ValuesPath, by_path: Mapping[ValuesPath, Tunable]
 ) -> dict[str, Any]:
-    """The values that are given, in order; what is also in `ordered`, the same object, is so already."""
+    """Complete values with others over them, as `merge` has it; what is removed has its default."""
+    laid = dict(own)
+    for key, value in over.items():
+        path, below = (*above, key), own.get(key)
+        if tunable := by_path.get(path):
+            merged = merge({key: below}, {key: value})
+            laid[key] = order_keys(merged[key], tunable.schema) if key in merged else tunable.default
+        elif isinstance(below, dict):
+            laid[key] = _laid_over(below, dict.fromkeys(below) if value is None else value, path, by_path)
+    return laid
+
+
+def _complete(spec: Mapping[str, Any], given: Mapping[str, Any], *, of_any_kind: bool) -> dict[str, Any]:
+    """The values that are given, in order, and the defaults of all others."""
     complete: dict[str, Any] = {}
     for tunable in tunables(spec, of_any_kind=of_any_kind):
         *records, name = tunable.path
-        place, source, known = complete, given, ordered
+        place, source = complete, given
         for record in records:
             place = place.setdefault(record, {})
             source = source.get(record, {})
-            known = known.get(record, {})
-        if name not in source:
-            place[name] = tunable.default
-        elif name in known and known[name] is source[name]:
-            place[name] = source[name]
-        else:
-            place[name] = order_keys(source[name], tunable.schema)
+        place[name] = order_keys(source[name], tunable.schema) if name in source else tunable.default
     return complete
 
 
