@@ -32,4 +32,4 @@ def test_a_patch_reaches_all_that_tfgen_makes_but_the_pods_of_tasks(path):
     }
     pods = {name for name, kind in own.items() if kind == "Pod"}
     assert reached == own.keys() - pods
-    assert len(patched(TrainingJob.from_document(job).structure).faults) == len(pods)
+    assert len(patched(TrainingJob.from_document(job).structure).faults[""]) == len(pods)
