@@ -63,7 +63,12 @@ from tfgen.graph.holes import (
     chart_files,
     named_parts,
 )
-from tfgen.targets.chart.go_template import Printer
+from tfgen.targets.chart.go_template.context import Context
+from tfgen.targets.chart.go_template.parts import helpers_file
+from tfgen.targets.chart.go_template.template_file import template_file
+from tfgen.targets.chart.guards_file import guard_checks
+
+ANY = Context("any")
 
 # What a digest is of: numbers in Go's form, keys in its order, text without its escapes. Go reads -0 in YAML as 0.
 DATA = st.recursive(
@@ -287,12 +292,11 @@ def _document(node: Node, bound: list[tuple[str, Hole]]) -> Node:
 @given(node=nodes, bound=bindings(), values=VALUES)
 def test_what_is_filled_is_what_helm_makes_of_the_printed_text(node, bound, values):
     document = _document(node, bound)
-    printer = Printer("any")
     try:
-        template = printer.template(document)
+        template = template_file(document, ANY)
     except TypeError:
         assume(False)  # what cannot be printed, it says so
-    by_helm = normal.read(_by_helm(printer, template, values, [document]))
+    by_helm = normal.read(_by_helm(template, values, [document]))
     by_tfgen = normal.by_identity([fill(document, Scope(values, "release", "any"))])
     normal.assert_equal({"helm": by_helm, "tfgen": by_tfgen})
 
@@ -305,7 +309,7 @@ def test_every_node_of_the_algebra_is_among_those_that_are_compared():
     def collect(node, bound):
         document = _document(node, bound)
         try:
-            Printer("any").template(document)
+            template_file(document, ANY)
         except TypeError:
             return
         met.update(map(type, _holes(document)))
@@ -365,25 +369,25 @@ guards = st.one_of(
 @settings(max_examples=300)
 @given(several=st.lists(guards, min_size=1, max_size=3), values=VALUES)
 def test_helm_fails_on_what_a_guard_finds_and_says_the_same(several, values):
-    printer, scope = Printer("any"), Scope(values, "release", "any")
-    template = printer.guards(several)
+    scope = Scope(values, "release", "any")
+    template = guard_checks(several, ANY)
     found = [str(evaluate(guard.message, each)) for guard in several for each in broken(guard, scope)]
     if not found:
-        assert _by_helm(printer, template, values, several) == ""
+        assert _by_helm(template, values, several) == ""
         return
     with pytest.raises(CommandError) as refusal:
-        _by_helm(printer, template, values, several)
+        _by_helm(template, values, several)
     # Neighbours that look at the same entries are asked entry by entry, so that another of them may be the first.
     known = found[:1] if len(several) == 1 else found
     assert refusal.value.stderr.endswith(tuple(known)), (refusal.value.stderr, known)
 
 
-def _by_helm(printer: Printer, template: str, values: Any, nodes: Sequence[Any]) -> str:
+def _by_helm(template: str, values: Any, nodes: Sequence[Any]) -> str:
     files = {
         "Chart.yaml": "{apiVersion: v2, name: any, version: 0.1.0}",
         "values.yaml": json.dumps(values, ensure_ascii=False),
         "templates/any.yaml": template,
-        "templates/_helpers.tpl": printer.helpers_file("Helpers.", [*named_parts(nodes).values()]),
+        "templates/_helpers.tpl": helpers_file("Helpers.", [*named_parts(nodes).values()], ANY),
         **chart_files(nodes),
     }
     with tempfile.TemporaryDirectory() as folder:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from inspect import cleandoc
 from pathlib import Path
 
 import pytest
@@ -11,11 +12,16 @@ import pytest
 from house.__main__ import drawn
 from house.imports import Import, Place, imports, room_of
 from house.rooms import Room, breaches, room_names, rooms
+from tfgen.targets.chart import go_template
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "gen" / "tfgen"
 ROOMS = rooms((ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8"))
 IMPORTS = imports(PACKAGE)
+
+
+def parent(module: str) -> str:
+    return module.rpartition(".")[0]
 
 
 def test_the_page_lists_every_room_once() -> None:
@@ -35,6 +41,15 @@ def test_the_tree_and_git_know_nothing_of_jobs() -> None:
 def test_git_and_the_tree_do_not_know_each_other() -> None:
     both = {"tree", "git"}
     assert not [i for i in IMPORTS if {room_of(i.importer), room_of(i.imported)} == both]
+
+
+def test_a_module_of_the_printer_uses_only_what_its_package_lists_above_it() -> None:
+    package = go_template.__name__
+    listed = cleandoc(go_template.__doc__ or "").partition("here:\n")[2]
+    order = [f"{package}.{line.split()[0]}" for line in listed.splitlines() if line]
+    uses = [i for i in IMPORTS if parent(i.importer) == parent(i.imported) == package]
+    assert sorted(order) == sorted({module for i in uses for module in (i.importer, i.imported)})
+    assert [i for i in uses if order.index(i.imported) >= order.index(i.importer)] == []
 
 
 def test_an_import_in_a_function_says_what_it_saves() -> None:

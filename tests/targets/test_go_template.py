@@ -50,8 +50,13 @@ from tfgen.graph.holes import (
     given,
     named_parts,
 )
-from tfgen.targets.chart.go_template import Printer
+from tfgen.targets.chart.go_template.context import Context
+from tfgen.targets.chart.go_template.expressions import expression
+from tfgen.targets.chart.go_template.parts import define, helpers_file
+from tfgen.targets.chart.go_template.template_file import template_file
+from tfgen.targets.chart.guards_file import guard_checks
 
+MNIST = Context("mnist")
 IMAGE = Value("image", "string")
 REPLICAS = Value("roles.worker.replicas", "integer")
 ENABLED = Value("gang.enabled", "boolean")
@@ -95,7 +100,7 @@ EXPRESSIONS = {
 
 @pytest.mark.parametrize("expected", EXPRESSIONS)
 def test_expression(expected):
-    assert Printer("mnist").expression(EXPRESSIONS[expected]) == expected
+    assert expression(EXPRESSIONS[expected], MNIST) == expected
 
 
 TEMPLATES = {
@@ -468,11 +473,11 @@ TEMPLATES = {
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_template(name):
     node, expected = TEMPLATES[name]
-    assert Printer("mnist").template(node).splitlines() == dedent(expected).splitlines()
+    assert template_file(node, MNIST).splitlines() == dedent(expected).splitlines()
 
 
 def test_an_object_under_a_condition_is_whole_or_not_there():
-    assert Printer("mnist").template(When(ENABLED, {"kind": "A"})).splitlines() == [
+    assert template_file(When(ENABLED, {"kind": "A"}), MNIST).splitlines() == [
         "{{- if .Values.gang.enabled }}",
         "kind: A",
         "{{- end }}",
@@ -480,7 +485,7 @@ def test_an_object_under_a_condition_is_whole_or_not_there():
 
 
 def test_the_objects_of_a_map_are_documents():
-    assert Printer("mnist").template(Each(LABELS, When(ITEM, {"kind": NAME}))).splitlines() == [
+    assert template_file(Each(LABELS, When(ITEM, {"kind": NAME})), MNIST).splitlines() == [
         "{{- range $name, $value := .Values.labels }}",
         "{{- if $value }}",
         "---",
@@ -494,7 +499,7 @@ def test_a_named_part_is_a_documented_helper_that_others_call():
     hosts = Named("hosts", "The hosts.", Repeat(REPLICAS, Text(("h", Bound("i", "integer"), '{"'))))
     labels = Named("labels", "The labels.", {"a": hosts, Splice("l"): LABELS})
     document = {"metadata": {"labels": labels}, "spec": {"a": hosts}}
-    assert Printer("mnist").template(document).splitlines() == [
+    assert template_file(document, MNIST).splitlines() == [
         "metadata:",
         "  labels:",
         '    {{- include "mnist.labels" . | nindent 4 }}',
@@ -502,7 +507,7 @@ def test_a_named_part_is_a_documented_helper_that_others_call():
         '  a: {{ include "mnist.hosts" . | quote }}',
     ]
     parts = [*named_parts([document]).values()]
-    assert Printer("mnist").helpers_file("What is in here.", parts).splitlines() == [
+    assert helpers_file("What is in here.", parts, MNIST).splitlines() == [
         "{{- /* What is in here. */}}",
         "",
         "{{/* The labels. */}}",
@@ -531,14 +536,14 @@ def test_a_part_with_parameters_is_called_with_a_dict():
     pod = Named("pod", "The pod.", outer, parameters=("role", "values", "hash"))
     document = {"a": 1, "spec": call(pod, **WORKER, hash=Bound("hash")), "plain": call(pod, **WORKER, hash=None)}
     dict_ = '(dict "root" $ "role" "worker" "values" .Values.roles.worker'
-    assert Printer("mnist").template(document).splitlines() == [
+    assert template_file(document, MNIST).splitlines() == [
         "a: 1",
         "spec:",
         f'  {{{{- include "mnist.pod" {dict_} "hash" $hash) | nindent 2 }}}}',
         "plain:",
         f'  {{{{- include "mnist.pod" {dict_}) | nindent 2 }}}}',
     ]
-    assert Printer("mnist").define(pod).splitlines() == [
+    assert define(pod, MNIST).splitlines() == [
         "{{/* The pod. Takes root, role, values, hash. */}}",
         '{{- define "mnist.pod" -}}',
         "labels:",
@@ -548,7 +553,7 @@ def test_a_part_with_parameters_is_called_with_a_dict():
         "{{- end }}",
         "{{- end }}",
     ]
-    assert Printer("mnist").define(labels).splitlines() == [
+    assert define(labels, MNIST).splitlines() == [
         "{{/* The labels. Takes root, role, values. */}}",
         '{{- define "mnist.labels" -}}',
         "role: {{ .role | quote }}",
@@ -560,7 +565,7 @@ def test_a_part_with_parameters_is_called_with_a_dict():
 def test_a_part_that_looks_at_its_arguments_alone_is_not_given_the_root():
     tolerations = [{"key": "spot"}, Items(Parameter("more", "list"))]
     part = Named("tolerations", "Tolerations.", tolerations, parameters=("more",))
-    assert Printer("mnist").template({"a": 1, "tolerations": call(part, more=ARGS)}).splitlines() == [
+    assert template_file({"a": 1, "tolerations": call(part, more=ARGS)}, MNIST).splitlines() == [
         "a: 1",
         "tolerations:",
         '{{- include "mnist.tolerations" (dict "more" .Values.args) | nindent 0 }}',
@@ -571,7 +576,7 @@ def test_a_part_that_looks_at_its_arguments_alone_is_not_given_the_root():
 def test_in_a_range_a_part_finds_its_arguments_at_the_dollar():
     body = {"name": NAME, "image": IMAGE, "role": ROLE}
     part = Named("mounts", "Mounts.", [{"name": "tmp"}, Each(LABELS, body)], parameters=("role",))
-    assert Printer("mnist").define(part).splitlines()[2:-1] == [
+    assert define(part, MNIST).splitlines()[2:-1] == [
         "- name: tmp",
         "{{- range $name, $value := .root.Values.labels }}",
         "- name: {{ $name | quote }}",
@@ -583,7 +588,7 @@ def test_in_a_range_a_part_finds_its_arguments_at_the_dollar():
 
 def test_a_part_of_which_nothing_may_be_left_takes_its_key_with_it():
     part = Named("scheduling", "Scheduling.", {"labels": LABELS})
-    assert Printer("mnist").template({"a": {"b": 1, Splice("s"): part}, "c": {"d": part}}).splitlines() == [
+    assert template_file({"a": {"b": 1, Splice("s"): part}, "c": {"d": part}}, MNIST).splitlines() == [
         "a:",
         "  b: 1",
         '  {{- with include "mnist.scheduling" . | trimPrefix "\\n" }}',
@@ -603,7 +608,7 @@ def test_a_part_of_which_nothing_may_be_left_takes_its_key_with_it():
 def test_a_part_begins_with_what_is_always_there():
     rest = {"a": given(IMAGE), WHY: None, "b": 1, "c": given(CPU)}
     part = Named("rest", "The rest.", rest)
-    assert Printer("mnist").define(part).splitlines()[2:-1] == [
+    assert define(part, MNIST).splitlines()[2:-1] == [
         "{{- /* Why. */}}",
         "b: 1",
         "{{- with .Values.image }}",
@@ -617,7 +622,7 @@ def test_a_part_begins_with_what_is_always_there():
 
 def test_a_part_of_which_all_may_be_left_out_brings_its_own_line_breaks():
     part = Named("scheduling", "Scheduling.", {"labels": LABELS})
-    assert Printer("mnist").template({"a": 1, Splice("s"): part, "b": 2}).splitlines() == [
+    assert template_file({"a": 1, Splice("s"): part, "b": 2}, MNIST).splitlines() == [
         "a: 1",
         '{{- include "mnist.scheduling" . }}',
         "b: 2",
@@ -626,7 +631,7 @@ def test_a_part_of_which_all_may_be_left_out_brings_its_own_line_breaks():
 
 def test_a_part_of_which_one_branch_is_there_begins_with_it():
     size = When(LABELS, {"labels": NotEmpty(LABELS)}, When(IMAGE, {"image": IMAGE}, {"none": {}}))
-    assert Printer("mnist").define(Named("size", "Size.", size)).splitlines()[1:] == [
+    assert define(Named("size", "Size.", size), MNIST).splitlines()[1:] == [
         '{{- define "mnist.size" -}}',
         "{{- if .Values.labels -}}",
         "labels:",
@@ -647,7 +652,7 @@ def test_two_parts_of_one_name_are_refused():
 
 def test_a_comment_says_why_and_is_nothing_of_the_object():
     node = {"a": 1, Comment("All at once: an ordered start under a gang is a deadlock."): None, "b": {"c": IMAGE}}
-    assert Printer("mnist").template(node).splitlines() == [
+    assert template_file(node, MNIST).splitlines() == [
         "a: 1",
         "{{- /* All at once: an ordered start under a gang is a deadlock. */}}",
         "b:",
@@ -656,7 +661,7 @@ def test_a_comment_says_why_and_is_nothing_of_the_object():
 
 
 def test_items_of_a_list_join_the_others():
-    assert Printer("mnist").template({"a": [{"name": "x"}, Items(ARGS)]}).splitlines() == [
+    assert template_file({"a": [{"name": "x"}, Items(ARGS)]}, MNIST).splitlines() == [
         "a:",
         "- name: x",
         "{{- with .Values.args }}",
@@ -668,7 +673,7 @@ def test_items_of_a_list_join_the_others():
 
 def test_white_space_beside_what_trims_stays():
     part = Named("hosts", "Hosts.", Text((" to ", Repeat(REPLICAS, "h"), " \n")))
-    assert Printer("mnist").define(part).splitlines()[2] == (
+    assert define(part, MNIST).splitlines()[2] == (
         '{{ " " }}to {{ range $i := until (int .Values.roles.worker.replicas) }}'
         '{{ if $i }},{{ end }}h{{ end }}{{ " \\n" }}'
     )
@@ -676,7 +681,7 @@ def test_white_space_beside_what_trims_stays():
 
 def test_a_guard_fails_with_its_message():
     guard = Guard(Greater(REPLICAS, 3), "roles", Text(("there are ", REPLICAS, ' "workers"')), "too-many")
-    assert Printer("mnist").guards([guard]) == (
+    assert guard_checks([guard], MNIST) == (
         "{{- if gt (int64 .Values.roles.worker.replicas) 3 }}\n"
         '{{- fail (printf `there are %d "workers"` (int64 .Values.roles.worker.replicas)) }}\n'
         "{{- end }}\n"
@@ -690,7 +695,7 @@ def test_guards_that_look_at_the_same_entries_share_the_range():
         Guard(Equal(Bound("key"), IMAGE), "labels", Text((NAME,)), "two", over=(labels, items)),
         Guard(IMAGE, "image", Text(("b",)), "three"),
     ]
-    assert Printer("mnist").guards(guards).splitlines() == [
+    assert guard_checks(guards, MNIST).splitlines() == [
         "{{- range $name, $value := .Values.labels }}",
         '{{- if eq $name "a" }}',
         '{{- fail "a" }}',
@@ -726,15 +731,13 @@ OPTIONS = {"options": Value("labels", "map")}
 )
 def test_an_object_whose_last_text_may_be_of_empty_lines_ends_with_a_comment(node, ends):
     """Helm would take such lines for its own."""
-    assert (
-        Printer("mnist").template(node).endswith("# end, so that Helm cuts no empty line off the text above\n") == ends
-    )
+    assert template_file(node, MNIST).endswith("# end, so that Helm cuts no empty line off the text above\n") == ends
 
 
 def test_a_guard_names_what_it_counts():
     few = Filtered(LABELS, Equal(ITEM, "few"))
     guard = Guard(Not(Bound("few", "map")), "labels", Text(("none",)), "none", let=(("few", few),))
-    assert Printer("mnist").guards([guard]).splitlines() == [
+    assert guard_checks([guard], MNIST).splitlines() == [
         "{{- $few := dict }}",
         "{{- range $name, $value := .Values.labels }}",
         '{{- if eq $value "few" }}',
@@ -762,4 +765,4 @@ def test_a_guard_names_what_it_counts():
 )
 def test_what_cannot_be_printed_is_refused(node, says):
     with pytest.raises(TypeError, match=says):
-        Printer("mnist").template(node)
+        template_file(node, MNIST)

@@ -6,7 +6,8 @@ import pytest
 
 from tfgen.graph.graph import graph
 from tfgen.job.training_job import Structure, TrainingJob
-from tfgen.targets.chart.go_template import Printer
+from tfgen.targets.chart.go_template.context import Context
+from tfgen.targets.chart.go_template.template_file import template_file
 from tfgen.targets.chart.templates import template_files
 from tfgen.targets.chart.wrap import wrap
 
@@ -21,6 +22,6 @@ def test_the_lines_of_a_template_are_broken_for_the_name_that_is_in_them(name: s
     """As they are where the printer is given the name itself."""
     job = structure(name)
     files = template_files(job)
-    printed = {f"templates/{one.name}.yaml": wrap(Printer(name).template(one.node)) for one in graph(job)}
+    printed = {f"templates/{one.name}.yaml": wrap(template_file(one.node, Context(name))) for one in graph(job)}
     assert {path: files[path] for path in printed} == printed
     assert f'{{{{- define "{name}.fullname" -}}}}' in files["templates/_helpers.tpl"]

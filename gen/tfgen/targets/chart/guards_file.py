@@ -1,14 +1,23 @@
-"""``templates/guards.yaml``: what stops Helm before it prints anything. Nothing of it reaches the cluster."""
+"""``templates/guards.yaml``: what stops Helm before it prints anything. Nothing of it reaches the cluster.
+
+Guard(Greater(REPLICAS, 3), ...)  ->  {{- if gt (int64 .Values.roles.worker.replicas) 3 }}
+                                      {{- fail "there are too many" }}
+                                      {{- end }}
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Final
 
 from tfgen.graph.holes import Guard
 from tfgen.graph.template import Template
-from tfgen.targets.chart.go_template import Printer
+from tfgen.targets.chart.go_template.context import Context
+from tfgen.targets.chart.go_template.expressions import argument, expression
+from tfgen.targets.chart.go_template.variables import assign
+from tfgen.targets.chart.go_text import Lines
 from tfgen.targets.chart.upgrade_guards import upgrade_guards
 
 _HEAD: Final = "{{- /* What values.schema.json cannot say. */}}\n"
@@ -16,17 +25,40 @@ _INCLUDE: Final = re.compile(r'include "([^"]+)" [.$](?=[ )])')
 """A helper that takes the root context alone."""
 
 
-def guards_file(printer: Printer, guards: Sequence[Guard], templates: Sequence[Template]) -> str:
+def guards_file(guards: Sequence[Guard], templates: Sequence[Template], context: Context) -> str:
     """The file's text; what a helper prints stands in a variable where it is asked for more than once."""
-    includes = _INCLUDE.findall(_checks(printer, guards, templates))
+    includes = _INCLUDE.findall(_checks(guards, templates, context))
     often = [name for name in dict.fromkeys(includes) if includes.count(name) > 1]
-    variables = {name: f"${_camel_case(name.removeprefix(f'{printer.chart}.'))}" for name in often}
+    variables = {name: f"${_camel_case(name.removeprefix(f'{context.chart}.'))}" for name in often}
     assigned = "".join(f'{{{{- {variable} := include "{name}" . }}}}\n' for name, variable in variables.items())
-    return _HEAD + assigned + _checks(printer.replaced(variables=variables), guards, templates)
+    return _HEAD + assigned + _checks(guards, templates, context.replaced(variables=variables))
 
 
-def _checks(printer: Printer, guards: Sequence[Guard], templates: Sequence[Template]) -> str:
-    return printer.guards(guards) + upgrade_guards(printer, templates)
+def guard_checks(guards: Sequence[Guard], context: Context) -> str:
+    """Checks that stop Helm with a message that helps; neighbours share a range, and names."""
+    return "".join(f"{line}\n" for line in _guards(guards, context, depth=0))
+
+
+def _checks(guards: Sequence[Guard], templates: Sequence[Template], context: Context) -> str:
+    return guard_checks(guards, context) + upgrade_guards(templates, context)
+
+
+def _guards(guards: Sequence[Guard], context: Context, depth: int) -> Lines:
+    lines: Lines = []
+    for entries, run in groupby(guards, key=lambda guard: (guard.over[depth:] or (None,))[0]):
+        if entries is None:
+            for let, tests in groupby(run, key=lambda guard: guard.let):
+                lines += [line for name, node in let for line in assign(name, node, context)]
+                lines += [line for guard in tests for line in _guard(guard, context)]
+        else:
+            head = f"{{{{- range ${entries.key}, ${entries.item} := {expression(entries.over, context)} }}}}"
+            lines += [head, *_guards(list(run), context.inside, depth + 1), "{{- end }}"]
+    return lines
+
+
+def _guard(guard: Guard, context: Context) -> Lines:
+    test, message = expression(guard.test, context), argument(guard.message, context)
+    return [f"{{{{- if {test} }}}}", f"{{{{- fail {message} }}}}", "{{- end }}"]
 
 
 def _camel_case(name: str) -> str:

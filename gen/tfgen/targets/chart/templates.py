@@ -15,7 +15,10 @@ from tfgen.graph.holes import Guard, Node, chart_files, named_parts
 from tfgen.graph.shape import once_a_shape
 from tfgen.job.training_job import Structure
 from tfgen.record import Record
-from tfgen.targets.chart.go_template import Printer
+from tfgen.targets.chart.go_template.context import Context
+from tfgen.targets.chart.go_template.parts import helpers_file
+from tfgen.targets.chart.go_template.template_file import template_file
+from tfgen.targets.chart.go_template.texts import text_of
 from tfgen.targets.chart.guards_file import guards_file
 from tfgen.targets.chart.notes import notes
 from tfgen.targets.chart.wrap import wrap
@@ -54,19 +57,19 @@ class _Printed(Record):
 
 @once_a_shape
 def _printed(structure: Structure) -> _Printed:
-    printer = Printer(_NAME)
+    context = Context(_NAME)
     templates, checks, notes_text = graph(structure), guards(structure), notes(structure)
     nodes = [*(template.node for template in templates), *checks, notes_text]
-    files = {f"templates/{template.name}.yaml": printer.template(template.node) for template in templates}
-    files["templates/guards.yaml"] = guards_file(printer, checks, templates)
-    files[NOTES] = printer.text(notes_text)
-    return _Printed({**files, **_helper_files(printer, nodes)}, chart_files(nodes))
+    files = {f"templates/{template.name}.yaml": template_file(template.node, context) for template in templates}
+    files["templates/guards.yaml"] = guards_file(checks, templates, context)
+    files[NOTES] = text_of(notes_text, context)
+    return _Printed({**files, **_helper_files(nodes, context)}, chart_files(nodes))
 
 
-def _helper_files(printer: Printer, nodes: Sequence[Node | Guard]) -> dict[str, str]:
+def _helper_files(nodes: Sequence[Node | Guard], context: Context) -> dict[str, str]:
     """The files of the named parts in what the chart prints."""
     parts = named_parts(nodes).values()
     return {
-        f"templates/_{file}.tpl": printer.helpers_file(_FILE_HEADS[file], [p for p in parts if p.file == file])
+        f"templates/_{file}.tpl": helpers_file(_FILE_HEADS[file], [p for p in parts if p.file == file], context)
         for file in sorted({part.file for part in parts})
     }

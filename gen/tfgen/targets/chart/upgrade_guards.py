@@ -17,7 +17,8 @@ from tfgen.graph.objects.pod_template_hash import HASH
 from tfgen.graph.template import Template
 from tfgen.kubernetes import keys
 from tfgen.record import Record
-from tfgen.targets.chart.go_template import Printer
+from tfgen.targets.chart.go_template.context import Context
+from tfgen.targets.chart.go_template.expressions import argument
 from tfgen.targets.chart.go_text import Lines
 
 _HEAD: Final = "{{- /* What a run cannot change. Without a cluster to look at, its objects alone refuse it. */}}\n"
@@ -39,12 +40,12 @@ class _Fixed(Record):
     fields: tuple[tuple[_Path, Node], ...]
 
 
-def upgrade_guards(printer: Printer, templates: Sequence[Template]) -> str:
+def upgrade_guards(templates: Sequence[Template], context: Context) -> str:
     """The text of the guards; none where the objects make no pods by themselves."""
     objects = [item for template in templates if not template.chart_only for item in _fixed(template.node)]
     if not objects:
         return ""
-    lines = [line for item in objects for line in _guard(printer, item)]
+    lines = [line for item in objects for line in _guard(item, context)]
     return "\n".join([_HEAD + "{{- if .Release.IsUpgrade }}", *lines, "{{- end }}\n"])
 
 
@@ -75,9 +76,9 @@ def _holes(item: Mapping[str, Any], part: str, keys: Iterable[str]) -> Iterator[
     return (((part, key), hole) for key, hole in holes if is_hole(hole) and not isinstance(hole, File))
 
 
-def _guard(printer: Printer, fixed: _Fixed) -> Lines:
-    kind, name = fixed.kind, printer.argument(fixed.name)
-    tests = [_differs(printer.inside, path, node) for path, node in fixed.fields]
+def _guard(fixed: _Fixed, context: Context) -> Lines:
+    kind, name = fixed.kind, argument(fixed.name, context)
+    tests = [_differs(path, node, context.inside) for path, node in fixed.fields]
     test = tests[0] if len(tests) == 1 else " ".join(["or", *(f"({one})" for one in tests)])
     message = f"the {kind} %v cannot change while its run lasts: set a new run, such as --set-string run=NAME"
     return [
@@ -89,9 +90,9 @@ def _guard(printer: Printer, fixed: _Fixed) -> Lines:
     ]
 
 
-def _differs(printer: Printer, path: _Path, node: Node) -> str:
+def _differs(path: _Path, node: Node, context: Context) -> str:
     """The test that a field is another in the cluster, which is the dot."""
-    keys, wanted = " ".join(f'"{key}"' for key in path), printer.argument(node)
+    keys, wanted = " ".join(f'"{key}"' for key in path), argument(node, context)
     if type_of(node) == "integer":
         return f"ne (int64 (dig {keys} 0 .)) (int64 {wanted})"
     return f'ne (dig {keys} "" .) {wanted}'

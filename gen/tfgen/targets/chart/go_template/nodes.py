@@ -1,0 +1,45 @@
+"""Questions about a node alone, whatever is around it where it is printed.
+
+is_tree(Value("labels", "map"))    ->  True
+is_known(Value("image", "string")) ->  False
+"""
+
+from __future__ import annotations
+
+from tfgen.graph.holes import Absent, Call, File, Hole, MapOf, Named, Node, Release, Value, inner_nodes, type_of
+from tfgen.record import Record
+from tfgen.value_type import TREES
+
+
+def is_tree(node: Node) -> bool:
+    """Whether a part is a mapping or a sequence, under names of its own or not."""
+    return type_of(node) in TREES
+
+
+def is_known(node: Node) -> bool:
+    """Whether an entry of a map is the same whatever the values are."""
+    return not isinstance(node, Hole) or (isinstance(node, MapOf) and all(map(is_known, node.entries.values())))
+
+
+def has_holes(node: Node) -> bool:
+    """Whether a part of a graph is no plain data."""
+    match node:
+        case Hole() | Absent():
+            return True
+        case dict():
+            return any(not isinstance(key, str) or has_holes(child) for key, child in node.items())
+        case str():
+            return False
+        case list() | tuple():
+            return any(has_holes(child) for child in node)
+    return False
+
+
+def needs_root(part: Node | Record) -> bool:
+    """Whether a part with parameters looks at more than these."""
+    match part:
+        case Value() | Release() | File() | Named(parameters=()):
+            return True
+        case Call(called, arguments):
+            return needs_root(called) or any(needs_root(argument) for _, argument in arguments)
+    return any(map(needs_root, inner_nodes(part)))

@@ -1,0 +1,149 @@
+"""The lines that assign a variable: a name for what is used below it.
+
+Let("role", Value("roles.ps", "map"), ...)  ->  {{- $role := .Values.roles.ps }}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import Final
+
+from tfgen.graph.holes import (
+    ABSENT,
+    AllOf,
+    Expression,
+    Filtered,
+    Hole,
+    MapOf,
+    Merged,
+    Node,
+    When,
+    is_hole,
+    type_of,
+)
+from tfgen.targets.chart.go_template.context import Context
+from tfgen.targets.chart.go_template.expressions import argument, arguments, dict_of, expression
+from tfgen.targets.chart.go_template.nodes import is_known
+from tfgen.targets.chart.go_text import ENDED, Lines, action, literal, with_shared_tests
+
+_OFTEN_ASKED_FOR: Final = ("run", "fullname")
+"""The names of the parts whose text a variable may have, under the same name."""
+
+
+def texts_asked_for(lines: Lines, context: Context, *, least: int) -> tuple[Mapping[str, str], Lines]:
+    """Variables for texts that are asked for so often, by the part's full name, and the lines that assign them."""
+    printed = "\n".join(lines)
+    includes = {name: f"include {literal(context.full_name(name))} " for name in _OFTEN_ASKED_FOR}
+    often = {name: include for name, include in includes.items() if printed.count(include) >= least}
+    assigned = [f"{{{{- ${name} := {include}{context.root or '.'} }}}}" for name, include in often.items()]
+    return {context.full_name(name): f"${name}" for name in often}, assigned
+
+
+def assign(name: str, node: Node, context: Context) -> Lines:
+    """The lines that assign what a node comes to.
+
+    Raises:
+        TypeError: Go templates have no form for it.
+    """
+    if isinstance(node, Filtered):
+        return _filter(name, node, context)
+    if isinstance(node, When):
+        return _choose(name, node, context)
+    if not isinstance(node, Merged):
+        return [f"{{{{- ${name} := {expression(node, context)} }}}}"]
+    lowest, *layers = node.layers
+    if isinstance(lowest, MapOf):
+        first, lines = _map_of(name, lowest, context)
+    else:
+        first, lines = f"deepCopy {argument(lowest, context)}", Lines()
+    if node.flat and layers and not lines and not any(isinstance(layer, When) for layer in layers):
+        return action(f"{{{{- ${name} := mergeOverwrite", [f"({first})", *arguments(layers, context)])
+    lines.insert(0, f"{{{{- ${name} := {first} }}}}")
+    for is_tested, run in groupby(layers, key=lambda layer: isinstance(layer, When)):
+        if is_tested:
+            lines += [line for layer in run for line in _tested_layer(name, layer, context, flat=node.flat)]
+        else:
+            lines += _layers(name, [*run], context, flat=node.flat)
+    return with_shared_tests(lines)
+
+
+def _choose(name: str, node: When, context: Context) -> Lines:
+    """The last branch, and another where its test is true."""
+    return [
+        *assign(name, node.otherwise, context),
+        f"{{{{- if {expression(node.test, context)} }}}}",
+        f"{{{{- ${name} = {expression(node.then, context)} }}}}",
+        "{{- end }}",
+    ]
+
+
+def _tested_layer(name: str, layer: Node, context: Context, *, flat: bool) -> Lines:
+    """A layer that is there under a condition."""
+    if not isinstance(layer, When) or layer.otherwise != MapOf({}) or not is_hole(layer.then):
+        raise TypeError(f"a layer has no other branch than an empty one: {layer!r}")
+    if isinstance(layer.then, MapOf):
+        entries = layer.then.entries.items()
+        lines = [
+            f"{{{{- $_ := set ${name} {argument(key, context)} {argument(item, context)} }}}}" for key, item in entries
+        ]
+    else:
+        lines = _layers(name, [layer.then], context, flat=flat)
+    return [f"{{{{- if {expression(layer.test, context)} }}}}", *lines, ENDED]
+
+
+def _layers(name: str, layers: Sequence[Expression], context: Context, *, flat: bool) -> Lines:
+    """Layers over what a variable has."""
+    if flat:
+        return action(f"{{{{- ${name} = mergeOverwrite ${name}", arguments(layers, context))
+    lines: Lines = []
+    for layer in layers:
+        lines += [
+            f"{{{{- range $key, $value := {expression(layer, context)} }}}}",
+            f"{{{{- $_ := set ${name} $key $value }}}}",
+            "{{- end }}",
+        ]
+    return lines
+
+
+def _filter(name: str, node: Filtered, context: Context) -> Lines:
+    return [
+        f"{{{{- ${name} := dict }}}}",
+        f"{{{{- range ${node.key}, ${node.item} := {expression(node.over, context)} }}}}",
+        f"{{{{- if {expression(node.test, context.inside)} }}}}",
+        f"{{{{- $_ := set ${name} ${node.key} ${node.item} }}}}",
+        "{{- end }}",
+        "{{- end }}",
+    ]
+
+
+def _map_of(name: str, lowest: MapOf, context: Context) -> tuple[str, Lines]:
+    """A ``dict`` of what is always there, and lines that set what may come to nothing."""
+    always = {key: node for key, node in lowest.entries.items() if is_known(node)}
+    lines: Lines = []
+    tested = ((*_tested(node), key) for key, node in lowest.entries.items() if is_hole(node) and key not in always)
+    for test, entries in groupby(tested, key=lambda entry: entry[0]):
+        lines += [
+            f"{{{{- if {expression(test, context)} }}}}",
+            *(
+                f"{{{{- $_ := set ${name} {argument(key, context)} {_item_of_dict(node, context)} }}}}"
+                for _, node, key in entries
+            ),
+            "{{- end }}",
+        ]
+    return dict_of(always, context), lines
+
+
+def _item_of_dict(node: Node, context: Context) -> str:
+    text = argument(node, context)
+    return f"(toString {text})" if isinstance(node, Hole) and type_of(node) == "quantity" else text
+
+
+def _tested(node: Expression) -> tuple[Node, Node]:
+    """When an entry of a map comes to something, and to what."""
+    if not isinstance(node, When):
+        return node, node
+    if node.otherwise is not ABSENT:
+        raise TypeError(f"an entry of a layer has no other branch: {node!r}")
+    may_be_empty = not is_known(node.then) and node.then != node.test
+    return (AllOf((node.test, node.then)) if may_be_empty else node.test), node.then
