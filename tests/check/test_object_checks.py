@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import copy
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -43,9 +43,10 @@ Named = dict[str, Any]
 
 
 def objects(text: str = JOB) -> Named:
-    """The objects by kind and name; of those with a digest in their names, without it."""
+    """The objects by kind and name. Each is a tree of its own, so a change of one field changes no other."""
     (document,) = check(text, "job.yaml").documents
-    return {f"{item['kind']} {item['metadata']['name']}": item for item in copy.deepcopy(plain_objects(document.data))}
+    objects = json.loads(json.dumps(plain_objects(document.data)))
+    return {f"{item['kind']} {item['metadata']['name']}": item for item in objects}
 
 
 def found(named: Named) -> list[str]:

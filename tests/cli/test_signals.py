@@ -15,6 +15,7 @@ import pytest
 from tests.support import git_author
 from tests.support.command import Command
 from tests.support.commit_repository import JOB, commit_all, git, hook, write
+from tests.support.signals import heed_terminal
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="asks /proc for child processes")
 
@@ -58,11 +59,6 @@ def is_running(pid: int) -> bool:
         return False
 
 
-def _heed_ctrl_c() -> None:
-    """As in a terminal: what a shell runs in the background ignores SIGINT, and so does all that it starts."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 def interrupted(number: signal.Signals, when: Callable[[int], bool], *command: str) -> str:
     """Start tfgen, send it the signal once it is time, and give what it says on standard error."""
     process = subprocess.Popen(
@@ -70,7 +66,7 @@ def interrupted(number: signal.Signals, when: Callable[[int], bool], *command: s
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=_heed_ctrl_c,
+        preexec_fn=heed_terminal,
     )
     deadline = time.monotonic() + PATIENCE_S
     while not when(process.pid):

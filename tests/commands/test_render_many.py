@@ -13,7 +13,7 @@ import pytest
 from tfgen import cli
 from tfgen.commands import render, workers
 from tfgen.text.document import Document
-from tfgen.tree import cache
+from tfgen.tree import cache, ledgers
 from tfgen.tree.file_tree import FileTree
 from tfgen.tree.ledger import Ledger
 from tfgen.tree.plan import FileChange, JobPlan
@@ -65,6 +65,7 @@ def held() -> Counter[str]:
 
 def test_what_is_in_memory_does_not_grow_with_the_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "_processors", lambda: 1)
+    monkeypatch.setattr(ledgers, "_MOST", 2)  # how many ledgers stay in memory
     of_runs: list[list[Counter[str]]] = []
 
     def noting(step: Callable[..., Any]) -> Callable[..., Any]:

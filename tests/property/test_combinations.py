@@ -74,7 +74,8 @@ def values(written: Schema, above: frozenset[str]) -> Iterator[tuple[Path, Any]]
     for key, inner in found.get("properties", {}).items():
         yield from (((key, *path), completed(found, key, value)) for path, value in values(inner, above))
     if isinstance(found.get("additionalProperties"), dict):
-        name = next(iter(example(found)), "one")
+        known = example(found)
+        name = next(iter(known), "one") if isinstance(known, dict) else "one"
         yield from (((name, *path), {name: value}) for path, value in values(found["additionalProperties"], above))
     if "items" in found:
         yield from (((0, *path), [value]) for path, value in values(found["items"], above))

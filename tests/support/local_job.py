@@ -10,6 +10,7 @@ import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.support.signals import heed_terminal
 from tests.support.tools import ROOT
 
 JOB = """\
@@ -72,6 +73,7 @@ def start(job: Path, *options: str, env: dict[str, str] | None = None) -> subpro
         text=True,
         cwd=job.parent,
         env={**os.environ, "PYTHONPATH": str(ROOT / "gen"), **own, **(env or {})},
+        preexec_fn=heed_terminal,
     )
 
 
