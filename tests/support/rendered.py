@@ -107,7 +107,7 @@ class Rendered:
             tools.helm_template(self.chart, self.name, *self.values_args(environment)),
             tools.kustomize_build(self.overlay(environment)),
         ):
-            tools.kubeconform(manifest, schemas=[f"{tools.ROOT}/schemas/{_CUSTOM_KIND}"])
+            tools.kubeconform(manifest, schemas=[f"{tools.ROOT}/schemas/{_CUSTOM_KIND}"], unknown=["Own"])
             # Our schemas of custom kinds leave open what a pod is.
             pods = [pod for item in normal.read(manifest).values() for pod in _pod_templates(item.get("spec"))]
             tools.kubeconform("".join(f"---\n{json.dumps(pod, ensure_ascii=False)}\n" for pod in pods))

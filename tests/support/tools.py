@@ -72,20 +72,23 @@ def kustomize_build(folder: Path) -> str:
     return Command((program, *words, folder)).run(silent=True)
 
 
-def kubeconform(manifest: str, *, schemas: Iterable[str] = (), kubernetes: str = LEAST_KUBERNETES) -> None:
+def kubeconform(
+    manifest: str, *, schemas: Iterable[str] = (), kubernetes: str = LEAST_KUBERNETES, unknown: Iterable[str] = ()
+) -> None:
     """Holds a stream of objects against Kubernetes' own schemas, unknown fields refused.
 
     Args:
         manifest: YAML documents.
         schemas: Locations of further schemas, for custom kinds, as kubeconform's `-schema-location` has them.
         kubernetes: The version, as in LEAST_KUBERNETES.
+        unknown: Kinds that no schema knows, whose objects are left out: those of a job's own `objects`.
 
     Raises:
         CommandError: On an object that is wrong, or of a kind without a schema; `stdout` says which and why.
     """
     core = f"{_kubernetes_schemas(kubernetes)}/{{{{.ResourceKind}}}}{{{{.KindSuffix}}}}.json"
     locations = [arg for location in (core, *schemas) for arg in ("-schema-location", location)]
-    Command((_kubeconform(), "-strict", *locations, "-"), stdin=manifest).run()
+    Command((_kubeconform(), "-strict", "-skip", ",".join(unknown), *locations, "-"), stdin=manifest).run()
 
 
 def helm() -> Helm:
