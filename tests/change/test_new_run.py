@@ -171,3 +171,35 @@ def test_each_change_is_tried_alone_be_it_half_of_one() -> None:
     lines = said(before, after).splitlines()
     assert lines
     assert {line.rpartition(" ")[2] for line in lines} == {"[new-run]"}
+
+
+PATCHED = """\
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {name: mnist}
+spec:
+  image: mnist:1
+  roles: {chief: {}, ps: {}, worker: {}}
+  patches:
+    settle: {target: {kind: StatefulSet, name: worker}, merge: {spec: {minReadySeconds: 10}}}
+    again: {target: {kind: Job, name: chief}, merge: {spec: {backoffLimitPerIndex: 1}}}
+  environments:
+    dev: {}
+    prod:
+      patches:
+        settle: {target: {kind: StatefulSet, name: worker}, merge: {spec: {minReadySeconds: 30}}}
+        again: {target: {kind: Job, name: chief}, merge: {spec: {backoffLimitPerIndex: 2}}}
+"""
+
+
+def test_what_a_controller_heeds_in_a_patch_may_change() -> None:
+    """ValidateStatefulSetUpdate in pkg/apis/apps/validation lets it, and the controller looks at it each time."""
+    assert said(PATCHED, PATCHED.replace(" 10}", " 20, revisionHistoryLimit: 3}").replace(" 30}", " 40}")) == ""
+
+
+def test_a_patch_of_an_environment_is_told_with_what_it_says_there() -> None:
+    assert said(PATCHED, PATCHED.replace("PerIndex: 2", "PerIndex: 3")) == (
+        "job.yaml:15:88: patches.again.merge.spec.backoffLimitPerIndex was 2 and is 3: "
+        "Kubernetes refuses another backoffLimitPerIndex for the Job mnist-chief; "
+        "for a new run: tfgen rerun job.yaml --env prod [new-run]\n"
+    )

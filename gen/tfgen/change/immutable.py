@@ -125,13 +125,19 @@ def _job(name: str, was: Object, now: Object) -> str | None:
     return field and f"Kubernetes refuses another {field} for the Job {name}"
 
 
+# What the controller reads anew each time that it looks at the StatefulSet (pkg/controller/statefulset of Kubernetes).
+_HEEDED_IN_A_STATEFUL_SET: Final = frozenset(
+    {"minReadySeconds", "persistentVolumeClaimRetentionPolicy", "revisionHistoryLimit"}
+)
+
+
 def _stateful_set(name: str, was: Object, now: Object) -> str | None:
     """Another template has another hash in the selector, which Kubernetes refuses (`objects.pod_template_hash`).
 
     It accepts another size, which is no matter of git while the finisher may scale to 0, and another way to update
     pods, which none of the run's is made by.
     """
-    changed = set(_fields(was["spec"], now["spec"]))
+    changed = set(_fields(was["spec"], now["spec"])) - _HEEDED_IN_A_STATEFUL_SET
     if "template" in changed:
         return f"Kubernetes refuses another template for the StatefulSet {name}"
     return f"the pods of the StatefulSet {name} would stay as they are" if changed else None

@@ -199,5 +199,5 @@ def _value(data: Any, environment: str | None, path: Path) -> Any:
     """The value at a values path: with its default, as the environment has it; None where there is none."""
     spec = data["spec"]
     values: Any = tunables.values(spec) if environment is None else tunables.environment_values(spec, environment)
-    inside = data_path.at(values, path)
-    return data_path.at(spec, path) if inside is None else inside
+    places = (values, spec) if environment is None else (values, spec["environments"][environment], spec)
+    return next((value for place in places if (value := data_path.at(place, path)) is not None), None)

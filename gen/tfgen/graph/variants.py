@@ -110,7 +110,7 @@ def _join_field(field: str, variants: _Variants, parameter: _Choice) -> Node:
 
 
 def _choose(variants: _Variants, parameter: _Choice) -> Node:
-    """Each variant as a whole: the one that most have is what is left."""
+    """Each variant as a whole: the one that most have is what is left; of those alike, the one of all others."""
     groups: list[tuple[Node, list[str]]] = []
     for name, node in variants.items():
         names = next((names for other, names in groups if other == node), None)
@@ -118,7 +118,7 @@ def _choose(variants: _Variants, parameter: _Choice) -> Node:
             groups.append((node, [name]))
         else:
             names.append(name)
-    *tested, (chosen, _) = sorted(groups, key=lambda group: len(group[1]))
+    *tested, (chosen, _) = sorted(groups, key=lambda group: (len(group[1]), parameter.others in group[1]))
     for node, names in reversed(tested):
         chosen = When(parameter.is_one_of(names, variants), node, chosen)
     return chosen
