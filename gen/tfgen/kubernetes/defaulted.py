@@ -244,8 +244,16 @@ def _cron_job(item: Object) -> Mapping[str, Any]:
 
 
 def _service(item: Object) -> Mapping[str, Any]:
-    defaults = {"type": "ClusterIP", "sessionAffinity": "None", "internalTrafficPolicy": "Cluster"}
-    return _at(item, "spec", lambda spec: {**defaults, **_at(spec, "ports", _port)})
+    return _at(item, "spec", _service_spec)
+
+
+def _service_spec(spec: Mapping[str, Any]) -> Mapping[str, Any]:
+    defaults: dict[str, Any] = {"type": "ClusterIP", "sessionAffinity": "None", "internalTrafficPolicy": "Cluster"}
+    if spec.get("type") in ("NodePort", "LoadBalancer") or spec.get("externalIPs"):
+        defaults["externalTrafficPolicy"] = "Cluster"
+    if spec.get("type") == "LoadBalancer":
+        defaults["allocateLoadBalancerNodePorts"] = True
+    return {**defaults, **_at(spec, "ports", _port)}
 
 
 def _port(port: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -180,6 +180,8 @@ def test_an_environments_values_come_with_their_chart(repository: Repository) ->
     repository.applied(commit)
     (container,) = repository.there("StatefulSet", "mnist-2-ps")["spec"]["template"]["spec"]["containers"]
     assert container["image"] == "registry.example.com/ml/mnist:1.5.0"
+    # Flux notes a release after its objects are there.
+    eventually(lambda: len(repository.state()["history"]) > 1, "the release of the commit")
     assert len(repository.state()["history"]) == 2
 
 

@@ -160,7 +160,7 @@ def _name(item: Object) -> str:
 # -- defaults ------------------------------------------------------------------------------------------------------
 
 # What the API server adds before policies see an object, and nobody says in a job: addresses and a selector by uid. And
-# what it drops where an alpha feature is off.
+# what it drops where an alpha feature is off. A Service's node ports it chooses, too.
 OF_THE_SERVER = {
     "Service": ("clusterIPs", "ipFamilies", "ipFamilyPolicy", "clusterIP"),
     "Job": ("selector", "template.metadata.labels", "template.spec.schedulingGroup"),
@@ -190,6 +190,9 @@ def _created_spec(client: Client, item: Mapping[str, Any]) -> Any:
             part[key] = ours[key]
         else:
             part.pop(key, None)
+    if item["kind"] == "Service":
+        for port in spec["ports"]:
+            port.pop("nodePort", None)
     return spec
 
 
