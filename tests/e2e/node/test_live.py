@@ -27,6 +27,7 @@ from tests.e2e.real_node import Node
 from tests.e2e.servers.faulty_proxy import FaultyProxy
 from tests.e2e.servers.kubeconfig import write_kubeconfig
 from tests.support.command import Command
+from tests.support.signals import heed_terminal
 
 RETURN = 10.0
 """Seconds within which a command is back after its server is."""
@@ -180,7 +181,8 @@ def fetch(address: str) -> str:
 @contextmanager
 def shown(*args: str | Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """`tfgen tensorboard` while it goes on, and the address that it prints."""
-    with subprocess.Popen((*TFGEN, "tensorboard", *args), stdout=subprocess.PIPE, text=True) as process:
+    command = (*TFGEN, "tensorboard", *args)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=heed_terminal) as process:
         try:
             assert process.stdout
             yield process, process.stdout.readline().strip()
