@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final, NoReturn
 
+from tfgen import data_path
 from tfgen.data_path import Path
 from tfgen.graph.holes import ABSENT, Bound, Call, Comment, Hole, Key, Named, Node, Splice, Value, inner_nodes
 from tfgen.job.choices import ROLE_NAMES
@@ -112,10 +113,8 @@ class Field(Record):
         Raises:
             RefusedError: tfgen alone does.
         """
-        tables = (_IDENTITY, _OF_KIND.get(self.kind, {}), _OF_OBJECT.get((self.kind, self.template), {}))
-        for table in tables:
-            if self.path in table:
-                raise RefusedError(f"a patch must leave {self.name} to tfgen: {table[self.path]}; remove it")
+        if self.path in self._owned:
+            raise RefusedError(f"a patch must leave {self.name} to tfgen: {self._owned[self.path]}; remove it")
 
     def check_replaceable(self, node: Node) -> None:
         """See to it that what stands in the field may go, or another thing take its place.
@@ -125,6 +124,9 @@ class Field(Record):
         """
         holes = [hole for hole in _holes(node) if not isinstance(hole, Named)]
         if not holes:
+            for path, why in self._owned.items():
+                if path[: len(self.path)] == self.path and data_path.has(node, path[len(self.path) :]):
+                    raise RefusedError(f"a patch must leave {path_name(path)} to tfgen: {why}; remove it")
             return
         if any(isinstance(hole, Call) for hole in holes):
             self.refuse_pod()
@@ -159,6 +161,11 @@ class Field(Record):
             RefusedError: always.
         """
         raise RefusedError(self.of_pod)
+
+    @property
+    def _owned(self) -> Mapping[Path, str]:
+        """The fields of the object that are tfgen's alone, and why."""
+        return {**_IDENTITY, **_OF_KIND.get(self.kind, {}), **_OF_OBJECT.get((self.kind, self.template), {})}
 
     @property
     def of_pod(self) -> str:
