@@ -24,6 +24,7 @@ from tfgen.schema import file as schema_file
 from tfgen.schema import tunables
 from tfgen.schema import workload_kinds as kinds
 from tfgen.schema.chart_values import chart_values
+from tfgen.schema.values_form import values_form
 from tfgen.schema.values_schema import values_schema, values_schema_text
 from tfgen.text.document import parse
 
@@ -36,7 +37,7 @@ SMALL = {"image": "x:1", "roles": {"worker": {"replicas": 4}}}
 
 
 def test_every_value_is_required_and_nothing_else_is_let_in():
-    schema = values_schema(SMALL)
+    schema = values_schema(values_form(SMALL))
     values = tunables.values(SMALL)
     validator = jsonschema.Draft7Validator(schema)
     validator.check_schema(schema)
@@ -63,24 +64,24 @@ def with_value(values: dict[str, Any], path: tuple[str, ...], value: Any) -> dic
 
 def test_it_stands_alone():
     """Helm resolves no reference but local ones, and our own keywords mean nothing to its users."""
-    written = json.dumps(values_schema(EVERYTHING["spec"]))
+    written = json.dumps(values_schema(values_form(EVERYTHING["spec"])))
     used = {ref.partition('"')[0] for ref in written.split('"$ref": "#/definitions/')[1:]}
     assert '"x-' not in written
     assert '"$id"' not in written
     assert written.count('"$ref"') == written.count('"$ref": "#/definitions/')
-    assert used == set(values_schema(EVERYTHING["spec"])["definitions"])
+    assert used == set(values_schema(values_form(EVERYTHING["spec"]))["definitions"])
 
 
 def test_the_first_job_of_a_user_has_a_short_one(tmp_path):
     job, _ = new_job(Form("mnist"), tmp_path)
     spec = parse(job.text, "job.yaml").documents[0].data["spec"]
-    text = values_schema_text(spec)
+    text = values_schema_text(values_form(spec))
     assert len(text.splitlines()) <= 700
     assert len(text.encode()) <= 30_000
 
 
 def test_a_text_that_may_not_be_all_that_another_may_refers_to_it():
-    schema = values_schema(SMALL)
+    schema = values_schema(values_form(SMALL))
     assert schema["definitions"]["ownLabelKey"].keys() == {"allOf", "not"}
     assert schema["definitions"]["ownLabelKey"]["allOf"] == [{"$ref": "#/definitions/labelKey"}]
     assert schema["properties"]["priorityClasses"]["propertyNames"] == {
@@ -90,13 +91,13 @@ def test_a_text_that_may_not_be_all_that_another_may_refers_to_it():
 
 
 def test_what_all_roles_have_stands_once():
-    schema = values_schema({"image": "x:1", "roles": {"chief": {}, "ps": {}, "worker": {}}})
+    schema = values_schema(values_form({"image": "x:1", "roles": {"chief": {}, "ps": {}, "worker": {}}}))
     assert schema["properties"]["roles"]["properties"] == {
         "chief": {"allOf": [{"$ref": "#/definitions/role"}], "properties": {"replicas": False}},
         "ps": {"allOf": [{"$ref": "#/definitions/role"}], "required": ["replicas"]},
         "worker": {"allOf": [{"$ref": "#/definitions/role"}], "required": ["replicas"]},
     }
-    alone = values_schema({"image": "x:1", "roles": {"worker": {}}})
+    alone = values_schema(values_form({"image": "x:1", "roles": {"worker": {}}}))
     assert alone["properties"]["roles"]["properties"] == {"worker": {"$ref": "#/definitions/role"}}
 
 
@@ -130,7 +131,7 @@ def test_it_accepts_what_the_job_schema_accepts_value_by_value(data):
     """By another judge: each value by its own node of the job schema, with all that the node refers to."""
     spec = data.draw(jobs(environments=0))["spec"]
     values = tunables.values(spec)
-    validator = jsonschema_rs.Draft7Validator(values_schema(spec))
+    validator = jsonschema_rs.Draft7Validator(values_schema(values_form(spec)))
     assert validator.is_valid(values)
     places = [*_places(values)]
     for _ in range(10):
@@ -205,7 +206,7 @@ def _has_entry(node: Any, steps: list[str]) -> bool:
 
 def test_helm_takes_the_values_and_refuses_what_is_wrong(tmp_path):
     spec = EVERYTHING["spec"]
-    helm = chart(tmp_path, tunables.values(spec), values_schema(spec))
+    helm = chart(tmp_path, tunables.values(spec), values_schema(values_form(spec)))
     for environment in spec["environments"].values():
         helm.validate_schema(environment)
     for wrong in (
@@ -227,7 +228,7 @@ def test_helm_takes_the_values_and_refuses_what_is_wrong(tmp_path):
 def test_the_values_of_every_job_are_allowed_by_their_schema(tmp_path_factory, data):
     """By Python's reference, and by Helm: the patterns are read by Go, too, and numbers survive float64."""
     spec = data["spec"]
-    schema = values_schema(spec)
+    schema = values_schema(values_form(spec))
     reference = jsonschema.Draft7Validator(schema)
     helm = chart(tmp_path_factory.mktemp("chart"), tunables.values(spec), schema)
     for name, environment in {"none": {}, **spec["environments"]}.items():
@@ -242,9 +243,9 @@ def test_the_values_of_every_job_are_allowed_by_their_schema(tmp_path_factory, d
 def test_a_map_s_entries_have_no_values_that_the_kind_never_reads() -> None:
     elastic = {"workload": {"kind": "ElasticDL"}, "image": "mnist:1", "roles": {"worker": {}}}
     spec = {**elastic, "security": {"profile": "privileged"}}
-    volume = values_schema(spec)["definitions"]["volume"]
+    volume = values_schema(values_form(spec))["definitions"]["volume"]
     assert [*volume["properties"]] == ["mountPath", "subPath", "claim", "hostPath"]
     assert volume["oneOf"] == [{"required": ["claim"]}, {"required": ["hostPath"]}]
-    assert values_schema(elastic)["definitions"]["volume"]["oneOf"] == [{"required": ["claim"]}]
+    assert values_schema(values_form(elastic))["definitions"]["volume"]["oneOf"] == [{"required": ["claim"]}]
     everywhere = schema_file.load()["definitions"]["volume"]
     assert {"nfs", "emptyDir"} <= everywhere["properties"].keys()

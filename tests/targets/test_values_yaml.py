@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
+from tfgen.schema.values_form import ValuesForm
 from tfgen.targets.chart.values_yaml import values_yaml
 
 
@@ -13,12 +14,13 @@ from tfgen.targets.chart.values_yaml import values_yaml
 )
 def test_a_text_of_several_lines_is_the_same(text: str) -> None:
     values = {"roles": {"ps": {"replicas": 2, "annotations": {"example.com/note": text}}}}
+    form = ValuesForm((("roles", "ps", "replicas"), ("roles", "ps", "annotations")))
     of_charts = {"nameOverride": "", "fullnameOverride": ""}
-    assert yaml.safe_load(values_yaml(values)) == {**of_charts, **values}
+    assert yaml.safe_load(values_yaml(values, form)) == {**of_charts, **values}
 
 
 def test_the_keys_of_a_maps_entries_are_listed_with_what_is_required_and_allowed() -> None:
-    text = values_yaml({"priorityClasses": {}})
+    text = values_yaml({"priorityClasses": {}}, ValuesForm((("priorityClasses",),)))
     assert text.endswith(
         """\
 # Priority classes to make, by name. They belong to the whole cluster, so two jobs cannot make the
@@ -34,7 +36,8 @@ priorityClasses: {}
 
 
 def test_what_a_chart_has_no_place_for_is_not_listed() -> None:
-    text = values_yaml({"storage": {}}, ("storage.*.nfs", "storage.*.claim.volumeName"))
+    form = ValuesForm((("storage",),), lacks=("storage.*.nfs", "storage.*.claim.volumeName"))
+    text = values_yaml({"storage": {}}, form)
     assert "\n#   mountPath: Required. " in text
     assert "\n#     Exactly one of name or size.\n" in text
     assert "\n#   hostPath: " in text

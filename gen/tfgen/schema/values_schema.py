@@ -16,12 +16,11 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from tfgen.kubernetes.volume_profiles import Profile, refuses
 from tfgen.schema import file as schema_file
-from tfgen.schema import workload_kinds as kinds
-from tfgen.schema.chart_values import chart_values, told_environments
+from tfgen.schema.chart_values import chart_values
 from tfgen.schema.file import Schema, target, used_definitions
-from tfgen.schema.tunables import ValuesPath, all_leaves, present
+from tfgen.schema.tunables import ValuesPath, all_leaves
+from tfgen.schema.values_form import ValuesForm, once_a_form
 from tfgen.text import json_text
 
 _DRAFT: Final = "http://json-schema.org/draft-07/schema#"
@@ -35,50 +34,17 @@ _BELOW: Final = ("items", "propertyNames", "additionalProperties", *_NAMED)
 """Keywords that say of what is in a value what it may be. They stand behind those that speak of the value itself."""
 
 
-def values_schema(spec: Mapping[str, Any]) -> Schema:
-    """The schema of the values of a job's chart. It is shared: nobody changes it.
+@once_a_form
+def values_schema(form: ValuesForm) -> Schema:
+    """The schema of a chart's values. It is shared: nobody changes it.
 
     Every key is required, so that a null (which Helm takes for "remove") is refused instead of printed. Helm adds
     `global` to a subchart's values, and `enabled` is where a parent's condition stands.
     """
-    return _schema(*_decided_by(spec))
-
-
-def values_schema_text(spec: Mapping[str, Any]) -> str:
-    """The same as the chart's file has it."""
-    return _text(*_decided_by(spec))
-
-
-def _decided_by(spec: Mapping[str, Any]) -> tuple[tuple[ValuesPath, ...], tuple[str, ...], tuple[str, ...]]:
-    """What decides the schema: which values there are, and what entries lack; most jobs of a team have it alike."""
-    return tuple(leaf.tunable.path for leaf in present(spec)), lacking(spec), told_environments(spec)
-
-
-def lacking(spec: Mapping[str, Any]) -> tuple[str, ...]:
-    """The paths of what a job's kind or profile has no place for, such as ``storage.*.nfs``."""
-    profile = spec.get("security", {}).get("profile", "restricted")
-    return tuple(dict.fromkeys([*(lack.path for lack in kinds.without(spec)), *_refused_volumes(profile)]))
-
-
-@functools.cache
-def _refused_volumes(profile: Profile) -> tuple[str, ...]:
-    """The sources of volumes that a Pod Security profile refuses."""
-    keys = schema_file.load()["definitions"]["volume"]["oneOf"]
-    sources = (choice["required"][0] for choice in keys)
-    return tuple(f"storage.*.{source}" for source in sources if source != "claim" and refuses(profile, source))
-
-
-@functools.cache
-def _text(paths: tuple[ValuesPath, ...], lacks: tuple[str, ...], environments: tuple[str, ...]) -> str:
-    return json_text.dump(_schema(paths, lacks, environments), listings=_NAMED)
-
-
-@functools.cache
-def _schema(paths: tuple[ValuesPath, ...], lacks: tuple[str, ...], environments: tuple[str, ...]) -> Schema:
     root = _closed()
-    own = {name: _short(node) for name, node in chart_values(environments).items()}
+    own = {name: _short(node) for name, node in chart_values(form.environments).items()}
     root["properties"] = {"global": {"type": "object"}, "enabled": {"type": "boolean"}, **own}
-    for path in paths:
+    for path in form.paths:
         *records, key = path
         place = root
         for record in records:
@@ -88,8 +54,8 @@ def _schema(paths: tuple[ValuesPath, ...], lacks: tuple[str, ...], environments:
         place["required"].append(key)
     definitions = {name: _short(node) for name, node in schema_file.load()["definitions"].items()}
     schema = {"$schema": _DRAFT, **root, "definitions": {**definitions, _CHARACTERS: _characters()}}
-    _keep_roles(definitions["volume"]["properties"]["for"], paths)
-    for lacking in lacks:
+    _keep_roles(definitions["volume"]["properties"]["for"], form.paths)
+    for lacking in form.lacks:
         _take_out(schema, lacking.split("."))
     roles = root["properties"]["roles"]["properties"]
     schema["definitions"][_ROLE] = _shared(roles)
@@ -102,6 +68,12 @@ def _schema(paths: tuple[ValuesPath, ...], lacks: tuple[str, ...], environments:
 
 def _closed() -> dict[str, Any]:
     return {"type": "object", "additionalProperties": False, "required": [], "properties": {}}
+
+
+@once_a_form
+def values_schema_text(form: ValuesForm) -> str:
+    """The same as the chart's file has it."""
+    return json_text.dump(values_schema(form), listings=_NAMED)
 
 
 # -- what several places have alike --------------------------------------------------------------------------------

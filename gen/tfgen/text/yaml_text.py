@@ -24,7 +24,7 @@ import functools
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Final
 
 LONGEST_KEY = 1000
@@ -68,14 +68,16 @@ def uncarried(text: str) -> re.Match[str] | None:
     return re.search(UNCARRIED, text)
 
 
-def dump(data: object) -> str:
-    """One YAML document in block style, with a final newline.
+def dump(data: object, indent: str = "") -> str:
+    """One YAML document in block style, with a final newline; or a part of one, with blanks before each line.
 
     Raises:
         TypeError: for what JSON cannot say.
         ValueError: for text with a character of `UNCARRIED`, a key `<<` or over `LONGEST_KEY`, an infinity or a NaN.
     """
-    return "".join(_block(data, "", ""))
+    lines: list[str] = []
+    _add_block(lines, data, indent, indent)
+    return "".join(lines)
 
 
 def documents(objects: Iterable[object]) -> str:
@@ -129,37 +131,37 @@ def is_literal(text: str) -> bool:
     return "\n" in text and not text[0].isspace() and not text.endswith("\n\n") and not _BLANK_AT_LINE_END.search(text)
 
 
-def _block(data: object, first: str, rest: str) -> Iterator[str]:
-    """The lines of a value: `first` is what stands before its first line, `rest` the blanks before the others."""
+def _add_block(lines: list[str], data: object, first: str, rest: str) -> None:
+    """Add the lines of a value: `first` is what stands before its first line, `rest` the blanks before the others."""
     if data and isinstance(data, dict):
         for key, value in data.items():
-            head = f"{first}{_key(key)}:"
-            if value and isinstance(value, dict | list):
-                yield f"{head}\n"
+            if value and isinstance(value, (dict, list)):
+                lines.append(f"{first}{_key(key)}:\n")
                 inner = rest if isinstance(value, list) else f"{rest}  "
-                yield from _block(value, inner, inner)
+                _add_block(lines, value, inner, inner)
             else:
-                yield f"{head} {_leaf(value, rest)}\n"
+                lines.append(f"{first}{_key(key)}: {_leaf(value, rest)}\n")
             first = rest
     elif data and isinstance(data, list):
         for item in data:
-            if item and isinstance(item, dict | list):
-                yield from _block(item, f"{first}- ", f"{rest}  ")
+            if item and isinstance(item, (dict, list)):
+                _add_block(lines, item, f"{first}- ", f"{rest}  ")
             else:
-                yield f"{first}- {_leaf(item, rest)}\n"
+                lines.append(f"{first}- {_leaf(item, rest)}\n")
             first = rest
     else:
-        yield f"{first}{_leaf(data, rest)}\n"
+        lines.append(f"{first}{_leaf(data, rest)}\n")
 
 
 def _leaf(value: object, indent: str) -> str:
     """A scalar or an empty collection, without the last newline; `indent` is that of the line it begins on."""
-    lines = block_lines(value) if isinstance(value, str) else None
-    if lines:
+    if isinstance(value, str):
+        if "\n" not in value or not (lines := block_lines(value)):
+            return _string(value)
         return "\n".join((lines[0], *(f"{indent}  {line}" if line else "" for line in lines[1:])))
-    if isinstance(value, dict) and not value:
+    if isinstance(value, dict):
         return "{}"
-    if isinstance(value, list) and not value:
+    if isinstance(value, list):
         return "[]"
     return scalar(value)
 
@@ -175,6 +177,7 @@ def block_lines(text: str) -> list[str] | None:
     return ["|" if text.endswith("\n") else "|-", *_carried(text).removesuffix("\n").split("\n")]
 
 
+@functools.lru_cache(1024)
 def _key(key: str) -> str:
     if not isinstance(key, str):
         raise TypeError(f"a key of JSON is a string, not {key!r}")

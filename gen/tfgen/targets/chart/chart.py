@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from tfgen.job.training_job import TrainingJob
 from tfgen.places import CHARTS
-from tfgen.schema.chart_values import told_environments
-from tfgen.schema.values_schema import lacking, values_schema_text
+from tfgen.schema.values_form import values_form
+from tfgen.schema.values_schema import values_schema_text
 from tfgen.targets.chart.chart_yaml import chart_yaml
 from tfgen.targets.chart.notes import environment_notes
 from tfgen.targets.chart.readme import readme
@@ -33,12 +33,12 @@ def chart(job: TrainingJob, spec: Mapping[str, Any]) -> tuple[FileTree, Revision
     environments = [environment for environment in job.environments if environment.enabled]
     files = template_files(job.structure)
     files[NOTES] += environment_notes(environment.name for environment in environments)
-    values = values_yaml(job.values, lacking(spec), told_environments(spec))
-    files["values.yaml"] = f"# Values of {job.name}: every one has a default here.\n\n{values}"
+    form = values_form(spec)
+    files["values.yaml"] = f"# Values of {job.name}: every one has a default here.\n\n{values_yaml(job.values, form)}"
     for environment in environments:
         files[f"values-{environment.name}.yaml"] = _environment_values(environment.name, environment.overrides)
-    files["values.schema.json"] = values_schema_text(spec)
-    files["README.md"] = readme(job, spec)
+    files["values.schema.json"] = values_schema_text(form)
+    files["README.md"] = readme(job, form)
     files[".helmignore"] = _helm_ignore(files)
     version = chart_yaml(job, files)
     folder = f"{CHARTS}/{job.name}"

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import functools
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from tfgen import data_path
-from tfgen.job.training_job import ROLE_NAMES, RoleName, Scheduler, Structure, TrainingJob
+from tfgen.job.training_job import Scheduler, Structure, TrainingJob
 from tfgen.places import CHARTS
+from tfgen.record import Record
 from tfgen.schema import file as schema_file
-from tfgen.schema.chart_values import chart_values, told_environments
-from tfgen.schema.tunables import Tunable, all_leaves, tunables
+from tfgen.schema import tunables
+from tfgen.schema.chart_values import chart_values
+from tfgen.schema.tunables import ValuesPath
+from tfgen.schema.values_form import ValuesForm, once_a_form
 from tfgen.schema.workload_kinds.facts import WorkloadKind
 from tfgen.targets.chart.chart_yaml import KUBE_LEAST
 from tfgen.targets.chart.notes import upgrade
@@ -33,13 +35,31 @@ _OF_GANG: Final[Mapping[Scheduler, str]] = {
 _ELSEWHERE: Final = "see values.yaml"
 
 
-def readme(job: TrainingJob, spec: Mapping[str, Any]) -> str:
+_json: Final = json.JSONEncoder(ensure_ascii=False).encode
+
+
+class _Row(Record):
+    """A row of the table without the default in it: a value, or one that several roles have.
+
+    Attributes:
+        start: what stands before the default.
+        paths: those of the values, in the order of the roles.
+        end: what stands behind it.
+    """
+
+    start: str
+    paths: tuple[ValuesPath, ...]
+    end: str
+
+
+def readme(job: TrainingJob, form: ValuesForm) -> str:
     """The file's text."""
     chart = f"{CHARTS}/{job.name}"
     here = next((f" -f {chart}/values-{form.name}.yaml" for form in job.environments if form.enabled), "")
-    of_chart = chart_values(told_environments(spec))
+    of_chart = chart_values(form.environments)
     own = (f'| `{name}` | string | `` "" `` | {node["description"]} |' for name, node in of_chart.items())
-    rows = "\n".join([*own, *_rows(tunables(spec), job.values)])
+    values = (f"{row.start}{_cell(_default(row, job.values))}{row.end}" for row in _rows(form))
+    rows = "\n".join([*own, *values])
     return f"""\
 # {job.name}
 
@@ -75,44 +95,40 @@ def _operators(structure: Structure) -> str:
     return "".join(f", {name}" for name in dict.fromkeys(names) if name)
 
 
-def _rows(values: tuple[Tunable, ...], defaults: Mapping[str, Any]) -> Iterator[str]:
+@once_a_form
+def _rows(form: ValuesForm) -> tuple[_Row, ...]:
     """A row for each value; one for all roles that have it."""
-    roles = [role for role in ROLE_NAMES if role in defaults["roles"]]
-    shown: set[tuple[str, ...]] = set()
-    for tunable in values:
-        if tunable.path[0] != "roles":
-            yield _row(".".join(tunable.path), tunable, _default(data_path.at(defaults, tunable.path)))
-            continue
-        key = tunable.path[2:]
-        if key in shown:
-            continue
-        shown.add(key)
-        own = {role: data_path.at(defaults["roles"][role], key) for role in roles}
-        by_role = {role: _default(value) for role, value in own.items() if value is not None}
-        yield _row(f"roles.ROLE.{'.'.join(key)}", tunable, _of_roles(by_role, len(roles)))
+    paths: dict[str, list[ValuesPath]] = {}
+    for path in form.paths:
+        name = ".".join(("roles", "ROLE", *path[2:]) if path[0] == "roles" else path)
+        paths.setdefault(name, []).append(path)
+    return tuple(_row(name, alike) for name, alike in paths.items())
 
 
-def _of_roles(by_role: Mapping[RoleName, str], roles: int) -> str:
-    """What each role has, or all of them alike."""
-    if len(by_role) == roles and len({*by_role.values()}) == 1:
-        return next(iter(by_role.values()))
-    text = ", ".join(f"{role} {default}" for role, default in by_role.items())
+def _row(name: str, paths: Sequence[ValuesPath]) -> _Row:
+    tunable = tunables.at(paths[0])
+    what_it_is = _brief(schema_file.first_sentence(tunable.schema))
+    return _Row(f"| {_cell(f'`{name}`')} | {_cell(tunable.type)} | ", tuple(paths), f" | {_cell(what_it_is)} |")
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _default(row: _Row, values: Mapping[str, Any]) -> str:
+    """The default of a row's value: what each role has, or all of them alike."""
+    if row.paths[0][0] != "roles":
+        return _shown(data_path.follow(values, row.paths[0]))
+    defaults = {path[1]: _shown(data_path.follow(values, path)) for path in row.paths}
+    if len(defaults) == len(values["roles"]) and len({*defaults.values()}) == 1:
+        return next(iter(defaults.values()))
+    text = ", ".join(f"{role} {default}" for role, default in defaults.items())
     return text if len(text) <= _LONGEST_DEFAULT else _ELSEWHERE
 
 
-def _default(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
+def _shown(value: Any) -> str:
+    text = _json(value)
     return f"`` {text} ``" if len(text) <= _LONGEST_DEFAULT else _ELSEWHERE
-
-
-def _row(name: str, tunable: Tunable, default: str) -> str:
-    cells = (f"`{name}`", tunable.type, default, _what_it_is(tunable.path))
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
-
-
-@functools.cache
-def _what_it_is(path: tuple[str, ...]) -> str:
-    return _brief(schema_file.first_sentence(all_leaves()[path].tunable.schema))
 
 
 def _brief(sentence: str) -> str:

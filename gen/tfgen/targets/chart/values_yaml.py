@@ -9,73 +9,76 @@ keys of their own, as each volume has, the comment lists these.
 
 from __future__ import annotations
 
-import functools
 import textwrap
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
+from tfgen import data_path
+from tfgen.record import Record
 from tfgen.schema import file as schema_file
 from tfgen.schema.chart_values import chart_values
 from tfgen.schema.file import Schema
 from tfgen.schema.hints import choices
+from tfgen.schema.tunables import ValuesPath
+from tfgen.schema.values_form import ValuesForm, once_a_form
 from tfgen.text import yaml_text
 from tfgen.words import either
 
 _WIDTH: Final = 100
 
 
-def values_yaml(values: Mapping[str, Any], lacks: tuple[str, ...] = (), environments: Sequence[str] = ()) -> str:
-    """The file's text; a blank line before each key at the top.
+class _Place(Record):
+    """A value's place in the file: what stands above it."""
 
-    Args:
-        values: the chart's values.
-        lacks: the keys that a map's entries cannot have in this chart, as ``storage.*.nfs``.
-        environments: those that the chart is told.
-    """
-    of_chart = chart_values(environments)
-    commented: set[tuple[str, ...]] = set()
-    own = [f"# {node['description']}\n{yaml_text.dump({name: node['default']})}" for name, node in of_chart.items()]
-    entries = (_entry(("spec",), key, value, "", commented, lacks) for key, value in values.items())
-    return "\n".join([*own, *entries])
+    above: str
+    path: ValuesPath
 
 
-def _entry(
-    above: tuple[str, ...],
-    key: str,
-    value: Any,
-    indent: str,
-    commented: set[tuple[str, ...]],
-    lacks: tuple[str, ...],
-) -> str:
-    path = (*above, key)
-    # What stands with an earlier role needs no comment.
-    alike = ("spec", "roles", "*", *path[3:]) if path[1] == "roles" and len(path) > 3 else path
-    comment = "" if alike in commented else _comment(path, indent, lacks)
-    commented.add(alike)
-    if not _is_record(path):
-        lines = yaml_text.dump({key: value}).splitlines(keepends=True)
-        return comment + "".join(line if line == "\n" else indent + line for line in lines)
-    inner = "".join(_entry(path, name, item, indent + "  ", commented, lacks) for name, item in value.items())
-    return f"{comment}{indent}{yaml_text.scalar(key)}:\n{inner}"
+def values_yaml(values: Mapping[str, Any], form: ValuesForm) -> str:
+    """The file's text; a blank line before each key at the top."""
+    of_chart = chart_values(form.environments)
+    own = (f"# {node['description']}\n{yaml_text.dump({name: node['default']})}" for name, node in of_chart.items())
+    entries = (
+        place.above + yaml_text.dump({place.path[-1]: data_path.follow(values, place.path)}, _indent(place.path))
+        for place in _places(form)
+    )
+    return "\n".join(own) + "".join(entries)
 
 
-@functools.cache
-def _is_record(path: tuple[str, ...]) -> bool:
-    return schema_file.is_record(_node(path))
+@once_a_form
+def _places(form: ValuesForm) -> tuple[_Place, ...]:
+    """Where the values stand."""
+    places = []
+    shown: set[ValuesPath] = set()
+    commented: set[ValuesPath] = set()
+    for path in form.paths:
+        above = ""
+        for key in (path[:depth] for depth in range(1, len(path) + 1)):
+            if key in shown:
+                continue
+            shown.add(key)
+            # What stands with an earlier role needs no comment.
+            alike = ("roles", "*", *key[2:]) if key[0] == "roles" and len(key) > 2 else key
+            comment = "" if alike in commented else _comment(key, form.lacks)
+            commented.add(alike)
+            head = "" if key == path else f"{_indent(key)}{yaml_text.scalar(key[-1])}:\n"
+            above += ("\n" if len(key) == 1 else "") + comment + head
+        places.append(_Place(above, path))
+    return tuple(places)
 
 
-def _node(path: tuple[str, ...]) -> Schema:
-    return schema_file.node(schema_file.load(), path) or {}
+def _indent(path: ValuesPath) -> str:
+    return "  " * (len(path) - 1)
 
 
-@functools.lru_cache(1 << 12)  # the values of a few structures
-def _comment(path: tuple[str, ...], indent: str, lacks: tuple[str, ...]) -> str:
+def _comment(path: ValuesPath, lacks: tuple[str, ...]) -> str:
     """A value's comment."""
-    node, width = _node(path), _WIDTH - len(indent)
+    indent = _indent(path)
+    node, width = schema_file.node(schema_file.load(), ("spec", *path)) or {}, _WIDTH - len(indent)
     lines = _wrapped(" ".join([node.get("description", ""), *_allowed(node)]), width)
     entry = schema_file.entry(schema_file.load(), node, "*")
     if not schema_file.is_record(node) and entry and schema_file.is_record(entry):
-        lines += _keys((*path[1:], "*"), entry, lacks, "  ", width)
+        lines += _keys((*path, "*"), entry, lacks, "  ", width)
     return "".join(f"{indent}# {line}\n" for line in lines)
 
 
