@@ -13,7 +13,7 @@ import pytest
 
 from tfgen import __version__
 from tfgen.errors import TfgenError
-from tfgen.tree import ledger, output_folder
+from tfgen.tree import disk_file, ledger, output_folder
 from tfgen.tree import write as tree_writer
 from tfgen.tree.file_tree import FileTree, FileTreeError, digest_of
 from tfgen.tree.ledger import LEDGER_FOLDER
@@ -134,6 +134,23 @@ def test_the_mode_is_the_same_under_each_umask(tmp_path: Path, umask: int) -> No
     finally:
         os.umask(before)
     assert [(tmp_path / name).stat().st_mode & 0o7777 for name in ("b", ".tfgen/mnist.json")] == [0o644] * 2
+
+
+def test_each_pass_opens_each_folder_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+
+    def noted(name: str, *, within: int | None = None) -> int:
+        descriptor = disk_file.open_folder(name, within=within)
+        opened.append(name)
+        return descriptor
+
+    monkeypatch.setattr(output_folder, "open_folder", noted)
+    render(tmp_path, job("mnist", {f"a/b/{folder}/{name}": "1\n" for folder in "cd" for name in "xyz"}))
+    passes = ("staged", "renamed", "synced")
+    assert {name: opened.count(name) for name in "abcd"} == dict.fromkeys("abcd", len(passes))
+    descriptors = len([*Path("/proc/self/fd").iterdir()])
+    render(tmp_path, job("mnist", {"a/b/c/x": "2\n"}))
+    assert len([*Path("/proc/self/fd").iterdir()]) == descriptors
 
 
 # What is the user's.

@@ -18,12 +18,12 @@ import fcntl
 import hashlib
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from itertools import groupby
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 from tfgen.errors import TfgenError
 from tfgen.record import Record
@@ -40,6 +40,8 @@ from tfgen.tree.disk_file import (
     write_temporary,
 )
 from tfgen.tree.file_tree import ancestors
+
+_Value = TypeVar("_Value")
 
 _FILE_MODE = 0o644
 _FOLDER_MODE = 0o755
@@ -101,15 +103,16 @@ class OutputFolder:
     def survey(self, paths: Iterable[str]) -> dict[str, DiskEntry]:
         """What is on disk at each path."""
         on_disk: dict[str, DiskEntry] = {}
-        for parent, entries in _by_folder(paths):
-            try:
-                with self._folder(parent) as folder:
+        with self._folders() as way:
+            for parent, entries in _by_folder(paths):
+                try:
+                    folder = way.open(parent)
                     for name, path in entries:
                         on_disk[path] = _entry(folder, name, path)
-            except FileNotFoundError:
-                on_disk.update({path: DiskEntry() for _, path in entries})
-            except BlockedPathError as error:
-                on_disk.update({path: DiskEntry(obstacle=str(error)) for _, path in entries})
+                except FileNotFoundError:
+                    on_disk.update({path: DiskEntry() for _, path in entries})
+                except BlockedPathError as error:
+                    on_disk.update({path: DiskEntry(obstacle=str(error)) for _, path in entries})
         return on_disk
 
     def names(self, folder: str) -> list[str]:
@@ -142,24 +145,25 @@ class OutputFolder:
 
     # Writing.
 
-    def stage(self, batches: Iterable[Mapping[str, str]]) -> None:
+    def stage(self, batches: Iterable[Mapping[str, str]], number: int) -> None:
         """Writes each text to a temporary file beside its path, and syncs it. An error removes them all.
 
         Args:
             batches: Some texts by path, and then others: only those of one batch are in memory.
+            number: How many texts these are together, or a few more.
         """
-        number = 0
-        with self._undone_on_error():
+        is_small = number <= SYNC_EACH_UP_TO
+        with self._undone_on_error(), self._folders(make=True) as way:
             for texts in batches:
                 for parent, entries in _by_folder(texts):
-                    with errors_at(parent or self.path), self._folder(parent, make=True) as folder:
-                        self._staged.add(parent)
-                        for _, path in entries:
-                            number += 1
-                            data, is_synced = texts[path].encode(), number <= SYNC_EACH_UP_TO
-                            with errors_at(path):
-                                write_temporary(folder, self._temporary(path), data, _FILE_MODE, sync=is_synced)
-            if number > SYNC_EACH_UP_TO:
+                    with errors_at(parent or self.path):
+                        folder = way.open(parent)
+                    self._staged.add(parent)
+                    for _, path in entries:
+                        with errors_at(path):
+                            data = texts[path].encode()
+                            write_temporary(folder, self._temporary(path), data, _FILE_MODE, sync=is_small)
+            if not is_small:
                 os.sync()
 
     def replace(self, batches: Iterable[Mapping[str, str | None]]) -> None:
@@ -172,42 +176,44 @@ class OutputFolder:
             TfgenError: A file changed since `survey`. That file and those after it stay as they are.
         """
         with self._undone_on_error():
-            for digests in batches:
-                for parent, entries in _by_folder(digests):
-                    with errors_at(parent or self.path), self._folder(parent) as folder:
-                        for name, path in entries:
-                            expect(folder, name, path, digests[path])
-                            self._put(folder, name, path)
+            for folder, name, path, digest in self._entries(batches):
+                expect(folder, name, path, digest)
+                self._put(folder, name, path)
             self._staged.clear()
 
-    def overwrite(self, batches: Callable[[], Iterable[Mapping[str, str | None]]]) -> None:
+    def overwrite(self, batches: Iterable[Mapping[str, str | None]], number: int) -> None:
         """Makes or replaces files without a look at their digests, and removes them for None.
 
         Ledgers need no such look: the lock guards them.
 
         Args:
-            batches: Gives the texts by path, each time that it is called.
+            batches: Some texts by path, and then others: only those of one batch are in memory, and all paths.
+            number: How many they are together, or a few more.
         """
-        self.stage({path: text for path, text in texts.items() if text is not None} for texts in batches())
+        written: list[str] = []
+        removed: list[str] = []
+
+        def texts() -> Iterator[dict[str, str]]:
+            for batch in batches:
+                there = {path: text for path, text in batch.items() if text is not None}
+                written.extend(there)
+                removed.extend(batch.keys() - there.keys())
+                yield there
+
+        self.stage(texts(), number)
         with self._undone_on_error():
-            for texts in batches():
-                for parent, entries in _by_folder(path for path, text in texts.items() if text is not None):
-                    with errors_at(parent or self.path), self._folder(parent) as folder:
-                        for name, path in entries:
-                            self._put(folder, name, path)
+            for folder, name, path, _ in self._entries([dict.fromkeys(written)]):
+                self._put(folder, name, path)
             self._staged.clear()
-        self.sync_folders(path for texts in batches() for path in texts)
-        self.discard(path for texts in batches() for path, text in texts.items() if text is None)
+        self.sync_folders([*written, *removed], number)
+        self.discard(removed)
 
     def remove(self, batches: Iterable[Mapping[str, str | None]]) -> None:
         """Removes each file that still has its digest. Raises the errors of `replace`."""
-        for digests in batches:
-            for parent, entries in _by_folder(digests):
-                with errors_at(parent or self.path), self._folder(parent) as folder:
-                    for name, path in entries:
-                        expect(folder, name, path, digests[path])
-                        with errors_at(path):
-                            os.unlink(name, dir_fd=folder)
+        for folder, name, path, digest in self._entries(batches):
+            expect(folder, name, path, digest)
+            with errors_at(path):
+                os.unlink(name, dir_fd=folder)
 
     def discard(self, paths: Iterable[str]) -> None:
         """Removes those files that exist, without a look at their digests: ledgers and temporary files."""
@@ -223,17 +229,21 @@ class OutputFolder:
         for path in sorted(folders, key=lambda folder: folder.count("/"), reverse=True):
             self._remove_empty(path)
 
-    def sync_folders(self, paths: Iterable[str]) -> None:
-        """Syncs the folders of these paths, so that renames and removals survive a loss of power."""
-        folders = {""}
-        for number, path in enumerate(paths, start=1):
-            if number > SYNC_EACH_UP_TO:
-                os.sync()
-                return
-            folders.update(ancestors(path))
-        for folder in sorted(folders):
-            with suppress(FileNotFoundError, BlockedPathError), self._folder(folder) as descriptor:
-                _fsync(descriptor, folder or self.path)
+    def sync_folders(self, paths: Iterable[str], number: int) -> None:
+        """Syncs the folders of these paths, so that renames and removals survive a loss of power.
+
+        Args:
+            paths: The paths.
+            number: How many they are, or a few more.
+        """
+        if number > SYNC_EACH_UP_TO:
+            os.sync()
+            return
+        folders = {"", *(folder for path in paths for folder in ancestors(path))}
+        with self._folders() as way:
+            for folder in sorted(folders):
+                with suppress(FileNotFoundError, BlockedPathError):
+                    _fsync(way.open(folder), folder or self.path)
 
     @contextmanager
     def locked(self, folder: str, wait_s: float, *, shared: bool = False) -> Iterator[None]:
@@ -248,8 +258,9 @@ class OutputFolder:
             TfgenError: Another process had the lock for all of `wait_s` seconds.
         """
         descriptor = None
-        with suppress(FileNotFoundError), errors_at(folder, but=FileNotFoundError):
-            descriptor = self._descend(folder, make=not shared)
+        with suppress(FileNotFoundError), self._folders(make=not shared) as way:
+            way.open(folder)
+            descriptor = way.take()
         self._new_folders.clear()  # the folder stays: another process may be waiting for its lock
         if descriptor is None:
             yield
@@ -266,6 +277,16 @@ class OutputFolder:
             yield
         finally:
             os.close(descriptor)
+
+    def _entries(self, batches: Iterable[Mapping[str, _Value]]) -> Iterator[tuple[int, str, str, _Value]]:
+        """Each path with its folder's descriptor, its name there and its value; all folders must be there."""
+        with self._folders() as way:
+            for values in batches:
+                for parent, entries in _by_folder(values):
+                    with errors_at(parent or self.path):
+                        folder = way.open(parent)
+                    for name, path in entries:
+                        yield folder, name, path, values[path]
 
     def _put(self, folder: int, name: str, path: str) -> None:
         with errors_at(path):
@@ -296,38 +317,79 @@ class OutputFolder:
             os.rmdir(name, dir_fd=folder)
 
     @contextmanager
-    def _folder(self, path: str, *, make: bool = False) -> Iterator[int]:
-        """The folder's descriptor. Raises FileNotFoundError, BlockedPathError, TfgenError."""
-        with errors_at(path or self.path, but=FileNotFoundError):
-            descriptor = self._descend(path, make=make)
-        try:
-            yield descriptor
-        finally:
-            os.close(descriptor)
+    def _folder(self, path: str) -> Iterator[int]:
+        """The folder's descriptor. Raises as `_Folders.open` does."""
+        with self._folders() as way:
+            yield way.open(path)
 
-    def _descend(self, path: str, *, make: bool) -> int:
+    def _folders(self, *, make: bool = False) -> _Folders:
+        return _Folders(self.path, self._root, self._new_folders if make else None)
+
+
+class _Folders:
+    """Opens folders one after the other. Those on the way to the last one stay open, so that each is opened once.
+
+    Args:
+        top: The output folder's path.
+        root: Its descriptor; None where it is missing.
+        new: Missing folders are made, and noted here; None: they are an error.
+    """
+
+    def __init__(self, top: Path, root: int | None, new: list[str] | None) -> None:
+        self._top = top
+        self._root = root
+        self._new = new
+        self._way: list[tuple[str, int]] = []
+        """Each open folder's path and descriptor: each is within the one before."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._go_up_to(0)
+
+    def open(self, path: str) -> int:
+        """A folder's descriptor, until the next one is opened.
+
+        Raises:
+            FileNotFoundError: It is missing.
+            BlockedPathError: A link or a file is in its way.
+            TfgenError: The disk fails.
+        """
+        with errors_at(path or self._top, but=FileNotFoundError):
+            return self._open(path)
+
+    def take(self) -> int:
+        """The descriptor of the folder that was opened last, which the caller closes."""
+        return self._way.pop()[1]
+
+    def _open(self, path: str) -> int:
+        way = [*ancestors(path), path] if path else []
+        shared = 0
+        while shared < min(len(way), len(self._way)) and way[shared] == self._way[shared][0]:
+            shared += 1
+        self._go_up_to(shared)
+        for folder in way[shared:]:
+            self._way.append((folder, self._open_child(self._last(), _split(folder)[1], folder)))
+        return self._last()
+
+    def _last(self) -> int:
         if self._root is None:
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(self.path))
-        descriptor = os.dup(self._root)
-        try:
-            for folder in (*ancestors(path), path) if path else ():
-                name = _split(folder)[1]
-                child = self._open_child(descriptor, name, folder, make=make)
-                os.close(descriptor)
-                descriptor = child
-        except BaseException:
-            os.close(descriptor)
-            raise
-        return descriptor
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(self._top))
+        return self._way[-1][1] if self._way else self._root
 
-    def _open_child(self, parent: int, name: str, path: str, *, make: bool) -> int:
+    def _go_up_to(self, depth: int) -> None:
+        while len(self._way) > depth:
+            os.close(self._way.pop()[1])
+
+    def _open_child(self, parent: int, name: str, path: str) -> int:
         try:
             return open_folder(name, within=parent)
         except FileNotFoundError:
-            if not make:
+            if self._new is None:
                 raise
             os.mkdir(name, _FOLDER_MODE, dir_fd=parent)
-            self._new_folders.append(path)
+            self._new.append(path)
             return open_folder(name, within=parent)
         except OSError as error:
             if error.errno not in (errno.ELOOP, errno.ENOTDIR):

@@ -109,6 +109,10 @@ class JobPlan(Record):
         decided = {change.path: change.text for change in self.changes if change.action is not FileAction.FORGET}
         return {**decided, ledger_path(self.rendering.job): self.after.to_text() if self.after else None}
 
+    def counts(self) -> dict[FileAction, int]:
+        """How many files have which fate."""
+        return dict(Counter(change.action for change in self.changes))
+
     def intent(self) -> Ledger:
         """The ledger while the files are written: both what is to be and what it replaces are tfgen's own.
 
@@ -137,6 +141,8 @@ class WritePlan(Record):
     renderings: Sequence[Rendering]
     """All that it was made of."""
     jobs: Sequence[JobPlan]
+    counts: Sequence[Mapping[FileAction, int]]
+    """How many files of each of those have which fate: of what it has none of, its plan need not be read."""
     keep: Callable[[Iterable[JobPlan]], Sequence[JobPlan]]
     """Where those wait."""
     kept: tuple[str, ...]
@@ -146,8 +152,15 @@ class WritePlan(Record):
     """What `force` overrides: what each of these says is lost."""
     leftovers: tuple[str, ...]
     """Temporary files of a render that was killed."""
-    is_done: bool
-    """Whether the disk is as it should be already, ledgers included."""
+    undone: int
+    """How many jobs are not on disk as they should be, ledgers included."""
+    recounted: tuple[str, ...]
+    """The jobs whose ledger is gone, so that the number in a file that is there begins again."""
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the disk is as it should be already."""
+        return not (self.undone or self.leftovers)
 
     @property
     def created(self) -> tuple[str, ...]:
@@ -169,19 +182,22 @@ class WritePlan(Record):
         """Paths of files that are no longer rendered and are to go."""
         return tuple(sorted(self.paths(FileAction.REMOVE)))
 
-    @property
-    def recounted(self) -> tuple[str, ...]:
-        """The jobs whose ledger is gone, so that the number in a file that is there begins again."""
-        return tuple(job.rendering.job for job in self.jobs if job.is_recounted())
-
     def paths(self, action: FileAction) -> Iterator[str]:
         """The paths of files that have such a fate, job by job, each once."""
         return (change.path for changes in self.changes(action) for change in changes)
 
+    def count(self, *actions: FileAction) -> int:
+        """How many files have such a fate; what several jobs have counts with each of them."""
+        return sum(counts.get(action, 0) for counts in self.counts for action in actions)
+
+    def jobs_with(self, *actions: FileAction) -> Iterator[JobPlan]:
+        """The plans of the jobs that have a file of such a fate."""
+        return (self.jobs[at] for at, counts in enumerate(self.counts) if not counts.keys().isdisjoint(actions))
+
     def changes(self, *actions: FileAction) -> Iterator[list[FileChange]]:
-        """Such changes of each job; what several jobs have is with the first of them."""
+        """Such changes of each job that has any; what several jobs have is with the first of them."""
         before: set[str] = set()
-        for job in self.jobs:
+        for job in self.jobs_with(*actions):
             changes = [change for change in job.changes if change.action in actions and change.path not in before]
             before.update(c.path for c in changes if not is_in_own_folder(job.rendering.job, c.path))
             yield changes

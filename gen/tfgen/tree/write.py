@@ -174,6 +174,8 @@ def _plan(
     together = _look_at(renderings, ledgers, upgrade=upgrade)
     conflicts: list[Conflict] = []
     unfinished: set[str] = set()
+    counts: list[Mapping[FileAction, int]] = []
+    recounted: list[str] = []
     undone = 0
 
     def read(path: str) -> str:
@@ -191,6 +193,8 @@ def _plan(
             check_ledger(rendering.job, job.target)
             conflicts.extend(of_job)
             unfinished.update(_folders(before) if before and before.unfinished is not None else ())
+            counts.append(job.counts())
+            recounted.extend([job.rendering.job] if job.is_recounted() else ())
             undone += not job.is_done()
             yield job
 
@@ -204,12 +208,14 @@ def _plan(
         ledgers=ledgers,
         renderings=renderings,
         jobs=jobs,
+        counts=tuple(counts),
         keep=keep,
         kept=together.kept,
         conflicts=tuple(one for one in conflicts if not (force and one.can_force)),
         lost=tuple(one for one in conflicts if force and one.can_force),
         leftovers=leftovers,
-        is_done=not (undone or leftovers),
+        undone=undone,
+        recounted=tuple(recounted),
     )
 
 
@@ -227,26 +233,27 @@ _ENDS = (FileAction.REMOVE, FileAction.FORGET)
 
 
 def _write(folder: OutputFolder, plan: WritePlan) -> None:
-    def of_touched(ledger: Callable[[JobPlan], Ledger | None]) -> _Texts:
-        return lambda: (_ledger_text(job, ledger(job)) for job in plan.jobs if job.touches_files())
+    def overwrite_touched(ledger: Callable[[JobPlan], Ledger | None]) -> None:
+        jobs = plan.jobs_with(*_WRITES, *_ENDS)
+        folder.overwrite((_ledger_text(job, ledger(job)) for job in jobs), plan.undone)
 
     folder.discard(plan.leftovers)
+    writes = plan.count(*_WRITES)
     try:
-        folder.overwrite(of_touched(JobPlan.intent))
-        folder.stage({change.path: change.text or "" for change in changes} for changes in plan.changes(*_WRITES))
+        overwrite_touched(JobPlan.intent)
+        texts = ({change.path: change.text or "" for change in changes} for changes in plan.changes(*_WRITES))
+        folder.stage(texts, writes)
     except BaseException:
         # No file was touched yet. If the disk does not even take the old ledgers, the intents stay: they are true.
         with suppress(TfgenError):
-            folder.overwrite(of_touched(lambda job: job.before))
+            overwrite_touched(lambda job: job.before)
         raise
     folder.replace({change.path: change.digest for change in changes} for changes in plan.changes(*_WRITES))
     folder.remove({change.path: change.digest for change in changes} for changes in plan.changes(FileAction.REMOVE))
     folder.prune(change.path for changes in plan.changes(*_ENDS) for change in changes)
-    folder.sync_folders(change.path for changes in plan.changes(*_WRITES, *_ENDS) for change in changes)
-    folder.overwrite(lambda: (_ledger_text(job, job.after) for job in plan.jobs if not job.is_done()))
-
-
-_Texts = Callable[[], Iterable[Mapping[str, str | None]]]
+    changed = (change.path for changes in plan.changes(*_WRITES, *_ENDS) for change in changes)
+    folder.sync_folders(changed, writes + plan.count(*_ENDS))
+    folder.overwrite((_ledger_text(job, job.after) for job in plan.jobs if not job.is_done()), plan.undone)
 
 
 def _ledger_text(job: JobPlan, ledger: Ledger | None) -> dict[str, str | None]:
