@@ -85,6 +85,10 @@ PATCHES = {
         "{op: copy, from: /spec/ports/1/targetPort, path: /spec/ports/2/targetPort}, "
         "{op: replace, path: /spec/type, value: LoadBalancer}]}"
     ),
+    "a port by its number": (
+        "{target: {kind: Service, name: tensorboard-service}, "
+        "merge: {spec: {ports: [{port: 6006, appProtocol: http}, {port: 81, name: more}]}}}"
+    ),
     "a value that moves": (
         "{target: {kind: Service, name: tensorboard-service}, json: ["
         "{op: add, path: /spec/own, value: {a~b/c: [1]}}, {op: move, from: /spec/own/a~0b~1c, path: /spec/more}, "
@@ -130,7 +134,23 @@ spec:
           merge: {spec: {minReadySeconds: 9}, metadata: {labels: {x: "1"}}}
         open-board:
           target: {kind: Service, name: tensorboard-service}
-          json: [{op: add, path: /spec/own, value: [a, c]}, {op: replace, path: /spec/type, value: NodePort}]
+          json:
+          - {op: add, path: /spec/own, value: [a, c]}
+          - {op: replace, path: /spec/type, value: NodePort}
+          - {op: replace, path: /spec/ports/0/name, value: board}
+        more-ports: {target: {kind: Service, name: tensorboard-service}, merge: {spec: {ports: [{port: 81, name: w}]}}}
+        dns:
+          target: {kind: Deployment}
+          merge:
+            spec:
+              template:
+                spec:
+                  containers:
+                  - name: dns
+                    image: dns:1
+                    ports:
+                    - {containerPort: 53, protocol: UDP, name: udp}
+                    - {containerPort: 53, protocol: TCP, name: tcp}
         claim:
           target: {kind: PersistentVolumeClaim, name: claim-model}
           merge: {metadata: {annotations: {e: f}}, spec: {volumeMode: Filesystem}}

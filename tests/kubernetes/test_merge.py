@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tfgen.graph.holes import Each, Value
-from tfgen.kubernetes.merge import JSON_MERGE, KUBECTL, KUSTOMIZE, merge
+from tfgen.kubernetes.merge import JSON_MERGE, KUBECTL, kustomize, merge
 
 IMAGE = Value("image", "string")
 OURS = {
@@ -49,6 +49,11 @@ CASES = {
         {"ports": [{"containerPort": 1, "protocol": "UDP"}, {"containerPort": 2}]},
         {"ports": [{"containerPort": 1, "name": "a", "protocol": "UDP"}, {"containerPort": 2}]},
     ),
+    "ports of one number, where none was": (
+        {},
+        {"ports": [{"containerPort": 53, "protocol": "TCP"}, {"containerPort": 53, "protocol": "UDP"}]},
+        {"ports": [{"containerPort": 53, "protocol": "TCP"}, {"containerPort": 53, "protocol": "UDP"}]},
+    ),
     "any other list is replaced": (
         {"command": ["a", "b"], "tolerations": [{"key": "a"}]},
         {"command": ["c"], "tolerations": [{"key": "b"}]},
@@ -72,13 +77,13 @@ BY_DIALECT = {
         {"env": [{"name": "A", "value": "1"}, {"name": "B", "value": "3"}, {"name": "N"}]},
     ),
     "kustomize puts the items of a patch first": (
-        KUSTOMIZE,
+        kustomize("Pod"),
         {"env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}, {"name": "C"}]},
         {"env": [{"name": "N"}, {"name": "B", "value": "3"}, {"name": "C", "$patch": "delete"}]},
         {"env": [{"name": "N"}, {"name": "B", "value": "3"}, {"name": "A", "value": "1"}]},
     ),
     "kustomize goes by two fields, and puts only what is new first": (
-        KUSTOMIZE,
+        kustomize("Pod"),
         {"topologySpreadConstraints": [SPREAD, {**SPREAD, "topologyKey": "host"}]},
         {
             "topologySpreadConstraints": [
@@ -95,19 +100,19 @@ BY_DIALECT = {
         },
     ),
     "kustomize takes a list whole that Kubernetes 1.21 did not have": (
-        KUSTOMIZE,
+        kustomize("Pod"),
         {"resourceClaims": [{"name": "a"}]},
         {"resourceClaims": [{"name": "b"}]},
         {"resourceClaims": [{"name": "b"}]},
     ),
     "a list that is to be replaced": (
-        KUSTOMIZE,
+        kustomize("Pod"),
         {"env": [{"name": "A"}]},
         {"env": [{"$patch": "replace"}, {"name": "B"}]},
         {"env": [{"name": "B"}]},
     ),
     "a directive where there is no list yet": (
-        KUSTOMIZE,
+        kustomize("Pod"),
         {"a": 1},
         {"env": [{"name": "A", "$patch": "delete"}, {"name": "B", "valueFrom": None}]},
         {"a": 1, "env": [{"name": "B"}]},

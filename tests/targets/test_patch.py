@@ -7,6 +7,7 @@ import pytest
 from tfgen.targets.kustomize.patch import merge_patch, strategic_merge_patch
 
 ENV = [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]
+DNS = {"containerPort": 53, "protocol": "TCP"}
 SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
 
 SAME = {"spec": {"replicas": 4, "containers": [{"name": "a", "env": ENV}]}}
@@ -66,6 +67,16 @@ STRATEGIC = {
         {"topologySpreadConstraints": [SPREAD]},
         {"topologySpreadConstraints": [SPREAD, {**SPREAD, "topologyKey": "host"}]},
         {"topologySpreadConstraints": [{"$patch": "replace"}, SPREAD, {**SPREAD, "topologyKey": "host"}]},
+    ),
+    "items that one key does not tell apart": (
+        {"ports": [DNS, {**DNS, "protocol": "UDP"}]},
+        {"ports": [DNS, {**DNS, "protocol": "UDP", "name": "dns"}]},
+        {"ports": [{"$patch": "replace"}, DNS, {**DNS, "protocol": "UDP", "name": "dns"}]},
+    ),
+    "ports of a Service": (
+        {"kind": "Service", "ports": [{"port": 80, "name": "http"}]},
+        {"kind": "Service", "ports": [{"port": 80, "name": "http"}, {"port": 81, "name": "more"}]},
+        {"ports": [{"port": 80}, {"port": 81, "name": "more"}]},
     ),
     "mounts by their path": (
         {"volumeMounts": [{"name": "a", "mountPath": "/a"}]},

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from tfgen.kubernetes.merge_keys import KUSTOMIZE_KEYS, MERGE_KEYS
+from tfgen.kubernetes.merge_keys import kustomize_keys, merge_keys
 from tfgen.record import EMPTY, Record
 
 REPLACE: Final[Mapping[str, Any]] = {"$patch": "replace"}
@@ -36,15 +36,25 @@ class Dialect(Record):
     puts_patch_first: bool = False
 
 
-KUBECTL: Final = Dialect({field: (key,) for field, key in MERGE_KEYS.items()})
-"""A strategic merge as the API server and kubectl do it."""
-
-KUSTOMIZE: Final = Dialect(KUSTOMIZE_KEYS, puts_patch_first=True)
-"""A strategic merge as kustomize does it: https://github.com/kubernetes-sigs/kustomize/issues/4045. In a list of
-which several fields tell the items apart it puts only those first that it adds."""
+KUBECTL: Final = Dialect(merge_keys("Pod"))
+"""A strategic merge of pods as the API server and kubectl do it."""
 
 JSON_MERGE: Final = Dialect(EMPTY)
 """A JSON merge patch (RFC 7386), which any custom kind takes."""
+
+
+def kubectl(kind: str) -> Dialect:
+    """A strategic merge of an object of a kind, as the API server and kubectl do it."""
+    return Dialect(merge_keys(kind))
+
+
+def kustomize(kind: str) -> Dialect:
+    """A strategic merge of an object of a kind, as kustomize does it.
+
+    https://github.com/kubernetes-sigs/kustomize/issues/4045. In a list of which several fields tell the items apart it
+    puts only those first that it adds.
+    """
+    return Dialect(kustomize_keys(kind), puts_patch_first=True)
 
 
 def merge(under: Any, patch: Mapping[str, Any], dialect: Dialect) -> dict[Any, Any]:
@@ -73,8 +83,13 @@ def merge(under: Any, patch: Mapping[str, Any], dialect: Dialect) -> dict[Any, A
 
 
 def _merge_items(under: Any, patches: Sequence[Mapping[str, Any]], names: Sequence[str], dialect: Dialect) -> list[Any]:
-    """Items of a graph that only values make, such as those of an `Each`, have no name to merge by."""
+    """Items of a graph that only values make, such as those of an `Each`, have no name to merge by.
+
+    Where no item is, the patch's are not merged with each other: two ports of one number stay two.
+    """
     items: list[Any] = list(under) if isinstance(under, (list, tuple)) else []
+    if not items:
+        return [merge({}, patch, dialect) for patch in patches if patch.get("$patch") != "delete"]
     first: list[Any] = []
     for patch in patches:
         key = _key(patch, names)

@@ -35,6 +35,20 @@ KUSTOMIZE_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "topologySpreadConstraints": ("topologyKey", "whenUnsatisfiable"),
 }
 
+_OF_KIND: Final[Mapping[str, Mapping[str, str]]] = {"Service": {"ports": "port"}}
+"""By kind, the lists that merge by another key than the list of the same name in a pod."""
+
+
+def merge_keys(kind: str) -> dict[str, tuple[str, ...]]:
+    """The lists that Kubernetes merges in an object of a kind, each with the field that tells its items apart."""
+    return {field: (key,) for field, key in {**MERGE_KEYS, **_OF_KIND.get(kind, {})}.items()}
+
+
+def kustomize_keys(kind: str) -> dict[str, tuple[str, ...]]:
+    """The lists that kustomize merges in an object of a kind, each with the fields that tell its items apart."""
+    return {**KUSTOMIZE_KEYS, **{field: (key,) for field, key in _OF_KIND.get(kind, {}).items()}}
+
+
 TOP_LISTS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     ("", "ServiceAccount"): ("secrets",),
     ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): ("webhooks",),

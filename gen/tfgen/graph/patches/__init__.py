@@ -36,7 +36,7 @@ from tfgen.graph.variants import join
 from tfgen.graph.workloads.pod import secured
 from tfgen.job.training_job import Patch, Profile, Structure
 from tfgen.kubernetes.keys import KEEP
-from tfgen.kubernetes.merge import JSON_MERGE, KUBECTL
+from tfgen.kubernetes.merge import JSON_MERGE, kubectl
 from tfgen.kubernetes.merge_keys import STRATEGIC_GROUPS
 from tfgen.kubernetes.object import group
 from tfgen.record import Record
@@ -267,7 +267,7 @@ class _Laid:
             self._metadata(item, metadata, (*path, "metadata"), test)
         elif metadata:
             self.faults[Fault((*path, "metadata"), field.inside("metadata").of_pod)] = None
-        merger = Merger(KUBECTL if _is_strategic(item) else JSON_MERGE)
+        merger = Merger(kubectl(str(item["kind"])) if _is_strategic(item) else JSON_MERGE)
         merged = merger.merge(item, self._secured(item, merge), path, field)
         self.faults.update(merger.faults)
         return merged

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from tfgen.errors import TfgenError
 from tfgen.kubernetes.json_patch import patched
-from tfgen.kubernetes.merge import JSON_MERGE, KUSTOMIZE, merge
+from tfgen.kubernetes.merge import JSON_MERGE, kustomize, merge
 from tfgen.kubernetes.object import Object, group, identity
 from tfgen.targets.kustomize.images import Image, with_images
 from tfgen.targets.kustomize.overlays import merges_by_key
@@ -64,7 +64,7 @@ def _objects(files: Mapping[str, str], folder: str) -> Iterator[Object]:
         elif patch.get("$patch") == "delete":
             continue
         else:
-            changed = merge(item, patch, KUSTOMIZE if merges_by_key(item) else JSON_MERGE)
+            changed = merge(item, patch, kustomize(item["kind"]) if merges_by_key(item) else JSON_MERGE)
         objects[identity(changed)] = changed
     counts = {entry["name"]: entry["count"] for entry in kustomization.get("replicas", ())}
     images = {entry["name"]: entry for entry in kustomization.get("images", ())}

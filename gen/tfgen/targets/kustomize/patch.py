@@ -6,28 +6,33 @@ strategic_merge_patch({"spec": {"a": 1, "b": 2}}, {"spec": {"a": 1, "b": 3}})  -
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tfgen.kubernetes.merge import REPLACE
-from tfgen.kubernetes.merge_keys import KUSTOMIZE_KEYS, TOP_LISTS
+from tfgen.kubernetes.merge_keys import TOP_LISTS, kustomize_keys
 from tfgen.kubernetes.object import Object, group
+from tfgen.record import EMPTY
+
+_Keys = Mapping[str, Sequence[str]]
+"""The lists that merge item by item, each with the fields that tell its items apart."""
 
 
 def merge_patch(before: Object, after: Object) -> dict[str, Any]:
     """A JSON merge patch (RFC 7386): null removes, lists are whole."""
-    return _difference(before, after, by_key=False)
+    return _difference(before, after, EMPTY)
 
 
 def strategic_merge_patch(before: Object, after: Object) -> dict[str, Any]:
-    """A strategic merge patch: the lists of `KUSTOMIZE_KEYS` item by item.
+    """A strategic merge patch: the lists of `kustomize_keys` item by item.
 
     kustomize puts the items that a patch names before those that it does not, so a patch of such a list names all items
     up to the last that is new or changes, in the order wanted:
     https://github.com/kubernetes-sigs/kustomize/issues/4045. Where several keys tell the items apart, it leaves those
-    that are there where they are, so a patch replaces such a list.
+    that are there where they are, so a patch replaces such a list. So it does where one key does not tell them apart,
+    such as two ports of one number.
     """
-    return _difference(before, after, by_key=True)
+    return _difference(before, after, kustomize_keys(after.get("kind", "")))
 
 
 def replacing_patch(before: Object, after: Object) -> dict[str, Any]:
@@ -44,16 +49,22 @@ def replacing_patch(before: Object, after: Object) -> dict[str, Any]:
     }
 
 
-def has_bare_item(patch: Any) -> bool:
+def has_bare_item(patch: Object) -> bool:
     """Whether a list of a strategic merge patch has an item that changes nothing, and only keeps the order."""
+    return _has_bare_item(patch, kustomize_keys(patch.get("kind", "")))
+
+
+def _has_bare_item(patch: Any, keys: _Keys) -> bool:
     if not isinstance(patch, dict):
         return False
-    keyed = [(KUSTOMIZE_KEYS[key], inner or ()) for key, inner in patch.items() if key in KUSTOMIZE_KEYS]
+    keyed = [(keys[key], inner or ()) for key, inner in patch.items() if key in keys]
     inside = [child for item in patch.values() for child in (item if isinstance(item, list) else [item])]
-    return any(item.keys() <= {*names} for names, items in keyed for item in items) or any(map(has_bare_item, inside))
+    return any(item.keys() <= {*names} for names, items in keyed for item in items) or any(
+        _has_bare_item(child, keys) for child in inside
+    )
 
 
-def _difference(before: Object, after: Object, *, by_key: bool) -> dict[str, Any]:
+def _difference(before: Object, after: Object, keys: _Keys) -> dict[str, Any]:
     patch: dict[str, Any] = {}
     for key in [*after, *(key for key in before if key not in after)]:
         if key not in after:
@@ -61,7 +72,7 @@ def _difference(before: Object, after: Object, *, by_key: bool) -> dict[str, Any
         elif key not in before:
             patch[key] = after[key]
         elif before[key] != after[key]:
-            patch[key] = _changed(key, before[key], after[key], by_key=by_key)
+            patch[key] = _changed(key, before[key], after[key], keys)
     return patch
 
 
@@ -93,20 +104,22 @@ def _is_same(one: Any, other: Any) -> bool:
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
-def _changed(key: str, before: Any, after: Any, *, by_key: bool) -> Any:
+def _changed(key: str, before: Any, after: Any, keys: _Keys) -> Any:
     if isinstance(before, dict) and isinstance(after, dict):
-        return _difference(before, after, by_key=by_key)
-    if by_key and key in KUSTOMIZE_KEYS and isinstance(before, list) and isinstance(after, list):
-        return _items(before, after, KUSTOMIZE_KEYS[key])
+        return _difference(before, after, keys)
+    if key in keys and isinstance(before, list) and isinstance(after, list):
+        return _items(before, after, keys[key], keys)
     return after
 
 
-def _items(before: Sequence[Object], after: Sequence[Object], names: Sequence[str]) -> list[dict[str, Any]]:
-    if len(names) > 1:
-        return [dict(REPLACE), *(dict(item) for item in after)]
+def _items(
+    before: Sequence[Object], after: Sequence[Object], names: Sequence[str], keys: _Keys
+) -> list[dict[str, Any]]:
     old, new = _by_names(before, names), _by_names(after, names)
+    if len(names) > 1 or len(old) < len(before) or len(new) < len(after):
+        return [dict(REPLACE), *(dict(item) for item in after)]
     patches = [
-        {**_named(item, names), **_difference(old[key], item, by_key=True)} if key in old else dict(item)
+        {**_named(item, names), **_difference(old[key], item, keys)} if key in old else dict(item)
         for key, item in new.items()
     ]
     gone = [{"$patch": "delete", **_named(item, names)} for key, item in old.items() if key not in new]
