@@ -157,12 +157,13 @@ class ApiServer:
         self._changes.append((change, path, json.dumps({"type": change, "object": content})))
         self._changed.notify_all()
 
-    def note(self, request: str, patch: str) -> Fault | None:
-        """Notes a request; the fault that is due for it, if one is."""
+    def note(self, request: str, patch: str) -> tuple[Fault | None, str]:
+        """Notes a request; the fault that is due for it, if one is, and the version that it comes at."""
         with self._changed:
             self.requests.append(f"{request} {patch}".strip())
             self._changed.notify_all()
-            return self.faults[request].pop(0) if self.faults[request] else None
+            fault = self.faults[request].pop(0) if self.faults[request] else None
+            return fault, str(len(self._changes))
 
     def read(self, path: str) -> Object | None:
         """An object, or None."""
@@ -182,16 +183,18 @@ class ApiServer:
         with self._changed:
             return version != "" and int(version) < self._oldest
 
-    def changes(self, path: str, version: str, seconds: float) -> Iterable[str]:
+    def changes(self, path: str, version: str, came: str, seconds: float) -> Iterable[str]:
         """The changes of an object, as they come, until the time is over or the server closes.
 
-        From a version on; without one, the object as it is comes first, as if it were new.
+        From a version on; without one, the object comes first as it was when the request came, as if it were new. So a
+        test that has waited for the request misses no change of its own.
         """
         until = time.monotonic() + seconds / self.faster
+        after = int(version or came)
         with self._changed:
-            after, now = (int(version), None) if version else (len(self._changes), self._objects.get(path))
-        if now:
-            yield json.dumps({"type": "ADDED", "object": now})
+            past = [(change, text) for change, changed, text in self._changes[:after] if changed == path]
+        if not version and past and past[-1][0] != "DELETED":
+            yield json.dumps({**json.loads(past[-1][1]), "type": "ADDED"})
         while True:
             with self._changed:
                 new = self._changes[after:]
@@ -249,22 +252,22 @@ class _Handler(BaseHTTPRequestHandler):
             field_, _, name = query["fieldSelector"].partition("=")
             assert field_ == "metadata.name"
             assert 0 < int(query["timeoutSeconds"]) <= 300
-            self._serve("watch", f"/{name}", lambda path: self._stream(path, query))
+            self._serve("watch", f"/{name}", lambda path, came: self._stream(path, came, query))
         else:
-            self._serve("get", "", lambda path: self._answer(path, self.server.api.read(path)))
+            self._serve("get", "", lambda path, _: self._answer(path, self.server.api.read(path)))
 
     def do_PATCH(self) -> None:
         text = self.rfile.read(int(self.headers["Content-Length"])).decode()
         if self.headers["Content-Type"] != "application/merge-patch+json":
             return self._json(415, status(415, "UnsupportedMediaType"))
         api, patch = self.server.api, json.loads(text)
-        return self._serve("patch", "", lambda path: self._answer(path, api.patch(path, patch)), text)
+        return self._serve("patch", "", lambda path, _: self._answer(path, api.patch(path, patch)), text)
 
-    def _serve(self, verb: str, name: str, then: Callable[[str], None], patch: str = "") -> None:
+    def _serve(self, verb: str, name: str, then: Callable[[str, str], None], patch: str = "") -> None:
         """The checks that come before the object, in the real server's order: who it is, what it may, the path."""
         path = urlsplit(self.path).path + name
         api, (*base, kind, name), sub = self.server.api, path.removesuffix("/scale").split("/"), "/scale" in path
-        fault = api.note(f"{verb} {kind}/{name}{'/scale' if sub else ''}", patch)
+        fault, came = api.note(f"{verb} {kind}/{name}{'/scale' if sub else ''}", patch)
         if fault:
             return self._fault(fault)
         if self.headers["Authorization"] != f"Bearer {api.token}":
@@ -273,7 +276,7 @@ class _Handler(BaseHTTPRequestHandler):
             return self._json(403, status(403, "Forbidden", "forbidden by the Role"))
         if base != ["", "apis", GROUPS[kind], "v1", "namespaces", NAMESPACE]:
             return self._json(404, status(404, "NotFound", "no such resource"))
-        return then(f"{kind}/{name}")
+        return then(f"{kind}/{name}", came)
 
     def _answer(self, path: str, found: Object | None) -> None:
         if found is None:
@@ -295,14 +298,14 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
         self.close_connection = True
 
-    def _stream(self, path: str, query: Mapping[str, str]) -> None:
+    def _stream(self, path: str, came: str, query: Mapping[str, str]) -> None:
         api, version = self.server.api, query.get("resourceVersion", "")
         if api.is_forgotten(version):
             return self._json(410, status(410, "Expired", f"too old resource version: {version}"))
         self.send_response(200)
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
-        for text in api.changes(path, version, float(query["timeoutSeconds"])):
+        for text in api.changes(path, version, came, float(query["timeoutSeconds"])):
             line = text.encode() + b"\n"
             self.wfile.write(b"%x\r\n%s\r\n" % (len(line), line))
         self.wfile.write(b"0\r\n\r\n")
