@@ -30,7 +30,7 @@ from tests.e2e.servers.pki import Authority
 from tests.e2e.servers.process import Process
 from tests.e2e.servers.program import program
 from tests.e2e.servers.scheduler import Scheduler
-from tests.support.command import Command
+from tests.support.command import WITHOUT_COLLECTION, Command
 
 GANG_SCHEDULING = {"GenericWorkload": True, "GangScheduling": True}
 """Kubernetes' own gang scheduling, alpha in 1.36: KEP-4671; with it, GANG_API must be served."""
@@ -142,7 +142,7 @@ class ControlPlane:
             CommandError: Where kubectl fails.
         """
         argv = (program("kubectl"), f"--kubeconfig={user or self.admin}", f"--cache-dir={self.folder / 'kubectl'}")
-        return Command((*argv, *args), stdin=stdin).run(timeout=timeout)
+        return Command((*argv, *args), env=WITHOUT_COLLECTION, stdin=stdin).run(timeout=timeout)
 
     def namespace(self, name: str, profile: str = "restricted") -> str:
         """Makes a namespace that enforces a Pod Security profile, and returns its name when pods can be made there."""

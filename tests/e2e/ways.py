@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.e2e.control_plane import ControlPlane
-from tests.support.command import Command
+from tests.support.command import WITHOUT_COLLECTION, Command
 from tests.support.rendered import Rendered
 from tests.support.tools import helm_program
 
@@ -28,7 +28,8 @@ def helm(*options: str) -> Apply:
 
     def upgrade(cluster: ControlPlane, job: Rendered, namespace: str) -> str:
         release: list[str | Path] = ["upgrade", "--install", job.name, job.chart, "--namespace", namespace]
-        return Command((helm_program(), *release, *options), env={"KUBECONFIG": str(cluster.admin)}).run(timeout=1800)
+        env = {**WITHOUT_COLLECTION, "KUBECONFIG": str(cluster.admin)}
+        return Command((helm_program(), *release, *options), env=env).run(timeout=1800)
 
     return upgrade
 

@@ -13,7 +13,7 @@ import pytest
 from tests.equal.test_chart_refusals import CASES as REFUSED
 from tests.equal.test_chart_refusals import Case
 from tests.support.chart_job import JOB
-from tests.support.command import Command, CommandError
+from tests.support.command import WITHOUT_COLLECTION, Command, CommandError
 from tests.support.examples import each_environment
 from tests.support.helm import HelmProgram
 from tests.support.rendered import Rendered
@@ -29,7 +29,8 @@ class OldestHelm(HelmProgram):
 
     def template(self, chart: Path, release: str, *args: str) -> str:
         argv = (self.path, "template", release, chart, "--kube-version", LEAST_KUBERNETES, *args)
-        return Command(argv, env={"KUBECONFIG": f"{chart}/none", "HELM_NAMESPACE": "default"}).run(silent=True)
+        own = {"KUBECONFIG": f"{chart}/none", "HELM_NAMESPACE": "default"}
+        return Command(argv, env={**WITHOUT_COLLECTION, **own}).run(silent=True)
 
 
 @pytest.fixture(scope="module")

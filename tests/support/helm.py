@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 import pytest
 
-from tests.support.command import Command, CommandError
+from tests.support.command import WITHOUT_COLLECTION, Command, CommandError
 
 
 class Helm(Protocol):
@@ -45,7 +45,8 @@ class HelmProgram:
 
     def _command(self, *args: str | Path) -> Command:
         # No one's cluster or default namespace may show in what is rendered.
-        return Command((self.path, *args), env={"KUBECONFIG": os.devnull, "HELM_NAMESPACE": "default"})
+        own = {"KUBECONFIG": os.devnull, "HELM_NAMESPACE": "default"}
+        return Command((self.path, *args), env={**WITHOUT_COLLECTION, **own})
 
 
 class HelmLibrary:

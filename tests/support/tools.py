@@ -29,7 +29,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.again import want
-from tests.support.command import Command
+from tests.support.command import WITHOUT_COLLECTION, Command
 from tests.support.helm import Helm, HelmLibrary, HelmProgram
 
 ROOT = Path(__file__).parents[2]
@@ -69,7 +69,7 @@ def kustomize_build(folder: Path) -> str:
     program, *words = _kustomize()
     if words == ["kustomize"]:
         want()
-    return Command((program, *words, folder)).run(silent=True)
+    return Command((program, *words, folder), env=WITHOUT_COLLECTION).run(silent=True)
 
 
 def kubeconform(
@@ -88,7 +88,8 @@ def kubeconform(
     """
     core = f"{_kubernetes_schemas(kubernetes)}/{{{{.ResourceKind}}}}{{{{.KindSuffix}}}}.json"
     locations = [arg for location in (core, *schemas) for arg in ("-schema-location", location)]
-    Command((_kubeconform(), "-strict", "-skip", ",".join(unknown), *locations, "-"), stdin=manifest).run()
+    flags = ("-strict", "-skip", ",".join(unknown), *locations)
+    Command((_kubeconform(), *flags, "-"), env=WITHOUT_COLLECTION, stdin=manifest).run()
 
 
 def helm() -> Helm:

@@ -19,7 +19,7 @@ from tests.e2e.control_plane import ControlPlane
 from tests.e2e.custom_kinds import definitions
 from tests.e2e.jobs import EXAMPLES, environments, write_job
 from tests.support import tools
-from tests.support.command import Command
+from tests.support.command import WITHOUT_COLLECTION, Command
 from tests.support.rendered import Rendered
 from tests.support.tools import ROOT
 from tfgen.check.jobs import check
@@ -83,7 +83,7 @@ def test_a_chart_is_installed(
     def helm(verb: str) -> None:
         chart: list[str | Path] = [rendered.name, rendered.chart, *rendered.values_args(environment)]
         argv = (tools.helm_program(), verb, *chart, "--namespace", place)
-        Command(argv, env={"KUBECONFIG": str(with_custom_kinds.admin)}).run(timeout=1800)
+        Command(argv, env={**WITHOUT_COLLECTION, "KUBECONFIG": str(with_custom_kinds.admin)}).run(timeout=1800)
 
     helm("install")
     before = _settled(with_custom_kinds.client, place, job, environment)
