@@ -80,15 +80,15 @@ def test_a_tree_is_in_order_and_cannot_be_changed() -> None:
 
 
 def test_combining_names_both_sides_of_a_path_that_is_in_two() -> None:
-    chart, overlay = FileTree({"a": "1", "b": "1"}), FileTree({"b": "2", "c": "1"})
+    chart, overlay = {"a": "1", "b": "1"}, {"b": "2", "c": "1"}
     with pytest.raises(FileTreeError, match="b: written by both chart and overlay"):
         FileTree.combine({"chart": chart, "overlay": overlay})
-    assert FileTree.combine({"x": FileTree({"a": "1"}), "y": FileTree({"c": "2"})}) == FileTree({"a": "1", "c": "2"})
+    assert FileTree.combine({"x": {"a": "1"}, "y": {"c": "2"}}) == FileTree({"a": "1", "c": "2"})
 
 
 def test_combining_holds_the_whole_to_the_same_rules() -> None:
     with pytest.raises(FileTreeError, match="cannot be both"):
-        FileTree.combine({"x": FileTree({"a": ""}), "y": FileTree({"a/b": ""})})
+        FileTree.combine({"x": {"a": ""}, "y": {"a/b": ""}})
 
 
 def test_digest_is_sha_256_of_the_bytes() -> None:

@@ -35,7 +35,7 @@ def render(data: Mapping[str, Any], own: Mapping[str, Any] | None = None, built:
     retired = [e.name for e in job.environments if not e.enabled]
     sources = {template.name: template.files for template in built.templates if template.files}
     delivery = _delivery(job, environments)
-    parts = {f"the objects of {name}": tree for name, tree in delivery.items()}
+    parts: dict[str, Mapping[str, str]] = {f"the objects of {name}": tree for name, tree in delivery.items()}
     version: Revision | None = None
     if "charts" in job.outputs:
         parts["the chart"], version = chart(job, data["spec"])
@@ -46,7 +46,7 @@ def render(data: Mapping[str, Any], own: Mapping[str, Any] | None = None, built:
         tree=FileTree.combine(parts),
         input_digest=_digest(data if own is None else own),
         defaults_digest=_digest(data) if own is not None else "",
-        shared=frozenset(delivery["other jobs too"].files if delivery else ()),
+        shared=frozenset(delivery.get("other jobs too", ())),
         revision=version,
     )
 
@@ -65,11 +65,11 @@ def render_document(document: Document, built: Built | None = None) -> Rendering
     return render(document.data, document.own, built).replaced(source=source_name(Path(document.file)))
 
 
-def _delivery(job: TrainingJob, environments: Mapping[str, Objects]) -> dict[str, FileTree]:
+def _delivery(job: TrainingJob, environments: Mapping[str, Objects]) -> dict[str, dict[str, str]]:
     """What the GitOps tools apply it by."""
     if job.gitops is None:
         return {}
-    from tfgen.targets.gitops.gitops import file_tree, gitops  # 5 ms, which a job without it need not pay
+    from tfgen.targets.gitops.gitops import gitops, texts  # 5 ms, which a job without it need not pay
 
     delivery = gitops(job, environments)
-    return {"one job": file_tree(delivery.own), "other jobs too": file_tree(delivery.shared)}
+    return {"one job": texts(delivery.own), "other jobs too": texts(delivery.shared)}

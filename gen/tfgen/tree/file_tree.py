@@ -67,7 +67,7 @@ class FileTree(Record):
         return FileTree, (dict(self.files),)
 
     @classmethod
-    def combine(cls, parts: Mapping[str, FileTree], shared: Collection[str] = ()) -> FileTree:
+    def combine(cls, parts: Mapping[str, Mapping[str, str]], shared: Collection[str] = ()) -> FileTree:
         """The files of all parts. Raises FileTreeError if a path is in two, naming both by their keys.
 
         A shared path may be in several, as long as they say the same of it.
@@ -75,13 +75,13 @@ class FileTree(Record):
         origin: dict[str, str] = {}
         twice: list[str] = []
         for name, part in parts.items():
-            for path in part.files:
+            for path in part:
                 first = origin.setdefault(path, name)
-                if first != name and (path not in shared or parts[first].files[path] != part.files[path]):
+                if first != name and (path not in shared or parts[first][path] != part[path]):
                     twice.append(f"{path}: written by both {first} and {name}")
         if twice:
             raise FileTreeError("\n".join(twice))
-        return cls({path: text for part in parts.values() for path, text in part.files.items()})
+        return cls({path: text for part in parts.values() for path, text in part.items()})
 
 
 def _tree(files: Mapping[str, str], digests: Mapping[str, str]) -> FileTree:
@@ -139,8 +139,12 @@ def _text_fault(path: str, text: str) -> str | None:
 def _clashes(paths: Iterable[str]) -> Iterator[str]:
     """Pairs that a disk which ignores case takes for one, and files that are also folders."""
     seen: dict[str, tuple[str, bool, str]] = {}
+    passed: set[str] = set()
     for path in paths:
-        for entry, is_file in (*((folder, False) for folder in ancestors(path)), (path, True)):
+        folder = path.rpartition("/")[0]
+        folders = () if folder in passed else ancestors(path)
+        passed.add(folder)
+        for entry, is_file in (*((above, False) for above in folders), (path, True)):
             spelling, was_file, other = seen.setdefault(entry.casefold(), (entry, is_file, path))
             if spelling != entry:
                 yield f"{other!r} and {path!r} differ only in the case of {spelling!r} and {entry!r}"

@@ -137,7 +137,7 @@ def _look_at(renderings: Iterable[Rendering], ledgers: Ledgers, *, upgrade: bool
     """Look at all jobs; refuses what two of them cannot both have, their ledgers' names included."""
     names: dict[str, str] = {}
     kept: list[str] = []
-    parts: dict[str, FileTree] = {}
+    parts: dict[str, Mapping[str, str]] = {}
     shared: set[str] = set()
     for rendering in renderings:
         job = rendering.job
@@ -152,11 +152,11 @@ def _look_at(renderings: Iterable[Rendering], ledgers: Ledgers, *, upgrade: bool
         # The digest stands for the text: it is as equal as that is.
         texts = {path: text for path, text in rendering.tree.digests.items() if not is_in_own_folder(job, path)}
         if texts:
-            parts[f"job {job}"] = FileTree(texts)
+            parts[f"job {job}"] = texts
             shared |= rendering.shared
     FileTree.combine(parts, shared)
     written = frozenset(names.values()).difference(kept)
-    final = Counter(path.casefold() for part in parts.values() for path in part.files)
+    final = Counter(path.casefold() for part in parts.values() for path in part)
     for path, owners in ledgers.paths_of_several():
         final[path] += len({*owners} - written)
     return _Jobs(written, final, tuple(kept))

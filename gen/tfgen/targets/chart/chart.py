@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import fnmatch
 from collections.abc import Iterable, Mapping
-from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from tfgen.job.training_job import TrainingJob
@@ -16,14 +16,13 @@ from tfgen.targets.chart.readme import readme
 from tfgen.targets.chart.templates import NOTES, template_files
 from tfgen.targets.chart.values_yaml import values_yaml
 from tfgen.text import yaml_text
-from tfgen.tree.file_tree import FileTree
 from tfgen.tree.rendering import Revision
 
 _LEFT_BEHIND: Final = (".DS_Store", ".git/", ".idea/", ".vscode/", "*.bak", "*.orig", "*.swp", "*.tmp", "*~")
 """Patterns for the names of files and folders: https://helm.sh/docs/chart_template_guide/helm_ignore_file/."""
 
 
-def chart(job: TrainingJob, spec: Mapping[str, Any]) -> tuple[FileTree, Revision]:
+def chart(job: TrainingJob, spec: Mapping[str, Any]) -> tuple[dict[str, str], Revision]:
     """The files of a job's chart, by path below the output folder; and what of them is its version.
 
     Args:
@@ -43,13 +42,13 @@ def chart(job: TrainingJob, spec: Mapping[str, Any]) -> tuple[FileTree, Revision
     version = chart_yaml(job, files)
     folder = f"{CHARTS}/{job.name}"
     tree = {f"{folder}/{path}": text for path, text in files.items()}
-    return FileTree({**tree, version.path: version.text(0)}), version
+    return {**tree, version.path: version.text(0)}, version
 
 
 def _helm_ignore(files: Iterable[str]) -> str:
     """The file, without a pattern that fits one of the chart's own: a job's code may be called as an editor's copy."""
     names = [path.rpartition("/")[2] for path in files]
-    patterns = [pattern for pattern in _LEFT_BEHIND if not any(fnmatchcase(name, pattern) for name in names)]
+    patterns = [pattern for pattern in _LEFT_BEHIND if not fnmatch.filter(names, pattern)]
     return "\n".join(("# What editors and systems leave behind.", *patterns, ""))
 
 

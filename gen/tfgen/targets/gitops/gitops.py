@@ -10,7 +10,6 @@ from tfgen.targets.gitops.argocd import argocd
 from tfgen.targets.gitops.delivery import Delivery, Files, Site
 from tfgen.targets.gitops.flux import flux
 from tfgen.text import yaml_text
-from tfgen.tree.file_tree import FileTree
 
 
 def gitops(job: TrainingJob, environments: Mapping[str, Mapping[str, Object]]) -> Delivery:
@@ -36,6 +35,6 @@ def gitops(job: TrainingJob, environments: Mapping[str, Mapping[str, Object]]) -
     )
 
 
-def file_tree(files: Files) -> FileTree:
-    """The files as text."""
-    return FileTree({path: yaml_text.documents(map(dict, objects)) for path, objects in files.items()})
+def texts(files: Files) -> dict[str, str]:
+    """The files as text, by path."""
+    return {path: yaml_text.documents(map(dict, objects)) for path, objects in files.items()}

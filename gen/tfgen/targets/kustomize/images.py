@@ -68,6 +68,9 @@ def image_changes(
         after: the same objects, as wanted.
         wanted: every object that the overlay is to give.
     """
+    differing = ((old, new) for old, new in zip(before, after, strict=True) if old is not new)
+    if all([*_images(old)] == [*_images(new)] for old, new in differing):
+        return ()
     items = {id(item): item for item in (*before, *after, *wanted)}  # most are the same in several of these
     images = {key: [*_images(item)] for key, item in items.items()}
     pairs: dict[str, set[tuple[str, str]]] = {}

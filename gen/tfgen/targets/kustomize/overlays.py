@@ -27,7 +27,6 @@ from tfgen.targets.kustomize.images import as_changed, image_changes, with_image
 from tfgen.targets.kustomize.patch import has_bare_item, merge_patch, replacing_patch, strategic_merge_patch
 from tfgen.targets.kustomize.references import references, texts
 from tfgen.text import yaml_text
-from tfgen.tree.file_tree import FileTree
 
 _LONGEST_STEM: Final = 200
 """Characters; a file's name may have 255 bytes, its ending included."""
@@ -58,7 +57,7 @@ def kustomize(
     environments: Mapping[str, Objects],
     sources: Sources = EMPTY,
     retired: Collection[str] = (),
-) -> FileTree:
+) -> dict[str, str]:
     """The files of the base and of each overlay.
 
     Args:
@@ -76,7 +75,7 @@ def kustomize(
         if key not in alike:
             alike[key] = _base(objects, sources) if is_retired else overlay(base, objects, sources)
         files |= {f"{environment}/{path}": text for path, text in alike[key].items()}
-    return FileTree({f"{OVERLAYS}/{name}/{path}": text for path, text in files.items()})
+    return {f"{OVERLAYS}/{name}/{path}": text for path, text in files.items()}
 
 
 def overlay(base: Objects, wanted: Objects, sources: Sources = EMPTY) -> dict[str, str]:
