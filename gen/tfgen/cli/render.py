@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from argparse import ArgumentParser, Namespace
 from functools import partial
@@ -86,6 +85,8 @@ def _print_written(args: Namespace, done: Written, plan: WritePlan) -> None:
 
 def _next_steps(args: Namespace) -> str:
     """What a person does with rendered files, for who is at a terminal."""
+    import shlex
+
     out = f" --out {shlex.quote(str(args.out))}" if args.out else ""
     jobs = shlex.join(map(str, args.jobs))
     steps = {

@@ -15,7 +15,8 @@ from tfgen.check.checked import Checked
 from tfgen.check.jobs import check_all
 from tfgen.check.manifests import Manifest, read_foreign_manifests
 from tfgen.commands.check_report import Report
-from tfgen.commands.known_files import KnownFile, find_known
+from tfgen.commands.find_known import find_known
+from tfgen.commands.known_files import KnownFile
 from tfgen.commands.orphans import find_orphans
 from tfgen.commands.track import Track, untracked
 from tfgen.git import read as git

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 
 from tfgen.check.admission.folder import folder_paths
@@ -55,4 +56,5 @@ def describe_file(file: CheckedFile, of_objects: Sequence[Weighed]) -> KnownFile
         unused=tuple(problem for one in unused for problem in one.problems),
         records=file.records,
         ledgers={name_of(document): "" for document in file.documents},
+        jobs=json.dumps([document.data for document in file.documents], separators=(",", ":")),
     )

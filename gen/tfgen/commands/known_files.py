@@ -1,26 +1,27 @@
 """The job files of which nothing has changed since they were last rendered or checked, and what was worked out then.
 
-    known = find_known(sources, Path("."))
+    known = recall_files(sources)
     known["jobs/mnist/job.yaml"].of_rules  ->  (Problem("jobs/mnist/job.yaml", ... "latest-tag"),)
 
-A file is known where its bytes, those of all defaults under it and this tfgen are as they were, its jobs had no errors,
-and what was rendered of them is on disk. It is not read again: what is said of it is said from the cache
-(`tree.cache`), and it is judged beside other jobs by its records.
+A file is known where its bytes, those of all defaults under it and this tfgen are as they were, and its jobs had no
+errors. It is not read again: what is said of it is said from the cache (`tree.cache`), and it is judged beside other
+jobs by its records.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tfgen.check.across import JobRecord
-from tfgen.check.manifests import Manifest
 from tfgen.job.sources import Source, source_name
 from tfgen.problems import Position, Problem
 from tfgen.record import Record
 from tfgen.tree import cache
-from tfgen.tree.write import find_unchanged
+
+if TYPE_CHECKING:
+    from tfgen.check.manifests import Manifest
 
 
 class KnownFile(Record):
@@ -32,6 +33,7 @@ class KnownFile(Record):
         unused: the comments that ignore nothing.
         records: what the jobs are judged by beside others.
         ledgers: the digest of each job's ledger.
+        jobs: what its documents say, with the defaults under them, as the text of a list in JSON.
         paths: what was rendered of the jobs, and is on disk.
     """
 
@@ -40,6 +42,7 @@ class KnownFile(Record):
     unused: tuple[Problem, ...]
     records: tuple[JobRecord, ...]
     ledgers: Mapping[str, str]
+    jobs: str
     paths: tuple[str, ...] = ()
 
 
@@ -51,27 +54,6 @@ def recall_files(sources: Iterable[Source], manifests: Sequence[Manifest] = ()) 
         manifests: what the objects are held against beside.
     """
     return {source.file: file for source in sources if (file := _recall(_key(source, manifests)))}
-
-
-def find_known(sources: Iterable[Source], out: Path, manifests: Sequence[Manifest] = ()) -> dict[str, KnownFile]:
-    """The files that are known, by name.
-
-    Args:
-        sources: the files, and all defaults under them.
-        out: the output folder.
-        manifests: what the objects are held against beside.
-
-    Raises:
-        TfgenError: the disk cannot be read.
-    """
-    files = recall_files(sources, manifests)
-    ledgers = {job: digest for file in files.values() for job, digest in file.ledgers.items()}
-    unchanged = find_unchanged(out, ledgers)
-    return {
-        name: file.replaced(paths=tuple(path for job in file.ledgers for path in unchanged[job]))
-        for name, file in files.items()
-        if file.ledgers.keys() <= unchanged.keys()
-    }
 
 
 def keep(source: Source, file: KnownFile, manifests: Sequence[Manifest] = ()) -> None:
@@ -109,6 +91,7 @@ def _data_of(file: KnownFile) -> Any:
         "unused": [_problem_data(problem) for problem in file.unused],
         "records": [[record.job, record.of_rules] for record in file.records],
         "ledgers": file.ledgers,
+        "jobs": file.jobs,
     }
 
 
@@ -125,4 +108,4 @@ def _recall(key: str) -> KnownFile | None:
         for part in ("of_rules", "of_objects", "unused")
     )
     records = tuple(JobRecord(job, record) for job, record in data["records"])
-    return KnownFile(of_rules, of_objects, unused, records, data["ledgers"])
+    return KnownFile(of_rules, of_objects, unused, records, data["ledgers"], data["jobs"])

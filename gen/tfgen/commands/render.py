@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from tfgen.check.checked import CheckedFile, Weighed
 from tfgen.check.jobs import Checker
-from tfgen.commands.known_files import find_known
+from tfgen.commands.find_known import find_known
 from tfgen.commands.removed_jobs import find_removed_jobs
 from tfgen.commands.track import Track
 from tfgen.errors import UsageError

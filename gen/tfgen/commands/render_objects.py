@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Sequence
 
 from tfgen.check.jobs import check_all
-from tfgen.commands.known_files import recall_files
+from tfgen.commands.known_files import KnownFile, recall_files
 from tfgen.graph.built import build
-from tfgen.job.documents import read_documents
 from tfgen.job.facts import check_environment
 from tfgen.job.sources import Source
 from tfgen.kubernetes.object import Object
@@ -36,12 +36,21 @@ def render_sources(sources: Sequence[Source], environment: str | None) -> tuple[
     documents = [
         document
         for file in checked.files
-        for document in (read_documents(file.source) if file.is_known else file.documents)
+        for document in (_known_documents(file.source, known[file.source.file]) if file.is_known else file.documents)
     ]
     # Of which nothing was wrong with the objects of any environment.
     whole = {file.source.file for file in checked.files if file.is_known and not known[file.source.file].of_objects}
     objects, of_objects = render_objects(documents, environment, whole)
     return objects, in_order((*problems, *of_objects))
+
+
+def _known_documents(source: Source, file: KnownFile) -> Sequence[Document]:
+    """The jobs of a file, which is read again only where a problem says a place in it."""
+    if file.of_objects:
+        from tfgen.job.documents import read_documents  # 20 ms, which most files that are known need not pay
+
+        return read_documents(source)
+    return [Document.without_places(source.file, data) for data in json.loads(file.jobs)]
 
 
 def render_objects(

@@ -14,7 +14,6 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from decimal import Decimal
 from typing import Any, Final
 
 _text: Final = json.encoder.encode_basestring
@@ -56,5 +55,11 @@ def _number(number: float) -> str:
     """A float64: the shortest digits that are read as it, which Python has too, in Go's form."""
     text = json.dumps(number, allow_nan=False)
     if number == 0 or _SMALLEST <= abs(number) < _LARGEST:
-        return f"{Decimal(text):f}".removesuffix(".0")
+        return (_without_exponent(text) if "e" in text else text).removesuffix(".0")
     return re.sub("(e[-+])0", r"\1", text)
+
+
+def _without_exponent(number: str) -> str:
+    from decimal import Decimal  # 2 ms, which only very small and very large numbers need pay
+
+    return f"{Decimal(number):f}"

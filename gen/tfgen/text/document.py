@@ -83,6 +83,11 @@ class Document(Record):
     own: Any = None
     directives: tuple[Directive, ...] = ()
 
+    @classmethod
+    def without_places(cls, file: str, data: Any) -> Document:
+        """A document of which nobody will ask where anything is said: all of it is at its start."""
+        return cls(file, data, SourceTree(START, None, {}, 1))
+
     def alone(self) -> Document:
         """The document without what is under it."""
         return self if self.under is None else self.replaced(data=self.own, under=None, own=None)
