@@ -87,7 +87,7 @@ def test_ids_are_unique() -> None:
 
 
 def test_every_module_is_in_the_table() -> None:
-    others = {"__init__", "across", "images", "pod_parts", "rule", "table", "view"}
+    others = {"__init__", "across", "images", "pod_parts", "reading", "rule", "table", "view"}
     modules = {path.stem for path in Path(table.__file__).parent.glob("*.py")} - others
     named = {**vars(table), **vars(across)}.items()
     assert {name for name, module in named if name in modules and hasattr(module, "RULES")} == modules
@@ -133,7 +133,7 @@ def test_every_summary_has_its_guard() -> None:
 
 def test_a_release_may_have_a_name_that_no_job_has() -> None:
     job, _ = both()
-    (guard,) = (guard for guard in job.guards if guard.rule == "service-name")
+    (guard,) = (guard for guard in guards(job.job.structure) if guard.rule == "service-name")
     named = {name: evaluate(guard.test, Scope(job.values, release=name, chart="mnist")) for name in ("1st", "first")}
     assert named == {"1st": True, "first": False}
 

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.tools import ROOT
-from tfgen.graph.workloads import pod
+from tfgen.graph.fill import fill
+from tfgen.graph.objects import environment
+from tfgen.graph.workloads import WORKLOADS, pod
 from tfgen.rules.view import views
 from tfgen.text.document import parse
 
@@ -17,7 +19,10 @@ JOBS = sorted([*ROOT.glob("examples/*/job.yaml"), *ROOT.glob("tests/golden/*/job
 @pytest.mark.parametrize("path", JOBS, ids=lambda path: path.parent.name)
 def test_the_names_of_a_role_are_those_of_its_own_values(path: Path) -> None:
     for view in views(parse(path.read_text(encoding="utf-8"), str(path)).documents[0]):
+        structure = view.job.structure
+        told = WORKLOADS[structure.kind].tells_cluster(structure)
         for role in view.roles:
-            alone = pod.role_scope(view.job.structure, view.scope.replaced(kept=None), role.name)
-            assert view.role_scope(role.name).bound == alone.bound
-            assert view.variables(role.name) == tuple(view.env_fillers[role.name](alone))
+            alone = pod.role_scope(structure, view.scope.replaced(kept=None), role.name)
+            assert view.bound(role.name) == alone.bound
+            variables = environment.variables(structure, role.name, index_label="", told=told)
+            assert view.variables(role.name) == tuple(fill(variables, alone))

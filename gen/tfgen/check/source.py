@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from tfgen import data_path
@@ -18,7 +18,7 @@ from tfgen.problems import Place, Problem
 from tfgen.record import Record
 from tfgen.rules.rule import AcrossRule, Clash, Rule
 from tfgen.rules.table import RULES
-from tfgen.rules.view import View, views
+from tfgen.rules.view import View, find_in_forms, views
 from tfgen.schema import validate as schema
 from tfgen.text.document import MAX_SIZE, Document, SourceTree
 from tfgen.words import in_environments
@@ -170,22 +170,21 @@ def _guard_rail_problems(source: Source, document: Document) -> Iterator[Problem
 
 def _rule_problems(document: Document) -> Iterator[Problem]:
     """What the rules find in a job and in its environments; what several of them have at one place comes once."""
-    forms = tuple(views(document))
+    forms = views(document)
     for rule in RULES:
         for (place, message), environments in _messages(rule, forms).items():
             yield Problem(*place, message + in_environments(environments), rule.id, rule.severity)
 
 
-def _messages(rule: Rule, forms: Iterable[View]) -> dict[tuple[Place, str], list[str | None]]:
+def _messages(rule: Rule, forms: Sequence[View]) -> dict[tuple[Place, str], list[str | None]]:
     """The first `MOST` places and messages, with the environments that they hold in.
 
     An environment is None where the place itself says which: for the job, and for an environment's own lines.
     """
     messages: dict[tuple[Place, str], list[str | None]] = {}
-    for view in forms:
-        for path, message in rule.check(view):
-            environment = None if view.says(path) else view.environment
-            messages.setdefault((view.place(path), message), []).append(environment)
-            if len(messages) == MOST:
-                return messages
+    for view, (path, message) in find_in_forms(rule, forms):
+        place, environment = view.locate(path)
+        messages.setdefault((place, message), []).append(environment)
+        if len(messages) == MOST:
+            break
     return messages

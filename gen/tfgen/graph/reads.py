@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
-from tfgen.graph.holes import Bound, Call, Let, Named, Node, Parameter, Value, inner_nodes, once_a_hole
+from tfgen.graph.holes import Bound, Call, Guard, Let, Named, Node, Parameter, Value, inner_nodes, once_a_hole
 from tfgen.record import Record
 
 Steps: TypeAlias = tuple[str, ...]
@@ -18,7 +18,7 @@ _Place: TypeAlias = tuple[str, Steps]
 """A path from what a name stands for: a parameter's, or a bound one's; from the values, where the name is empty."""
 
 
-def reads(node: Node) -> tuple[Steps, ...]:
+def reads(node: Node | Guard) -> tuple[Steps, ...]:
     """The values paths that a node reads, in order; all that is below such a path counts as read."""
     paths = {path for name, path in _reads(node) if not name}
     return tuple(sorted(path for path in paths if not any(path[:end] in paths for end in range(len(path)))))

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from typing import Final
 
 from tfgen.data_path import Path
-from tfgen.graph.fill import evaluate
 from tfgen.graph.holes import Node
 from tfgen.graph.objects import labels
 from tfgen.job.training_job import RoleName
@@ -35,7 +34,7 @@ def _check(view: View) -> Iterator[Finding]:
 def _keys(view: View, metadata: Part, kind: str, node: Node, role: RoleName) -> Iterator[Finding]:
     field = f"{kind}s"
     for part in pod_parts.child(metadata, field):
-        users = evaluate(node, view.role_scope(role))
+        users = view.evaluate_in_role(role, node)
         yield from (_twice((*part.path, key), kind, key, field) for key in part.data if key in users)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from tfgen.graph.fill import evaluate
 from tfgen.graph.schedulers.gang import members
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
@@ -16,7 +15,7 @@ def _check(view: View) -> Iterator[Finding]:
     # Where every worker is needed, it is an error: the guard gang-all-workers.
     if gang is None or not gang["enabled"] or view.job.structure.strategy == "MultiWorkerMirrored":
         return
-    wanted, all_ = gang["minAvailable"], evaluate(members(view.job.structure), view.scope)
+    wanted, all_ = gang["minAvailable"], view.evaluate(members(view.job.structure))
     if 0 < wanted < all_:
         message = (
             f"gang.minAvailable is {wanted}, but TensorFlow waits for all {all_} tasks: the first would hold their "

@@ -17,7 +17,7 @@ def _check(view: View) -> Iterator[Finding]:
     resources = view.values["roles"]["ps"]["resources"]
     gpu, limits = resources["gpu"], resources["limits"]
     counted = {gpu["resource"]: gpu["count"]} if gpu["count"] and gpu["resource"] not in limits else {}
-    for resource, amount in {**counted, **view.role_scope("ps").bound[DEVICES.name]}.items():
+    for resource, amount in {**counted, **view.bound("ps")[DEVICES.name]}.items():
         if resource not in counted and resource not in limits:
             continue  # a share of what is counted
         key: Path = ("gpu", "count") if resource in counted else ("limits", resource)

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Final
 
 from tfgen.data_path import Path
-from tfgen.graph.fill import Scope, broken, evaluate
+from tfgen.graph.fill import Scope, evaluate
 from tfgen.graph.holes import Guard
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
@@ -44,13 +44,12 @@ SUMMARIES: Final[Mapping[str, str]] = {
 def find_broken_guards(rule: str, view: View) -> Iterator[Finding]:
     """The mistakes that a rule's guards find: one a path."""
     worst: dict[Path, str] = {}
-    for guard in view.guards:
-        for scope in broken(guard, view.scope) if guard.rule == rule else ():
-            steps = guard.path.split(".") if isinstance(guard.path, str) else guard.path
-            path: Path = tuple(evaluate(step, scope) for step in steps)
-            message = f"{evaluate(guard.message, scope)}{_ADVICE.get(rule, _no_advice)(guard, view)}"
-            # One run name makes every role's hosts too long: the longest one, and so its message, speaks for all.
-            worst[path] = max(message, worst.get(path, ""), key=len)
+    for guard, scope in view.broken(rule):
+        steps = guard.path.split(".") if isinstance(guard.path, str) else guard.path
+        path: Path = tuple(evaluate(step, scope) for step in steps)
+        message = f"{evaluate(guard.message, scope)}{_ADVICE.get(rule, _no_advice)(guard, view)}"
+        # One run name makes every role's hosts too long: the longest one, and so its message, speaks for all.
+        worst[path] = max(message, worst.get(path, ""), key=len)
     yield from map(Finding, worst.keys(), worst.values())
 
 

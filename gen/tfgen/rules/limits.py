@@ -7,7 +7,6 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from tfgen import data_path
 from tfgen.data_path import Path
-from tfgen.graph.fill import evaluate
 from tfgen.graph.objects import tensorboard
 from tfgen.graph.objects.resources import LIMITS, REQUESTS
 from tfgen.kubernetes import quantity
@@ -35,7 +34,7 @@ class ContainerAmounts(NamedTuple):
 def list_amounts(view: View) -> Iterator[ContainerAmounts]:
     """The resources of each role, and those of TensorBoard where it runs."""
     for role in view.roles:
-        bound = view.role_scope(role.name).bound
+        bound = view.bound(role.name)
         path: Path = ("roles", role.name, "resources")
         yield ContainerAmounts(f"role {role.name}", path, bound[REQUESTS.name], bound[LIMITS.name])
     for who, path in _HELPERS:
@@ -43,7 +42,7 @@ def list_amounts(view: View) -> Iterator[ContainerAmounts]:
         if resources:
             yield ContainerAmounts(who, (*path, "resources"), resources["requests"], resources["limits"])
     if view.has_tensorboard:
-        requests, limits = evaluate(tensorboard.requests(), view.scope), evaluate(tensorboard.limits(), view.scope)
+        requests, limits = view.evaluate(tensorboard.requests()), view.evaluate(tensorboard.limits())
         yield ContainerAmounts("TensorBoard", ("tensorboard", "resources"), requests, limits)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from tfgen.data_path import Path
-from tfgen.graph.fill import cleaned, evaluate
+from tfgen.graph.fill import cleaned
 from tfgen.graph.objects import tensorboard
 from tfgen.graph.value_guards import mounted_twice
 from tfgen.job.training_job import RoleName
@@ -33,7 +33,7 @@ def _twice(view: View, taken: dict[str, str], mounts: Iterator[tuple[Path, str]]
         place = cleaned(mount)
         name = path_name(path[:-1])
         if place in taken:
-            yield Finding(path, evaluate(mounted_twice(name, place, taken[place]), view.scope))
+            yield Finding(path, view.evaluate(mounted_twice(name, place, taken[place])))
         taken.setdefault(place, name)
 
 

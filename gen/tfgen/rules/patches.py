@@ -40,7 +40,7 @@ def _check_fields(view: View) -> Iterator[Finding]:
 
 
 def _has_patches(view: View) -> bool:
-    return bool(view.job.structure.patches_in(view.environment)) and has_objects(view)
+    return bool(view.patches) and has_objects(view)
 
 
 def _faults(view: View) -> Sequence[Fault]:

@@ -45,7 +45,7 @@ def specs(view: View, role: RoleName) -> Iterator[Part]:
 
 def of_patches(view: View) -> Iterator[Part]:
     """The pod specs that patches merge over TensorBoard's: those of all other pods refuse a patch."""
-    for patch in view.job.structure.patches_in(view.environment):
+    for patch in view.patches:
         if patch.kind != "Deployment":
             continue
         part = Part(("patches", patch.name, "merge"), patch.merge)

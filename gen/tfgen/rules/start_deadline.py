@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from tfgen.graph.fill import evaluate
 from tfgen.graph.objects import finisher
 from tfgen.graph.objects.values import of_role
 from tfgen.graph.workloads import WORKLOADS
@@ -19,8 +18,8 @@ def _check(view: View) -> Iterator[Finding]:
     plan = WORKLOADS[structure.kind].plan(structure)
     if plan is None or not view.values["startDeadline"]:
         return
-    image = evaluate(finisher.image(structure, plan), view.scope)
-    same = [role.name for role in view.roles if evaluate(of_role(role.name, "image"), view.scope) == image]
+    image = view.evaluate(finisher.image(structure, plan))
+    same = [role.name for role in view.roles if view.evaluate(of_role(role.name, "image")) == image]
     if same:
         message = (
             f"startDeadline releases nothing where the image of {either(same, 'and')} cannot be pulled, because the "

@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Iterator
 from typing import Final
 
-from tfgen.graph.fill import cleaned, evaluate
+from tfgen.graph.fill import cleaned
 from tfgen.graph.objects import environment
 from tfgen.graph.objects.tensorboard import ROLE
 from tfgen.rules.rule import Finding, Rule
@@ -28,7 +28,7 @@ def _check(view: View) -> Iterator[Finding]:
         )
         yield Finding(("tensorboard", "logDir"), message)
     elif volumes[mount].get("runs") == "Separate" and log_dir != mount:
-        run = evaluate(environment.run_folder(), view.scope)
+        run = view.evaluate(environment.run_folder())
         if posixpath.relpath(log_dir, mount).partition("/")[0] != run:
             message = (
                 f"tensorboard.logDir {shown(log_dir)} is not there: TensorBoard sees the folders of all runs below "

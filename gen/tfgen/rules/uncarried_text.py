@@ -61,7 +61,7 @@ def _metadata(view: View) -> Iterator[tuple[Path, Mapping[str, Any]]]:
                 yield (*path, "metadata"), data.get("metadata") or {}
     for name, item in view.values["objects"].items():
         yield ("objects", name, "metadata"), item.get("metadata", {})
-    for patch in view.job.structure.patches_in(view.environment):
+    for patch in view.patches:
         yield ("patches", patch.name, "merge", "metadata"), patch.merge.get("metadata", {})
 
 

@@ -8,21 +8,24 @@ A path here is one of the values: the spec's without `spec`, keys and indexes.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 from tfgen import data_path
 from tfgen.data_path import Path
-from tfgen.graph.fill import Filler, Kept, Scope, compile_filler, once_for_values
+from tfgen.graph.fill import Filler, Kept, Scope, broken, compile_filler, evaluate, once_for_values
 from tfgen.graph.guards import file_guards, guards
-from tfgen.graph.holes import Guard
+from tfgen.graph.holes import Guard, Node
 from tfgen.graph.objects import environment
+from tfgen.graph.reads import reads
 from tfgen.graph.shape import once_a_shape
 from tfgen.graph.workloads import WORKLOADS, pod
-from tfgen.job.training_job import Role, RoleName, Structure, TrainingJob
+from tfgen.job.training_job import Patch, Role, RoleName, Structure, TrainingJob
 from tfgen.problems import Place
 from tfgen.record import Record
+from tfgen.rules.reading import ALL, Noted, Reading, differences, whole_values
+from tfgen.rules.rule import Finding, Rule
 from tfgen.schema import tunables
 from tfgen.text.document import Document
 
@@ -30,25 +33,30 @@ from tfgen.text.document import Document
 class View(Record):
     """One of the forms in which a job runs.
 
+    What is another in another form is read through the properties and methods, which note it.
+
     Attributes:
         document: what the schema accepts.
         job: what it says.
-        environment: the environment's name; None for the job itself.
         values: the complete values; what nothing of the job reads has its default.
-        guards: what must not be, whatever the values.
         all_values: the complete values of every form: the job's, then those of each environment.
-        env_fillers: what makes the environment of each role's main container.
-        filled: what was filled for a form of the job already.
     """
 
     document: Document
     job: TrainingJob
-    environment: str | None
     values: Mapping[str, Any]
-    guards: tuple[Guard, ...]
     all_values: tuple[Mapping[str, Any], ...]
-    env_fillers: Mapping[RoleName, Filler]
-    filled: dict[Hashable, Any]
+    _environment: str | None
+    _scope: Scope
+    _shape: _Shape
+    _reading: Reading
+    _differences: frozenset[Path]
+
+    @property
+    def environment(self) -> str | None:
+        """The environment's name; None for the job itself."""
+        self._reading.paths.add(ALL)
+        return self._environment
 
     @property
     def spec(self) -> Mapping[str, Any]:
@@ -59,29 +67,55 @@ class View(Record):
     @property
     def own(self) -> Mapping[str, Any]:
         """What this form itself says: the job's spec, or the environment alone."""
-        return self.spec if self.environment is None else self.spec["environments"][self.environment]
+        name = self.environment
+        return self.spec if name is None else self.spec["environments"][name]
+
+    @property
+    def patches(self) -> tuple[Patch, ...]:
+        """The patches of this form."""
+        structure = self.job.structure
+        return structure.patches_in(self.environment if structure.environment_patches else None)
 
     @property
     def roles(self) -> tuple[Role, ...]:
         """The job's roles."""
         return self.job.structure.roles
 
-    @cached_property
+    @property
     def scope(self) -> Scope:
-        """What fills the holes, as Helm sees a release that has the job's own name."""
-        return Scope(self.values, release=self.job.name, chart=self.job.name, kept=Kept(self.values, self.filled))
+        """What fills the holes, as Helm sees a release that has the job's own name. Nobody knows what is read of it."""
+        self._reading.paths.add(ALL)
+        return self._scope
+
+    def evaluate(self, node: Node) -> Any:
+        """What an expression comes to."""
+        self._reading.paths |= whole_values(reads(node))
+        return evaluate(node, self._scope)
+
+    def evaluate_in_role(self, role: RoleName, node: Node) -> Any:
+        """The same inside a role's document, where all is bound that its pod template names."""
+        self._reading.paths |= whole_values(pod.reads_in_role(self.job.structure, role, (node,)))
+        return evaluate(node, self._role_scopes[role])
+
+    def broken(self, rule: str) -> Iterator[tuple[Guard, Scope]]:
+        """The guards of a rule that do not hold, whatever the values may be, each with what it is filled from."""
+        for guard, paths in self._shape.guards.get(rule, ()):
+            self._reading.paths |= paths
+            for scope in broken(guard, self._scope):
+                yield guard, scope
+
+    def bound(self, role: RoleName) -> Mapping[str, Any]:
+        """What a role's pod template names."""
+        self._reading.paths |= self._shape.bound[role]
+        return self._role_scopes[role].bound
 
     @cached_property
     def _role_scopes(self) -> Mapping[RoleName, Scope]:
-        return {role.name: pod.role_scope(self.job.structure, self.scope, role.name) for role in self.roles}
-
-    def role_scope(self, role: RoleName) -> Scope:
-        """The same inside a role's document, where all is bound that its pod template names."""
-        return self._role_scopes[role]
+        return {role.name: pod.role_scope(self.job.structure, self._scope, role.name) for role in self.roles}
 
     def env(self, role: RoleName) -> Mapping[str, Any]:
         """The variables of a role by name: the user's, and those that tfgen sets unless the user does."""
-        env: Mapping[str, Any] = self.role_scope(role).bound[environment.ENV.name]
+        env: Mapping[str, Any] = self.bound(role)[environment.ENV.name]
         return env
 
     def env_path(self, role: RoleName, name: str) -> Path:
@@ -91,11 +125,13 @@ class View(Record):
 
     def variables(self, role: RoleName) -> tuple[Mapping[str, Any], ...]:
         """The environment of a role's main container as it is printed, in its order."""
+        self._reading.paths |= self._shape.variables[role][1]
         return self._variables[role]
 
     @cached_property
     def _variables(self) -> Mapping[RoleName, tuple[Mapping[str, Any], ...]]:
-        return {role.name: tuple(self.env_fillers[role.name](self.role_scope(role.name))) for role in self.roles}
+        fillers = self._shape.variables.items()
+        return {role: tuple(filler(self._role_scopes[role])) for role, (filler, _) in fillers}
 
     def effective(self, role: RoleName, field: str) -> tuple[Path, Any]:
         """A field that a role may say for itself: the path that counts, and its value."""
@@ -114,9 +150,10 @@ class View(Record):
 
     def says(self, path: Path) -> bool:
         """Whether the environment itself says what the values have at the path, and does not only add to it."""
-        if self.environment is None:
+        self._reading.sayings.add(path)
+        if self._environment is None:
             return False
-        data = self.spec["environments"][self.environment]
+        data = self.spec["environments"][self._environment]
         for step in path:
             if not isinstance(data, Mapping):
                 return True  # a list or a scalar takes the place of all that the job has there
@@ -142,29 +179,88 @@ class View(Record):
         return self.document.text(self._in_document(path)) or ""
 
     def _in_document(self, path: Path) -> Path:
-        base: Path = ("spec", "environments", self.environment or "") if self.says(path) else ("spec",)
+        base: Path = ("spec", "environments", self._environment or "") if self.says(path) else ("spec",)
         return (*base, *path)
 
+    def locate(self, path: Path) -> tuple[Place, str | None]:
+        """Where a mistake is, and the environment to name with it: none for the job's, and where the place says it."""
+        return self.place(path), None if self.says(path) else self._environment
 
-def views(document: Document) -> Iterator[View]:
+    def agrees(self, reading: Reading) -> bool:
+        """Whether all that was read of the job itself is the same in this form."""
+        return self._differences.isdisjoint(reading.paths) and not any(self.says(path) for path in reading.sayings)
+
+
+class _Shape(Record):
+    """What follows from a job's structure, each with the paths of the values that it reads.
+
+    Attributes:
+        guards: what must not be, whatever the values, by rule.
+        bound: only the paths: of what a role's pod template names.
+        variables: what makes the environment of each role's main container.
+    """
+
+    guards: Mapping[str, Sequence[tuple[Guard, frozenset[Path]]]]
+    bound: Mapping[RoleName, frozenset[Path]]
+    variables: Mapping[RoleName, tuple[Filler, frozenset[Path]]]
+
+
+def find_in_forms(rule: Rule, forms: Sequence[View]) -> Iterator[tuple[View, Finding]]:
+    """What a rule finds in the forms of a job, one after the other.
+
+    Args:
+        rule: runs again only for an environment that differs in what the rule reads of the job itself.
+        forms: as `views` has them.
+    """
+    job, *environments = forms
+    job._reading.begin()
+    findings: list[Finding] = []
+    for finding in rule.check(job):
+        findings.append(finding)
+        yield job, finding
+    same = [form.agrees(job._reading) for form in environments]
+    for form, is_same in zip(environments, same, strict=True):
+        yield from ((form, finding) for finding in (findings if is_same else rule.check(form)))
+
+
+def views(document: Document) -> tuple[View, ...]:
     """The job of a document that the schema accepts, then each of its environments."""
     job = TrainingJob.from_document(document.data)
-    shared = (*guards(job.structure), *file_guards(job.structure))
     own, by_environment = tunables.all_values(document.data["spec"], of_any_kind=True)
     every = (own, *(by_environment[form.name] for form in job.environments))
-    fillers = _env_fillers(job.structure)
-    filled: dict[Hashable, Any] = {}
-    yield View(document, job, None, own, shared, every, fillers, filled)
-    for form in job.environments:
-        yield View(document, job, form.name, by_environment[form.name], shared, every, fillers, filled)
+    names = (None, *(form.name for form in job.environments))
+    reading, shape, filled = Reading(), _shape(job.structure), dict[Hashable, Any]()
+    return tuple(
+        View(
+            document=document,
+            job=job,
+            values=values if name else Noted(values, reading),
+            all_values=every,
+            _environment=name,
+            _scope=Scope(values, release=job.name, chart=job.name, kept=Kept(values, filled)),
+            _shape=shape,
+            _reading=reading,
+            _differences=frozenset((ALL, *differences(own, values))),
+        )
+        for name, values in zip(names, every, strict=True)
+    )
 
 
 @once_a_shape
-def _env_fillers(structure: Structure) -> Mapping[RoleName, Filler]:
+def _shape(structure: Structure) -> _Shape:
+    by_rule: dict[str, list[tuple[Guard, frozenset[Path]]]] = {}
+    for guard in (*guards(structure), *file_guards(structure)):
+        by_rule.setdefault(guard.rule, []).append((guard, whole_values(reads(guard))))
+    roles = [role.name for role in structure.roles]
+    return _Shape(
+        guards=by_rule,
+        bound={role: whole_values(pod.reads_in_role(structure, role)) for role in roles},
+        variables={role: _variables(structure, role) for role in roles},
+    )
+
+
+def _variables(structure: Structure, role: RoleName) -> tuple[Filler, frozenset[Path]]:
     told = WORKLOADS[structure.kind].tells_cluster(structure)
-    fillers = {}
-    for role in structure.roles:
-        variables = environment.variables(structure, role.name, index_label="", told=told)
-        paths = pod.reads_in_role(structure, role.name, variables)
-        fillers[role.name] = once_for_values(paths, compile_filler(variables))
-    return fillers
+    variables = environment.variables(structure, role, index_label="", told=told)
+    paths = pod.reads_in_role(structure, role, variables)
+    return once_for_values(paths, compile_filler(variables)), whole_values(paths)

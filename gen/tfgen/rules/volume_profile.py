@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from tfgen.graph.fill import evaluate
 from tfgen.graph.objects.storage import SOURCES
 from tfgen.graph.value_guards import refused_volume
 from tfgen.kubernetes.volume_profiles import refuses
@@ -24,14 +23,14 @@ def _check(view: View) -> Iterator[Finding]:
         for source in SOURCES:
             if source in storage and refuses(profile, source):
                 message = refused_volume(f"storage.{name}", source, profile)
-                yield Finding(("storage", name, source), evaluate(message, view.scope))
+                yield Finding(("storage", name, source), view.evaluate(message))
     for role in view.roles:
         for volume in pod_parts.patched(view, role.name, "volumes"):
             for key, value in volume.data.items():
                 is_source = key != "name" and not key.startswith("$") and not pod_fields.is_misspelt(key, "Volume")
                 if is_source and value is not None and refuses(profile, key):
                     message = refused_volume(path_name(volume.path), key, profile)
-                    yield Finding((*volume.path, key), evaluate(message, view.scope))
+                    yield Finding((*volume.path, key), view.evaluate(message))
 
 
 RULES: Final = (Rule(_ID, "error", "A volume needs a weaker Pod Security profile.", _check),)
