@@ -9,7 +9,7 @@ import pytest
 from tests.support.examples import CASES, _cases, _each, each_environment
 from tests.support.helm import HelmLibrary
 from tests.support.rendered import Rendered
-from tests.support.tools import ROOT
+from tests.support.tools import ROOT, helm_program
 from tfgen.text.document import parse
 
 each_of_all = _each([*CASES, *_cases("tests/golden/*/job.yaml")])
@@ -28,6 +28,7 @@ def test_helm_kustomize_and_tfgen_agree(rendered, environment):
 @each_environment
 def test_helm_in_this_process_agrees_too(rendered, environment):
     """The other tests of this folder use it, for its speed."""
+    helm_program()  # without which the test above has used it
     rendered.assert_equal(environment, helm=HelmLibrary())
 
 

@@ -78,10 +78,23 @@ def test_uses_a_library_in_place_of_helm(): want()
 def test_beside_it(): pass
 """)
     (folder / "unit/test_alone.py").write_text("def test_wants_nothing(): pass")
+    (folder / "unit/test_rare.py").write_text("""
+import pytest
+
+@pytest.mark.may_skip("it is rare")
+def test_wants_what_nobody_makes(): pytest.skip("allowed")
+""")
+    (folder / "unit/test_rare_with_a_tool.py").write_text("""
+import pytest
+from tests.support.tools import skip_without
+
+@pytest.mark.may_skip("it is rare")
+def test_wants_both(): skip_without("a tool", "tools")
+""")
     processes = ("-n", "2")
-    assert "5 passed, 4 skipped, 1 xfailed" in pytest_in(folder, *processes)
+    assert "5 passed, 6 skipped, 1 xfailed" in pytest_in(folder, *processes)
     report = pytest_in(folder, *processes, "--again")
-    assert "3 passed, 4 skipped, 1 xfailed" in report
+    assert "3 passed, 5 skipped, 1 xfailed" in report
     assert "test_trains" not in report
     assert "test_wants_nothing" not in report
     assert "test_beside_it" in report

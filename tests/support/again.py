@@ -1,7 +1,8 @@
 """`--again`: leaves out the files of tests that the run before ended without want of a tool.
 
 CI runs all tests twice: as a newcomer, and with all tools. A file of which no test was skipped, and none took
-Helm's library for Helm, has in the second run nothing to say that the first has not said.
+Helm's library for Helm, has in the second run nothing to say that the first has not said. A test that may skip, for
+want of what is no part of the repository, would skip again.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ class Again:
         self.wanting: set[str] = set()
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         global _wanting
         report = yield
-        if _wanting or report.skipped:
+        if _wanting or (report.skipped and not item.get_closest_marker("may_skip")):
             report.user_properties.append((PROPERTY, True))
         _wanting = False
         return report

@@ -25,6 +25,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -92,6 +93,12 @@ def kubeconform(
     Command((_kubeconform(), *flags, "-"), env=WITHOUT_COLLECTION, stdin=manifest).run()
 
 
+def skip_without(tool: str, target: str) -> NoReturn:
+    """Skips the test that runs, until the tool is there."""
+    want()
+    pytest.skip(f"needs {tool}: see `make {target}`")
+
+
 def helm() -> Helm:
     """The Helm that helm_template and helm_lint use."""
     chosen = _helm()
@@ -105,7 +112,7 @@ def _helm() -> Helm:
     if program := _program("helm", majors=range(4, 5)):
         return HelmProgram(program)
     if not importlib.util.find_spec("helm_python"):
-        pytest.skip("needs helm 4, or PyPI's helm-python-sdk: see `make tools`")
+        skip_without("helm 4, or PyPI's helm-python-sdk", "tools")
     return HelmLibrary()
 
 
@@ -113,7 +120,7 @@ def helm_program() -> Path:
     """The `helm` program itself, for what Helm does to a cluster."""
     program = _program("helm", majors=range(4, 5))
     if not program:
-        pytest.skip("needs helm 4: see `make tools`")
+        skip_without("helm 4", "tools")
     return program
 
 
@@ -121,7 +128,7 @@ def oldest_helm_program() -> Path:
     """The oldest `helm` that the charts are for."""
     program = shutil.which("helm-3.14", path=CACHE)
     if not program:
-        pytest.skip("needs helm 3.14: see `make tools`")
+        skip_without("helm 3.14", "tools")
     return Path(program)
 
 
@@ -129,7 +136,7 @@ def kustomize_program() -> Path:
     """The `kustomize` program itself, for what calls it."""
     program = _program("kustomize", majors=range(5, 100))
     if not program:
-        pytest.skip("needs kustomize 5: see `make tools`")
+        skip_without("kustomize 5", "tools")
     return program
 
 
@@ -137,7 +144,7 @@ def shell_program(name: str) -> Path:
     """A shell that people type into: bash, zsh or fish."""
     program = shutil.which(name)
     if not program:
-        pytest.skip(f"needs the shell {name}: see `make shells`")
+        skip_without(f"the shell {name}", "shells")
     return Path(program)
 
 
@@ -149,7 +156,7 @@ def _kustomize() -> tuple[str | Path, ...]:
     kubectl = shutil.which("kubectl")
     # A kubectl too old to say which kustomize it holds has one before 5.
     if not kubectl or "kustomizeVersion: v5" not in Command((kubectl, "version", "--client", "--output=yaml")).run():
-        pytest.skip("needs kustomize 5, or a kubectl that has it: see `make tools`")
+        skip_without("kustomize 5, or a kubectl that has it", "tools")
     return (kubectl, "kustomize")
 
 
@@ -157,7 +164,7 @@ def _kustomize() -> tuple[str | Path, ...]:
 def _kubeconform() -> Path:
     program = _program("kubeconform")
     if not program:
-        pytest.skip("needs kubeconform: see `make tools`")
+        skip_without("kubeconform", "tools")
     return program
 
 

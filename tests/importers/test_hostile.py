@@ -1,0 +1,100 @@
+"""What is imported comes from strangers: it takes seconds at most, and gets a message at its place."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tfgen.commands.import_job import Source, import_jobs
+from tfgen.importers.options import Options
+
+LONGEST = 10
+"""Seconds of this process's own CPU time: 2 where nothing else runs, and several times that on shared cores."""
+
+HOSTILE = {
+    "many tasks": "spec: {tfReplicaSpecs: [" + "{}," * 100_000 + "]}",
+    "a cycle": "spec: &a {tfReplicaSpecs: *a}",
+    "a bomb": "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(f"a{i}: &a [*a,*a,*a,*a,*a,*a,*a,*a,*a]\n" for i in range(9)),
+    "a long name": "metadata: {name: " + "n" * 1_000_000 + "}\nspec: {tfReplicaSpecs: {Worker: {template: {}}}}",
+    "a long file": "metadata: {name: " + "n" * 10_000_000 + "}",
+    "many replicas": "spec: {tfReplicaSpecs: {"
+    + ",".join(f"W{i}: {{template: {{spec: {{containers: [{{name: x}}]}}}}}}" for i in range(4_000))
+    + "}}",
+    "a script": "spec: {tasks: [{template: {spec: {containers: [{command: [sh, -c, '"
+    + "A=`cat /etc/volcano/a.host`; ((" * 10_000
+    + "']}]}}}]}",
+    "scalars for collections": "metadata: x\nspec: {runPolicy: 3, tfReplicaSpecs: {Worker: 1, PS: {template: no}}}",
+    "nodes that are none": "spec: {trainer: {numNodes: many, env: x, command: {}}, podTemplateOverrides: [1, {}]}",
+    "many overrides": "spec: {podTemplateOverrides: [" + "{spec: {}}," * 20_000 + "]}",
+    "many jobs": "spec: {replicatedJobs: [" + "{name: a}," * 12_000 + "]}",
+    "numbers that are none": "spec: {replicatedJobs: [{replicas: many, template: {spec: {parallelism: -1}}}]}",
+    "nothing": "metadata:\nspec:",
+    "lists for mappings": "metadata: []\nspec: []",
+}
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "apiVersion: kubeflow.org/v1\nkind: TFJob",
+        "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job",
+        "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet",
+        "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob",
+    ],
+)
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_manifest_meets_a_message_at_its_place(name: str, head: str) -> None:
+    began = time.process_time()
+    imported = import_jobs([Source("a.yaml", f"{head}\n{HOSTILE[name]}\n".encode())], Options())
+    assert time.process_time() - began < LONGEST
+    assert imported.jobs == ()
+    assert imported.problems
+    assert all(len(str(problem)) < 2_000 for problem in imported.problems)
+
+
+TOLD = {
+    "a long role": "--job_name=" + "n" * 900_000 + ", --task_index=0, '--ps_hosts=p:1', '--worker_hosts=w:1'",
+    "a long flag": "--job_name=worker, --task_index=0, '--ps_hosts=p:1', '--worker_hosts=w:1', " + "n" * 900_000,
+    "a long index": "--job_name=worker, --task_index=" + "1" * 900_000 + ", '--ps_hosts=p:1', '--worker_hosts=w:1'",
+    "a script of flags": "sh, -c, 'python x" + " --job_name=$((" * 50_000 + "'",
+    "a script of substitutions": "sh, -c, 'python x --ps_hosts=" + "$(a)`b`" * 120_000 + "'",
+}
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_a_hostile_task_meets_a_message_at_its_place(name: str) -> None:
+    container = f"{{name: t, image: 'x:1', args: [{TOLD[name]}]}}"
+    task = f"apiVersion: v1\nkind: Pod\nmetadata: {{name: a-worker-0}}\nspec: {{containers: [{container}]}}\n"
+    began = time.process_time()
+    imported = import_jobs([Source("a.yaml", task.encode())], Options())
+    assert time.process_time() - began < LONGEST
+    assert imported.jobs == ()
+    assert imported.problems
+    assert all(len(str(problem)) < 2_000 for problem in imported.problems)
+
+
+SUBMITTED = {
+    "many variables": "--name=a --image=x " + "".join(f"-e A{i}=1 " for i in range(70_000)) + "python t.py",
+    "many volumes": "--name=a --image=x " + "".join(f"-d c{i}:/c{i} " for i in range(40_000)) + "python t.py",
+    "many unknown flags": "--name=a " + "--nothing=1 " * 80_000,
+    "many jobs": "--name=a\narena submit tf " * 30_000,
+    "a long name": "--name=" + "n" * 1_000_000,
+    "a long file": "--name=" + "n" * 10_000_000,
+    "quotes that nothing closes": "--name=a '" + '"' * 500_000,
+    "no end of a line": "--name=a \\\n" * 70_000,
+    "no flags": "",
+    "a flag without its value": "--name",
+    "words for numbers": "--name=a --image=x --workers=many --gpus=all --ps=-1 --running-timeout=soon python t.py",
+}
+
+
+@pytest.mark.parametrize("command", ["arena submit tfjob", "elasticdl train"])
+@pytest.mark.parametrize("name", SUBMITTED)
+def test_a_hostile_command_meets_a_message_at_its_place(name: str, command: str) -> None:
+    began = time.process_time()
+    imported = import_jobs([Source("a.sh", f"{command} {SUBMITTED[name]}\n".encode())], Options())
+    assert time.process_time() - began < LONGEST
+    assert imported.jobs == ()
+    assert imported.problems
+    assert all(len(str(problem)) < 2_000 for problem in imported.problems)
