@@ -11,7 +11,6 @@ overlays/flux/[CLUSTER/]{gitrepository-tfgen-DIGEST,namespace-NAME}.yaml
 from __future__ import annotations
 
 import re
-from functools import cache
 from typing import Final
 
 CHARTS: Final = "charts"
@@ -34,7 +33,7 @@ def is_place_of(job: str, path: str) -> bool:
     """Whether a file at this path, relative to the output folder, may be the job's; it has no "." or ".." in it."""
     if job in TOOLS:
         return False
-    return is_in_own_folder(job, path) or bool(_own(job).fullmatch(path) or _SHARED.fullmatch(path))
+    return is_in_own_folder(job, path) or _is_delivery_of(job, path) or bool(_SHARED.fullmatch(path))
 
 
 def is_in_own_folder(job: str, path: str) -> bool:
@@ -48,6 +47,10 @@ def name_places(job: str) -> str:
     return f"{CHARTS}/{job}/, {OVERLAYS}/{job}/, {tools} and the GitOps tools' files of several jobs"
 
 
-@cache
-def _own(job: str) -> re.Pattern[str]:
-    return re.compile(rf"(?:{ARGOCD}|{FLUX}(?:/[^/]+)?)/{re.escape(job)}-[^/]+\.yaml")
+def _is_delivery_of(job: str, path: str) -> bool:
+    """Whether a GitOps tool applies one environment of the job by the file."""
+    folder, _, name = path.rpartition("/")
+    above, _, cluster = folder.rpartition("/")
+    is_in_tool = folder in (ARGOCD, FLUX) or (above == FLUX and cluster != "")
+    environment = name.removeprefix(f"{job}-").removesuffix(".yaml")
+    return is_in_tool and environment != "" and name == f"{job}-{environment}.yaml"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import tracemalloc
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from tfgen import cli
 from tfgen.commands import render, workers
 from tfgen.text.document import Document
-from tfgen.tree import cache, ledgers
+from tfgen.tree import cache, ledgers, write
 from tfgen.tree.file_tree import FileTree
 from tfgen.tree.ledger import Ledger
 from tfgen.tree.plan import FileChange, JobPlan
@@ -40,6 +41,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def write_jobs(*numbers: int, workers: int = 2) -> None:
     for number in numbers:
         Path(f"jobs/{number:03}.yaml").write_text(JOB.format(name=f"j{number:03}", workers=workers), encoding="utf-8")
+
+
+def remove_jobs() -> None:
+    for path in Path("jobs").iterdir():
+        path.unlink()
 
 
 def written() -> dict[str, str]:
@@ -89,6 +95,35 @@ def test_what_is_in_memory_does_not_grow_with_the_jobs(monkeypatch: pytest.Monke
     assert len(few) == len(many_jobs) == 8
     for before, after in zip(few, many_jobs, strict=True):
         assert after.total() - before.total() < 9, (before, after)
+
+
+def test_a_further_job_takes_a_few_kilobytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+
+    def noted(*arguments: Any, **named: Any) -> Any:
+        plan = write.apply(*arguments, **named)
+        gc.collect()
+        sizes.append(tracemalloc.get_traced_memory()[0])
+        return plan
+
+    monkeypatch.setattr(workers, "_processors", lambda: 1)
+    monkeypatch.setattr(render, "apply", noted)
+    few, many = 10, 35
+    tracemalloc.start()
+    try:
+        for out, number in (("warm", many), ("few", few), ("many", many)):
+            remove_jobs()
+            write_jobs(*range(number))
+            assert cli.run(["render", "jobs", "--out", out]) == cli.OK
+        for out, number in (("many", many), ("few", few)):  # with ledgers, and files on disk
+            remove_jobs()
+            write_jobs(*range(number), workers=3)
+            assert cli.run(["render", "jobs", "--out", out]) == cli.OK
+    finally:
+        tracemalloc.stop()
+    _, few_first, many_first, many_changed, few_changed = sizes
+    of_a_job = [(many_first - few_first) / (many - few), (many_changed - few_changed) / (many - few)]
+    assert max(of_a_job) < 5 * 1024, of_a_job
 
 
 def test_as_many_processes_as_one_write_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,7 +39,7 @@ class _Reference(NamedTuple):
     from_elsewhere: bool
 
 
-@functools.lru_cache(maxsize=1 << 12)  # a text is asked about for each role, rule and environment
+@functools.lru_cache(maxsize=256)  # a text is asked about for each role, rule and environment of a job
 def find_references(text: str) -> tuple[str, ...]:
     """The names that a text refers to, each once.
 

@@ -243,7 +243,7 @@ def misspelt(name: str, known: Collection[str]) -> str | None:
     return _slip_of(name, _by_length(known))
 
 
-@functools.lru_cache(maxsize=1 << 16)  # a name is asked about for each role, rule and environment
+@functools.lru_cache(maxsize=1 << 12)  # a name is asked about for each role, rule and environment
 def _misspelt(name: str, type_name: str) -> str | None:
     return _slip_of(name, _fields_by_length(type_name))
 

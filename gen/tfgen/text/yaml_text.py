@@ -27,6 +27,8 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+_SHORT: Final = 200
+"""Characters of a text whose form is kept."""
 LONGEST_KEY = 1000
 """Characters of a key, quotes included. Readers give up a key when no colon comes within 1,024."""
 
@@ -189,8 +191,17 @@ def _key(key: str) -> str:
     return text
 
 
-@functools.lru_cache(1024)  # most keys and names come again in every object and environment
 def _string(text: str) -> str:
+    """A text of one line. Of a long one nothing is kept: a host list may have a hundred thousand characters."""
+    return _short_string(text) if len(text) <= _SHORT else _quoted(text)
+
+
+@functools.lru_cache(1024)  # most keys and names come again in every object and environment
+def _short_string(text: str) -> str:
+    return _quoted(text)
+
+
+def _quoted(text: str) -> str:
     """Plain, 'single-quoted' where that saves escapes, or "double-quoted", as JSON writes it."""
     if not _QUOTED.search(_carried(text)):
         return text

@@ -11,12 +11,12 @@ from tfgen.tree.file_tree import digest_of
 from tfgen.tree.ledger import LEDGER_FOLDER, LEDGER_READ, Ledger, job_of, ledger_path, parse_ledger
 from tfgen.tree.output_folder import OutputFolder
 
-_MOST: int = 250
-"""Ledgers that stay in memory, of some 20 KB each: most repositories have no more jobs."""
+_MOST: int = 8
+"""Ledgers that stay in memory, of some 20 KB each: a job's own is asked for some times, one after the other."""
 
 
 class Ledgers(Mapping[str, Ledger]):
-    """Job -> ledger, in the order of names. All are looked at once; after the first ones, each is read again.
+    """Job -> ledger, in the order of names. All are looked at once, and each is read again where it is asked for.
 
     Args:
         folder: the output folder, which is open.
@@ -34,8 +34,7 @@ class Ledgers(Mapping[str, Ledger]):
         self.digests: dict[str, str] = {}
         self.sources: dict[str, str] = {}
         self._owners: dict[str, tuple[str, ...]] = {}
-        self._first: dict[str, Ledger] = {}
-        self._read = lru_cache(maxsize=8)(self._read_again)
+        self._read = lru_cache(maxsize=_MOST)(self._read_again)
         faults: list[str] = []
         for name in folder.names(LEDGER_FOLDER):
             if (job := job_of(name)) is not None:
@@ -57,7 +56,7 @@ class Ledgers(Mapping[str, Ledger]):
     def __getitem__(self, job: str) -> Ledger:
         if job not in self.digests:
             raise KeyError(job)
-        return self._first.get(job) or self._read(job)
+        return self._read(job)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.digests)
@@ -77,8 +76,6 @@ class Ledgers(Mapping[str, Ledger]):
         ledger = parse_ledger(job, text)
         self.digests[job] = digest_of(text)
         self.sources[job] = ledger.source
-        if len(self._first) < _MOST:
-            self._first[job] = ledger
         for path in ledger.paths():
             if not is_in_own_folder(job, path):
                 self._owners[path.casefold()] = (*self.owners(path), job)
