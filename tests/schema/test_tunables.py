@@ -159,7 +159,7 @@ def test_what_an_environment_says_of_no_value_does_not_reach_its_chart():
     """Helm would refuse it: the same defaults may say it for a job that has an evaluator, and for one that has none."""
     environment = {"namespace": "x", "completion": {"evaluatorGrace": 60, "image": "y:1"}, "env": {"A": None}}
     spec = {**SMALL, "environments": {"dev": environment}}
-    assert tunables.chart_overrides(spec, "dev") == {"completion": {"image": "y:1"}, "env": {"A": None}}
+    assert tunables.chart_overrides(spec)["dev"] == {"completion": {"image": "y:1"}, "env": {"A": None}}
 
 
 @pytest.mark.parametrize(

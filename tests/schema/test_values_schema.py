@@ -233,7 +233,7 @@ def test_the_values_of_every_job_are_allowed_by_their_schema(tmp_path_factory, d
     helm = chart(tmp_path_factory.mktemp("chart"), tunables.values(spec), schema)
     for name, environment in {"none": {}, **spec["environments"]}.items():
         with_it = {**spec, "environments": {name: environment}}
-        overrides = tunables.chart_overrides(with_it, name)
+        overrides = tunables.chart_overrides(with_it)[name]
         helm.validate_schema(overrides)
         expected = tunables.environment_values(with_it, name)
         assert helm.merge_values(overrides) == expected

@@ -294,6 +294,7 @@ class TrainingJob(Record):
         spec: Spec = tunables.order_keys(data["spec"], schema_file.load()["properties"]["spec"])
         environments = spec.get("environments", {})
         own, by_environment = tunables.all_values(spec)
+        overrides = tunables.chart_overrides(spec)
         return cls(
             structure=_structure(metadata["name"], spec),
             namespace=metadata.get("namespace"),
@@ -306,7 +307,7 @@ class TrainingJob(Record):
                     namespace=environment.get("namespace", metadata.get("namespace")),
                     cluster=environment.get("cluster"),
                     enabled=environment.get("enabled", True),
-                    overrides=tunables.chart_overrides(spec, name),
+                    overrides=overrides[name],
                     values=by_environment[name],
                 )
                 for name, environment in environments.items()

@@ -13,7 +13,8 @@ what an environment may say all come from here.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tfgen import data_path
@@ -48,6 +49,22 @@ class Tunable(Record):
     schema: Schema
 
 
+class _Present(Record):
+    """The tunables that jobs of one kind have, and how they are looked up."""
+
+    tunables: tuple[Tunable, ...]
+
+    @cached_property
+    def by_path(self) -> Mapping[ValuesPath, Tunable]:
+        """Each by its path."""
+        return {tunable.path: tunable for tunable in self.tunables}
+
+    @cached_property
+    def records(self) -> frozenset[ValuesPath]:
+        """The paths of all that they stand in."""
+        return frozenset(path[:depth] for path in self.by_path for depth in range(len(path)))
+
+
 class Leaf(Record):
     """A tunable, its node as the file has it (a `$ref` not followed), and the sections that it is in."""
 
@@ -63,7 +80,7 @@ def tunables(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> tuple[Tun
         spec: the job's.
         of_any_kind: also those that nothing of the job reads.
     """
-    return tuple(leaf.tunable for leaf in present(spec, of_any_kind=of_any_kind))
+    return _present(spec, of_any_kind=of_any_kind).tunables
 
 
 def at(path: Sequence[str]) -> Tunable:
@@ -87,7 +104,7 @@ def values(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> dict[str, A
         spec: the job's.
         of_any_kind: also those that nothing of the job reads.
     """
-    return _complete(spec, spec, of_any_kind=of_any_kind)
+    return _complete(spec, _present(spec, of_any_kind=of_any_kind))
 
 
 def environment_values(spec: Mapping[str, Any], name: str, *, of_any_kind: bool = False) -> dict[str, Any]:
@@ -96,14 +113,15 @@ def environment_values(spec: Mapping[str, Any], name: str, *, of_any_kind: bool 
     Raises:
         KeyError: the spec has no such environment.
     """
-    return _of_environment(spec, values(spec, of_any_kind=of_any_kind), name, of_any_kind=of_any_kind)
+    there = _present(spec, of_any_kind=of_any_kind)
+    return _of_environment(spec, _complete(spec, there), name, there)
 
 
 def all_values(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> tuple[dict[str, Any], dict[str, Any]]:
     """What `values` gives, and what `environment_values` gives for each environment by its name."""
-    own = values(spec, of_any_kind=of_any_kind)
-    names = spec.get("environments", ())
-    return own, {name: _of_environment(spec, own, name, of_any_kind=of_any_kind) for name in names}
+    there = _present(spec, of_any_kind=of_any_kind)
+    own = _complete(spec, there)
+    return own, {name: _of_environment(spec, own, name, there) for name in spec.get("environments", ())}
 
 
 def without_environments(spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -117,23 +135,23 @@ def overrides(environment: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in environment.items() if key not in place}
 
 
-def chart_overrides(spec: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """The same of an environment by its name, without what the job's chart has no value for."""
-    paths = {leaf.tunable.path for leaf in present(spec)}
-    records = {path[:depth] for path in paths for depth in range(len(path))}
-    return {**_of_chart(spec, name), **_known(overrides(spec["environments"][name]), (), paths, records)}
+def chart_overrides(spec: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The same of each environment by its name, without what the job's chart has no value for."""
+    there = _present(spec)
+    return {
+        name: {**_of_chart(spec, name), **_known(overrides(environment), (), there)}
+        for name, environment in spec.get("environments", {}).items()
+    }
 
 
-def _known(
-    data: Mapping[str, Any], above: ValuesPath, paths: Set[ValuesPath], records: Set[ValuesPath]
-) -> dict[str, Any]:
+def _known(data: Mapping[str, Any], above: ValuesPath, there: _Present) -> dict[str, Any]:
     known: dict[str, Any] = {}
     for key, value in data.items():
         path = (*above, key)
-        if path in paths:
+        if path in there.by_path:
             known[key] = value
-        elif path in records:
-            known[key] = _known(value, path, paths, records)
+        elif path in there.records:
+            known[key] = _known(value, path, there)
     return known
 
 
@@ -177,9 +195,8 @@ def order_keys(value: Any, node: Schema) -> Any:
     return [order_keys(item, items) for item in value]
 
 
-def _of_environment(spec: Mapping[str, Any], own: Mapping[str, Any], name: str, *, of_any_kind: bool) -> dict[str, Any]:
-    by_path = {tunable.path: tunable for tunable in tunables(spec, of_any_kind=of_any_kind)}
-    laid = _laid_over(own, overrides(spec["environments"][name]), (), by_path)
+def _of_environment(spec: Mapping[str, Any], own: Mapping[str, Any], name: str, there: _Present) -> dict[str, Any]:
+    laid = _laid_over(own, overrides(spec["environments"][name]), (), there.by_path)
     return {**laid, **_of_chart(spec, name)}
 
 
@@ -203,12 +220,12 @@ def _laid_over(
     return laid
 
 
-def _complete(spec: Mapping[str, Any], given: Mapping[str, Any], *, of_any_kind: bool) -> dict[str, Any]:
-    """The values that are given, in order, and the defaults of all others."""
+def _complete(spec: Mapping[str, Any], there: _Present) -> dict[str, Any]:
+    """The values that a spec gives, in order, and the defaults of all others."""
     complete: dict[str, Any] = {}
-    for tunable in tunables(spec, of_any_kind=of_any_kind):
+    for tunable in there.tunables:
         *records, name = tunable.path
-        place, source = complete, given
+        place, source = complete, spec
         for record in records:
             place = place.setdefault(record, {})
             source = source.get(record, {})
@@ -216,8 +233,7 @@ def _complete(spec: Mapping[str, Any], given: Mapping[str, Any], *, of_any_kind:
     return complete
 
 
-def present(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> tuple[Leaf, ...]:
-    """The tunables of a job as `tunables` gives them, each with its place in the schema."""
+def _present(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> _Present:
     has = frozenset(section for section in _sections() if data_path.has(spec, section))
     return _with(has, () if of_any_kind else tuple(_unread(spec)))
 
@@ -229,13 +245,16 @@ def _unread(spec: Mapping[str, Any]) -> Iterator[str]:
 
 
 @functools.cache
-def _with(has: frozenset[ValuesPath], lacks: tuple[str, ...]) -> tuple[Leaf, ...]:
+def _with(has: frozenset[ValuesPath], lacks: tuple[str, ...]) -> _Present:
     """The tunables of a job that has these sections, less those that nothing of it reads."""
     without = [path.split(".") for path in lacks]
-    return tuple(
-        leaf
-        for leaf in all_leaves().values()
-        if has.issuperset(leaf.sections) and not any(kinds.covers(steps, leaf.tunable.path) for steps in without)
+    leaves_there = (leaf for leaf in all_leaves().values() if has.issuperset(leaf.sections))
+    return _Present(
+        tuple(
+            leaf.tunable
+            for leaf in leaves_there
+            if not any(kinds.covers(steps, leaf.tunable.path) for steps in without)
+        )
     )
 
 

@@ -14,7 +14,7 @@ from tfgen.record import Record
 from tfgen.schema import file as schema_file
 from tfgen.schema import workload_kinds as kinds
 from tfgen.schema.chart_values import told_environments
-from tfgen.schema.tunables import ValuesPath, present
+from tfgen.schema.tunables import ValuesPath, tunables
 
 
 class ValuesForm(Record):
@@ -37,7 +37,7 @@ once_a_form: Final = functools.lru_cache(maxsize=64)
 
 def values_form(spec: Mapping[str, Any]) -> ValuesForm:
     """The form of the values of a job's chart."""
-    return ValuesForm(tuple(leaf.tunable.path for leaf in present(spec)), _lacks(spec), told_environments(spec))
+    return ValuesForm(tuple(tunable.path for tunable in tunables(spec)), _lacks(spec), told_environments(spec))
 
 
 def _lacks(spec: Mapping[str, Any]) -> tuple[str, ...]:

@@ -46,8 +46,11 @@ def of_spec(spec: Mapping[str, Any]) -> WorkloadKind:
 def value_of(spec: Mapping[str, Any], path: str) -> Any:
     """What a spec has at a path: by itself, else by default, else nothing."""
     value = data_path.at(spec, path.split("."))
-    if value is not None:
-        return value
+    return _default(path) if value is None else value
+
+
+@functools.cache
+def _default(path: str) -> Any:
     node = schema_file.node(schema_file.load(), ("spec", *path.split(".")))
     return node.get("default") if node else None
 
@@ -55,10 +58,17 @@ def value_of(spec: Mapping[str, Any], path: str) -> Any:
 def without(spec: Mapping[str, Any]) -> Iterator[Without]:
     """All that the spec's kind has no place for."""
     kind = of_spec(spec)
-    for path, owners in _owners().items():
-        if kind not in owners:
-            yield Without(path, f"only {' and '.join(owners)} {'have' if len(owners) > 1 else 'has'} it; remove it")
+    yield from _owned_by_others(kind)
     yield from (lack for lack in FACTS[kind].without if _holds(spec, lack.when))
+
+
+@functools.cache
+def _owned_by_others(kind: WorkloadKind) -> tuple[Without, ...]:
+    return tuple(
+        Without(path, f"only {' and '.join(owners)} {'have' if len(owners) > 1 else 'has'} it; remove it")
+        for path, owners in _owners().items()
+        if kind not in owners
+    )
 
 
 def only(spec: Mapping[str, Any]) -> Iterator[Only]:
