@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,26 @@ import pytest
 
 from tests.support.tools import ROOT
 from tfgen.graph.built import Built, build
-from tfgen.graph.fill import Scope
+from tfgen.graph.fill import Kept, Scope, compile_filler, fill
 from tfgen.graph.graph import objects
-from tfgen.graph.holes import Bound, Default, Each, Let, Merged, Named, Node, Parameter, Text, Value, call
+from tfgen.graph.holes import (
+    ABSENT,
+    Bound,
+    Comment,
+    Default,
+    Each,
+    Let,
+    Merged,
+    Named,
+    Node,
+    Parameter,
+    Text,
+    Value,
+    call,
+    inner_nodes,
+)
 from tfgen.graph.reads import reads
+from tfgen.record import Record
 from tfgen.text.document import parse
 
 JOBS = sorted([*ROOT.glob("examples/*/job.yaml"), *ROOT.glob("tests/golden/*/job.yaml")])
@@ -39,6 +56,41 @@ OUTER = Named("outer", "", {"labels": call(INNER, values=Parameter("values", "ma
 )
 def test_a_node_reads_the_values_that_its_names_stand_for(node: Node, paths: list[str]) -> None:
     assert [".".join(path) for path in reads(node)] == paths
+
+
+def test_a_hole_is_looked_into_once_however_many_others_it_is_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[object] = []
+
+    def look(node: Node | Record) -> Iterator[Node | Record]:
+        looked.append(node)
+        return inner_nodes(node)
+
+    monkeypatch.setattr("tfgen.graph.reads.inner_nodes", look)
+    node = Text((IMAGE,))
+    for _ in range(20):
+        node = Text((node, node))  # a million times the image
+    assert reads(node) == (("image",),)
+    assert sum(isinstance(hole, Text) for hole in looked) == 21
+
+
+def test_a_part_is_filled_once_for_the_same_arguments_also_within_another() -> None:
+    inner = Named("inner", "", {"env": Merged((Parameter("own", "map"), LABELS))}, parameters=("own",))
+    one, two = (call(inner, own=Parameter(name, "map")) for name in ("one", "two"))
+    outer = Named("outer", "", [one, two, one], parameters=("one", "two"))
+    values = {"labels": {"a": "1"}, "ps": {"b": "2"}, "worker": {"b": "2"}}
+    node = call(outer, one=Value("ps", "map"), two=Value("worker", "map"))
+    first, second, third = fill(node, Scope(values, "release", "chart", kept=Kept(values, {})))
+    assert first == second == {"env": {"a": "1", "b": "2"}}
+    assert first is third
+    assert first is not second
+
+
+def test_what_has_no_hole_is_the_same_object_wherever_it_is_filled() -> None:
+    node = {"name": IMAGE, "ports": [{"port": 80, Comment("why"): None, "name": ABSENT}]}
+    fill_node = compile_filler(node)
+    one, other = (fill_node(Scope({"image": image}, "release", "chart")) for image in ("i:1", "i:2"))
+    assert one == {"name": "i:1", "ports": [{"port": 80}]}
+    assert one["ports"] is other["ports"]
 
 
 def built(**environments: Any) -> Built:

@@ -6,7 +6,7 @@ from typing import Any
 
 from tfgen.graph.graph import graph
 from tfgen.graph.shape import MOST, once_a_shape
-from tfgen.job.training_job import Structure, TrainingJob
+from tfgen.job.training_job import Role, Structure, TrainingJob
 
 
 def structure(name: str = "mnist", **spec: Any) -> Structure:
@@ -39,6 +39,15 @@ def test_what_is_equal_and_of_another_type_is_another_shape():
     remember = once_a_shape(lambda structure: structure.pod_template["spec"]["a"])
     assert [remember(structure().replaced(pod_template={"spec": {"a": a}})) for a in (1, True, 1.0)] == [1, True, 1.0]
     assert remember(structure().replaced(pod_template={"spec": {"a": True}})) is True
+
+
+def test_a_structure_is_told_from_others_once_for_all_that_follows_from_it(monkeypatch):
+    written: list[str] = []
+    monkeypatch.setattr(Role, "__repr__", lambda role: written.append(role.name) or role.name)
+    one, ports = structure(), []
+    for _ in range(3):
+        once_a_shape(lambda structure: ports.append(structure.port))(one)
+    assert (ports, written) == ([2222] * 3, ["ps", "worker"])
 
 
 def test_only_the_last_shapes_are_kept():

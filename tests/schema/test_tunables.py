@@ -126,6 +126,10 @@ def test_values_are_complete_and_in_the_schemas_order():
     )
 
 
+def test_jobs_of_one_kind_have_the_same_tunables():
+    assert tunables.tunables(SMALL) is tunables.tunables({**SMALL, "image": "other:1", "env": {"A": "1"}})
+
+
 def test_a_section_brings_its_tunables():
     gang = {t.path for t in tunables.tunables({**SMALL, "gang": {"scheduler": "volcano"}})} - {
         t.path for t in tunables.tunables(SMALL)

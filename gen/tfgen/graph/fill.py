@@ -13,7 +13,7 @@ import operator
 import posixpath
 import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias, assert_never
+from typing import Any, Final, TypeAlias, assert_never
 
 from tfgen.graph.holes import (
     ABSENT,
@@ -61,6 +61,7 @@ from tfgen.graph.holes import (
     Value,
     When,
     inner_nodes,
+    is_hole,
     once_a_hole,
     type_of,
 )
@@ -93,6 +94,8 @@ class Scope(Record):
         bound = dict(self.bound)
         return Scope(self.values, self.release, self.chart, bound, self.arguments, self.kept), bound
 
+
+_NOTHING: Final = Scope(EMPTY, release="", chart="")
 
 Filler: TypeAlias = Callable[[Scope], Any]
 """A node as a function of the scope."""
@@ -166,8 +169,12 @@ class _Marks(dict[Steps, str | int]):
             if value is None:
                 break
             value = value.get(step)
-        self[path] = mark = value if type(value) is str else id(value)
+        self[path] = mark = _mark(value)
         return mark
+
+
+def _mark(value: Any) -> str | int:
+    return value if type(value) is str else id(value)
 
 
 Places: TypeAlias = Callable[[_Marks], Any]
@@ -202,8 +209,8 @@ def _keep(kept: Kept, what: Hashable, places: Places, filler: Filler, scope: Sco
     """What was kept for the values at some places, or else what the filler makes of them now."""
     key = (what, places(kept.marks))
     if key not in kept.filled:
-        kept.filled[key] = filler(scope)
-    return kept.filled[key]
+        kept.filled[key] = filler(scope), scope.arguments  # which stay, lest their identities become others'
+    return kept.filled[key][0]
 
 
 # -- data ----------------------------------------------------------------------------------------------------------
@@ -216,9 +223,9 @@ def compile_filler(node: Node) -> Filler:
         case str() | int() | None | Absent():
             return lambda _: node
         case dict():
-            return _mapping(node)
+            return _of_data(_mapping(node)) if _is_data(node) else _mapping(node)
         case list() | tuple():
-            return _sequence(node)
+            return _of_data(_sequence(node)) if _is_data(node) else _sequence(node)
         case When(test, then, otherwise):
             return _choice(compile_expression(test), compile_filler(then), compile_filler(otherwise))
         case Named(node=inner, parameters=()):
@@ -260,6 +267,17 @@ def compile_entries(node: Each) -> Callable[[Scope], Iterator[tuple[str, Any]]]:
 
 def _items(entries: Callable[[Scope], Iterator[tuple[str, Any]]]) -> Filler:
     return lambda scope: [item for _, item in entries(scope)] or ABSENT
+
+
+def _is_data(node: Node | Record) -> bool:
+    """Whether nothing in a node is to be filled."""
+    return not is_hole(node) and not isinstance(node, Splice) and all(map(_is_data, inner_nodes(node)))
+
+
+def _of_data(filler: Filler) -> Filler:
+    """What is the same wherever it is filled is one object."""
+    data = filler(_NOTHING)
+    return lambda _: data
 
 
 def _mapping(node: Mapping[Key, Node]) -> Filler:
@@ -331,7 +349,7 @@ def _choice(test: Filler, then: Filler, otherwise: Filler) -> Filler:
 def _called(call: Call, part: Filler) -> Filler:
     """A part in its own scope: its arguments, and nothing that is bound around the call.
 
-    What no other part calls, as a role's pod, is filled once for the values that it reads.
+    So it is filled once for the values that it reads, and for the same arguments: a pod template and its hash share it.
     """
     arguments = [(name, compile_expression(argument)) for name, argument in call.arguments]
     computed = [name for name, argument in call.arguments if not isinstance(argument, Value)]
@@ -339,10 +357,10 @@ def _called(call: Call, part: Filler) -> Filler:
     def fill_call(scope: Scope) -> Any:
         given = {name: argument(scope) for name, argument in arguments}
         inner = Scope(scope.values, scope.release, scope.chart, EMPTY, given, scope.kept)
-        others = tuple(given[name] for name in computed)
-        if scope.kept is None or scope.arguments or any(isinstance(other, (dict, list)) for other in others):
+        if scope.kept is None:
             return part(inner)
-        return _keep(scope.kept, (fill_call, others), _places_of_call(call), part, inner)
+        marks = tuple(_mark(given[name]) for name in computed)
+        return _keep(scope.kept, (fill_call, marks), _places_of_call(call), part, inner)
 
     return fill_call
 

@@ -15,11 +15,11 @@ MOST: Final = 64
 
 
 class Shape:
-    """A structure without the job's name, as a key. Unlike equal structures, equal shapes have the same orders too."""
+    """A structure as a key, the job's name aside. Unlike equal structures, equal shapes have the same orders too."""
 
     def __init__(self, structure: Structure) -> None:
-        self.structure = structure.replaced(name="")
-        self._text = repr(self.structure)
+        self.structure = structure
+        self._text = structure.text
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Shape) and self._text == other._text
@@ -30,5 +30,5 @@ class Shape:
 
 def once_a_shape(function: Callable[[Structure], _Result]) -> Callable[[Structure], _Result]:
     """The same function, which does its work once for a shape, without the job's name. Nobody changes its result."""
-    remember = functools.lru_cache(maxsize=MOST)(lambda shape: function(shape.structure))
+    remember = functools.lru_cache(maxsize=MOST)(lambda shape: function(shape.structure.replaced(name="")))
     return functools.wraps(function)(lambda structure: remember(Shape(structure)))

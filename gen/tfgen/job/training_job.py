@@ -12,6 +12,7 @@ two jobs that differ in their values alone have one graph, and a chart is right 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from tfgen.job.choices import OUTPUTS, PROFILES, ROLE_NAMES, Output, Profile, RoleName, Scheduler, Strategy
@@ -187,6 +188,11 @@ class Structure(Record):
     pod_template: Mapping[str, Any]
     patches: tuple[Patch, ...]
     environment_patches: Mapping[str, tuple[Patch, ...]]
+
+    @cached_property
+    def text(self) -> str:
+        """All that it says but the name: the same of two structures that are equal and have the same orders."""
+        return repr(self.replaced(name=""))
 
     def patches_in(self, environment: str | None) -> tuple[Patch, ...]:
         """What is changed of the objects in an environment, or of the job's own."""

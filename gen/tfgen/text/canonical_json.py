@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
 from typing import Any, Final
 
 _text: Final = json.encoder.encode_basestring
@@ -37,17 +36,21 @@ def canonical(data: Any) -> str:
         TypeError: for what JSON cannot say.
         ValueError: for an infinity or a NaN.
     """
+    return _written(data).replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def _written(data: Any) -> str:
     match data:
         case str():
-            return _text(data).replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+            return _text(data)
+        case dict():
+            return "{" + ",".join([f"{_text(key)}:{_written(data[key])}" for key in sorted(data)]) + "}"
+        case list() | tuple():
+            return "[" + ",".join([_written(item) for item in data]) + "]"
         case None | bool():
             return json.dumps(data)
         case int() | float():
             return _number(float(data))
-        case Mapping():
-            return "{" + ",".join(f"{canonical(key)}:{canonical(data[key])}" for key in sorted(data)) + "}"
-        case list() | tuple():
-            return "[" + ",".join(map(canonical, data)) + "]"
     raise TypeError(f"JSON cannot say {data!r}")
 
 
