@@ -58,27 +58,32 @@ def _metadata(view: View) -> Iterator[tuple[Path, Mapping[str, Any]]]:
         for role in view.roles:
             yield ("roles", role.name), view.values["roles"][role.name]
             for path, data in pod_parts.templates(view, role.name):
-                yield (*path, "metadata"), data.get("metadata") or {}
+                yield (*path, "metadata"), _map(data.get("metadata"))
     for name, item in view.values["objects"].items():
-        yield ("objects", name, "metadata"), item.get("metadata", {})
+        yield ("objects", name, "metadata"), _map(item.get("metadata"))
     for patch in view.patches:
-        yield ("patches", patch.name, "merge", "metadata"), patch.merge.get("metadata", {})
+        yield ("patches", patch.name, "merge", "metadata"), _map(patch.merge.get("metadata"))
 
 
 def _of_metadata(base: Path, metadata: Mapping[str, Any]) -> Iterator[Finding]:
     for field, noun in (("labels", "label"), ("annotations", "annotation")):
-        for key in metadata.get(field, {}):
+        for key in _map(metadata.get(field)):
             if NOT_TEXT.fullmatch(key):
                 message = (
                     f"kustomize takes the {noun} {shown(key)} for a number, a date, a truth value or null, even in "
                     f'quotes; give it a prefix, such as "example.com/{key}"'
                 )
                 yield Finding((*base, field, key), message)
-    for key, text in metadata.get("annotations", {}).items():
+    for key, text in _map(metadata.get("annotations")).items():
         path: Path = (*base, "annotations", key)
         if isinstance(text, str) and text.startswith("\t") and "\n" in text:
             message = f"{path_name(path)}: kustomize cannot read several lines that begin with a tab; indent by blanks"
             yield Finding(path, message)
+
+
+def _map(part: Any) -> Mapping[str, Any]:
+    """What is said as it is written; nothing where it has another shape, of which other checks speak."""
+    return part if isinstance(part, Mapping) else {}
 
 
 RULES: Final = (Rule("uncarried-text", "error", "kustomize would change a text, or fail on it.", _check),)
