@@ -450,14 +450,13 @@ def is_hole(node: object) -> TypeGuard[Expression]:
     return isinstance(node, Hole)
 
 
-def inner_nodes(node: Node | Record) -> Iterator[Node | Record]:
+def inner_nodes(node: Node | Record) -> Sequence[Node | Record]:
     """What a node consists of, in the order in which it is printed: keys and values, items, the fields of a hole."""
     if isinstance(node, (Hole, Record)):
-        yield from (getattr(node, name) for name in node.__match_args__)
-    elif isinstance(node, Mapping):
-        yield from (part for entry in node.items() for part in entry)
-    elif isinstance(node, (list, tuple)):
-        yield from node
+        return [getattr(node, name) for name in node.__match_args__]
+    if isinstance(node, Mapping):
+        return [part for entry in node.items() for part in entry]
+    return node if isinstance(node, (list, tuple)) else ()
 
 
 def named_parts(nodes: Iterable[Node | Guard]) -> Mapping[str, Named]:
@@ -488,7 +487,7 @@ def _walk(nodes: Iterable[Node | Record]) -> Iterator[Node | Record]:
             continue
         met[id(node)] = node
         yield node
-        waiting += [*inner_nodes(node)][::-1]
+        waiting += inner_nodes(node)[::-1]
 
 
 _Node = TypeVar("_Node")

@@ -26,7 +26,7 @@ from tfgen.tree.disk_file import temporary_name
 MOST: Final = 80
 """Entries with the same first two digits of their keys, so of 256 times as many; the oldest go first."""
 _LONGEST: Final = 100_000
-"""Bytes of an entry; the value of a usual job has a kilobyte."""
+"""Bytes of an entry; the value of a usual job has two kilobytes."""
 
 
 def key(parts: Iterable[bytes]) -> str:
