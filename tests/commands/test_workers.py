@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
 
+from tests.support.tools import ROOT
 from tfgen.commands import workers
 from tfgen.commands.workers import MANY, map_items
 from tfgen.errors import UsageError
@@ -23,6 +29,12 @@ def refused(number: int) -> int:
 
 def process(_: int) -> int:
     return os.getpid()
+
+
+def slow(_: int) -> int:
+    print(os.getpid(), flush=True)
+    time.sleep(60)
+    return 0
 
 
 @pytest.mark.parametrize("many", [0, 1, MANY - 1, MANY, 5 * MANY])
@@ -44,3 +56,28 @@ def test_few_items_stay_here(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_one_processor_does_it_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "_processors", lambda: 1)
     assert set(map_items(process, range(5 * MANY))) == {os.getpid()}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="there are workers on Linux alone")
+def test_workers_end_with_a_parent_that_is_killed() -> None:
+    program = (
+        "from tests.commands.test_workers import slow; from tfgen.commands import workers; "
+        "workers._processors = lambda: 2; [*workers.map_items(slow, range(workers.MANY))]"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout
+        numbers = [int(parent.stdout.readline()) for _ in range(2)]
+        assert len({*numbers}) == 2
+        parent.send_signal(signal.SIGKILL)
+    deadline = time.monotonic() + 10
+    while (left := [number for number in numbers if is_running(number)]) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    for number in left:
+        os.kill(number, signal.SIGKILL)
+    assert not left
+
+
+def is_running(process_id: int) -> bool:
+    """Whether a process does anything still; one that has ended waits for who started it."""
+    stat = Path(f"/proc/{process_id}/stat")
+    return stat.exists() and stat.read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"

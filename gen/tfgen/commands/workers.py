@@ -44,13 +44,18 @@ def map_items(function: Callable[[_Item], _Result], items: Sequence[_Item]) -> I
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
-    executor = ProcessPoolExecutor(processes, get_context("fork"), initializer=_begin, initargs=(function, items))
+    lifeline = os.pipe()  # this process alone keeps the end to write open
+    executor = ProcessPoolExecutor(
+        processes, get_context("fork"), initializer=_begin, initargs=(function, items, lifeline)
+    )
     try:
         with _undisturbed():  # half a pool cannot be shut down
             results = executor.map(_call, range(len(items)), chunksize=_AT_ONCE)
         yield from results
     finally:
         executor.shutdown(cancel_futures=True)
+        for end in lifeline:
+            os.close(end)
 
 
 _ENDS: Final = {signal.SIGINT, signal.SIGTERM}
@@ -71,12 +76,21 @@ def _processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
 
 
-def _begin(function: Callable[[Any], Any], items: Sequence[Any]) -> None:
-    """A worker leaves it to its parent to answer Ctrl-C."""
+def _begin(function: Callable[[Any], Any], items: Sequence[Any], lifeline: tuple[int, int]) -> None:
+    """A worker leaves it to its parent to answer Ctrl-C, and ends with it, even where nobody can tell it to."""
     _WORK.append((function, items))
+    reader, writer = lifeline
+    os.close(writer)
+    threading.Thread(target=_end_with_parent, args=(reader,), daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDS)
+
+
+def _end_with_parent(reader: int) -> None:
+    """Wait for the end of the pipe that the parent holds open: it comes with the parent's, whatever ends that."""
+    os.read(reader, 1)
+    os._exit(1)
 
 
 def _call(number: int) -> Any:
