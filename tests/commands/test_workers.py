@@ -58,13 +58,25 @@ def test_one_processor_does_it_all(monkeypatch: pytest.MonkeyPatch) -> None:
     assert set(map_items(process, range(5 * MANY))) == {os.getpid()}
 
 
+def killed(number: int) -> int:
+    if number == MANY:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="there are workers on Linux alone")
+def test_a_worker_that_is_killed_is_an_error_with_a_cure() -> None:
+    # In a process of its own: where there are threads, as in a test's process, there are no workers.
+    run = subprocess.run([sys.executable, "-c", program("killed")], cwd=ROOT, capture_output=True, text=True)
+    assert "TfgenError: a worker process was killed" in run.stderr
+    assert "run this again" in run.stderr
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="there are workers on Linux alone")
 def test_workers_end_with_a_parent_that_is_killed() -> None:
-    program = (
-        "from tests.commands.test_workers import slow; from tfgen.commands import workers; "
-        "workers._processors = lambda: 2; [*workers.map_items(slow, range(workers.MANY))]"
-    )
-    with subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, text=True) as parent:
+    with subprocess.Popen(
+        [sys.executable, "-c", program("slow")], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    ) as parent:
         assert parent.stdout
         numbers = [int(parent.stdout.readline()) for _ in range(2)]
         assert len({*numbers}) == 2
@@ -75,6 +87,14 @@ def test_workers_end_with_a_parent_that_is_killed() -> None:
     for number in left:
         os.kill(number, signal.SIGKILL)
     assert not left
+
+
+def program(function: str) -> str:
+    """One that has two workers call a function of this module."""
+    return (
+        f"from tests.commands.test_workers import {function}; from tfgen.commands import workers; "
+        f"workers._processors = lambda: 2; [*workers.map_items({function}, range(2 * workers.MANY))]"
+    )
 
 
 def is_running(process_id: int) -> bool:

@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
+from tfgen.errors import TfgenError
+
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
@@ -35,6 +37,9 @@ def map_items(function: Callable[[_Item], _Result], items: Sequence[_Item]) -> I
     Args:
         function: what it makes of an item can be pickled.
         items: they stay as they are until all is done.
+
+    Raises:
+        TfgenError: something killed one of the processes.
     """
     processes = min(_MOST, _processors(), len(items) // _AT_ONCE)
     # A fork of a process with threads may hang: https://docs.python.org/3/library/os.html#os.fork.
@@ -42,6 +47,7 @@ def map_items(function: Callable[[_Item], _Result], items: Sequence[_Item]) -> I
         yield from map(function, items)
         return
     from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
     from multiprocessing import get_context
 
     lifeline = os.pipe()  # this process alone keeps the end to write open
@@ -52,6 +58,11 @@ def map_items(function: Callable[[_Item], _Result], items: Sequence[_Item]) -> I
         with _undisturbed():  # half a pool cannot be shut down
             results = executor.map(_call, range(len(items)), chunksize=_AT_ONCE)
         yield from results
+    except BrokenProcessPool as error:
+        raise TfgenError(
+            "a worker process was killed, as the system does when memory runs out; run this again, or on one "
+            "processor, which takes less memory: taskset --cpu-list 0 tfgen ..."
+        ) from error
     finally:
         executor.shutdown(cancel_futures=True)
         for end in lifeline:
