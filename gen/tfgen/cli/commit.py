@@ -30,7 +30,7 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(args: Namespace) -> int:
-    from tfgen.commands.commit import ProblemsError
+    from tfgen.commands.commit import CommitOptions, ProblemsError
     from tfgen.commands.commit_rendered import commit_wherever
 
     jobs = checked(args.jobs, may_be_none=True)
@@ -38,11 +38,8 @@ def _run(args: Namespace) -> int:
         done = commit_wherever(
             args.jobs,
             jobs,
-            out=out_of(args, jobs),
+            CommitOptions(out_of(args, jobs), args.message, args.branch, args.push),
             is_beside=args.out is not None,
-            message=args.message,
-            branch=args.branch,
-            pushes=args.push,
             track=partial(with_progress, doing="checking"),
         )
     except ProblemsError as error:

@@ -1,6 +1,7 @@
 """Jobs into git: checked, rendered and committed, and pushed if asked.
 
-    commit_jobs([Path("jobs/mnist.yaml")], checked, out=Path("."))  ->  Outcome("1f0c...", "mnist: workers 4 -> 8", ...)
+    commit_jobs([Path("jobs/mnist.yaml")], checked, CommitOptions(Path(".")))
+        ->  Outcome("1f0c...", "mnist: workers 4 -> 8", ...)
 
 What is committed of a job is what its ledger has, the ledger, and what the job was read from: its own file and all
 defaults under it. So a commit never has one without the other.
@@ -58,6 +59,22 @@ class ProblemsError(TfgenError):
         self.problems = problems
 
 
+class CommitOptions(Record):
+    """What the user chooses of a commit.
+
+    Attributes:
+        out: the folder of charts/ and overlays/ beside the jobs.
+        message: the commit's, in place of one in words of the jobs.
+        branch: a new branch for the commit.
+        pushes: whether to push it.
+    """
+
+    out: Path
+    message: str = ""
+    branch: str = ""
+    pushes: bool = False
+
+
 class Outcome(Record):
     """What came of it.
 
@@ -80,25 +97,13 @@ class Outcome(Record):
     rendered: Outcome | None = None
 
 
-def commit_jobs(
-    jobs: Sequence[Path],
-    checked: Checked,
-    *,
-    out: Path,
-    message: str = "",
-    branch: str = "",
-    pushes: bool = False,
-    track: Track = untracked,
-) -> Outcome:
+def commit_jobs(jobs: Sequence[Path], checked: Checked, options: CommitOptions, *, track: Track = untracked) -> Outcome:
     """Render the jobs and commit what comes of them, and nothing else.
 
     Args:
         jobs: the files and folders that were named.
         checked: the jobs in them.
-        out: the output folder.
-        message: the commit's, in place of one in words of the jobs.
-        branch: a new branch for the commit.
-        pushes: whether to push it.
+        options: what the user chose.
         track: what is told of each job.
 
     Raises:
@@ -108,9 +113,10 @@ def commit_jobs(
         ConflictsError: a file was edited by hand.
         TfgenError: git or the disk fails.
     """
+    out, branch = options.out, options.branch
     before = open_on_branch(out, branch)
     is_new = branch not in ("", before.branch)
-    to = target(before.replaced(branch=branch or before.branch)) if pushes else None
+    to = target(before.replaced(branch=branch or before.branch)) if options.pushes else None
     work = _plan_work(jobs, checked, out, track)
     contents, others = _contents_after(before, out, work)
     check_files(before, contents, others)
@@ -121,7 +127,7 @@ def commit_jobs(
     files = {pair.name: _files_of_job(before, out, pair) for pair in work.pairs}
     wanted = changed(before, (path for paths in files.values() for path in paths))
     repository = before
-    written = ""
+    message, written = options.message, ""
     if wanted:
         message = message or commit_message(job_words(work.pairs, files, wanted))
         repository, written = commit_to_branch(before, branch, wanted, message)

@@ -1,6 +1,6 @@
 """Jobs into git whose charts/ and overlays/ have a branch for themselves: ``gitops.rendered``.
 
-    commit_rendered([Path("jobs")], checked, out=Path("."), pushes=True)
+    commit_rendered([Path("jobs")], checked, branches, CommitOptions(Path("."), pushes=True))
         ->  Outcome("1f0c...", ..., branch="main", rendered=Outcome("88ab...", ..., branch="rendered"))
 
 The job and the defaults under it are committed where they are. Then the jobs are rendered into the other branch, in a
@@ -22,6 +22,7 @@ from tfgen.change.rerendered import compare_overlays
 from tfgen.check.checked import Checked
 from tfgen.commands.check_report import Report
 from tfgen.commands.commit import (
+    CommitOptions,
     Outcome,
     ProblemsError,
     commit_jobs,
@@ -63,12 +64,9 @@ class Branches(Record):
 def commit_wherever(
     jobs: Sequence[Path],
     checked: Checked,
+    options: CommitOptions,
     *,
-    out: Path,
     is_beside: bool = False,
-    message: str = "",
-    branch: str = "",
-    pushes: bool = False,
     track: Track = untracked,
 ) -> Outcome:
     """Commit jobs, with what is rendered of them beside them or in the branch that it has.
@@ -76,11 +74,8 @@ def commit_wherever(
     Args:
         jobs: the files and folders that were named.
         checked: the jobs in them.
-        out: the folder of charts/ and overlays/ beside the jobs.
-        is_beside: whether they are there, whatever the jobs say.
-        message: the commits', in place of one in words of the jobs.
-        branch: a new branch for the commit of the jobs.
-        pushes: whether to push what is committed.
+        options: what the user chose.
+        is_beside: whether charts/ and overlays/ are beside the jobs, whatever those say.
         track: what is told of each job.
 
     Raises:
@@ -89,8 +84,8 @@ def commit_wherever(
     """
     branches = None if is_beside else rendered_branches(jobs, checked)
     if branches is None:
-        return commit_jobs(jobs, checked, out=out, message=message, branch=branch, pushes=pushes, track=track)
-    return commit_rendered(jobs, checked, branches, out=out, message=message, branch=branch, pushes=pushes, track=track)
+        return commit_jobs(jobs, checked, options, track=track)
+    return commit_rendered(jobs, checked, branches, options, track=track)
 
 
 def rendered_branches(jobs: Sequence[Path], checked: Checked) -> Branches | None:
@@ -119,11 +114,8 @@ def commit_rendered(
     jobs: Sequence[Path],
     checked: Checked,
     branches: Branches,
+    options: CommitOptions,
     *,
-    out: Path,
-    message: str = "",
-    branch: str = "",
-    pushes: bool = False,
     track: Track = untracked,
 ) -> Outcome:
     """Commit the jobs, and render them into the other branch.
@@ -132,10 +124,7 @@ def commit_rendered(
         jobs: the files and folders that were named.
         checked: the jobs in them.
         branches: theirs.
-        out: the folder that charts/ and overlays/ would be in beside the jobs.
-        message: the commits', in place of one in words of the jobs.
-        branch: a new branch for the commit of the jobs.
-        pushes: whether to push both.
+        options: what the user chose; charts/ and overlays/ would be in its folder beside the jobs.
         track: what is told of each job.
 
     Raises:
@@ -145,6 +134,7 @@ def commit_rendered(
         ConflictsError: a file in the other branch was edited by hand.
         TfgenError: git or the disk fails.
     """
+    out, branch, pushes = options.out, options.branch, options.pushes
     before = open_repository(out)
     is_tip = not branch and is_remote_tip(before, branches.source)
     if not is_tip:
@@ -159,12 +149,12 @@ def commit_rendered(
     report = full_check(checked, against=since, out=out, is_written=True, track=track)
     if has_errors(report.problems):
         raise ProblemsError(report.problems)
-    own = _commit_sources(jobs, checked, before, branch=branch, message=message, to=to)
+    own = _commit_sources(jobs, checked, before, options=options, to=to)
     outcome = own.replaced(problems=report.problems, notes=report.notes)
     if not is_rendered:
         note = f"{branches.rendered} is rendered from {branches.source}, so nothing of {name} is"
         return outcome.replaced(notes=(*report.notes, note))
-    work = _Work(jobs, checked, report, since, message, real_path(out).relative_to(real_path(before.root)))
+    work = _Work(jobs, checked, report, since, options.message, real_path(out).relative_to(real_path(before.root)))
     return outcome.replaced(rendered=_render_into(before, branches.rendered, to_rendered, work))
 
 
@@ -182,9 +172,10 @@ def _since(repository: Repository, tip: str) -> str:
 
 
 def _commit_sources(
-    jobs: Sequence[Path], checked: Checked, before: Repository, *, branch: str, message: str, to: Target | None
+    jobs: Sequence[Path], checked: Checked, before: Repository, *, options: CommitOptions, to: Target | None
 ) -> Outcome:
     """Commit the files that the jobs were read from, and push the branch."""
+    branch, message = options.branch, options.message
     pairs = _pairs(jobs, checked, git.HEAD)
     if not pairs:
         raise no_job_below(jobs)

@@ -8,7 +8,7 @@ from pathlib import Path as FilePath
 from typing import Any, Final
 
 from tfgen.check.jobs import check_all
-from tfgen.commands.commit import Outcome
+from tfgen.commands.commit import CommitOptions, Outcome
 from tfgen.commands.commit_rendered import commit_wherever
 from tfgen.data_path import Path
 from tfgen.errors import UsageError
@@ -104,7 +104,8 @@ def commit_run(file: FilePath, before: str, after: str, *, out: FilePath, is_bes
     ledgers = read_ledgers(out)
     replace_text(file, before, after)
     try:
-        return commit_wherever([file], check_all(read_sources([file])), out=out, is_beside=is_beside, pushes=pushes)
+        checked = check_all(read_sources([file]))
+        return commit_wherever([file], checked, CommitOptions(out, pushes=pushes), is_beside=is_beside)
     except BaseException:
         if read_ledgers(out) == ledgers and git.committed(file) != after.encode():
             replace_text(file, after, before)
