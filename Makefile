@@ -111,14 +111,8 @@ servers: $(VENV)/.with-test $(VENV)/.with-e2e tools ## Builds Kubernetes, etcd, 
 	@tests/e2e/tools/build $(SERVERS)
 
 .PHONY: e2e
-e2e: controlplane node ## Runs the tests on real servers (Debian, as root)
-
-.PHONY: controlplane
-controlplane: packages servers images
+e2e: packages servers images ## Runs the tests on real servers (Debian, as root)
 	@$(PYTEST) --dist loadgroup -m e2e --ignore tests/e2e/node || $(NO_TESTS)
-
-.PHONY: node
-node: packages servers images
 	@$(PYTEST) -n 0 -m e2e tests/e2e/node || $(NO_TESTS)
 
 .PHONY: images
