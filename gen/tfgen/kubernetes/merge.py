@@ -36,9 +36,6 @@ class Dialect(Record):
     puts_patch_first: bool = False
 
 
-KUBECTL: Final = Dialect(merge_keys("Pod"))
-"""A strategic merge of pods as the API server and kubectl do it."""
-
 JSON_MERGE: Final = Dialect(EMPTY)
 """A JSON merge patch (RFC 7386), which any custom kind takes."""
 
@@ -46,6 +43,10 @@ JSON_MERGE: Final = Dialect(EMPTY)
 def kubectl(kind: str) -> Dialect:
     """A strategic merge of an object of a kind, as the API server and kubectl do it."""
     return Dialect(merge_keys(kind))
+
+
+KUBECTL: Final = kubectl("Pod")
+"""That of pods."""
 
 
 def kustomize(kind: str) -> Dialect:
