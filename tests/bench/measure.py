@@ -40,6 +40,7 @@ def measure(command: Sequence[str], folder: Path, cores: int | None = None) -> C
     ours = sorted(os.sched_getaffinity(0))
     if cores is not None:
         os.sched_setaffinity(0, ours[:cores])  # for the child, which takes it over
+    os.sync()  # a render of many files syncs the machine: it is not to wait for what was written before
     try:
         with tempfile.TemporaryFile() as output:
             began = time.perf_counter()

@@ -47,7 +47,7 @@ _PAGE = """\
 {points}
 {growth}
 
-A run with smaller sizes takes minutes. It needs Linux, and `make tools`:
+A run with smaller sizes takes minutes. It needs Linux, `make tools`, and a few gigabytes of disk:
 
     make bench JOBS=20 STRUCTURES=5 MOST=50 WORKERS=1000 ROUNDS=3
 """
