@@ -89,6 +89,24 @@ PATCHES = {
         "{target: {kind: Service, name: tensorboard-service}, "
         "merge: {spec: {ports: [{port: 6006, appProtocol: http}, {port: 81, name: more}]}}}"
     ),
+    "two ports of one number in a container that had none": (
+        "{target: {kind: Deployment}, merge: {spec: {template: {spec: {containers: [{name: dns, image: 'dns:1', ports: "
+        "[{containerPort: 53, protocol: UDP, name: u}, {containerPort: 53, protocol: TCP, name: t}], securityContext: "
+        "{allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: {drop: [ALL]}}}]}}}}}"
+    ),
+    "two ports of one number beside another": (
+        "{target: {kind: Deployment}, merge: {spec: {template: {spec: {containers: [{name: tensorboard, ports: "
+        "[{containerPort: 53, protocol: UDP, name: u}, {containerPort: 53, protocol: TCP, name: t}]}]}}}}}"
+    ),
+    "two ports of one number of a Service": (
+        "{target: {kind: Service, name: tensorboard-service}, "
+        "merge: {spec: {ports: [{port: 53, protocol: UDP, name: u}, {port: 53, protocol: TCP, name: t}]}}}"
+    ),
+    "two constraints of one key": (
+        "{target: {kind: Deployment}, merge: {spec: {template: {spec: {topologySpreadConstraints: ["
+        "{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule}, "
+        "{maxSkew: 2, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway}]}}}}}"
+    ),
     "a value that moves": (
         "{target: {kind: Service, name: tensorboard-service}, json: ["
         "{op: add, path: /spec/own, value: {a~b/c: [1]}}, {op: move, from: /spec/own/a~0b~1c, path: /spec/more}, "
@@ -264,6 +282,6 @@ def sorted_items(value, key=""):
     """Kustomize puts the items that a patch names first, kubectl leaves them where they are."""
     if isinstance(value, dict):
         return {key: sorted_items(inner, key) for key, inner in value.items()}
-    if key in ("env", "containers") and isinstance(value, list):
-        return sorted((sorted_items(item) for item in value), key=lambda item: item["name"])
+    if key in ("env", "containers", "ports") and isinstance(value, list):
+        return sorted((sorted_items(item) for item in value), key=lambda item: item.get("name", ""))
     return [sorted_items(item) for item in value] if isinstance(value, list) else value

@@ -54,6 +54,48 @@ CASES = {
         {"ports": [{"containerPort": 53, "protocol": "TCP"}, {"containerPort": 53, "protocol": "UDP"}]},
         {"ports": [{"containerPort": 53, "protocol": "TCP"}, {"containerPort": 53, "protocol": "UDP"}]},
     ),
+    "ports of one number, beside another": (
+        {"ports": [{"containerPort": 80}]},
+        {"ports": [{"containerPort": 53, "protocol": "UDP"}, {"containerPort": 53, "protocol": "TCP"}]},
+        {
+            "ports": [
+                {"containerPort": 80},
+                {"containerPort": 53, "protocol": "UDP"},
+                {"containerPort": 53, "protocol": "TCP"},
+            ]
+        },
+    ),
+    "ports of one number, one of them there": (
+        {"ports": [{"containerPort": 53, "name": "a"}]},
+        {"ports": [{"containerPort": 53, "protocol": "UDP"}, {"containerPort": 53, "protocol": "TCP"}]},
+        {
+            "ports": [
+                {"containerPort": 53, "name": "a", "protocol": "TCP"},
+                {"containerPort": 53, "protocol": "UDP"},
+            ]
+        },
+    ),
+    "one of two ports of one number": (
+        {"ports": [{"containerPort": 53, "protocol": "TCP"}, {"containerPort": 53, "protocol": "UDP"}]},
+        {"ports": [{"containerPort": 53, "protocol": "UDP", "name": "a"}]},
+        {"ports": [{"containerPort": 53, "protocol": "TCP"}, {"containerPort": 53, "protocol": "UDP", "name": "a"}]},
+    ),
+    "ports of one number removed together, and one put in their place": (
+        {"ports": [{"containerPort": 53, "protocol": "TCP"}, {"containerPort": 53, "protocol": "UDP"}]},
+        {"ports": [{"containerPort": 53, "name": "a"}, {"containerPort": 53, "$patch": "delete"}]},
+        {"ports": [{"containerPort": 53, "name": "a"}]},
+    ),
+    "constraints of one key": (
+        {"topologySpreadConstraints": [{**SPREAD, "topologyKey": "host"}]},
+        {"topologySpreadConstraints": [SPREAD, {**SPREAD, "whenUnsatisfiable": "ScheduleAnyway"}]},
+        {
+            "topologySpreadConstraints": [
+                {**SPREAD, "topologyKey": "host"},
+                SPREAD,
+                {**SPREAD, "whenUnsatisfiable": "ScheduleAnyway"},
+            ]
+        },
+    ),
     "any other list is replaced": (
         {"command": ["a", "b"], "tolerations": [{"key": "a"}]},
         {"command": ["c"], "tolerations": [{"key": "b"}]},

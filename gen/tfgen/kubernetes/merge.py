@@ -7,6 +7,9 @@ item with ``$patch: delete`` goes, and after an item ``$patch: replace`` a list 
 is with a mapping that says ``$patch: replace``.
 https://github.com/kubernetes/community/blob/master/contributors/devel/sig-api-machinery/strategic-merge-patch.md
 
+`pair` has the law by which items meet, for plain objects here and for those with holes in `graph.patches.merge`. In one
+point it is not kubectl's, which makes one of two ports of one number: https://github.com/kubernetes/kubernetes/issues/39188.
+
 Three merges are other things. `tunables.merge` is Helm's merge of values: it keeps a null over nothing. `job.defaults`
 goes by the job's schema: the job's choice of one key drops the defaults of the others. `importers.train_job` merges
 parts with their positions, and accounts for each that loses.
@@ -17,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from tfgen.kubernetes.merge_keys import kustomize_keys, merge_keys
+from tfgen.kubernetes.merge_keys import TOLD_APART, kustomize_keys, merge_keys
 from tfgen.record import EMPTY, Record
 
 REPLACE: Final[Mapping[str, Any]] = {"$patch": "replace"}
@@ -77,36 +80,70 @@ def merge(under: Any, patch: Mapping[str, Any], dialect: Dialect) -> dict[Any, A
         elif isinstance(value, (list, tuple)) and REPLACE in value:
             merged[key] = [item for item in value if item != REPLACE]
         elif key in dialect.keys and isinstance(value, (list, tuple)):
-            merged[key] = _merge_items(merged.get(key), value, dialect.keys[key], dialect)
+            merged[key] = _merge_items(merged.get(key), value, key, dialect)
         else:
             merged[key] = value
     return merged
 
 
-def _merge_items(under: Any, patches: Sequence[Mapping[str, Any]], names: Sequence[str], dialect: Dialect) -> list[Any]:
-    """Items of a graph that only values make, such as those of an `Each`, have no name to merge by.
-
-    Where no item is, the patch's are not merged with each other: two ports of one number stay two.
-    """
-    items: list[Any] = list(under) if isinstance(under, (list, tuple)) else []
-    if not items:
-        return [merge({}, patch, dialect) for patch in patches if patch.get("$patch") != "delete"]
-    first: list[Any] = []
-    for patch in patches:
-        key = _key(patch, names)
-        places = [place for place, item in enumerate(items) if _key(item, names) == key]
-        if patch.get("$patch") == "delete":
-            items = [item for place, item in enumerate(items) if place not in places]
-            continue
-        if places:
-            items[places[0]] = merge(items[places[0]], patch, dialect)
+def _merge_items(under: Any, patches: Sequence[Mapping[str, Any]], field: str, dialect: Dialect) -> list[Any]:
+    there = under if isinstance(under, (list, tuple)) else ()
+    kept = dict(enumerate(there))
+    named: list[Any] = []
+    for patch, places in zip(patches, pair(there, patches, field, dialect), strict=True):
+        if removes(patch):
+            for place in places:
+                del kept[place]
+        elif places and not (dialect.puts_patch_first and len(dialect.keys[field]) == 1):
+            (place,) = places
+            kept[place] = merge(kept[place], patch, dialect)
         else:
-            items.append(merge({}, patch, dialect))
-        if len(names) == 1 or not places:
-            first.append(key)
-    if not dialect.puts_patch_first:
-        return items
-    return sorted(items, key=lambda item: first.index(key) if (key := _key(item, names)) in first else len(first))
+            named.append(merge(kept.pop(places[0]) if places else {}, patch, dialect))
+    return [*named, *kept.values()] if dialect.puts_patch_first else [*kept.values(), *named]
+
+
+def pair(
+    there: Sequence[Any], patches: Sequence[Mapping[str, Any]], field: str, dialect: Dialect
+) -> Sequence[Sequence[int]]:
+    """Which items of a list the items of a patch meet: for each of the patch, places in the list.
+
+    One that removes meets all of its key. Any other meets one at most, and is new where it meets none. No two meet the
+    same. So the items of one patch never merge with each other. Where a list or a patch has several of
+    one key, they meet that `TOLD_APART` does not tell apart; a single one meets a single one, whatever they say.
+
+    Args:
+        there: plain data, or a part of a graph. What values alone make, such as an `Each`, has no key to be met by.
+        patches: mappings.
+        field: the list's.
+        dialect: has the keys of the list's items.
+    """
+    keys = [_key(item, dialect.keys[field]) for item in there]
+    own_keys = [_key(patch, dialect.keys[field]) for patch in patches]
+    removed = [own for patch, own in zip(patches, own_keys, strict=True) if removes(patch)]
+    free = [*range(len(keys))]
+    pairs: list[Sequence[int]] = []
+    for patch, own in zip(patches, own_keys, strict=True):
+        met = [place for place in free if keys[place] == own]
+        if not removes(patch):
+            single = keys.count(own) == own_keys.count(own) == 1
+            is_gone = own in removed
+            met = [place for place in met if not is_gone and (single or _is_alike(there[place], patch, field))][:1]
+        free = [place for place in free if place not in met]
+        pairs.append(met)
+    return pairs
+
+
+def removes(patch: Mapping[str, Any]) -> bool:
+    """Whether an item of a patch removes those of its key."""
+    return patch.get("$patch") == "delete"
+
+
+def _is_alike(item: Mapping[str, Any], patch: Mapping[str, Any], field: str) -> bool:
+    """Whether a patch's item may mean this one of its key."""
+    if field not in TOLD_APART:
+        return True
+    name, default = TOLD_APART[field]
+    return patch.get(name) in (None, item.get(name, default))
 
 
 def _key(item: Any, names: Sequence[str]) -> Any:

@@ -35,6 +35,15 @@ KUSTOMIZE_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "topologySpreadConstraints": ("topologyKey", "whenUnsatisfiable"),
 }
 
+TOLD_APART: Final[Mapping[str, tuple[str, str | None]]] = {
+    "ports": ("protocol", "TCP"),
+    "topologySpreadConstraints": ("whenUnsatisfiable", None),
+}
+"""The lists that may have two items of one merge key, each with the field that tells those apart, and its default.
+
+With the merge key, these are ``x-kubernetes-list-map-keys``.
+"""
+
 _OF_KIND: Final[Mapping[str, Mapping[str, str]]] = {"Service": {"ports": "port"}}
 """By kind, the lists that merge by another key than the list of the same name in a pod."""
 

@@ -4,7 +4,8 @@
         ->  {"replicas": hole, "updateStrategy": {"type": "OnDelete"}, "minReadySeconds": 10}
 
 The law: filled, the merged node is what the filled node would be with the patch merged over it. So a patch goes into
-both branches of a condition, and what is new is added where a branch has nothing.
+both branches of a condition, and what is new is added where a branch has nothing. Which items of lists meet,
+`kubernetes.merge.pair` says for both.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from tfgen.data_path import Path
-from tfgen.graph.holes import ABSENT, Absent, Call, Hole, Key, Named, Node, Not, When
+from tfgen.graph.holes import ABSENT, Absent, Key, Named, Node, Not, When
 from tfgen.graph.patches.field import Fault, Field, RefusedError, open_mapping, splices, without
-from tfgen.kubernetes.merge import Dialect
+from tfgen.kubernetes.merge import Dialect, pair, removes
 
 _DIRECTIVE: Final = "$patch"
 _DELETE: Final = "delete"
@@ -41,15 +42,14 @@ class Merger:
         """
         match under:
             case Absent():
-                return _new(patch)
+                return self._entries({}, patch, path, field)
             case When(test, then, otherwise):
                 return When(test, self.merge(then, patch, path, field), self.merge(otherwise, patch, path, field))
             case Named(parameters=(), node=dict()):
                 return self._entries(under, patch, path, field)
             case dict():
                 return self._entries(under, patch, path, field)
-        replaced: Node = self._attempt(under, path, lambda: self._replaced(under, _new(patch), field))
-        return replaced
+        return self._attempt(under, path, lambda: self._replaced(under, self._entries({}, patch, path, field), field))
 
     def _entries(self, under: Node, patch: Mapping[str, Any], path: Path, field: Field) -> Node:
         merged = under
@@ -82,7 +82,7 @@ class Merger:
         if isinstance(value, Mapping):
             merged = self.merge(there, value, path, field)
         elif key in self.dialect.keys and isinstance(value, list):
-            merged = self._items(there, value, self.dialect.keys[key][0], path, field)
+            merged = self._items(there, value, path, field)
         else:
             merged = self._replaced(there, value, field)
         kept: Mapping[Key, Node] = (
@@ -90,49 +90,45 @@ class Merger:
         )
         return {**kept, key: merged}
 
-    def _items(self, under: Node, patches: Sequence[Any], name: str, path: Path, field: Field) -> Node:
+    def _items(self, under: Node, patches: Sequence[Any], path: Path, field: Field) -> Node:
         """A list with items merged over its own, told apart by a key of each."""
         match under:
             case When(test, then, otherwise):
-                branches = [self._items(branch, patches, name, path, field) for branch in (then, otherwise)]
-                return When(test, *branches)
+                return When(test, *(self._items(branch, patches, path, field) for branch in (then, otherwise)))
             case Absent():
                 items: list[Node] = []
             case list() | tuple():
                 items = list(under)
             case _:
                 field.refuse_values(under)
-        for index, patch in enumerate(patches):
-            items = self._attempt(
-                items,
-                (*path, index),
-                lambda: self._item(items, patch, name, (*path, index), field),  # noqa: B023
-            )
-        return items
+        list_name = str(field.path[-1])
+        name = self.dialect.keys[list_name][0]
+        sound = {
+            index: patch
+            for index, patch in enumerate(patches)
+            if self._attempt(None, (*path, index), lambda: _sound_item(patch, name, field))  # noqa: B023
+        }
+        kept = dict(enumerate(items))
+        new: list[Node] = []
+        pairs = pair([_item_of(item) for item in items], [*sound.values()], list_name, self.dialect)
+        for (index, patch), places in zip(sound.items(), pairs, strict=True):
+            here, inner = (*path, index), field.inside(str(patch[name]))
+            if removes(patch):
+                for place in places:
+                    if self._attempt(False, here, lambda: _is_removable(kept[place], inner)):  # noqa: B023
+                        del kept[place]
+            elif not places:
+                new.append(self._new_item(patch, name, here, inner))
+            elif isinstance(item := kept[places[0]], When):
+                kept[places[0]] = When(item.test, self.merge(item.then, patch, here, inner))
+                new.append(When(Not(item.test), self._new_item(patch, name, here, inner)))
+            else:
+                kept[places[0]] = self.merge(item, patch, here, inner)
+        return [*kept.values(), *new]
 
-    def _item(self, items: list[Node], patch: Any, name: str, path: Path, field: Field) -> list[Node]:
-        if not isinstance(patch, Mapping) or name not in patch:
-            raise RefusedError(f"an item of {field.name} needs its {name}, by which it is merged")
-        own = patch[name]
-        inner = field.inside(str(own))
-        place = next((place for place, item in enumerate(items) if _named(item, name) == own), None)
-        if _DIRECTIVE in patch:
-            if patch[_DIRECTIVE] != _DELETE:
-                raise RefusedError(
-                    f"found {_DIRECTIVE}: {patch[_DIRECTIVE]}; a patch knows {_DELETE}, in a list's item"
-                )
-            if place is None:
-                return items
-            inner.check_replaceable(items[place])
-            return [*items[:place], *items[place + 1 :]]
-        if place is None:
-            return [*items, _first(_new(patch), name)]
-        match items[place]:
-            case When(test, then):
-                merged: Node = When(test, self.merge(then, patch, path, inner))
-                return [*items[:place], merged, *items[place + 1 :], When(Not(test), _first(_new(patch), name))]
-            case item:
-                return [*items[:place], self.merge(item, patch, path, inner), *items[place + 1 :]]
+    def _new_item(self, patch: Mapping[str, Any], name: str, path: Path, field: Field) -> Node:
+        """An item that begins with its name."""
+        return self._entries({}, {name: patch[name], **patch}, path, field)
 
     def _replaced(self, there: Node, value: Any, field: Field) -> Node:
         field.check_replaceable(there)
@@ -149,20 +145,24 @@ class Merger:
             return unchanged
 
 
-def _new(patch: Mapping[str, Any]) -> dict[Key, Node]:
-    """What a patch says where there is nothing: nulls and directives are of no use."""
-    kept = {key: value for key, value in patch.items() if value is not None and not key.startswith("$")}
-    return {key: _new(value) if isinstance(value, Mapping) else value for key, value in kept.items()}
+def _sound_item(patch: Any, name: str, field: Field) -> Mapping[str, Any]:
+    """An item of a patch that can be merged by its name.
+
+    Raises:
+        RefusedError: it has none, or a directive that is not known.
+    """
+    if not isinstance(patch, Mapping) or name not in patch:
+        raise RefusedError(f"an item of {field.name} needs its {name}, by which it is merged")
+    if _DIRECTIVE in patch and not removes(patch):
+        raise RefusedError(f"found {_DIRECTIVE}: {patch[_DIRECTIVE]}; a patch knows {_DELETE}, in a list's item")
+    return patch
 
 
-def _first(item: dict[Key, Node], name: str) -> dict[Key, Node]:
-    """A list's item that begins with its name."""
-    return {name: item[name], **item}
+def _is_removable(item: Node, field: Field) -> bool:
+    field.check_replaceable(item)
+    return True
 
 
-def _named(item: Node, name: str) -> Node:
-    """What tells an item from the others of its list; absent for what values alone make."""
-    if isinstance(item, When) and item.otherwise is ABSENT:
-        item = item.then
-    own = item.get(name, ABSENT) if isinstance(item, dict) else ABSENT
-    return ABSENT if isinstance(own, (Hole, Call)) else own
+def _item_of(item: Node) -> Node:
+    """An item of a list, also where a condition decides on it."""
+    return item.then if isinstance(item, When) and item.otherwise is ABSENT else item
