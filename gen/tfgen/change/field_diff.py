@@ -2,6 +2,8 @@
 
 field_changes({"env": [{"name": "A", "value": "1"}]}, {"env": [{"name": "A", "value": "2"}]})
   ->  (FieldChange("env[A].value", "1", "2"),)
+
+By which keys, the kind of an object says: a Service's ports go by `port`, a container's by `containerPort`.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from tfgen.kubernetes.merge_keys import KUSTOMIZE_KEYS
+from tfgen.kubernetes.merge_keys import TOLD_APART, kustomize_keys
 from tfgen.record import Record
 from tfgen.words import shown
 
@@ -50,6 +52,9 @@ class Order(Record):
 
 Step: TypeAlias = str | Item | Order
 
+_Keys: TypeAlias = Mapping[str, Sequence[str]]
+"""The lists whose items have keys, each with these."""
+
 
 class FieldPath(Record):
     """Where a field is; `str` of it is as people write it: `spec.template.spec.containers[tensorflow].image`."""
@@ -81,26 +86,44 @@ class FieldChange(Record):
 
 def field_changes(before: Any, after: Any) -> tuple[FieldChange, ...]:
     """What changes, in the order of the fields afterwards; those that are gone come last of their mapping."""
-    return tuple(_changes(before, after, ()))
+    kinds = (data.get("kind") for data in (after, before) if isinstance(data, Mapping))
+    kind = next((kind for kind in kinds if isinstance(kind, str)), "")
+    return tuple(_changes(before, after, (), kustomize_keys(kind)))
 
 
-def _changes(before: Any, after: Any, steps: tuple[Step, ...]) -> Iterator[FieldChange]:
+def _changes(before: Any, after: Any, steps: tuple[Step, ...], keys: _Keys) -> Iterator[FieldChange]:
     if _same(before, after):
         return
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         for key in [*after, *(key for key in before if key not in after)]:
-            yield from _changes(before.get(key, NOTHING), after.get(key, NOTHING), (*steps, key))
+            yield from _changes(before.get(key, NOTHING), after.get(key, NOTHING), (*steps, key), keys)
         return
-    names = KUSTOMIZE_KEYS.get(steps[-1]) if steps and isinstance(steps[-1], str) else None
-    was, now = _by_keys(before, names), _by_keys(after, names)
-    if was is None or now is None:
+    pair = _by_keys_of_both(before, after, steps, keys)
+    if pair is None:
         yield FieldChange(FieldPath(steps), before, after)
         return
+    was, now = pair
     for item in [*now, *(item for item in was if item not in now)]:
-        yield from _changes(was.get(item, NOTHING), now.get(item, NOTHING), (*steps, item))
+        yield from _changes(was.get(item, NOTHING), now.get(item, NOTHING), (*steps, item), keys)
     if [item for item in was if item in now] != [item for item in now if item in was]:
         path = FieldPath((*steps, Order()))
         yield FieldChange(path, [list(item.keys) for item in was], [list(item.keys) for item in now])
+
+
+def _by_keys_of_both(
+    before: Any, after: Any, steps: tuple[Step, ...], keys: _Keys
+) -> tuple[Mapping[Item, Any], Mapping[Item, Any]] | None:
+    """The items of two lists by the fewest keys that tell those of each apart; None where none do."""
+    field = steps[-1] if steps else None
+    if not isinstance(field, str) or field not in keys:
+        return None
+    names = tuple(keys[field])
+    further = TOLD_APART[field][:1] if field in TOLD_APART else ()
+    for some in (names, (*names, *further)):
+        was, now = _by_keys(before, some), _by_keys(after, some)
+        if was is not None and now is not None:
+            return was, now
+    return None
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -110,9 +133,9 @@ def _same(one: Any, other: Any) -> bool:
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
-def _by_keys(items: Any, names: Sequence[str] | None) -> dict[Item, Any] | None:
+def _by_keys(items: Any, names: Sequence[str]) -> dict[Item, Any] | None:
     """The items of a list by their merge keys; None where they have none, or two have the same."""
-    if not isinstance(items, list) or names is None or not all(isinstance(item, Mapping) for item in items):
+    if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
         return None
     # A key that an item lacks tells it apart all the same, but not if it lacks every one.
     by_keys = {Item(tuple(item[name] for name in names if name in item)): item for item in items}
