@@ -16,8 +16,8 @@ from tfgen.graph.holes import Guard
 from tfgen.graph.template import Template
 from tfgen.targets.chart.go_template.context import Context
 from tfgen.targets.chart.go_template.expressions import argument, expression
+from tfgen.targets.chart.go_template.go_text import Lines
 from tfgen.targets.chart.go_template.variables import assign
-from tfgen.targets.chart.go_text import Lines
 from tfgen.targets.chart.upgrade_guards import upgrade_guards
 
 _HEAD: Final = "{{- /* What values.schema.json cannot say. */}}\n"

@@ -19,7 +19,7 @@ from tfgen.kubernetes import keys
 from tfgen.record import Record
 from tfgen.targets.chart.go_template.context import Context
 from tfgen.targets.chart.go_template.expressions import argument
-from tfgen.targets.chart.go_text import Lines
+from tfgen.targets.chart.go_template.go_text import Lines
 
 _HEAD: Final = "{{- /* What a run cannot change. Without a cluster to look at, its objects alone refuse it. */}}\n"
 

@@ -9,6 +9,8 @@ numbers arrive as float64 and need ``int64``; ``range`` and ``with`` move the do
 
 Each module uses only what stands above it here:
 
+    go_text         text as Go templates have it
+    presence        when anything of a part is left
     context         where something is printed: the dot, the variables, what is known
     nodes           questions about a node alone
     expressions     a node as a pipeline

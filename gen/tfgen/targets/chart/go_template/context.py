@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from tfgen.graph.holes import Node
 from tfgen.record import EMPTY, Record
-from tfgen.targets.chart.presence import parts_of_test
+from tfgen.targets.chart.go_template.presence import parts_of_test
 
 
 class Context(Record):

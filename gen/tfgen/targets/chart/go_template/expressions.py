@@ -51,9 +51,9 @@ from tfgen.graph.holes import (
     type_of,
 )
 from tfgen.targets.chart.go_template.context import Context
+from tfgen.targets.chart.go_template.go_text import field, literal
 from tfgen.targets.chart.go_template.nodes import is_known, needs_root
-from tfgen.targets.chart.go_text import field, literal
-from tfgen.targets.chart.presence import parts_of_test, presence
+from tfgen.targets.chart.go_template.presence import parts_of_test, presence
 from tfgen.text import canonical_json
 
 

@@ -13,8 +13,8 @@ from typing import TypeAlias
 from tfgen.graph.holes import ABSENT, Each, Node, Not, When
 from tfgen.targets.chart.go_template.context import Context
 from tfgen.targets.chart.go_template.expressions import expression
-from tfgen.targets.chart.go_text import Lines
-from tfgen.targets.chart.presence import all_of, inner_test, is_of, mentions, presence, unknown
+from tfgen.targets.chart.go_template.go_text import Lines
+from tfgen.targets.chart.go_template.presence import all_of, inner_test, is_of, mentions, presence, unknown
 
 Branch: TypeAlias = Callable[[Node, Context], Lines]
 """What is printed of a branch, in the context there."""

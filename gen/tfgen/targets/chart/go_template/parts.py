@@ -13,11 +13,11 @@ from collections.abc import Sequence
 
 from tfgen.graph.holes import Let, Named, Node
 from tfgen.targets.chart.go_template.context import Context
+from tfgen.targets.chart.go_template.go_text import COMMENT_WIDTH, Lines, comment
 from tfgen.targets.chart.go_template.nodes import is_tree, needs_root
+from tfgen.targets.chart.go_template.presence import known_of
 from tfgen.targets.chart.go_template.variables import assign, texts_asked_for
 from tfgen.targets.chart.go_template.yaml_lines import first_lines
-from tfgen.targets.chart.go_text import COMMENT_WIDTH, Lines, comment
-from tfgen.targets.chart.presence import known_of
 
 
 def helpers_file(head: str, parts: Sequence[Named], context: Context) -> str:

@@ -24,8 +24,8 @@ from tfgen.graph.holes import (
 )
 from tfgen.targets.chart.go_template.context import Context
 from tfgen.targets.chart.go_template.expressions import chart_only, expression, typed
+from tfgen.targets.chart.go_template.go_text import escape
 from tfgen.targets.chart.go_template.texts import text_of
-from tfgen.targets.chart.go_text import escape
 from tfgen.text import yaml_text
 
 

@@ -13,10 +13,10 @@ from typing import Final
 from tfgen.graph.holes import Each, Let, Node, When
 from tfgen.targets.chart.go_template.context import Context
 from tfgen.targets.chart.go_template.flow_control import range_over, when
+from tfgen.targets.chart.go_template.go_text import Lines, with_reasons_once
+from tfgen.targets.chart.go_template.presence import ends_in_tree, known_of
 from tfgen.targets.chart.go_template.variables import assign, texts_asked_for
 from tfgen.targets.chart.go_template.yaml_lines import body_lines
-from tfgen.targets.chart.go_text import Lines, with_reasons_once
-from tfgen.targets.chart.presence import ends_in_tree, known_of
 
 _END: Final = "# end, so that Helm cuts no empty line off the text above"
 """The last line of an object whose last text is a user's. Helm cuts the white space off the end of all that it prints,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from tfgen.graph.holes import ABSENT, Absent, ChartOnly, JoinEach, Node, Repeat, Text, When
 from tfgen.targets.chart.go_template.context import Context
 from tfgen.targets.chart.go_template.expressions import argument, chart_only, expression, typed
-from tfgen.targets.chart.go_text import escape, join, literal
+from tfgen.targets.chart.go_template.go_text import escape, join, literal
 
 
 def text_of(node: Node, context: Context) -> str:

@@ -24,8 +24,8 @@ from tfgen.graph.holes import (
 )
 from tfgen.targets.chart.go_template.context import Context
 from tfgen.targets.chart.go_template.expressions import argument, arguments, dict_of, expression
+from tfgen.targets.chart.go_template.go_text import ENDED, Lines, action, literal, with_shared_tests
 from tfgen.targets.chart.go_template.nodes import is_known
-from tfgen.targets.chart.go_text import ENDED, Lines, action, literal, with_shared_tests
 
 _OFTEN_ASKED_FOR: Final = ("run", "fullname")
 """The names of the parts whose text a variable may have, under the same name."""

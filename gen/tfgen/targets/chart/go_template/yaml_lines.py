@@ -38,12 +38,12 @@ from tfgen.graph.holes import (
 from tfgen.targets.chart.go_template.context import Context
 from tfgen.targets.chart.go_template.expressions import argument, expression
 from tfgen.targets.chart.go_template.flow_control import range_over, when, when_left
+from tfgen.targets.chart.go_template.go_text import Lines, comment, escape, indent_lines, keep_space, literal
 from tfgen.targets.chart.go_template.neighbours import entries_under_one_test, items_under_one_test
 from tfgen.targets.chart.go_template.nodes import has_holes, is_tree
+from tfgen.targets.chart.go_template.presence import known_of, presence, unknown
 from tfgen.targets.chart.go_template.scalars import key, scalar
 from tfgen.targets.chart.go_template.texts import text_of
-from tfgen.targets.chart.go_text import Lines, comment, escape, indent_lines, keep_space, literal
-from tfgen.targets.chart.presence import known_of, presence, unknown
 from tfgen.text import yaml_text
 from tfgen.value_type import TREES
 
