@@ -38,7 +38,7 @@ def layered(root: str, near: str, job: str = JOB) -> Source:
 
 def merged(root: str, near: str, job: str) -> Any:
     source = layered(spec_of(root), spec_of(near), JOB + indent(job, "  "))
-    checked = check(source.content, source.file, source.defaults)
+    checked = check(source.read(), source.file, source.defaults)
     assert as_text(checked.problems) == ""
     spec = checked.documents[0].data["spec"]
     return {key: value for key, value in spec.items() if key not in ("image", "roles")}
@@ -99,7 +99,7 @@ def test_environments_stand_in_the_order_of_the_job() -> None:
         "",
         JOB + "  environments: {prod: {}, staging: {}, dev: {}}\n",
     )
-    (document,) = check(source.content, source.file, source.defaults).documents
+    (document,) = check(source.read(), source.file, source.defaults).documents
     assert [*document.data["spec"]["environments"]] == ["prod", "staging", "dev", "zeta"]
 
 
@@ -115,7 +115,7 @@ def test_each_value_is_said_by_its_layer() -> None:
     )
     near = "spec:\n  nodeSelector: {disk: nvme}\n  env: {B: c}\n  retries:\n"
     source = layered(root, near, JOB + "  env: {C: d}\n")
-    (document,) = check(source.content, source.file, source.defaults).documents
+    (document,) = check(source.read(), source.file, source.defaults).documents
     rows = {line.split()[0]: line.split("  ")[-1].strip() for line in as_table(origins(document)).splitlines()}
     assert {path: rows[path] for path in ("spec.image", "spec.nodeSelector.disk", "spec.retries")} == {
         "spec.image": "jobs/job.yaml:5:10, registry of tfgen.yaml:3:11",
@@ -131,7 +131,7 @@ def test_each_value_is_said_by_its_layer() -> None:
 
 def test_the_nearest_registry_counts() -> None:
     source = layered("registry: registry.example.com/ml\n", "registry: registry.example.com/ads\n")
-    assert check(source.content, source.file, source.defaults).documents[0].data["spec"]["image"] == (
+    assert check(source.read(), source.file, source.defaults).documents[0].data["spec"]["image"] == (
         "registry.example.com/ads/mnist:1"
     )
 
@@ -146,7 +146,7 @@ def test_each_problem_stands_in_its_layer_and_each_layer_is_defaults_by_itself()
             Source("tfgen.yaml", HEAD + "spec: {retries: many}\n"),
         ),
     )
-    assert as_text(check(source.content, source.file, source.defaults).problems) == dedent(
+    assert as_text(check(source.read(), source.file, source.defaults).problems) == dedent(
         """\
         jobs/job.yaml:6:39: unknown key "replica" in spec.roles.worker; did you mean "replicas"? [unknown-key]
         jobs/tfgen.yaml:1:1: missing key "apiVersion" in the document: Version of this format [missing-key]
@@ -158,7 +158,7 @@ def test_each_problem_stands_in_its_layer_and_each_layer_is_defaults_by_itself()
 
 def test_a_null_that_removes_nothing_is_a_mistake() -> None:
     source = layered("spec: {retries: 3}\n", "spec: {gang: }\n")
-    (problem,) = check(source.content, source.file, source.defaults).problems
+    (problem,) = check(source.read(), source.file, source.defaults).problems
     assert str(problem.place) == "jobs/tfgen.yaml:3:14"
 
 

@@ -17,7 +17,7 @@ def find_committed(sources: Sequence[Source], revision: str) -> set[str]:
         TfgenError: git fails.
     """
     pairs = with_committed(sources, (source.file for source in sources), revision)
-    return {committed.file for source, committed in pairs if source == committed}
+    return {committed.file for source, committed in pairs if source and source.identity == committed.identity}
 
 
 def with_committed(

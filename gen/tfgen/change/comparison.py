@@ -106,7 +106,7 @@ def pair_jobs(checked: Checked, revision: str, gone: Sequence[str] = ()) -> Pair
     after = checked.whole
     before: dict[tuple[str, str], Document] = {}
     for source, earlier in with_committed(checked.sources, [*(document.file for document in after), *gone], revision):
-        if source == earlier:
+        if source and source.identity == earlier.identity:
             documents = [document for document in after if document.file == earlier.file]
         else:
             as_it_was = check_all([earlier], is_guarded=False)

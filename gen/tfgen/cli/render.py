@@ -65,7 +65,7 @@ def _print_written(args: Namespace, done: Written, plan: WritePlan) -> None:
             "created": plan.created,
             "changed": plan.changed,
             "removed": plan.removed,
-            "unchanged": sorted({*plan.unchanged, *done.unchanged}),
+            "unchanged": sorted(plan.unchanged(done.known)),
         }
         report(args, done.problems, written={**written, "kept": plan.kept})
         return
@@ -76,7 +76,7 @@ def _print_written(args: Namespace, done: Written, plan: WritePlan) -> None:
         for file in plan.paths(action):
             print(f"{word:<8} {file}")
             numbers[word] += 1
-    numbers["unchanged"] = len({*plan.unchanged, *done.unchanged})
+    numbers["unchanged"] = sum(1 for _ in plan.unchanged(done.known))
     print(f"{count(done.jobs, 'job')}, ", end="")
     print(", ".join(f"{number} {word}" for word, number in numbers.items()))
     if sys.stdout.isatty() and any(numbers[word] for word in actions):

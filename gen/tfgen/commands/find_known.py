@@ -27,10 +27,5 @@ def find_known(sources: Iterable[Source], out: Path, manifests: Sequence[Manifes
         TfgenError: the disk cannot be read.
     """
     files = recall_files(sources, manifests)
-    ledgers = {job: digest for file in files.values() for job, digest in file.ledgers.items()}
-    unchanged = find_unchanged(out, ledgers)
-    return {
-        name: file.replaced(paths=tuple(path for job in file.ledgers for path in unchanged[job]))
-        for name, file in files.items()
-        if file.ledgers.keys() <= unchanged.keys()
-    }
+    unchanged = find_unchanged(out, {job: digest for file in files.values() for job, digest in file.ledgers.items()})
+    return {name: file for name, file in files.items() if file.ledgers.keys() <= unchanged}

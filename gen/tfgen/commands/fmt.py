@@ -12,7 +12,7 @@ from tfgen.problems import Problem, has_errors
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
 from tfgen.schema.key_order import key_order
-from tfgen.text.document import Document, decode, parse
+from tfgen.text.document import Document, parse
 from tfgen.text.layout import KeyOrder, lay_out
 
 _SCHEMAS: Final[Mapping[str, str]] = {"TrainingJob": schema_file.NAME, "Defaults": schema_file.DEFAULTS}
@@ -37,7 +37,7 @@ def format_file(source: Source, text: str) -> Formatted:
         UsageError: no document of it is tfgen's.
         TfgenError: it is so written that a value or a comment would be lost.
     """
-    content = source.content if isinstance(source.content, str) else decode(source.content, source.file)
+    content = source.text()
     if isinstance(content, Problem):
         return Formatted(text, (content,))
     parsed = parse(content, source.file)

@@ -95,12 +95,12 @@ def full_check(
                 for file in checked.whole_files
                 if not file.is_known
             )
-            known = (
+            described = (
                 (file, describe_file(file, [weighed for weighed in of_file if weighed]))
                 for file, of_file in rendered
                 if all(of_file)
             )
-            keep_files(known, plan, manifests)
+            keep_files(((file, one) for file, one in described if one), plan, manifests)
     return Report(in_order(problems), tuple(notes), len(compared.pairs), renderings)
 
 

@@ -23,8 +23,7 @@ def files_of(job: str, out: Path) -> list[str]:
     files = [
         Path(source.file)
         for source in read_sources(around[:1], may_be_none=True)
-        if isinstance(source.content, bytes) and job.encode() in source.content
-        if job in names_in(source.content, source.file)
+        if isinstance(text := source.text(), str) and job in text and job in _names(text, source.file)
     ]
     return [str(file.relative_to(here) if file.is_relative_to(here) else file) for file in files]
 
@@ -32,8 +31,11 @@ def files_of(job: str, out: Path) -> list[str]:
 def names_in(content: bytes, file: str) -> list[str]:
     """The names of the jobs in a file's content; an empty one of what has none."""
     text = decode(content, file)
-    documents: tuple[Document, ...] = () if isinstance(text, Problem) else parse(text, file).documents
-    return [_name(document) for document in documents]
+    return [] if isinstance(text, Problem) else _names(text, file)
+
+
+def _names(text: str, file: str) -> list[str]:
+    return [_name(document) for document in parse(text, file).documents]
 
 
 def _name(document: Document) -> str:

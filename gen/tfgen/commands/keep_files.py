@@ -10,7 +10,7 @@ from tfgen.check.checked import CheckedFile, Weighed
 from tfgen.check.limits import layers_with_sums
 from tfgen.check.manifests import Manifest
 from tfgen.check.severities import find_unused, weigh
-from tfgen.commands.known_files import KnownFile, keep
+from tfgen.commands.known_files import Description, KnownFile, keep
 from tfgen.job.facts import name_of, rendered_branch
 from tfgen.problems import has_errors
 from tfgen.tree.file_tree import digest_of
@@ -18,7 +18,7 @@ from tfgen.tree.plan import WritePlan
 
 
 def keep_files(
-    files: Iterable[tuple[CheckedFile, KnownFile | None]], plan: WritePlan, manifests: Sequence[Manifest] = ()
+    files: Iterable[tuple[CheckedFile, Description]], plan: WritePlan, manifests: Sequence[Manifest] = ()
 ) -> None:
     """Keep what is known of files that clash with none. It counts once the disk is as the plan has it.
 
@@ -28,12 +28,13 @@ def keep_files(
         manifests: what the objects were held against beside.
     """
     ledgers = {job.rendering.job: digest_of(job.target.to_text()) for job in plan.jobs}
-    for file, known in files:
-        if known and not file.clashes and known.ledgers.keys() <= ledgers.keys():
-            keep(file.source, known.replaced(ledgers={job: ledgers[job] for job in known.ledgers}), manifests)
+    for file, described in files:
+        if not file.clashes and described.known.ledgers.keys() <= ledgers.keys():
+            known = described.known.replaced(ledgers={job: ledgers[job] for job in described.known.ledgers})
+            keep(file.source, described.replaced(known=known), manifests)
 
 
-def describe_file(file: CheckedFile, of_objects: Sequence[Weighed]) -> KnownFile | None:
+def describe_file(file: CheckedFile, of_objects: Sequence[Weighed]) -> Description | None:
     """What is known of a file; None where it has errors, or where anything else has a part in what is said of it.
 
     Of a job whose files are in a branch of their own, those on disk say nothing. Where policies are in folders, their
@@ -50,11 +51,11 @@ def describe_file(file: CheckedFile, of_objects: Sequence[Weighed]) -> KnownFile
         return None
     ignored = [problem for one in (file.weighed, *of_objects) for problem in one.ignored]
     unused = (weigh(document, find_unused((document,), ignored)) for document in file.documents)
-    return KnownFile(
+    known = KnownFile(
         of_rules=file.weighed.problems,
         of_objects=tuple(problem for one in of_objects for problem in one.problems),
         unused=tuple(problem for one in unused for problem in one.problems),
         records=file.records,
         ledgers={name_of(document): "" for document in file.documents},
-        jobs=json.dumps([document.data for document in file.documents], separators=(",", ":")),
     )
+    return Description(known, json.dumps([document.data for document in file.documents], separators=(",", ":")))

@@ -5,12 +5,13 @@
 
 A file is known where its bytes, those of all defaults under it and this tfgen are as they were, and its jobs had no
 errors. It is not read again: what is said of it is said from the cache (`tree.cache`), and it is judged beside other
-jobs by its records.
+jobs by its records. What its jobs say is asked for by itself (`recall_jobs`): it is as long as the file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,8 +34,6 @@ class KnownFile(Record):
         unused: the comments that ignore nothing.
         records: what the jobs are judged by beside others.
         ledgers: the digest of each job's ledger.
-        jobs: what its documents say, with the defaults under them, as the text of a list in JSON.
-        paths: what was rendered of the jobs, and is on disk.
     """
 
     of_rules: tuple[Problem, ...]
@@ -42,8 +41,18 @@ class KnownFile(Record):
     unused: tuple[Problem, ...]
     records: tuple[JobRecord, ...]
     ledgers: Mapping[str, str]
+
+
+class Description(Record):
+    """What is kept of a file.
+
+    Attributes:
+        known: what is known of it.
+        jobs: what its documents say, with the defaults under them, as the text of a list in JSON.
+    """
+
+    known: KnownFile
     jobs: str
-    paths: tuple[str, ...] = ()
 
 
 def recall_files(sources: Iterable[Source], manifests: Sequence[Manifest] = ()) -> dict[str, KnownFile]:
@@ -56,32 +65,23 @@ def recall_files(sources: Iterable[Source], manifests: Sequence[Manifest] = ()) 
     return {source.file: file for source in sources if (file := _recall(_key(source, manifests)))}
 
 
-def keep(source: Source, file: KnownFile, manifests: Sequence[Manifest] = ()) -> None:
+def recall_jobs(source: Source) -> Any:
+    """What the documents of a file say that is known; None where it is known no more."""
+    data = cache.recall(_key(source, ()))
+    return None if data is None else json.loads(data["jobs"])
+
+
+def keep(source: Source, file: Description, manifests: Sequence[Manifest] = ()) -> None:
     """Keep what is known of a file. It counts once its ledgers are on disk."""
-    cache.keep({_key(source, manifests): _data_of(file)})
+    cache.keep({_key(source, manifests): {**_data_of(file.known), "jobs": file.jobs}})
 
 
 # -- the cache -----------------------------------------------------------------------------------------------------
 
 
 def _key(source: Source, manifests: Sequence[Manifest]) -> str:
-    around = (source_name(Path(source.file)), repr(manifests))
-    return cache.key((*map(_encoded, around), *_contents(source)))
-
-
-def _contents(source: Source | None) -> Iterator[bytes]:
-    """The names and the contents of a file, and of all that is under it or left out of it."""
-    if source is None:
-        yield b""
-        return
-    yield _encoded(source.file)
-    yield source.content if isinstance(source.content, bytes) else _encoded(source.content)
-    yield from _contents(source.defaults)
-    yield from _contents(source.left_out)
-
-
-def _encoded(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
+    parts = (source_name(Path(source.file)), repr(manifests), repr(source.identity))
+    return cache.key(part.encode("utf-8", "surrogatepass") for part in parts)
 
 
 def _data_of(file: KnownFile) -> Any:
@@ -91,7 +91,6 @@ def _data_of(file: KnownFile) -> Any:
         "unused": [_problem_data(problem) for problem in file.unused],
         "records": [[record.job, record.of_rules] for record in file.records],
         "ledgers": file.ledgers,
-        "jobs": file.jobs,
     }
 
 
@@ -108,4 +107,4 @@ def _recall(key: str) -> KnownFile | None:
         for part in ("of_rules", "of_objects", "unused")
     )
     records = tuple(JobRecord(job, record) for job, record in data["records"])
-    return KnownFile(of_rules, of_objects, unused, records, data["ledgers"], data["jobs"])
+    return KnownFile(of_rules, of_objects, unused, records, data["ledgers"])

@@ -36,13 +36,13 @@ class Written(Record):
     Attributes:
         plan: what was written; none where there are errors.
         jobs: how many jobs there are.
-        unchanged: the files of those that did not have to be rendered.
+        known: the names of those that did not have to be rendered.
     """
 
     problems: tuple[Problem, ...]
     plan: WritePlan | None = None
     jobs: int = 0
-    unchanged: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
 
 
 @contextmanager
@@ -106,9 +106,10 @@ def render_paths(
             from tfgen.commands.keep_files import keep_files  # 60 ms, which files that are known need not pay
 
             of_files = ((file, rendered.get(file.source.file)) for file in checked.files)
-            keep_files(((file, one.known) for file, one in of_files if one), plan)
+            descriptions = ((file, one.description.read()) for file, one in of_files if one and one.description)
+            keep_files(descriptions, plan)
         yield Written(
-            in_order(problems), plan, len(jobs), tuple(path for file in known.values() for path in file.paths)
+            in_order(problems), plan, len(jobs), tuple(job for file in known.values() for job in file.ledgers)
         )
 
 

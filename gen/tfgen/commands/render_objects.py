@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Sequence
 
 from tfgen.check.jobs import check_all
-from tfgen.commands.known_files import KnownFile, recall_files
+from tfgen.commands.known_files import KnownFile, recall_files, recall_jobs
 from tfgen.graph.built import build
 from tfgen.job.facts import check_environment
 from tfgen.job.sources import Source
@@ -46,11 +45,12 @@ def render_sources(sources: Sequence[Source], environment: str | None) -> tuple[
 
 def _known_documents(source: Source, file: KnownFile) -> Sequence[Document]:
     """The jobs of a file, which is read again only where a problem says a place in it."""
-    if file.of_objects:
+    jobs = None if file.of_objects else recall_jobs(source)
+    if jobs is None:
         from tfgen.job.documents import read_documents  # 20 ms, which most files that are known need not pay
 
         return read_documents(source)
-    return [Document.without_places(source.file, data) for data in json.loads(file.jobs)]
+    return [Document.without_places(source.file, data) for data in jobs]
 
 
 def render_objects(

@@ -10,7 +10,6 @@ from tfgen.check.admission.folder import PolicyFolders, read_folders_of
 from tfgen.check.checked import Weighed
 from tfgen.check.jobs import Checker
 from tfgen.commands.keep_files import describe_file
-from tfgen.commands.known_files import KnownFile
 from tfgen.commands.rendered_job import render_job
 from tfgen.commands.workers import map_items
 from tfgen.job.facts import rendered_branch
@@ -27,9 +26,9 @@ class RenderedFile(Record):
         of_rules: what is wrong with it by itself, and what is ignored.
         records: what its jobs are judged by beside others.
         of_objects: what is wrong with the objects of its jobs.
-        renderings: what is rendered of each job.
+        renderings: what is rendered of each job (`Rendering`).
         branch: the branch that charts/ and overlays/ of a job are kept in; empty where they are beside it.
-        known: what is kept of it from run to run.
+        description: what is kept of it from run to run (`Description`).
     """
 
     of_rules: Weighed
@@ -37,7 +36,7 @@ class RenderedFile(Record):
     of_objects: tuple[Problem, ...] = ()
     renderings: tuple[Slot, ...] = ()
     branch: str = ""
-    known: KnownFile | None = None
+    description: Slot | None = None
 
 
 def render_files(checker: Checker, spool: Spool, sources: Sequence[Source]) -> Iterator[RenderedFile]:
@@ -63,11 +62,12 @@ def _render_file(checker: Checker, policies: PolicyFolders, spool: Spool, source
     if spool.is_given_up():
         return RenderedFile(file.weighed, file.records)
     jobs = [render_job(None, (), policies, document) for document in file.documents]
+    description = describe_file(file, [job.weighed for job in jobs])
     return RenderedFile(
         of_rules=file.weighed,
         records=file.records,
         of_objects=tuple(problem for job in jobs for problem in job.weighed.problems),
         renderings=tuple(spool.put(job.rendering.spooled(spool)) for job in jobs),
         branch=next(filter(None, map(rendered_branch, file.documents)), ""),
-        known=describe_file(file, [job.weighed for job in jobs]),
+        description=spool.put(description) if description else None,
     )

@@ -16,7 +16,7 @@ from tfgen.schema import file as schema_file
 from tfgen.schema.hints import json_types
 from tfgen.schema.job_path import read_assignment
 from tfgen.schema.key_order import key_order
-from tfgen.text.document import Document, decode, parse
+from tfgen.text.document import Document, parse
 from tfgen.text.edit import REMOVED, Assignment, assign
 from tfgen.words import either, path_name, shown
 
@@ -44,7 +44,7 @@ def set_values(source: Source, text: str, assignments: Sequence[str], environmen
         UsageError: an assignment is none, or the file or the job has no place for it.
         TfgenError: the job is so written that something else would change too.
     """
-    content = source.content if isinstance(source.content, str) else decode(source.content, source.file)
+    content = source.text()
     if isinstance(content, Problem):
         return NewText(text, (content,))
     parsed = parse(content, source.file)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from tfgen.job import defaults
 from tfgen.job.sources import Source
 from tfgen.problems import Problem
-from tfgen.text.document import Document, Parsed, decode, parse
+from tfgen.text.document import Document, Parsed, parse
 
 
 def parse_source(source: Source) -> Parsed:
     """The documents of a file, without what is under it."""
-    text = source.content if isinstance(source.content, str) else decode(source.content, source.file)
+    text = source.text()
     return Parsed((), (text,)) if isinstance(text, Problem) else parse(text, source.file)
 
 

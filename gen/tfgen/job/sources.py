@@ -7,20 +7,22 @@ The defaults are layers: each tfgen.yaml from the repository's root to the job's
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 
 from tfgen.errors import TfgenError, UsageError
 from tfgen.job.defaults import FILE, says_root
 from tfgen.job.output_root import root_above
+from tfgen.problems import Problem
 from tfgen.real_path import real_path
 from tfgen.record import Record
-from tfgen.text.document import MAX_BYTES
+from tfgen.text.document import MAX_BYTES, decode
 from tfgen.tree.disk_file import read_file
 
 # In a folder, a file is ours when a document of it says so: a GitOps repository is full of other YAML.
@@ -32,18 +34,55 @@ STDIN: Final = Path("-")
 _STDIN_NAME: Final = "<stdin>"
 
 
+class OnDisk(NamedTuple):
+    """The content of a file that is read again where it is asked for, so that those of many are not in memory at once.
+
+    Attributes:
+        digest: its SHA-256.
+    """
+
+    digest: bytes
+
+
 class Source(Record):
     """A file's name as it is to be reported, its content, and what is merged under it.
 
     Attributes:
+        content: what `read` gives, or where that is.
         defaults: the nearest tfgen.yaml, from the folder of a job upwards, or from the one above a tfgen.yaml.
         left_out: the nearest one above a tfgen.yaml that says `root: true`, for which it does not count.
     """
 
     file: str
-    content: bytes | str
+    content: bytes | str | OnDisk
     defaults: Source | None = None
     left_out: Source | None = None
+
+    def read(self) -> bytes | str:
+        """The content.
+
+        Raises:
+            TfgenError: the file is not what it was.
+            UsageError: it cannot be read any more.
+        """
+        if not isinstance(self.content, OnDisk):
+            return self.content
+        content, _ = _read(Path(self.file))
+        if _digest(content) != self.content.digest:
+            raise TfgenError(f"{self.file}: was changed while tfgen ran; run this again")
+        return content
+
+    def text(self) -> str | Problem:
+        """The content as text, or what keeps it from being one. Raises as `read` does."""
+        content = self.read()
+        return content if isinstance(content, str) else decode(content, self.file)
+
+    @property
+    def identity(self) -> Any:
+        """What it shares with those alone of the same name and content, with the same under it and left out of it."""
+        digest = self.content.digest if isinstance(self.content, OnDisk) else _digest(self.content)
+        around = (self.defaults, self.left_out)
+        return (self.file, digest, *(source.identity if source else None for source in around))
 
     def layers(self) -> Iterator[Source]:
         """The defaults under it, the nearest first."""
@@ -115,26 +154,32 @@ def holds_job(content: bytes) -> bool:
 
 
 def _source(path: Path, layers: _Layers) -> Source:
-    return Source(str(path), _read(path), layers.under(path))
+    content, is_file = _read(path)  # a pipe has its content once
+    return Source(str(path), OnDisk(_digest(content)) if is_file else content, layers.under(path))
 
 
 def _sources_in(folder: Path, layers: _Layers) -> Iterator[Source]:
-    for path in sorted(_walk_files(folder)):
+    for path in _walk_files(folder):
         if has_name_of_job(path) and _is_file(path):
-            content = _read(path)
+            content, _ = _read(path)
             if holds_job(content):
-                yield Source(str(path), content, layers.under(path))
+                yield Source(str(path), OnDisk(_digest(content)), layers.under(path))
 
 
 def _walk_files(folder: Path) -> Iterator[Path]:
-    """All files below a folder that are not hidden.
+    """All files below a folder that are not hidden, in order; few of their names are in memory at once.
 
     Raises:
         UsageError: a folder cannot be read. It may hold jobs, which would be taken for removed.
     """
-    for above, folders, names in os.walk(folder, onerror=_unreadable):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        yield from (Path(above) / name for name in names if not name.startswith("."))
+    above, folders, names = next(os.walk(folder, onerror=_unreadable))
+    below = {*folders}
+    for name in sorted(name for name in (*folders, *names) if not name.startswith(".")):
+        path = Path(above) / name
+        if name not in below:
+            yield path
+        elif not path.is_symlink():
+            yield from _walk_files(path)
 
 
 def _is_file(path: Path) -> bool:
@@ -209,9 +254,16 @@ def _read_defaults(path: Path) -> bytes:
         raise UsageError(f"{error}; the jobs below it take their defaults from it: mend it, or remove it") from error
 
 
-def _read(path: Path) -> bytes:
+def _read(path: Path) -> tuple[bytes, bool]:
+    """The content of a file, and whether it can be read again."""
     try:
         with path.open("rb") as file:
-            return file.read(MAX_BYTES + 1)  # one more than the reader takes, so that it says what is wrong
+            is_file = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+            return file.read(MAX_BYTES + 1), is_file  # one more than the reader takes, so that it says what is wrong
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from error
+
+
+def _digest(content: bytes | str) -> bytes:
+    data = content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass")
+    return hashlib.sha256(data).digest()

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
 
@@ -173,14 +174,22 @@ class WritePlan(Record):
         return tuple(sorted(self.paths(FileAction.CHANGE)))
 
     @property
-    def unchanged(self) -> tuple[str, ...]:
-        """Paths of files that have the right content already."""
-        return tuple(sorted(self.paths(FileAction.KEEP)))
-
-    @property
     def removed(self) -> tuple[str, ...]:
         """Paths of files that are no longer rendered and are to go."""
         return tuple(sorted(self.paths(FileAction.REMOVE)))
+
+    def unchanged(self, done: Iterable[str] = ()) -> Iterator[str]:
+        """Paths of files that have the right content already, job by job, each once.
+
+        Args:
+            done: jobs that nothing was rendered of, since they are on disk as their ledgers say.
+        """
+        of_several: set[str] = set()
+        planned = ((job.rendering.job, _kept_paths(job)) for job in self.jobs_with(FileAction.KEEP))
+        for job, paths in chain(planned, ((job, self.ledgers[job].files) for job in done if job in self.ledgers)):
+            new = [path for path in paths if path not in of_several]
+            of_several.update(path for path in new if not is_in_own_folder(job, path))
+            yield from new
 
     def paths(self, action: FileAction) -> Iterator[str]:
         """The paths of files that have such a fate, job by job, each once."""
@@ -201,6 +210,10 @@ class WritePlan(Record):
             changes = [change for change in job.changes if change.action in actions and change.path not in before]
             before.update(c.path for c in changes if not is_in_own_folder(job.rendering.job, c.path))
             yield changes
+
+
+def _kept_paths(job: JobPlan) -> list[str]:
+    return [change.path for change in job.changes if change.action is FileAction.KEEP]
 
 
 class Surroundings(Record):

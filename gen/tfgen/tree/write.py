@@ -38,8 +38,8 @@ def read_ledgers(out: Path) -> Ledgers:
         return Ledgers(folder)
 
 
-def find_unchanged(out: Path, ledgers: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    """The files of the jobs of which all is on disk as it was, by job.
+def find_unchanged(out: Path, ledgers: Mapping[str, str]) -> set[str]:
+    """The jobs of which all is on disk as it was.
 
     Args:
         out: The output folder.
@@ -50,18 +50,17 @@ def find_unchanged(out: Path, ledgers: Mapping[str, str]) -> dict[str, tuple[str
     """
     with _reading(out) as folder:
         jobs = {job_of(name) for name in folder.names(LEDGER_FOLDER)}
-        files = {job: _unchanged_files(folder, job, digest) for job, digest in ledgers.items() if job in jobs}
-    return {job: paths for job, paths in files.items() if paths is not None}
+        return {job for job, digest in ledgers.items() if job in jobs and _is_unchanged(folder, job, digest)}
 
 
-def _unchanged_files(folder: OutputFolder, job: str, digest: str) -> tuple[str, ...] | None:
-    """The files of a job; None where one of them, or the ledger, is not as it was."""
+def _is_unchanged(folder: OutputFolder, job: str, digest: str) -> bool:
+    """Whether all files of a job, and its ledger, are as they were."""
     text = folder.read_text(ledger_path(job), LEDGER_READ)
     if digest_of(text) != digest:
-        return None
+        return False
     files = parse_ledger(job, text).files
     on_disk = folder.survey(files)
-    return tuple(files) if all(on_disk[path].digest == files[path] for path in files) else None
+    return all(on_disk[path].digest == files[path] for path in files)
 
 
 def plan_write(
