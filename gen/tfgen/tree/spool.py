@@ -25,8 +25,6 @@ from tfgen.tree.disk_file import errors_at, temporary_name
 _Value = TypeVar("_Value")
 
 _MODE: Final = 0o600
-_LEVEL: Final = 1
-"""Of zlib's: a rendered job has an eighth of its size for 2 ms."""
 
 
 class Slot(NamedTuple):
@@ -44,10 +42,9 @@ class Slot(NamedTuple):
 
     def read(self) -> Any:
         """The value."""
-        import pickle  # 3 ms with zlib, for who writes no file
-        import zlib
+        import pickle  # 2 ms, for who writes no file
 
-        return pickle.loads(zlib.decompress(os.pread(self.file, self.length, self.start)))  # noqa: S301  # our own
+        return pickle.loads(os.pread(self.file, self.length, self.start))  # noqa: S301  # our own
 
 
 class Spooled(Sequence[_Value], Generic[_Value]):
@@ -132,10 +129,9 @@ class Spool:
         Raises:
             TfgenError: the disk fails.
         """
-        import pickle  # 3 ms with zlib, for who writes no file
-        import zlib
+        import pickle  # 2 ms, for who writes no file
 
-        data = zlib.compress(pickle.dumps(value, pickle.HIGHEST_PROTOCOL), _LEVEL)
+        data = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
         with errors_at(self._near):
             fcntl.lockf(self._file, fcntl.LOCK_EX)
             try:
