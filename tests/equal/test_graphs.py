@@ -64,7 +64,7 @@ from tfgen.graph.holes import (
     named_parts,
 )
 from tfgen.targets.chart.go_template.context import Context
-from tfgen.targets.chart.go_template.parts import helpers_file
+from tfgen.targets.chart.go_template.parts import define, helpers_file
 from tfgen.targets.chart.go_template.template_file import template_file
 from tfgen.targets.chart.guards_file import guard_checks
 
@@ -387,7 +387,7 @@ def _by_helm(template: str, values: Any, nodes: Sequence[Any]) -> str:
         "Chart.yaml": "{apiVersion: v2, name: any, version: 0.1.0}",
         "values.yaml": json.dumps(values, ensure_ascii=False),
         "templates/any.yaml": template,
-        "templates/_helpers.tpl": helpers_file("Helpers.", [*named_parts(nodes).values()], ANY),
+        "templates/_helpers.tpl": helpers_file("Helpers.", [define(part, ANY) for part in named_parts(nodes).values()]),
         **chart_files(nodes),
     }
     with tempfile.TemporaryDirectory() as folder:

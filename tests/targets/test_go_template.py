@@ -506,8 +506,8 @@ def test_a_named_part_is_a_documented_helper_that_others_call():
         "spec:",
         '  a: {{ include "mnist.hosts" . | quote }}',
     ]
-    parts = [*named_parts([document]).values()]
-    assert helpers_file("What is in here.", parts, MNIST).splitlines() == [
+    defines = [define(part, MNIST) for part in named_parts([document]).values()]
+    assert helpers_file("What is in here.", defines).splitlines() == [
         "{{- /* What is in here. */}}",
         "",
         "{{/* The labels. */}}",

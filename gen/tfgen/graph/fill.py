@@ -62,7 +62,7 @@ from tfgen.graph.holes import (
     When,
     inner_nodes,
     is_hole,
-    once_a_hole,
+    once_a_record,
     type_of,
 )
 from tfgen.graph.reads import Steps, reads, reads_of_call
@@ -185,7 +185,7 @@ def _places(paths: Sequence[Steps]) -> Places:
     return operator.itemgetter(*paths) if paths else lambda _: ()
 
 
-@once_a_hole
+@once_a_record
 def _places_of_call(call: Call) -> Places:
     return _places(reads_of_call(call))
 
@@ -216,7 +216,7 @@ def _keep(kept: Kept, what: Hashable, places: Places, filler: Filler, scope: Sco
 # -- data ----------------------------------------------------------------------------------------------------------
 
 
-@once_a_hole
+@once_a_record
 def compile_filler(node: Node) -> Filler:
     """What `fill` does with the node."""
     match node:
@@ -248,7 +248,7 @@ def compile_filler(node: Node) -> Filler:
     return expression_of
 
 
-@once_a_hole
+@once_a_record
 def compile_entries(node: Each) -> Callable[[Scope], Iterator[tuple[str, Any]]]:
     """What `fill_entries` does with the node."""
     over, body = compile_expression(node.over), compile_filler(node.body)
@@ -372,7 +372,7 @@ def _let(name: str, expression: Filler, body: Filler) -> Filler:
 # -- expressions ---------------------------------------------------------------------------------------------------
 
 
-@once_a_hole
+@once_a_record
 def compile_expression(node: Node) -> Filler:  # noqa: C901 - a branch a node
     """What `evaluate` does with the node."""
     match node:

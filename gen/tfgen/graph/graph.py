@@ -25,6 +25,7 @@ from tfgen.graph.objects.values import value
 from tfgen.graph.patches import Patched, lay_over
 from tfgen.graph.schedulers import GANGS
 from tfgen.graph.shape import once_a_shape
+from tfgen.graph.shared import share
 from tfgen.graph.template import Template
 from tfgen.graph.workloads import WORKLOADS
 from tfgen.job.training_job import FileCode, Structure
@@ -38,7 +39,8 @@ def graph(structure: Structure) -> tuple[Template, ...]:
 @once_a_shape
 def patched(structure: Structure) -> Patched:
     """A job's objects with holes, its patches laid over them, and what is wrong with these."""
-    return lay_over(tuple(_templates(structure)), structure)
+    laid_over = lay_over(tuple(_templates(structure)), structure)
+    return laid_over.replaced(templates=share(laid_over.templates))
 
 
 def _templates(structure: Structure) -> Iterator[Template]:

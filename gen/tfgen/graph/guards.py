@@ -14,6 +14,7 @@ from tfgen.graph.objects.name_guards import short_finisher
 from tfgen.graph.objects.values import EACH_ROLE, ROLE_NAME, of_each, value
 from tfgen.graph.schedulers.gang import is_partial, may_be_partial, members
 from tfgen.graph.shape import once_a_shape
+from tfgen.graph.shared import share
 from tfgen.graph.value_guards import folders_of_runs, has_place, of_values
 from tfgen.graph.workloads import WORKLOADS
 from tfgen.job.training_job import Scheduler, Structure
@@ -26,7 +27,7 @@ from tfgen.words import either
 def guards(structure: Structure) -> tuple[Guard, ...]:
     """The guards of a job, in the order in which a chart's user meets them."""
     workload = WORKLOADS[structure.kind]
-    return (
+    every = (
         _dns_label(),
         *workload.guards(structure),
         *([short_finisher()] if workload.plan(structure) and not structure.is_distributed else []),
@@ -41,6 +42,7 @@ def guards(structure: Structure) -> tuple[Guard, ...]:
         *(_of_tensorboard() if structure.tensorboard_port else []),
         *([_not_root()] if structure.profile == "restricted" else []),
     )
+    return share(every)
 
 
 @once_a_shape

@@ -452,11 +452,11 @@ def is_hole(node: object) -> TypeGuard[Expression]:
 
 def inner_nodes(node: Node | Record) -> Sequence[Node | Record]:
     """What a node consists of, in the order in which it is printed: keys and values, items, the fields of a hole."""
-    if isinstance(node, (Hole, Record)):
+    if isinstance(node, Record):
         return [getattr(node, name) for name in node.__match_args__]
-    if isinstance(node, Mapping):
-        return [part for entry in node.items() for part in entry]
-    return node if isinstance(node, (list, tuple)) else ()
+    if isinstance(node, (list, tuple)):
+        return node
+    return [part for entry in node.items() for part in entry] if isinstance(node, Mapping) else ()
 
 
 def named_parts(nodes: Iterable[Node | Guard]) -> Mapping[str, Named]:
@@ -494,12 +494,12 @@ _Node = TypeVar("_Node")
 _Result = TypeVar("_Result")
 
 
-def once_a_hole(function: Callable[[_Node], _Result]) -> Callable[[_Node], _Result]:
-    """The same function, which does its work once for a hole. What it returns lives as long as the hole does."""
+def once_a_record(function: Callable[[_Node], _Result]) -> Callable[[_Node], _Result]:
+    """The same function, which does its work once for a hole, or for another record. What it returns lives as long."""
     slot = f"{function.__module__}.{function.__qualname__}"
 
     def remember(node: _Node) -> _Result:
-        kept = node.__dict__ if isinstance(node, Hole) else {}
+        kept = node.__dict__ if isinstance(node, Record) else {}
         if slot not in kept:
             kept[slot] = function(node)
         result: _Result = kept[slot]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
-from tfgen.graph.holes import Bound, Call, Guard, Let, Named, Node, Parameter, Value, inner_nodes, once_a_hole
+from tfgen.graph.holes import Bound, Call, Guard, Let, Named, Node, Parameter, Value, inner_nodes, once_a_record
 from tfgen.record import Record
 
 Steps: TypeAlias = tuple[str, ...]
@@ -30,7 +30,7 @@ def reads_of_call(call: Call) -> tuple[Steps, ...]:
     return tuple(sorted({path for name, path in _resolved(_reads(call.part), places) if not name}))
 
 
-@once_a_hole
+@once_a_record
 def _reads(node: Node | Record) -> frozenset[_Place]:
     """All places that a node reads. What is computed is read where the name that stands for it gets its value."""
     place = _place(node)

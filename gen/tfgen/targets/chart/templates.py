@@ -11,12 +11,13 @@ from typing import Final
 
 from tfgen.graph.graph import graph
 from tfgen.graph.guards import guards
-from tfgen.graph.holes import Guard, Node, chart_files, named_parts
+from tfgen.graph.holes import Guard, Named, Node, chart_files, named_parts, once_a_record
 from tfgen.graph.shape import once_a_shape
+from tfgen.graph.template import Template
 from tfgen.job.training_job import Structure
 from tfgen.record import Record
 from tfgen.targets.chart.go_template.context import Context
-from tfgen.targets.chart.go_template.parts import helpers_file
+from tfgen.targets.chart.go_template.parts import define, helpers_file
 from tfgen.targets.chart.go_template.template_file import template_file
 from tfgen.targets.chart.go_template.texts import text_of
 from tfgen.targets.chart.guards_file import guards_file
@@ -27,6 +28,8 @@ NOTES: Final = "templates/NOTES.txt"
 
 _NAME: Final = "\ufdd0"
 """Stands for the chart's name. It is a character that no text of a job has (`yaml_text.UNCARRIED`)."""
+
+_CONTEXT: Final = Context(_NAME)
 
 _FILE_HEADS: Final[Mapping[str, str]] = {
     "helpers": "Names, labels and the cluster. A part takes the root context, or a dict of what its comment says.",
@@ -57,19 +60,30 @@ class _Printed(Record):
 
 @once_a_shape
 def _printed(structure: Structure) -> _Printed:
-    context = Context(_NAME)
     templates, checks, notes_text = graph(structure), guards(structure), notes(structure)
     nodes = [*(template.node for template in templates), *checks, notes_text]
-    files = {f"templates/{template.name}.yaml": template_file(template.node, context) for template in templates}
-    files["templates/guards.yaml"] = guards_file(checks, templates, context)
-    files[NOTES] = text_of(notes_text, context)
-    return _Printed({**files, **_helper_files(nodes, context)}, chart_files(nodes))
+    files = {f"templates/{template.name}.yaml": _template_text(template) for template in templates}
+    files["templates/guards.yaml"] = guards_file(checks, templates, _CONTEXT)
+    files[NOTES] = text_of(notes_text, _CONTEXT)
+    return _Printed({**files, **_helper_files(nodes)}, chart_files(nodes))
 
 
-def _helper_files(nodes: Sequence[Node | Guard], context: Context) -> dict[str, str]:
+@once_a_record
+def _template_text(template: Template) -> str:
+    return template_file(template.node, _CONTEXT)
+
+
+@once_a_record
+def _define(part: Named) -> str:
+    return define(part, _CONTEXT)
+
+
+def _helper_files(nodes: Sequence[Node | Guard]) -> dict[str, str]:
     """The files of the named parts in what the chart prints."""
     parts = named_parts(nodes).values()
     return {
-        f"templates/_{file}.tpl": helpers_file(_FILE_HEADS[file], [p for p in parts if p.file == file], context)
+        f"templates/_{file}.tpl": helpers_file(
+            _FILE_HEADS[file], [_define(part) for part in parts if part.file == file]
+        )
         for file in sorted({part.file for part in parts})
     }

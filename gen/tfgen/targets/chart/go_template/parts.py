@@ -20,9 +20,9 @@ from tfgen.targets.chart.go_template.variables import assign, texts_asked_for
 from tfgen.targets.chart.go_template.yaml_lines import first_lines
 
 
-def helpers_file(head: str, parts: Sequence[Named], context: Context) -> str:
-    """``_FILE.tpl``: a head that says what is in it, then the parts."""
-    return "\n".join([*comment(head, ""), "", *(define(part, context) for part in parts)])
+def helpers_file(head: str, defines: Sequence[str]) -> str:
+    """``_FILE.tpl``: a head that says what is in it, then the defines of its parts."""
+    return "\n".join([*comment(head, ""), "", *defines])
 
 
 def define(part: Named, context: Context) -> str:

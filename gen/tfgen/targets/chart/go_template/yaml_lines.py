@@ -32,7 +32,7 @@ from tfgen.graph.holes import (
     Splice,
     Text,
     When,
-    once_a_hole,
+    once_a_record,
     type_of,
 )
 from tfgen.targets.chart.go_template.context import Context
@@ -233,7 +233,7 @@ def _included(node: Named | Call, context: Context, indent: str, head: Lines) ->
     ]
 
 
-@once_a_hole
+@once_a_record
 def _begins_with_break(part: Named) -> bool:
     """Whether the text of a part begins with a line break: none of its entries is always there to be the first."""
     node, context = part.node, Context(chart="", parameters=part.parameters)

@@ -1,0 +1,57 @@
+"""What the graphs of several structures have alike is one object, so that what follows from it is made once.
+
+share(Value("image", "string")) is share(Value("image", "string"))
+
+Most of a graph is as in another structure's: a hole keeps its filler and what it reads, a template its text.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Hashable
+from typing import Any, Final, TypeVar
+
+from tfgen.graph.holes import inner_nodes
+from tfgen.record import Record
+
+_Node = TypeVar("_Node")
+
+MOST: Final = 50_000
+"""Objects that are kept; a structure has some thousands, most of them those of all others."""
+
+_kept: dict[Hashable, Any] = {}
+"""By type and by the identities of all that it consists of, which are kept too, lest they become others'."""
+
+
+def share(node: _Node) -> _Node:
+    """The node, or the one like it that was shared before: of the same types, and in the same order."""
+    if len(_kept) > MOST:
+        _kept.clear()
+    shared: _Node = _share(node, {})
+    return shared
+
+
+def _share(node: Any, met: dict[int, Any]) -> Any:
+    kind = type(node)
+    if kind is str:
+        return _kept.setdefault(node, node)
+    if id(node) in _kept or not (isinstance(node, Record) or kind in (dict, list, tuple)):
+        return node
+    if id(node) in met:
+        return met[id(node)]
+    own = inner_nodes(node)
+    parts = [_share(part, met) for part in own]
+    key = (kind, *map(id, parts))
+    shared = _kept.get(key)
+    if shared is None:
+        shared = node if all(map(operator.is_, own, parts)) else _of_parts(node, parts)
+        _kept[key] = _kept[id(shared)] = shared
+    met[id(node)] = shared
+    return shared
+
+
+def _of_parts(node: Any, parts: list[Any]) -> Any:
+    """The same with other parts."""
+    if isinstance(node, Record):
+        return type(node)(*parts)
+    return dict(zip(parts[::2], parts[1::2], strict=True)) if isinstance(node, dict) else type(node)(parts)

@@ -1,0 +1,73 @@
+"""Parts of graphs that are alike are one object, and so is what follows from them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tfgen.graph import shared
+from tfgen.graph.graph import graph
+from tfgen.graph.guards import guards
+from tfgen.graph.holes import ABSENT, Comment, Equal, Node, Value, When
+from tfgen.graph.shared import share
+from tfgen.job.training_job import TrainingJob
+
+
+def _node(text: Any = "a", other: Node = ABSENT) -> Node:
+    test = Equal(Value("image", "string"), text)
+    return {Comment("Why."): None, "spec": [When(test, {"a": 1, "b": [True, None, 1.5]}, other)]}
+
+
+def test_shared_parts_that_are_alike_are_one_object() -> None:
+    one, other, third = share(_node()), share(_node()), share(_node(other="c"))
+    assert one == _node()
+    assert one is other
+    assert third == _node(other="c")
+    assert isinstance(one, dict)
+    assert isinstance(third, dict)
+    [first], [second] = one["spec"], third["spec"]
+    assert first is not second
+    assert first.test is second.test
+    assert first.then is second.then
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (1, True),
+        (0, False),
+        ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
+        (["a"], ("a",)),
+        ({"a": "b"}, ["a", "b"]),
+        (Value("image", "string"), Value("image", "quantity")),
+    ],
+    ids=repr,
+)
+def test_what_equals_or_prints_otherwise_stays_itself(one: Node, other: Node) -> None:
+    for first, second in ((one, other), (other, one)):
+        share([first])
+        assert repr(share([second])) == repr([second])
+
+
+def test_what_is_kept_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared, "MOST", 10)
+    for text in map(str, range(100)):
+        assert share(_node(text)) == _node(text)
+        assert len(shared._kept) < 50
+
+
+def _job(**spec: Any) -> TrainingJob:
+    roles = {"chief": {}, "worker": {"replicas": 2}}
+    document = {"metadata": {"name": "mnist"}, "spec": {"image": "tf", "command": ["a"], "roles": roles, **spec}}
+    return TrainingJob.from_document(document)
+
+
+def test_a_structure_that_has_more_shares_the_rest() -> None:
+    plain, with_tensorboard = _job().structure, _job(tensorboard={"logDir": "/logs"}).structure
+    templates = {template.name: template for template in graph(plain)}
+    same = [template.name for template in graph(with_tensorboard) if templates.get(template.name) is template]
+    assert {"chief", "worker", "service", "configmap"} <= {*same}
+    assert {*guards(plain)} <= {*guards(with_tensorboard)}
+    kept = {id(guard) for guard in guards(with_tensorboard)}
+    assert sum(id(guard) in kept for guard in guards(plain)) > len(guards(plain)) / 2
