@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
@@ -15,12 +16,12 @@ from hypothesis import given
 
 from tests.support import tools
 from tests.support.command import CommandError
-from tests.support.examples import each_environment
+from tests.support.examples import each_environment, each_example
 from tests.support.generated import Document, drawn, jobs
 from tests.support.helm import HelmLibrary
 from tests.support.rendered import Rendered
 from tests.support.tools import ROOT
-from tfgen.graph.fill import Scope, broken
+from tfgen.graph.fill import Kept, Scope, broken
 from tfgen.graph.graph import graph, objects
 from tfgen.graph.guards import guards
 from tfgen.graph.holes import Bound, Call, Hole, Let, Parameter, Value
@@ -34,9 +35,21 @@ from tfgen.targets.chart.notes import notes
 from tfgen.text.document import parse
 
 
+@pytest.fixture(scope="module")
+def render(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Rendered]:
+    """A job, rendered once for all tests of this file."""
+
+    @functools.cache
+    def rendered(job: Path) -> Rendered:
+        document = parse(job.read_text(encoding="utf-8"), str(job)).documents[0].data
+        return Rendered.write(document, tmp_path_factory.mktemp(job.parent.name))
+
+    return rendered
+
+
 @pytest.fixture
-def rendered(job, tmp_path) -> Rendered:
-    return Rendered.write(parse(job.read_text(encoding="utf-8"), str(job)).documents[0].data, tmp_path)
+def rendered(job: Path, render: Callable[[Path], Rendered]) -> Rendered:
+    return render(job)
 
 
 @each_environment
@@ -46,9 +59,9 @@ def test_helm_lint_finds_nothing(rendered, environment):
     assert "[ERROR]" not in printed
 
 
-@each_environment
-def test_kubernetes_knows_every_field(rendered, environment):
-    rendered.kubeconform(environment)
+@each_example
+def test_kubernetes_knows_every_field(rendered):
+    rendered.kubeconform(None, *rendered.environments)
 
 
 @each_environment
@@ -167,9 +180,13 @@ def test_every_value_changes_the_objects(case):
     document = parse(case.read_text(encoding="utf-8"), str(case)).documents[0].data
     job, name = TrainingJob.from_document(document), document["metadata"]["name"]
     templates, checks = graph(job.structure), guards(job.structure)
+    scopes: list[Scope] = []  # as long as a scope is there, so are the values by whose identity parts are kept
+    filled: dict[Hashable, Any] = {}
 
     def fill(values: Mapping[str, Any]) -> Any:
-        scope = Scope(merge(job.values, values), name, name)
+        set_values = merge(job.values, values)
+        scope = Scope(set_values, name, name, kept=Kept(set_values, filled))
+        scopes.append(scope)
         return None if any(True for check in checks for _ in broken(check, scope)) else objects(templates, scope)
 
     assert set(_dead(document, fill)) == set()
@@ -242,8 +259,7 @@ def _companies(path: tuple[str, ...], values: Mapping[str, Any]) -> Iterator[Map
 
 def _others(node: Mapping[str, Any], old: Any) -> list[Any]:
     """Other values of a node of the job schema: the schema's own, and some near the old one."""
-    whole = {"allOf": [{**node}], "definitions": schema_file.load()["definitions"]}
-    validator = jsonschema_rs.Draft7Validator(whole)
+    validator = _validator(json.dumps(node))
     near: list[Any] = []
     match old:
         case bool():
@@ -260,6 +276,14 @@ def _others(node: Mapping[str, Any], old: Any) -> list[Any]:
         for other in [*own, *near]
         if other != old and (validator.is_valid(other) or (isinstance(old, Mapping) and other in near))
     ]
+
+
+@functools.cache
+def _validator(node: str) -> jsonschema_rs.Draft7Validator:
+    """What tells whether a node of the job schema, here as JSON, has a value. Its definitions take long to compile."""
+    return jsonschema_rs.Draft7Validator(
+        {"allOf": [json.loads(node)], "definitions": schema_file.load()["definitions"]}
+    )
 
 
 def _over(under: Mapping[str, Any], over: Mapping[str, Any]) -> Mapping[str, Any]:

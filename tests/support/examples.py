@@ -30,3 +30,7 @@ CASES = _cases("examples/*/job.yaml")
 
 
 each_environment = _each(CASES)
+
+_JOBS = [*dict.fromkeys(path for path, _ in CASES)]
+
+each_example = pytest.mark.parametrize("job", _JOBS, ids=[path.parent.name for path in _JOBS])

@@ -101,16 +101,22 @@ class Rendered:
             }
         )
 
-    def kubeconform(self, environment: str | None) -> None:
-        """Holds an environment's objects, those of `helm test` too, against Kubernetes' schemas and our own."""
-        for manifest in (
-            tools.helm_template(self.chart, self.name, *self.values_args(environment)),
-            tools.kustomize_build(self.overlay(environment)),
-        ):
-            tools.kubeconform(manifest, schemas=[f"{tools.ROOT}/schemas/{_CUSTOM_KIND}"], unknown=["Own"])
-            # Our schemas of custom kinds leave open what a pod is.
-            pods = [pod for item in normal.read(manifest).values() for pod in _pod_templates(item.get("spec"))]
-            tools.kubeconform("".join(f"---\n{json.dumps(pod, ensure_ascii=False)}\n" for pod in pods))
+    def kubeconform(self, *environments: str | None) -> None:
+        """Holds the objects of environments, those of `helm test` too, against Kubernetes' schemas and our own."""
+        manifests = [
+            manifest
+            for environment in environments
+            for manifest in (
+                tools.helm_template(self.chart, self.name, *self.values_args(environment)),
+                tools.kustomize_build(self.overlay(environment)),
+            )
+        ]
+        # Our schemas of custom kinds leave open what a pod is.
+        objects = [item for manifest in manifests for item in normal.read(manifest).values()]
+        pods = [json.dumps(pod, ensure_ascii=False) for item in objects for pod in _pod_templates(item.get("spec"))]
+        stream = "\n---\n".join([*manifests, *dict.fromkeys(pods)])
+        # One process for all: it takes its time to compile the schemas, not to hold objects against them.
+        tools.kubeconform(stream, schemas=[f"{tools.ROOT}/schemas/{_CUSTOM_KIND}"], unknown=["Own"])
 
 
 def _pod_templates(found: Any) -> Iterator[Mapping[str, Any]]:

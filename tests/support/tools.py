@@ -89,7 +89,8 @@ def kubeconform(
     """
     core = f"{_kubernetes_schemas(kubernetes)}/{{{{.ResourceKind}}}}{{{{.KindSuffix}}}}.json"
     locations = [arg for location in (core, *schemas) for arg in ("-schema-location", location)]
-    flags = ("-strict", "-skip", ",".join(unknown), *locations)
+    # Each further worker would compile the schemas anew.
+    flags = ("-n", "1", "-strict", "-skip", ",".join(unknown), *locations)
     Command((_kubeconform(), *flags, "-"), env=WITHOUT_COLLECTION, stdin=manifest).run()
 
 
