@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import tracemalloc
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +137,25 @@ def test_as_many_processes_as_one_write_the_same(monkeypatch: pytest.MonkeyPatch
             Path(path).unlink()
     assert results[0] == results[1]
     assert len([path for path in results[0] if path.startswith(".tfgen/")]) == workers.MANY + 5
+
+
+def test_jobs_of_one_structure_are_rendered_one_after_another_and_written_in_their_order() -> None:
+    tracked: list[str] = []
+
+    def track(items: Iterable[tuple[str, Any]], _many: int) -> Iterator[tuple[str, Any]]:
+        for name, file in items:
+            tracked.append(name)
+            yield name, file
+
+    for number in range(6):
+        write_jobs(number, workers=number + 1)
+    for number in (1, 4):
+        with Path(f"jobs/{number:03}.yaml").open("a") as job:
+            job.write(f"  tensorboard: {{logDir: /logs/{number}}}\n")
+    with render.render_paths([Path("jobs")], None, track=track) as done:
+        assert tracked == [f"jobs/{number:03}.yaml" for number in (0, 2, 3, 5, 1, 4)]
+        assert done.plan
+        assert [rendering.job for rendering in done.plan.renderings] == [f"j{number:03}" for number in range(6)]
 
 
 @pytest.mark.parametrize("processes", [1, 2])

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -58,6 +60,29 @@ def test_one_processor_does_it_all(monkeypatch: pytest.MonkeyPatch) -> None:
     assert set(map_items(process, range(5 * MANY))) == {os.getpid()}
 
 
+def test_a_process_is_given_what_is_alike_as_far_as_each_has_its_shares() -> None:
+    def sizes(alike: Callable[[int], object] | None) -> list[int]:
+        return [len(batch) for batch in workers._batches(range(80), alike, 2)]
+
+    assert sizes(lambda number: number // 8) == [8] * 10
+    assert sizes(lambda number: number // 3) == [6] * 13 + [2]
+    assert sizes(lambda _: "all") == [10] * 8
+    assert sizes(lambda number: number) == sizes(None) == [4] * 20
+
+
+def placed(number: int) -> tuple[int, int]:
+    return number, os.getpid()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="there are workers on Linux alone")
+def test_what_is_alike_comes_from_one_process_and_all_in_order() -> None:
+    mapped = program("placed", alike="lambda number: number // 5")
+    run = subprocess.run([sys.executable, "-c", mapped], cwd=ROOT, capture_output=True, text=True, check=True)
+    numbers, processes = zip(*ast.literal_eval(run.stdout), strict=True)
+    assert numbers == tuple(range(len(numbers)))
+    assert {len({*processes[start : start + 5]}) for start in numbers[::5]} == {1}
+
+
 def killed(number: int) -> int:
     if number == MANY:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -89,11 +114,11 @@ def test_workers_end_with_a_parent_that_is_killed() -> None:
     assert not left
 
 
-def program(function: str) -> str:
-    """One that has two workers call a function of this module."""
+def program(function: str, alike: str = "None") -> str:
+    """One that has two workers call a function of this module, and prints what comes of it."""
     return (
         f"from tests.commands.test_workers import {function}; from tfgen.commands import workers; "
-        f"workers._processors = lambda: 2; [*workers.map_items({function}, range(2 * workers.MANY))]"
+        f"workers._processors = lambda: 2; print([*workers.map_items({function}, range(2 * workers.MANY), {alike})])"
     )
 
 

@@ -74,8 +74,8 @@ def render_paths(
     unknown = [source for source in sources if source.file not in known]
     with Spool(out) as spool:
         checker = Checker()
-        results = track(_render(checker, spool, unknown), len(unknown))
-        rendered = dict(zip((source.file for source in unknown), results, strict=True))
+        files = dict(track(_render(checker, spool, unknown), len(unknown)))
+        rendered = {source.file: files[source.file] for source in unknown}
         checked = checker.judge(
             CheckedFile(source, (), (), rendered[source.file].of_rules, rendered[source.file].records)
             if source.file in rendered
@@ -113,7 +113,7 @@ def render_paths(
         )
 
 
-def _render(checker: Checker, spool: Spool, sources: Sequence[Source]) -> Iterable[RenderedFile]:
+def _render(checker: Checker, spool: Spool, sources: Sequence[Source]) -> Iterable[tuple[str, RenderedFile]]:
     if not sources:
         return ()
     from tfgen.commands.rendered_file import render_files  # 60 ms, which files that are known need not pay

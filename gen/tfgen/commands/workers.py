@@ -14,6 +14,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from typing import Any, Final, TypeVar
 
 from tfgen.errors import TfgenError
@@ -26,17 +27,23 @@ MANY: Final = 20
 _MOST: Final = 8
 """Processes: the items go through pipes, and what is left is done by one."""
 _AT_ONCE: Final = 4
-"""Items that a process is given."""
+"""Items that a process is given, of which none need to be together."""
+_SHARES: Final = 4
+"""The least times that a process is given some, so that all end at about the same time."""
 _WORK: Final[list[tuple[Callable[[Any], Any], Sequence[Any]]]] = []
 """In a worker, the function and the items that it was forked with."""
 
 
-def map_items(function: Callable[[_Item], _Result], items: Sequence[_Item]) -> Iterator[_Result]:
+def map_items(
+    function: Callable[[_Item], _Result], items: Sequence[_Item], alike: Callable[[_Item], object] | None = None
+) -> Iterator[_Result]:
     """What a function makes of each item, in their order, as soon as it is there. The first error is raised.
 
     Args:
         function: what it makes of an item can be pickled.
         items: they stay as they are until all is done.
+        alike: one process is given neighbours for which this gives the same, as far as the processes' shares allow: the
+            function remembers something of an item for those that are like it.
 
     Raises:
         TfgenError: something killed one of the processes.
@@ -56,8 +63,8 @@ def map_items(function: Callable[[_Item], _Result], items: Sequence[_Item]) -> I
     )
     try:
         with _undisturbed():  # half a pool cannot be shut down
-            results = executor.map(_call, range(len(items)), chunksize=_AT_ONCE)
-        yield from results
+            results = executor.map(_call, [*_batches(items, alike, processes)])
+        yield from chain.from_iterable(results)
     except BrokenProcessPool as error:
         raise TfgenError(
             "a worker process was killed, as the system does when memory runs out; run this again, or on one "
@@ -67,6 +74,18 @@ def map_items(function: Callable[[_Item], _Result], items: Sequence[_Item]) -> I
         executor.shutdown(cancel_futures=True)
         for end in lifeline:
             os.close(end)
+
+
+def _batches(items: Sequence[_Item], alike: Callable[[_Item], object] | None, processes: int) -> Iterator[range]:
+    """Where the items are that a process is given at once."""
+    most = max(_AT_ONCE, len(items) // (_SHARES * processes))
+    start = 0
+    for at in range(1, len(items)):
+        may_end = alike is None or at - start == most or alike(items[at]) != alike(items[at - 1])
+        if may_end and at - start >= _AT_ONCE:
+            yield range(start, at)
+            start = at
+    yield range(start, len(items))
 
 
 _ENDS: Final = {signal.SIGINT, signal.SIGTERM}
@@ -104,6 +123,6 @@ def _end_with_parent(reader: int) -> None:
     os._exit(1)
 
 
-def _call(number: int) -> Any:
+def _call(batch: range) -> list[Any]:
     ((function, items),) = _WORK
-    return function(items[number])
+    return [function(items[at]) for at in batch]
