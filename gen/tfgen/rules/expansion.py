@@ -19,6 +19,8 @@ from tfgen.rules.rule import Finding, Rule, did_you_mean
 from tfgen.rules.view import View
 
 _REFERENCE: Final = re.compile(r"\$\$|\$\(([^)]*)\)")
+_SHORT: Final = 1_000
+"""Characters of a text whose references are kept."""
 
 
 class _Reference(NamedTuple):
@@ -39,14 +41,22 @@ class _Reference(NamedTuple):
     from_elsewhere: bool
 
 
-@functools.lru_cache(maxsize=256)  # a text is asked about for each role, rule and environment of a job
 def find_references(text: str) -> tuple[str, ...]:
-    """The names that a text refers to, each once.
+    """The names that a text refers to, each once. Of a long text nothing is kept: a program may be one.
 
     Example:
         >>> find_references("$(A)/$$(B)/$(A)")
         ('A',)
     """
+    return _names_in_short(text) if len(text) <= _SHORT else _names_in(text)
+
+
+@functools.lru_cache(maxsize=256)  # a text is asked about for each role, rule and environment of a job
+def _names_in_short(text: str) -> tuple[str, ...]:
+    return _names_in(text)
+
+
+def _names_in(text: str) -> tuple[str, ...]:
     # After the last bracket nothing is closed; to look for one from each $( there takes time by the square of them.
     closed = text[: text.rfind(")") + 1]
     return tuple(name for name in dict.fromkeys(_REFERENCE.findall(closed)) if name)

@@ -78,8 +78,8 @@ class OutputFolder:
         self._create = create
         self._root: int | None = None
         self._new_folders: list[str] = []
-        self._staged: set[str] = set()
-        """The folders that temporary files are in."""
+        self._staged: list[str] = []
+        """The folders that temporary files are in, some of them more than once."""
         self._key = os.urandom(16)
         """What their names follow from, with their paths: nobody knows them before, and none is kept in memory."""
 
@@ -158,7 +158,8 @@ class OutputFolder:
                 for parent, entries in _by_folder(texts):
                     with errors_at(parent or self.path):
                         folder = way.open(parent)
-                    self._staged.add(parent)
+                    if self._staged[-1:] != [parent]:
+                        self._staged.append(parent)
                     for _, path in entries:
                         with errors_at(path):
                             data = texts[path].encode()
@@ -301,7 +302,7 @@ class OutputFolder:
         try:
             yield
         except BaseException:
-            for folder in sorted(self._staged):
+            for folder in sorted({*self._staged}):
                 with suppress(TfgenError):
                     self.discard(self.temporary_files(folder))
             self._staged.clear()

@@ -20,6 +20,8 @@ from typing import Final
 from tfgen.record import Record
 
 WIDTH: Final = 140
+_USUAL: Final = 1_000
+"""Characters of a line whose form is kept, so that a job's long texts are not in memory."""
 _INDENT: Final = "    "
 _LITERAL_MAX: Final = 90
 _ACTION: Final = re.compile(r'(\{\{-? (?:"(?:[^"\\]|\\.)*"|`[^`]*`|[^"`])*?\}\})')
@@ -53,8 +55,13 @@ def wrap(text: str, width: int = WIDTH) -> str:
     return "\n".join(line if len(line) <= width else _broken(line, width) for line in text.split("\n"))
 
 
-@functools.lru_cache(1 << 12)  # the charts of many jobs have the same long lines
 def _broken(line: str, width: int) -> str:
+    """A line that is longer than the width. Of one that no guard of ours has, nothing is kept: a job's may be any."""
+    return _usual_broken(line, width) if len(line) <= _USUAL else "\n".join(_lines(line, width))
+
+
+@functools.lru_cache(1 << 10)  # the charts of many jobs have the same long lines
+def _usual_broken(line: str, width: int) -> str:
     return "\n".join(_lines(line, width))
 
 

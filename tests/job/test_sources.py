@@ -1,0 +1,61 @@
+"""The files that a command is given: which they are, and what is in memory of them."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from tfgen.errors import TfgenError
+from tfgen.job.sources import OnDisk, Source, read_sources
+
+JOB = b"apiVersion: tfgen/v1alpha1\nkind: TrainingJob\nmetadata: {name: mnist}\n"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(*names: str) -> None:
+    for name in names:
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_bytes(JOB)
+
+
+def test_the_files_below_a_folder_come_in_order_of_their_paths() -> None:
+    write("jobs/a/z.yaml", "jobs/a.yaml", "jobs/a-b/y.yaml", "jobs/B.yaml", "jobs/.hidden/x.yaml", "jobs/a/.x.yaml")
+    write("elsewhere/w.yaml")
+    Path("jobs/link").symlink_to(Path("elsewhere").absolute())
+    names = [source.file for source in read_sources([Path("jobs")])]
+    assert names == ["jobs/B.yaml", "jobs/a/z.yaml", "jobs/a-b/y.yaml", "jobs/a.yaml"]
+    assert names == [str(path) for path in sorted(map(Path, names))]
+
+
+def test_what_a_file_holds_is_read_again_where_it_is_asked_for() -> None:
+    write("job.yaml")
+    (source,) = read_sources([Path("job.yaml")])
+    assert isinstance(source.content, OnDisk)
+    assert source.read() == source.read() == JOB
+    assert source.identity == Source("job.yaml", JOB).identity != Source("job.yaml", JOB + b"#").identity
+
+
+def test_a_file_that_is_not_what_it_was_is_an_error() -> None:
+    write("job.yaml")
+    (source,) = read_sources([Path("job.yaml")])
+    Path("job.yaml").write_bytes(JOB + b"# edited\n")
+    with pytest.raises(TfgenError, match=r"^job\.yaml: was changed while tfgen ran; run this again$"):
+        source.read()
+    Path("job.yaml").unlink()
+    with pytest.raises(TfgenError, match=r"^job\.yaml: No such file or directory$"):
+        source.read()
+
+
+def test_a_pipe_is_read_once() -> None:
+    os.mkfifo("job.yaml")
+    threading.Thread(target=Path("job.yaml").write_bytes, args=(JOB,), daemon=True).start()
+    (source,) = read_sources([Path("job.yaml")])
+    assert source.read() == source.read() == JOB
