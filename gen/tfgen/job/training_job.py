@@ -11,6 +11,8 @@ two jobs that differ in their values alone have one graph, and a chart is right 
 
 from __future__ import annotations
 
+import functools
+import json
 from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -292,34 +294,41 @@ class TrainingJob(Record):
         """The job's name, which its chart and, by default, its release have too."""
         return self.structure.name
 
-    @classmethod
-    def from_document(cls, data: Mapping[str, Any]) -> TrainingJob:
-        """The job of a document that the schema accepts."""
-        metadata: Metadata = data["metadata"]
-        # In the schema's order, whatever the file's: equal jobs are to be printed alike.
-        spec: Spec = tunables.order_keys(data["spec"], schema_file.load()["properties"]["spec"])
-        environments = spec.get("environments", {})
-        own, by_environment = tunables.all_values(spec)
-        overrides = tunables.chart_overrides(spec)
-        return cls(
-            structure=_structure(metadata["name"], spec),
-            namespace=metadata.get("namespace"),
-            values=own,
-            outputs=frozenset(spec.get("outputs", OUTPUTS)),
-            chart_page=_chart_page(spec),
-            environments=tuple(
-                Environment(
-                    name=name,
-                    namespace=environment.get("namespace", metadata.get("namespace")),
-                    cluster=environment.get("cluster"),
-                    enabled=environment.get("enabled", True),
-                    overrides=overrides[name],
-                    values=by_environment[name],
-                )
-                for name, environment in environments.items()
-            ),
-            gitops=_gitops(spec["gitops"]) if "gitops" in spec else None,
-        )
+    @staticmethod
+    def from_document(data: Mapping[str, Any]) -> TrainingJob:
+        """The job of a document that the schema accepts. Rules, records and outputs ask for that of one in turn."""
+        return _read(json.dumps(data))
+
+
+@functools.lru_cache(maxsize=1)
+def _read(document: str) -> TrainingJob:
+    """The job of a document's text in JSON: the same one while it is asked for again, so nobody changes it."""
+    data: Mapping[str, Any] = json.loads(document)
+    metadata: Metadata = data["metadata"]
+    # In the schema's order, whatever the file's: equal jobs are to be printed alike.
+    spec: Spec = tunables.order_keys(data["spec"], schema_file.load()["properties"]["spec"])
+    environments = spec.get("environments", {})
+    own, by_environment = tunables.all_values(spec)
+    overrides = tunables.chart_overrides(spec)
+    return TrainingJob(
+        structure=_structure(metadata["name"], spec),
+        namespace=metadata.get("namespace"),
+        values=own,
+        outputs=frozenset(spec.get("outputs", OUTPUTS)),
+        chart_page=_chart_page(spec),
+        environments=tuple(
+            Environment(
+                name=name,
+                namespace=environment.get("namespace", metadata.get("namespace")),
+                cluster=environment.get("cluster"),
+                enabled=environment.get("enabled", True),
+                overrides=overrides[name],
+                values=by_environment[name],
+            )
+            for name, environment in environments.items()
+        ),
+        gitops=_gitops(spec["gitops"]) if "gitops" in spec else None,
+    )
 
 
 def _structure(name: str, spec: Spec) -> Structure:
