@@ -83,6 +83,22 @@ def test_what_is_alike_comes_from_one_process_and_all_in_order() -> None:
     assert {len({*processes[start : start + 5]}) for start in numbers[::5]} == {1}
 
 
+def first_refused(number: int) -> int:
+    if number == 0:
+        raise UsageError("0 is refused")
+    print(number, flush=True)
+    time.sleep(1)
+    return number
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="there are workers on Linux alone")
+def test_an_error_does_not_wait_for_what_the_processes_were_given() -> None:
+    refused = program("first_refused", alike="lambda _: 'all'")
+    run = subprocess.run([sys.executable, "-c", refused], cwd=ROOT, capture_output=True, text=True)
+    assert "0 is refused" in run.stderr
+    assert len(run.stdout.split()) <= 4  # an item or two each; of the batches that they had there would be ten and more
+
+
 def killed(number: int) -> int:
     if number == MANY:
         os.kill(os.getpid(), signal.SIGKILL)

@@ -8,6 +8,7 @@ forked one has the function and the items already, so only what comes of them go
 
 from __future__ import annotations
 
+import mmap
 import os
 import signal
 import sys
@@ -29,15 +30,15 @@ _MOST: Final = 8
 _AT_ONCE: Final = 4
 """Items that a process is given, of which none need to be together."""
 _SHARES: Final = 4
-"""The least times that a process is given some, so that all end at about the same time."""
-_WORK: Final[list[tuple[Callable[[Any], Any], Sequence[Any]]]] = []
-"""In a worker, the function and the items that it was forked with."""
+"""Each process is given items so many times or more, so that all end at about the same time."""
+_WORK: Final[list[tuple[Callable[[Any], Any], Sequence[Any], mmap.mmap]]] = []
+"""In a worker, the function and the items that it was forked with, and a byte that is set once nobody waits for it."""
 
 
 def map_items(
     function: Callable[[_Item], _Result], items: Sequence[_Item], alike: Callable[[_Item], object] | None = None
 ) -> Iterator[_Result]:
-    """What a function makes of each item, in their order, as soon as it is there. The first error is raised.
+    """What a function makes of each item, in their order, some at a time. The first error is raised.
 
     Args:
         function: what it makes of an item can be pickled.
@@ -58,8 +59,9 @@ def map_items(
     from multiprocessing import get_context
 
     lifeline = os.pipe()  # this process alone keeps the end to write open
+    given_up = mmap.mmap(-1, 1)  # one byte, which all processes share
     executor = ProcessPoolExecutor(
-        processes, get_context("fork"), initializer=_begin, initargs=(function, items, lifeline)
+        processes, get_context("fork"), initializer=_begin, initargs=(function, items, given_up, lifeline)
     )
     try:
         with _undisturbed():  # half a pool cannot be shut down
@@ -71,7 +73,9 @@ def map_items(
             "processor, which takes less memory: taskset --cpu-list 0 tfgen ..."
         ) from error
     finally:
+        given_up[0] = 1  # or Ctrl-C and an error would wait for all that each process was given
         executor.shutdown(cancel_futures=True)
+        given_up.close()
         for end in lifeline:
             os.close(end)
 
@@ -106,9 +110,11 @@ def _processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
 
 
-def _begin(function: Callable[[Any], Any], items: Sequence[Any], lifeline: tuple[int, int]) -> None:
+def _begin(
+    function: Callable[[Any], Any], items: Sequence[Any], given_up: mmap.mmap, lifeline: tuple[int, int]
+) -> None:
     """A worker leaves it to its parent to answer Ctrl-C, and ends with it, even where nobody can tell it to."""
-    _WORK.append((function, items))
+    _WORK.append((function, items, given_up))
     reader, writer = lifeline
     os.close(writer)
     threading.Thread(target=_end_with_parent, args=(reader,), daemon=True).start()
@@ -124,5 +130,5 @@ def _end_with_parent(reader: int) -> None:
 
 
 def _call(batch: range) -> list[Any]:
-    ((function, items),) = _WORK
-    return [function(items[at]) for at in batch]
+    ((function, items, given_up),) = _WORK
+    return [function(items[at]) for at in batch if not given_up[0]]
