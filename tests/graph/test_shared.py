@@ -50,6 +50,18 @@ def test_what_equals_or_prints_otherwise_stays_itself(one: Node, other: Node) ->
         assert repr(share([second])) == repr([second])
 
 
+def test_no_long_text_is_kept_nor_what_it_stands_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared, "MOST", 10**6)  # else what other tests shared may be dropped between the two
+    text = "long " * shared.LONGEST
+    first, second = share(_node(text)), share(_node())
+    assert first == _node(text)
+    assert text not in shared._kept
+    assert id(first) not in shared._kept
+    assert isinstance(first, dict)
+    assert isinstance(second, dict)
+    assert first["spec"][0].then is second["spec"][0].then
+
+
 def test_what_is_kept_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared, "MOST", 10)
     for text in map(str, range(100)):

@@ -19,6 +19,10 @@ _Node = TypeVar("_Node")
 MOST: Final = 50_000
 """Objects that are kept; a structure has some thousands, most of them those of all others."""
 
+LONGEST: Final = 30_000
+"""Characters of a text that is kept, and so of what it stands in; tfgen's own programs have fewer. A job's code may
+have a million, and is no other job's."""
+
 _kept: dict[Hashable, Any] = {}
 """By type and by the identities of all that it consists of, which are kept too, lest they become others'."""
 
@@ -34,8 +38,8 @@ def share(node: _Node) -> _Node:
 def _share(node: Any, met: dict[int, Any]) -> Any:
     kind = type(node)
     if kind is str:
-        return _kept.setdefault(node, node)
-    if id(node) in _kept or not (isinstance(node, Record) or kind in (dict, list, tuple)):
+        return node if len(node) > LONGEST else _kept.setdefault(node, node)
+    if id(node) in _kept or not _has_parts(node):
         return node
     if id(node) in met:
         return met[id(node)]
@@ -45,9 +49,19 @@ def _share(node: Any, met: dict[int, Any]) -> Any:
     shared = _kept.get(key)
     if shared is None:
         shared = node if all(map(operator.is_, own, parts)) else _of_parts(node, parts)
-        _kept[key] = _kept[id(shared)] = shared
+        if all(map(_may_be_kept, parts)):
+            _kept[key] = _kept[id(shared)] = shared
     met[id(node)] = shared
     return shared
+
+
+def _has_parts(node: Any) -> bool:
+    return isinstance(node, Record) or type(node) in (dict, list, tuple)
+
+
+def _may_be_kept(part: Any) -> bool:
+    """Whether a part that was shared has no long text in it."""
+    return len(part) <= LONGEST if type(part) is str else id(part) in _kept or not _has_parts(part)
 
 
 def _of_parts(node: Any, parts: list[Any]) -> Any:
