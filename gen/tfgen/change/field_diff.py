@@ -119,8 +119,8 @@ def _by_keys_of_both(
         return None
     names = tuple(keys[field])
     further = TOLD_APART[field][:1] if field in TOLD_APART else ()
-    for some in (names, (*names, *further)):
-        was, now = _by_keys(before, some), _by_keys(after, some)
+    for more in ((), further):
+        was, now = _by_keys(before, names, more), _by_keys(after, names, more)
         if was is not None and now is not None:
             return was, now
     return None
@@ -133,10 +133,11 @@ def _same(one: Any, other: Any) -> bool:
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
-def _by_keys(items: Any, names: Sequence[str]) -> dict[Item, Any] | None:
-    """The items of a list by their merge keys; None where they have none, or two have the same."""
+def _by_keys(items: Any, names: Sequence[str], further: Sequence[str]) -> dict[Item, Any] | None:
+    """The items of a list by their merge keys, and further ones; None where one has no merge key, or two are alike."""
     if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
         return None
     # A key that an item lacks tells it apart all the same, but not if it lacks every one.
-    by_keys = {Item(tuple(item[name] for name in names if name in item)): item for item in items}
-    return by_keys if len(by_keys) == len(items) and Item(()) not in by_keys else None
+    by_keys = {Item(tuple(item[name] for name in (*names, *further) if name in item)): item for item in items}
+    has_keys = not any(item.keys().isdisjoint(names) for item in items)
+    return by_keys if len(by_keys) == len(items) and has_keys else None

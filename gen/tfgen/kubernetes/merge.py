@@ -108,8 +108,8 @@ def pair(
     """Which items of a list the items of a patch meet: for each of the patch, places in the list.
 
     One that removes meets all of its key. Any other meets one at most, and is new where it meets none. No two meet the
-    same. So the items of one patch never merge with each other. Where a list or a patch has several of
-    one key, they meet that `TOLD_APART` does not tell apart; a single one meets a single one, whatever they say.
+    same, so the items of one patch never merge with each other. Where both the list and the patch have one item of a
+    key, these two meet. Where either has several, an item meets the first that `TOLD_APART` does not tell from it.
 
     Args:
         there: plain data, or a part of a graph. What values alone make, such as an `Each`, has no key to be met by.
@@ -124,7 +124,7 @@ def pair(
     pairs: list[Sequence[int]] = []
     for patch, own in zip(patches, own_keys, strict=True):
         met = [place for place in free if keys[place] == own]
-        if not removes(patch):
+        if met and not removes(patch):  # to count for each new item would take time by the square of them
             single = keys.count(own) == own_keys.count(own) == 1
             is_gone = own in removed
             met = [place for place in met if not is_gone and (single or _is_alike(there[place], patch, field))][:1]
