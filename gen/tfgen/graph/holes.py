@@ -495,7 +495,7 @@ _Result = TypeVar("_Result")
 
 
 def once_a_record(function: Callable[[_Node], _Result]) -> Callable[[_Node], _Result]:
-    """The same function, which does its work once for a hole, or for another record. What it returns lives as long."""
+    """The same function, which does its work once for a record, such as a hole, and keeps what it returns in it."""
     slot = f"{function.__module__}.{function.__qualname__}"
 
     def remember(node: _Node) -> _Result:

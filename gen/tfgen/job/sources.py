@@ -1,6 +1,8 @@
 """The job files that a command is given, and the defaults under them: from disk or standard input.
 
-read_sources([Path("jobs")])  ->  [Source("jobs/mnist/job.yaml", b"apiVersion: tfgen/...", Source("tfgen.yaml", ...))]
+read_sources([Path("jobs")])  ->  [Source("jobs/mnist/job.yaml", OnDisk(...), Source("tfgen.yaml", b"..."))]
+
+A job file is read again where its content is asked for; that of the defaults stays in memory.
 
 The defaults are layers: each tfgen.yaml from the repository's root to the job's folder is merged over the one above it.
 """

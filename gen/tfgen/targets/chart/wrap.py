@@ -56,7 +56,7 @@ def wrap(text: str, width: int = WIDTH) -> str:
 
 
 def _broken(line: str, width: int) -> str:
-    """A line that is longer than the width. Of one that no guard of ours has, nothing is kept: a job's may be any."""
+    """A line that is too long, as several. These are kept for no line that is longer than ours: it has a job's text."""
     return _usual_broken(line, width) if len(line) <= _USUAL else "\n".join(_lines(line, width))
 
 
