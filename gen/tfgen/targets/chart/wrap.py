@@ -56,7 +56,7 @@ def wrap(text: str, width: int = WIDTH) -> str:
 
 
 def _broken(line: str, width: int) -> str:
-    """A line that is too long, as several. These are kept for no line that is longer than ours: it has a job's text."""
+    """A line that is too long, as several lines. Only those of a usual line are kept: a longer one has a job's text."""
     return _usual_broken(line, width) if len(line) <= _USUAL else "\n".join(_lines(line, width))
 
 
