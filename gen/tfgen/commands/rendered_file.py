@@ -13,12 +13,12 @@ from tfgen.check.checked import Weighed
 from tfgen.check.jobs import Checker
 from tfgen.commands.keep_files import describe_file
 from tfgen.commands.rendered_job import render_job
-from tfgen.commands.workers import map_items
 from tfgen.job.facts import rendered_branch
 from tfgen.job.sources import Source
 from tfgen.problems import Problem, has_errors
 from tfgen.record import Record
 from tfgen.tree.spool import Slot, Spool
+from tfgen.workers import map_items
 
 # From the start of a word alone: to look for a key from each letter of a long text takes time by the square of them.
 _KEYS: Final = re.compile(r"(?<![\w-])[\w-]+[\"']?:(?=\s)")

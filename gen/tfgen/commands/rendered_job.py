@@ -11,12 +11,12 @@ from tfgen.check.manifests import Manifest
 from tfgen.check.object_schemas import ObjectSchemas
 from tfgen.check.objects import check_objects
 from tfgen.check.severities import weigh
-from tfgen.commands.workers import map_items
 from tfgen.graph.built import build
 from tfgen.record import Record
 from tfgen.targets.render import render_document
 from tfgen.text.document import Document
 from tfgen.tree.rendering import Rendering
+from tfgen.workers import map_items
 
 
 class RenderedJob(Record):

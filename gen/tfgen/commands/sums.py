@@ -8,12 +8,12 @@ from pathlib import Path
 from tfgen.check.checked import Checked
 from tfgen.check.jobs import check_all
 from tfgen.check.limits import JobUse, find_sums_over_limits, layers_with_sums, uses
-from tfgen.commands.workers import map_items
 from tfgen.graph.built import build
 from tfgen.job.sources import read_sources
 from tfgen.problems import Problem
 from tfgen.real_path import real_path
 from tfgen.text.document import Document
+from tfgen.workers import map_items
 
 
 def find_sums(checked: Checked) -> Iterator[Problem]:

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.tools import ROOT
-from tfgen.commands import workers
-from tfgen.commands.workers import MANY, map_items
+from tfgen import workers
 from tfgen.errors import UsageError
+from tfgen.workers import MANY, map_items
 
 
 def squared(number: int) -> int:
@@ -133,7 +133,7 @@ def test_workers_end_with_a_parent_that_is_killed() -> None:
 def program(function: str, alike: str = "None") -> str:
     """One that has two workers call a function of this module, and prints what comes of it."""
     return (
-        f"from tests.commands.test_workers import {function}; from tfgen.commands import workers; "
+        f"from tests.ground.test_workers import {function}; from tfgen import workers; "
         f"workers._processors = lambda: 2; print([*workers.map_items({function}, range(2 * workers.MANY), {alike})])"
     )
 
