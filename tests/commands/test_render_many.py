@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tfgen import cli
-from tfgen.commands import render, rendered_file, workers
+from tfgen import cli, workers
+from tfgen.commands import render, rendered_file
 from tfgen.text.document import Document
 from tfgen.tree import cache, ledgers, write
 from tfgen.tree.file_tree import FileTree
