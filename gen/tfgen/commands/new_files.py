@@ -57,8 +57,10 @@ def add_files(folder: Path, files: Sequence[NewFile]) -> Added:
         texts = {file.path: output.read_text(file.path) for file in files if on_disk[file.path].digest is not None}
         contents = {file.path: _content(file, texts.get(file.path)) for file in files}
         changed = {path: text for path, text in contents.items() if text != texts.get(path)}
-        output.stage([changed], len(changed))
-        output.replace([{path: on_disk[path].digest for path in changed}])
+        with output.unstaged_on_error([[*changed]]):
+            output.stage(changed, len(changed))
+            output.sync_staged(len(changed))
+            output.replace({path: on_disk[path].digest for path in changed})
         output.sync_folders(changed, len(changed))
     return Added(
         created=tuple(folder / path for path in changed if path not in texts),

@@ -8,7 +8,7 @@ The law: a byte that tfgen did not write is lost only when `force` was asked for
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from enum import StrEnum
 from itertools import chain
 from pathlib import Path
@@ -84,6 +84,8 @@ class JobPlan(Record):
     before: Ledger | None
     target: Ledger
     changes: tuple[FileChange, ...]
+    repeated: frozenset[tuple[str, FileAction]] = frozenset()
+    """The paths that an earlier job of the plan has too, with the same fate. The earlier job takes care of them."""
 
     @property
     def after(self) -> Ledger | None:
@@ -109,6 +111,15 @@ class JobPlan(Record):
         """What each path has in the end, the ledger's own among them: None for no file."""
         decided = {change.path: change.text for change in self.changes if change.action is not FileAction.FORGET}
         return {**decided, ledger_path(self.rendering.job): self.after.to_text() if self.after else None}
+
+    def changes_by(self, *actions: FileAction) -> list[FileChange]:
+        """The changes of some fates that no earlier job takes care of."""
+        return [c for c in self.changes if c.action in actions and (c.path, c.action) not in self.repeated]
+
+    def shared_decisions(self) -> Iterator[tuple[str, FileAction]]:
+        """The paths that other jobs may have too, with their fates."""
+        name = self.rendering.job
+        return ((c.path, c.action) for c in self.changes if not is_in_own_folder(name, c.path))
 
     def counts(self) -> dict[FileAction, int]:
         """How many files have which fate."""
@@ -185,7 +196,8 @@ class WritePlan(Record):
             done: jobs that nothing was rendered of, since they are on disk as their ledgers say.
         """
         of_several: set[str] = set()
-        planned = ((job.rendering.job, _kept_paths(job)) for job in self.jobs_with(FileAction.KEEP))
+        kept = FileAction.KEEP
+        planned = ((job.rendering.job, [c.path for c in job.changes_by(kept)]) for job in self.jobs_with(kept))
         for job, paths in chain(planned, ((job, self.ledgers[job].files) for job in done if job in self.ledgers)):
             new = [path for path in paths if path not in of_several]
             of_several.update(path for path in new if not is_in_own_folder(job, path))
@@ -199,21 +211,17 @@ class WritePlan(Record):
         """How many files have such a fate; what several jobs have counts with each of them."""
         return sum(counts.get(action, 0) for counts in self.counts for action in actions)
 
+    def which(self, *actions: FileAction) -> list[int]:
+        """The places of the jobs that have a file of such a fate."""
+        return [at for at, counts in enumerate(self.counts) if not counts.keys().isdisjoint(actions)]
+
     def jobs_with(self, *actions: FileAction) -> Iterator[JobPlan]:
-        """The plans of the jobs that have a file of such a fate."""
-        return (self.jobs[at] for at, counts in enumerate(self.counts) if not counts.keys().isdisjoint(actions))
+        """The plans of those jobs."""
+        return (self.jobs[at] for at in self.which(*actions))
 
     def changes(self, *actions: FileAction) -> Iterator[list[FileChange]]:
         """Such changes of each job that has any; what several jobs have is with the first of them."""
-        before: set[str] = set()
-        for job in self.jobs_with(*actions):
-            changes = [change for change in job.changes if change.action in actions and change.path not in before]
-            before.update(c.path for c in changes if not is_in_own_folder(job.rendering.job, c.path))
-            yield changes
-
-
-def _kept_paths(job: JobPlan) -> list[str]:
-    return [change.path for change in job.changes if change.action is FileAction.KEEP]
+        return (job.changes_by(*actions) for job in self.jobs_with(*actions))
 
 
 class Surroundings(Record):
@@ -224,12 +232,14 @@ class Surroundings(Record):
         on_disk: what is on disk, for each path of the job's tree and ledger.
         final: how many jobs have each path, case folded, in the end; of paths that more than one job may have.
         read: the text on disk at a path; asked for only where a conflict has to say what is lost.
+        decided: the paths that earlier jobs share with others, with their fates.
     """
 
     ledgers: Ledgers
     on_disk: Mapping[str, DiskEntry]
     final: Mapping[str, int]
     read: Callable[[str], str]
+    decided: Set[tuple[str, FileAction]] = frozenset()
 
     def owner(self, path: str, job: str) -> str | None:
         """Another job that has the path."""
@@ -267,7 +277,8 @@ def plan_job(rendering: Rendering, around: Surroundings, tool_version: str) -> t
     ]
     changes = tuple(change for change, _ in decided if change)
     conflicts = tuple(conflict for _, conflict in decided if conflict)
-    return JobPlan(rendering, before, rendering.ledger(tool_version), changes), conflicts
+    repeated = around.decided & {(change.path, change.action) for change in changes}
+    return JobPlan(rendering, before, rendering.ledger(tool_version), changes, frozenset(repeated)), conflicts
 
 
 _Decision: TypeAlias = tuple[FileChange | None, Conflict | None]
@@ -282,9 +293,9 @@ def _wanted(path: str, rendering: Rendering, around: Surroundings) -> _Decision:
     if here.obstacle:
         return None, Conflict(path, here.obstacle, can_force=False)
     if here.digest is None:
-        return FileChange(path, FileAction.CREATE, None, rendering.tree), None
+        return FileChange(path, FileAction.CREATE, None, rendering.tree, None), None
     if here.digest == digest:
-        return FileChange(path, FileAction.KEEP, here.digest, rendering.tree), None
+        return FileChange(path, FileAction.KEEP, here.digest, rendering.tree, here.unix_digest), None
     change = FileChange(path, FileAction.CHANGE, here.digest, rendering.tree, here.unix_digest)
     if here.unix_digest == digest:
         return change, None

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 from tfgen import __version__
@@ -25,6 +26,7 @@ from tfgen.tree.ledgers import Ledgers
 from tfgen.tree.output_folder import OutputFolder
 from tfgen.tree.plan import Conflict, ConflictsError, FileAction, JobPlan, Surroundings, WritePlan, plan_job
 from tfgen.tree.rendering import Rendering
+from tfgen.workers import map_items
 
 LOCK_WAIT_S = 30.0
 """How long to wait for another tfgen at work in the same folder."""
@@ -175,6 +177,7 @@ def _plan(
     unfinished: set[str] = set()
     counts: list[Mapping[FileAction, int]] = []
     recounted: list[str] = []
+    decided: set[tuple[str, FileAction]] = set()
     undone = 0
 
     def read(path: str) -> str:
@@ -187,9 +190,10 @@ def _plan(
                 continue
             before = ledgers.get(rendering.job)
             on_disk = folder.survey({*rendering.tree.files, *(before.paths() if before else ())})
-            around = Surroundings(ledgers, on_disk, together.final, read)
+            around = Surroundings(ledgers, on_disk, together.final, read, decided)
             job, of_job = plan_job(rendering, around, __version__)
             check_ledger(rendering.job, job.target)
+            decided.update(job.shared_decisions())
             conflicts.extend(of_job)
             unfinished.update(_folders(before) if before and before.unfinished is not None else ())
             counts.append(job.counts())
@@ -240,19 +244,39 @@ def _write(folder: OutputFolder, plan: WritePlan) -> None:
     writes = plan.count(*_WRITES)
     try:
         overwrite_touched(JobPlan.intent)
-        texts = ({change.path: change.text or "" for change in changes} for changes in plan.changes(*_WRITES))
-        folder.stage(texts, writes)
+        with folder.unstaged_on_error(_written_paths(plan)):
+            _for_each_job(plan, partial(_stage, folder, writes))
+            folder.sync_staged(writes)
     except BaseException:
         # No file was touched yet. If the disk does not even take the old ledgers, the intents stay: they are true.
         with suppress(TfgenError):
             overwrite_touched(lambda job: job.before)
         raise
-    folder.replace({change.path: change.digest for change in changes} for changes in plan.changes(*_WRITES))
+    with folder.unstaged_on_error(_written_paths(plan)):
+        _for_each_job(plan, partial(_replace, folder))
     folder.remove({change.path: change.digest for change in changes} for changes in plan.changes(FileAction.REMOVE))
     folder.prune(change.path for changes in plan.changes(*_ENDS) for change in changes)
     changed = (change.path for changes in plan.changes(*_WRITES, *_ENDS) for change in changes)
     folder.sync_folders(changed, writes + plan.count(*_ENDS))
     folder.overwrite((_ledger_text(job, job.after) for job in plan.jobs if not job.is_done()), plan.undone)
+
+
+def _for_each_job(plan: WritePlan, write: Callable[[JobPlan], None]) -> None:
+    """Takes a step for each job that has files to write, of many some at a time."""
+    for _ in map_items(lambda at: write(plan.jobs[at]), plan.which(*_WRITES)):
+        pass
+
+
+def _written_paths(plan: WritePlan) -> Iterator[list[str]]:
+    return ([change.path for change in changes] for changes in plan.changes(*_WRITES))
+
+
+def _stage(folder: OutputFolder, number: int, job: JobPlan) -> None:
+    folder.stage({change.path: change.text or "" for change in job.changes_by(*_WRITES)}, number)
+
+
+def _replace(folder: OutputFolder, job: JobPlan) -> None:
+    folder.replace({change.path: change.digest for change in job.changes_by(*_WRITES)})
 
 
 def _ledger_text(job: JobPlan, ledger: Ledger | None) -> dict[str, str | None]:
