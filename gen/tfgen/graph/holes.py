@@ -19,8 +19,9 @@ template text. The laws that hold both together:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
+from itertools import chain
 from typing import Any, Final, Literal, NoReturn, TypeAlias, TypeGuard, TypeVar, assert_never
 
 from tfgen.record import Record
@@ -459,37 +460,6 @@ def inner_nodes(node: Node | Record) -> Sequence[Node | Record]:
     return [part for entry in node.items() for part in entry] if isinstance(node, Mapping) else ()
 
 
-def named_parts(nodes: Iterable[Node | Guard]) -> Mapping[str, Named]:
-    """The named parts of a graph by name, in the order of their first use; a part stands before those within it.
-
-    Raises:
-        ValueError: two parts of one name are different.
-    """
-    parts: dict[str, Named] = {}
-    for part in _walk(nodes):
-        if isinstance(part, Named) and parts.setdefault(part.name, part) != part:
-            raise ValueError(f"two parts are named {part.name}: {parts[part.name]!r} and {part!r}")
-    return parts
-
-
-def chart_files(nodes: Iterable[Node | Guard]) -> Mapping[str, str]:
-    """The texts of the files that a graph has, by their paths in the chart."""
-    return {file.path: file.text for file in _walk(nodes) if isinstance(file, File)}
-
-
-def _walk(nodes: Iterable[Node | Record]) -> Iterator[Node | Record]:
-    """All nodes of a graph that have others in them, each object once: parts, and much in them, are shared."""
-    met: dict[int, Node | Record] = {}  # what is kept is no other's identity
-    waiting = [*nodes][::-1]
-    while waiting:
-        node = waiting.pop()
-        if node is None or isinstance(node, (str, int)) or id(node) in met:
-            continue
-        met[id(node)] = node
-        yield node
-        waiting += inner_nodes(node)[::-1]
-
-
 _Node = TypeVar("_Node")
 _Result = TypeVar("_Result")
 
@@ -506,6 +476,35 @@ def once_a_record(function: Callable[[_Node], _Result]) -> Callable[[_Node], _Re
         return result
 
     return remember
+
+
+def named_parts(nodes: Iterable[Node | Record]) -> Mapping[str, Named]:
+    """The named parts of a graph by name, in the order of their first use; a part stands before those within it.
+
+    Raises:
+        ValueError: two parts of one name are different.
+    """
+    parts: dict[str, Named] = {}
+    for part in chain.from_iterable(map(_parts_and_files, nodes)):
+        if isinstance(part, Named) and parts.setdefault(part.name, part) != part:
+            raise ValueError(f"two parts are named {part.name}: {parts[part.name]!r} and {part!r}")
+    return parts
+
+
+def chart_files(nodes: Iterable[Node | Record]) -> Mapping[str, str]:
+    """The texts of the files that a graph has, by their paths in the chart."""
+    within = chain.from_iterable(map(_parts_and_files, nodes))
+    return {file.path: file.text for file in within if isinstance(file, File)}
+
+
+@once_a_record
+def _parts_and_files(node: Node | Record) -> tuple[Named | File, ...]:
+    """The named parts and the files of a node, each object once, in the order of their first use."""
+    within: dict[int, Named | File] = {id(node): node} if isinstance(node, (Named, File)) else {}
+    for inner in inner_nodes(node):
+        if inner is not None and not isinstance(inner, (str, int)):
+            within.update((id(part), part) for part in _parts_and_files(inner))
+    return tuple(within.values())
 
 
 def plain(data: Mapping[str, Any]) -> dict[Key, Node]:

@@ -11,7 +11,7 @@ from typing import Final
 
 from tfgen.graph.graph import graph
 from tfgen.graph.guards import guards
-from tfgen.graph.holes import Guard, Named, Node, chart_files, named_parts, once_a_record
+from tfgen.graph.holes import Named, Node, chart_files, named_parts, once_a_record
 from tfgen.graph.shape import once_a_shape
 from tfgen.graph.template import Template
 from tfgen.job.training_job import Structure
@@ -61,7 +61,7 @@ class _Printed(Record):
 @once_a_shape
 def _printed(structure: Structure) -> _Printed:
     templates, checks, notes_text = graph(structure), guards(structure), notes(structure)
-    nodes = [*(template.node for template in templates), *checks, notes_text]
+    nodes = [*templates, *checks, notes_text]
     files = {f"templates/{template.name}.yaml": _template_text(template) for template in templates}
     files["templates/guards.yaml"] = guards_file(checks, templates, _CONTEXT)
     files[NOTES] = text_of(notes_text, _CONTEXT)
@@ -78,7 +78,7 @@ def _define(part: Named) -> str:
     return define(part, _CONTEXT)
 
 
-def _helper_files(nodes: Sequence[Node | Guard]) -> dict[str, str]:
+def _helper_files(nodes: Sequence[Node | Record]) -> dict[str, str]:
     """The files of the named parts in what the chart prints."""
     parts = named_parts(nodes).values()
     return {
