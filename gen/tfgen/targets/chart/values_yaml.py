@@ -9,6 +9,7 @@ keys of their own, as each volume has, the comment lists these.
 
 from __future__ import annotations
 
+import functools
 import textwrap
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
@@ -71,6 +72,7 @@ def _indent(path: ValuesPath) -> str:
     return "  " * (len(path) - 1)
 
 
+@functools.lru_cache(maxsize=1 << 10)  # two forms have most comments alike
 def _comment(path: ValuesPath, lacks: tuple[str, ...]) -> str:
     """A value's comment."""
     indent = _indent(path)
