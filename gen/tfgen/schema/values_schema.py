@@ -52,9 +52,8 @@ def values_schema(form: ValuesForm) -> Schema:
             place = place["properties"].setdefault(record, _closed())
         place["properties"][key] = _short(all_leaves()[path].written)
         place["required"].append(key)
-    definitions = {name: _short(node) for name, node in schema_file.load()["definitions"].items()}
-    schema = {"$schema": _DRAFT, **root, "definitions": {**definitions, _CHARACTERS: _characters()}}
-    _keep_roles(definitions["volume"]["properties"]["for"], form.paths)
+    schema = {"$schema": _DRAFT, **root, "definitions": json.loads(_definitions())}
+    _keep_roles(schema["definitions"]["volume"]["properties"]["for"], form.paths)
     for lacking in form.lacks:
         _take_out(schema, lacking.split("."))
     roles = root["properties"]["roles"]["properties"]
@@ -74,6 +73,14 @@ def _closed() -> dict[str, Any]:
 def values_schema_text(form: ValuesForm) -> str:
     """The same as the chart's file has it."""
     return json_text.dump(values_schema(form), listings=_NAMED)
+
+
+@functools.cache
+def _definitions() -> str:
+    """The definitions that values may refer to, in short. As text, of which each schema has a copy that it changes."""
+    values = {"values": [leaf.written for leaf in all_leaves().values()]}
+    used = used_definitions(values, schema_file.load()["definitions"])
+    return json.dumps({**{name: _short(node) for name, node in used.items()}, _CHARACTERS: _characters()})
 
 
 # -- what several places have alike --------------------------------------------------------------------------------
