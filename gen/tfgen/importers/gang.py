@@ -111,7 +111,7 @@ def read(
         tasks: numbers of pods that mean all of them.
         account: what becomes of each line.
     """
-    names = {job, *(part.written for part in bindings)}
+    names = {job, *(part.written for part in bindings)} - {""}
     group = next((o for o in others if kind(o) == "PodGroup" and api_group(o) in _BY_GROUP and name(o) in names), None)
     named = schedulers[0] if schedulers else None
     usual = _USUAL.get(named.written) if named else None

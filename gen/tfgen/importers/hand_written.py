@@ -19,6 +19,7 @@ from tfgen.importers.objects import api_group, drop_server_fields, kind, name
 from tfgen.importers.options import Options
 from tfgen.importers.part import Part
 from tfgen.importers.pod_template import PodData
+from tfgen.importers.shapes import METADATA, SCALAR, refuse_misshapen
 from tfgen.importers.task_command import TOLD, TaskCommand, legacy_keys, read_command, why_changed
 from tfgen.job.training_job import RoleName
 from tfgen.kubernetes import keys
@@ -38,6 +39,11 @@ _ROLES: Final[Mapping[str, RoleName]] = {
 }
 _DIGITS: Final = re.compile(r"(\d+)")
 _OF_CONTROLLERS: Final = "it is a field of the {kind}, and tfgen's own objects have theirs"
+
+_SHAPE: Final = {
+    "metadata": METADATA,
+    "spec": {"completions": SCALAR, "parallelism": SCALAR, "replicas": SCALAR},
+}
 
 
 class _Task(Record):
@@ -166,7 +172,7 @@ def _template(item: Part) -> Part | None:
 def _task(item: Part, account: Account) -> _Task | None:
     template = _template(item)
     main = pod_template.main_container(template) if template else None
-    if template is None or main is None:
+    if template is None or main is None or refuse_misshapen(item, _SHAPE, account):
         return None
     command = read_command(main)
     words = [word for word in re.split(r"[-_\d]+", name(item).lower()) if word in _ROLES]
@@ -214,8 +220,8 @@ def _drop_hosts(tasks: Sequence[_Task], others: Sequence[Part], account: Account
         for item in main.items("env") if main else ():
             variable, source = item.get("name"), item.get("valueFrom", "configMapKeyRef")
             if variable and source and variable.written in task.command.program.omitted:
-                data = source.data
-                sources.setdefault(str(data.get("name")), set()).add(str(data.get("key")))
+                config_map, key = source.get("name"), source.get("key")
+                sources.setdefault(config_map.written if config_map else "", set()).add(key.written if key else "")
     for other in others:
         keys = {key for key, _ in other.entries("data")}
         if kind(other) == "ConfigMap" and keys and keys <= sources.get(name(other), set()):

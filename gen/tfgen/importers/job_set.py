@@ -16,6 +16,7 @@ from tfgen.importers.foreign_job import ROLES, ForeignJob, ForeignRole, settle
 from tfgen.importers.objects import LAST_APPLIED, api_group, drop_server_fields, kind, name
 from tfgen.importers.options import Options
 from tfgen.importers.part import Part
+from tfgen.importers.shapes import METADATA, SCALAR, refuse_misshapen
 from tfgen.importers.task_command import TaskCommand, legacy_keys, read_command, why_changed
 from tfgen.job.training_job import RoleName
 from tfgen.kubernetes import keys
@@ -42,6 +43,24 @@ _DROPPED: Final[Mapping[str, str]] = {
 }
 """What a JobSet says, and a job not."""
 _OF_A_JOB: Final = "tfgen has its own rules for the Jobs of a role; see spec.retries"
+
+
+JOB_SHAPE: Final = {
+    "name": SCALAR,
+    "replicas": SCALAR,
+    "template": {"metadata": METADATA, "spec": {"completions": SCALAR, "parallelism": SCALAR}},
+}
+"""The shape of a replicated Job."""
+_SHAPE: Final = {
+    "metadata": METADATA,
+    "spec": {
+        "failurePolicy": {"maxRestarts": SCALAR},
+        "replicatedJobs": [JOB_SHAPE],
+        "successPolicy": {"operator": SCALAR, "targetReplicatedJobs": [SCALAR]},
+        "suspend": SCALAR,
+        "ttlSecondsAfterFinished": SCALAR,
+    },
+}
 
 
 def is_job_set(item: Part) -> bool:
@@ -97,6 +116,8 @@ def _without_policy(template: Part) -> Part:
 
 def read(item: Part, _others: Sequence[Part], options: Options, account: Account) -> ForeignJob | None:
     """A JobSet; None where it cannot be imported, which the account then says."""
+    if refuse_misshapen(item, _SHAPE, account):
+        return None
     jobs = list(item.items("spec", "replicatedJobs"))
     commands = [_command(job) for job in jobs]
     if not any(command.tells for command in commands):

@@ -150,10 +150,10 @@ def translate(
         port: its number, where no port has such a name.
         program: what runs, where it is not what the template says.
     """
-    shaped = _shaped(template, account)
-    if shaped is None:
+    shaped_template = shaped(template, account)
+    if shaped_template is None:
         return None
-    template, instance = eci.take(shaped)
+    template, instance = eci.take(shaped_template)
     main = main_container(template)
     if main is None:
         account.refuse(template, "the pod template has no container")
@@ -164,7 +164,7 @@ def translate(
     return pod.replaced(instance=instance)
 
 
-def _shaped(template: Part, account: Account) -> Part | None:
+def shaped(template: Part, account: Account) -> Part | None:
     """The template without what Kubernetes does not know; None where a field is of another type than Kubernetes'."""
     fits = True
     known = template

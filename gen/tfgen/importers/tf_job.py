@@ -23,7 +23,8 @@ from tfgen.importers.account import Account
 from tfgen.importers.foreign_job import ROLES, ForeignJob, ForeignRole, Settled, settle
 from tfgen.importers.objects import LAST_APPLIED, api_group, api_version, drop_server_fields, kind
 from tfgen.importers.options import Options
-from tfgen.importers.part import Part
+from tfgen.importers.part import Part, mapping, sequence
+from tfgen.importers.shapes import EACH, METADATA, SCALAR, refuse_misshapen
 from tfgen.importers.task_command import TaskCommand, legacy_keys, read_command, why_changed
 from tfgen.job.training_job import RoleName
 from tfgen.kubernetes import keys
@@ -67,6 +68,28 @@ _CLEANS_NONE: Final = (1, 6)
 """From this version of the operator on it leaves all pods where cleanPodPolicy is not said."""
 _TELLS_EVALUATOR: Final = (1, 1)
 """From this version on the evaluator stands in every task's cluster."""
+
+
+_RUN_POLICY: Final = {
+    **dict.fromkeys(_MOVED, SCALAR),
+    "managedBy": SCALAR,
+    "suspend": SCALAR,
+    "schedulingPolicy": {"minAvailable": SCALAR, "priorityClass": SCALAR, "queue": SCALAR},
+}
+_REPLICA: Final = {"replicas": SCALAR, "restartPolicy": SCALAR, "tfPort": SCALAR, "tfReplicaType": SCALAR}
+_SHAPE: Final = {
+    "metadata": METADATA,
+    "spec": {
+        **_RUN_POLICY,
+        "enableDynamicWorker": SCALAR,
+        "replicaSpecs": [_REPLICA],
+        "runPolicy": _RUN_POLICY,
+        "successPolicy": SCALAR,
+        "tensorBoard": {"logDir": SCALAR},
+        "terminationPolicy": {"chief": {"replicaIndex": SCALAR, "replicaName": SCALAR}},
+        "tfReplicaSpecs": {EACH: _REPLICA},
+    },
+}
 
 
 def is_tf_job(item: Part) -> bool:
@@ -122,6 +145,8 @@ def read(item: Part, others: Sequence[Part], options: Options, account: Account)
     """A TFJob and what belongs to it beside it; None where it cannot be imported, which the account then says."""
     if api_version(item) not in VERSIONS:
         account.refuse(item.value["apiVersion"], f"no TFJob has this version; known are {either(VERSIONS, 'and')}")
+        return None
+    if refuse_misshapen(item, _SHAPE, account):
         return None
     return _TFJob(item, others, options, account).foreign_job()
 
@@ -214,8 +239,6 @@ class _TFJob:
             if key.lower() not in _TYPES:
                 near = meant(nearest(key, [name for name, _ in _TYPES.values()]))
                 self.account.refuse(part, f"a TFJob has no replica type {key}{near}")
-            elif not isinstance(part.value, Mapping):
-                self.account.refuse(part, "a replica is a mapping with replicas and template")
             elif _TYPES[key.lower()][1] in known:
                 self.account.refuse(part, "a job has one chief: Chief, or Master")
             else:
@@ -307,6 +330,8 @@ class _TFJob:
         self.comments[(*ROLES, "ps")] = "The operator ran a server of its own here; now the program must serve as a ps."
         containers = [c for c in template.items("spec", "containers") if isinstance(c.value, Mapping)]
         main = pod_template.main_container(template)
+        if main is None:
+            return template
         bare = [c.without("resources") if c is main else c for c in containers]
         spec = template.value["spec"].without("restartPolicy")
         spec = spec.replaced(value={**spec.value, "containers": spec.value["containers"].replaced(value=bare)})
@@ -537,12 +562,15 @@ class _TFJob:
                 self.account.carry(part, "spec", "tensorboard", "logDir")
             elif key not in ("volumes", "volumeMounts"):
                 self.account.drop(part, "its Service is for the cluster alone; see spec.tensorboard")
-        container = board.replaced(value={k: part for k, part in board.value.items() if k == "volumeMounts"})
-        own = {k: part for k, part in board.value.items() if k == "volumes"}
-        spec = board.replaced(value={**own, "containers": board.replaced(value=[container])})
-        translated = volumes.translate(
-            board.replaced(value={"spec": spec}), container, (*ROLES, "tensorboard"), self.account
-        )
+        container = {"name": board.replaced(value="tensorboard", text=None)}
+        container |= {key: part for key, part in board.entries() if key == "volumeMounts"}
+        spec = {key: part for key, part in board.entries() if key == "volumes"}
+        spec["containers"] = sequence(board, [mapping(board, container)])
+        template = pod_template.shaped(mapping(board, {"spec": mapping(board, spec)}), self.account)
+        main = pod_template.main_container(template) if template else None
+        if template is None or main is None:
+            return {}
+        translated = volumes.translate(template, main, (*ROLES, "tensorboard"), self.account)
         if translated.volumes or translated.mounts:
             self.account.refuse(board, "its volumes are none that spec.storage has a word for")
         return translated.storage

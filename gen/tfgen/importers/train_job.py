@@ -17,6 +17,7 @@ from tfgen.importers.foreign_job import ForeignJob
 from tfgen.importers.objects import api_group, kind, name
 from tfgen.importers.options import Options
 from tfgen.importers.part import Part, mapping, sequence
+from tfgen.importers.shapes import METADATA, SCALAR, refuse_misshapen
 from tfgen.importers.task_command import read_command
 from tfgen.kubernetes.merge_keys import MERGE_KEYS
 
@@ -40,6 +41,24 @@ _MOST_CHANGES: Final = 100
 _OTHER_FRAMEWORKS: Final = ("flux", "jax", "mpi", "torch", "xgboost")
 
 
+_SHAPE: Final = {
+    "metadata": METADATA,
+    "spec": {
+        "activeDeadlineSeconds": SCALAR,
+        "runtimeRef": {"kind": SCALAR, "name": SCALAR},
+        "trainer": {"numNodes": SCALAR},
+    },
+}
+_RUNTIME_SHAPE: Final = {
+    "metadata": METADATA,
+    "spec": {
+        "mlPolicy": {"numNodes": SCALAR},
+        "podGroupPolicy": {"coscheduling": {"scheduleTimeoutSeconds": SCALAR}},
+        "template": {"metadata": METADATA, "spec": {"replicatedJobs": [job_set.JOB_SHAPE]}},
+    },
+}
+
+
 def is_train_job(item: Part) -> bool:
     """Whether an object is a TrainJob."""
     return kind(item) == "TrainJob" and api_group(item) == GROUP
@@ -47,7 +66,11 @@ def is_train_job(item: Part) -> bool:
 
 def read(item: Part, others: Sequence[Part], options: Options, account: Account) -> ForeignJob | None:
     """A TrainJob and its runtime; None where they cannot be imported, which the account then says."""
+    if refuse_misshapen(item, _SHAPE, account):
+        return None
     runtime = _runtime(item, others)
+    if runtime and refuse_misshapen(runtime, _RUNTIME_SHAPE, account):
+        return None
     if initializer := item.get("spec", "initializer"):
         why = "tfgen has no step before the tasks; fetch the data in an initContainer of their role"
         account.refuse(initializer, why)

@@ -17,6 +17,7 @@ from tfgen.importers.foreign_job import ROLES, ForeignJob, ForeignRole, Settled,
 from tfgen.importers.objects import LAST_APPLIED, api_group, drop_server_fields, kind, name
 from tfgen.importers.options import Options
 from tfgen.importers.part import Part
+from tfgen.importers.shapes import EACH, METADATA, SCALAR, TEXTS, refuse_misshapen
 from tfgen.importers.task_command import TaskCommand, legacy_keys, read_command, why_changed
 from tfgen.job.training_job import RoleName
 from tfgen.schema.workload_kinds.facts import CompletionBy
@@ -59,6 +60,25 @@ _OF_THE_JOB: Final[Mapping[str, str]] = {
 _LOST: Final = (("PodEvicted", "RestartJob"), ("PodFailed", "RestartJob"))
 _MAX_RETRY: Final = 3
 """Volcano's default."""
+
+
+_POLICY: Final = {"action": SCALAR, "event": SCALAR, "events": [SCALAR]}
+_CLAIM: Final = {"accessModes": [SCALAR], "resources": {"requests": TEXTS}, "storageClassName": SCALAR}
+_SHAPE: Final = {
+    "metadata": METADATA,
+    "spec": {
+        "maxRetry": SCALAR,
+        "minAvailable": SCALAR,
+        "plugins": {EACH: [SCALAR]},
+        "policies": [_POLICY],
+        "priorityClassName": SCALAR,
+        "queue": SCALAR,
+        "schedulerName": SCALAR,
+        "tasks": [{"name": SCALAR, "policies": [_POLICY], "replicas": SCALAR}],
+        "ttlSecondsAfterFinished": SCALAR,
+        "volumes": [{"mountPath": SCALAR, "volumeClaim": _CLAIM, "volumeClaimName": SCALAR}],
+    },
+}
 
 
 def is_volcano_job(item: Part) -> bool:
@@ -115,6 +135,8 @@ def _role(task: Part, plugin: Mapping[str, RoleName]) -> RoleName | None:
 
 def read(item: Part, _others: Sequence[Part], options: Options, account: Account) -> ForeignJob | None:
     """A Volcano Job; None where it cannot be imported, which the account then says."""
+    if refuse_misshapen(item, _SHAPE, account):
+        return None
     return _VolcanoJob(item, options, account).foreign_job()
 
 
@@ -413,6 +435,7 @@ class _VolcanoJob:
         for volume in volumes.items():
             path, claim = volume.get("mountPath"), volume.get("volumeClaimName")
             if path is None:
+                self.account.refuse(volume, "it has no mountPath")
                 continue
             key = volume_name(path.written)
             target: Path = ("spec", "storage", key)

@@ -95,7 +95,7 @@ class _Volumes:
         first, *others = mounts
         if self._is_own(name, known, first, others):
             return
-        entry: dict[str, Any] = {"mountPath": _cleaned(first.data["mountPath"])}
+        entry: dict[str, Any] = {"mountPath": _cleaned(first.value["mountPath"].written)}
         entry |= {key: first.data[key] for key in ("subPath", "subPathExpr") if first.data.get(key)}
         if first.data.get("readOnly") or source.data.get("persistentVolumeClaim", {}).get("readOnly"):
             entry["readOnly"] = True
@@ -115,7 +115,7 @@ class _Volumes:
         is_plain = {key for key, part in first.entries() if part.value is not False} <= {"name", "mountPath"}
         if "emptyDir" not in known or others or name in self.beside or not is_plain:
             return False
-        source, place = known["emptyDir"], _cleaned(first.data["mountPath"])
+        source, place = known["emptyDir"], _cleaned(first.value["mountPath"].written)
         if place == _TMP and not source.get("medium"):
             for part in (self.sources[name], first):
                 self.account.carry(part, why="each of tfgen's pods has a /tmp")

@@ -1,0 +1,50 @@
+"""No value of a manifest has to be of the type that its kind gives it: what has another is refused, at its place."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from tfgen.commands.import_job import Source, import_jobs
+from tfgen.commands.verify_import import verify
+from tfgen.errors import UsageError
+from tfgen.importers.options import Options
+
+FILES = sorted(Path(__file__).parent.glob("*/manifest.yaml"))
+MANIFESTS = [file for file in FILES if "{{" not in file.read_text()]
+WRONG = (0, -1, 1.5, True, "x", "", [], {}, [1], [None], {"a": 1}, [{}], {"name": "x"}, [{"name": "x"}])
+
+
+def paths(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The paths of all that is in some data."""
+    for step in data if isinstance(data, dict) else range(len(data)) if isinstance(data, list) else ():
+        yield (*path, step)
+        yield from paths(data[step], (*path, step))
+
+
+def put(data: Any, path: Sequence[Any], value: Any) -> None:
+    for step in path[:-1]:
+        data = data[step]
+    data[path[-1]] = value
+
+
+@settings(max_examples=150, deadline=None, phases=[Phase.generate], suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_a_value_of_another_type_is_imported_or_refused(data: st.DataObject) -> None:
+    manifest = data.draw(st.sampled_from(MANIFESTS))
+    documents = [json.loads(json.dumps(d, default=str)) for d in yaml.safe_load_all(manifest.read_text()) if d]
+    put(documents, data.draw(st.sampled_from(list(paths(documents)))), data.draw(st.sampled_from(WRONG)))
+    sources = [Source("a.yaml", "---\n".join(json.dumps(document) + "\n" for document in documents).encode())]
+    options = Options(kind=data.draw(st.sampled_from(["StatefulSet", "TFJob", "VolcanoJob", "JobSet"])))
+    try:
+        imported = import_jobs(sources, options)
+    except UsageError:  # no job is left in it
+        return
+    assert imported.jobs or imported.problems
+    list(verify(imported, sources, options))
