@@ -118,21 +118,24 @@ def fill_entries(node: Each, scope: Scope) -> Iterator[tuple[str, Any]]:
 
 def broken(guard: Guard, scope: Scope) -> Iterator[Scope]:
     """The scopes in which a guard's test is true: one for each entry that is wrong, or else the only one."""
-    for inner in _scopes(guard.over, scope):
+    inner, bound = scope.open()
+    for _ in _bind_entries(guard.over, inner, bound):
         for name, expression in guard.let:
-            inner = inner.binding({name: evaluate(expression, inner)})
+            bound[name] = evaluate(expression, inner)
         if evaluate(guard.test, inner):
-            yield inner
+            yield inner.binding({})  # the next entry is bound in the same place
 
 
-def _scopes(entries: Sequence[Entries], scope: Scope) -> Iterator[Scope]:
+def _bind_entries(entries: Sequence[Entries], scope: Scope, bound: dict[str, Any]) -> Iterator[None]:
+    """Bind one entry after another in a scope; of several entries, each with each."""
     if not entries:
-        yield scope
+        yield
         return
     first, *rest = entries
     over = evaluate(first.over, scope) or {}
     for key in sorted(over):
-        yield from _scopes(rest, scope.binding({first.key: key, first.item: over[key]}))
+        bound[first.key], bound[first.item] = key, over[key]
+        yield from _bind_entries(rest, scope, bound)
 
 
 def cleaned(path: str) -> str:
@@ -501,8 +504,7 @@ def _text(parts: Sequence[Node]) -> Filler:
     fillers = [compile_expression(part) for part in parts]
 
     def join(scope: Scope) -> str:
-        texts = (filler(scope) for filler in fillers)
-        return "".join(str(text) for text in texts if text is not ABSENT)
+        return "".join([str(text) for filler in fillers if (text := filler(scope)) is not ABSENT])
 
     return join
 

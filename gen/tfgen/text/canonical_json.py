@@ -20,6 +20,11 @@ _text: Final = json.encoder.encode_basestring
 DIGEST_LENGTH: Final = 12
 """Hexadecimal digits of a digest: enough to tell the few forms of one thing apart, and short in a label."""
 
+_WORDS: Final = {None: "null", True: "true", False: "false"}
+
+_WHOLE: Final = 1 << 53
+"""Up to this number, all whole numbers are float64s."""
+
 _SMALLEST, _LARGEST = 1e-6, 1e21
 """Between these two Go writes a number without an exponent."""
 
@@ -48,7 +53,9 @@ def _written(data: Any) -> str:
         case list() | tuple():
             return "[" + ",".join([_written(item) for item in data]) + "]"
         case None | bool():
-            return json.dumps(data)
+            return _WORDS[data]
+        case int() if abs(data) <= _WHOLE:
+            return str(data)
         case int() | float():
             return _number(float(data))
     raise TypeError(f"JSON cannot say {data!r}")

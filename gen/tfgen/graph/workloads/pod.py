@@ -287,13 +287,13 @@ def _lets(structure: Structure) -> Sequence[_Lets]:
 
 def _bind(all_lets: Sequence[_Lets], role: RoleName, scope: Scope) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     given_ = {name: evaluate(node, scope) for name, node in arguments(role).items()}
-    scope = scope.replaced(arguments=given_)
+    names: dict[str, Any] = {**scope.bound}
     for lets in all_lets:
+        inner = Scope(scope.values, scope.release, scope.chart, names, given_, scope.kept)
         for bound, expression in lets:
-            scope = scope.binding({bound.name: evaluate(expression, scope)})
-        shared = {name: evaluate(node, scope) for name, node in _ARGUMENTS.items()}
-        scope = scope.replaced(arguments=shared)
-    return scope.bound, scope.arguments
+            names[bound.name] = evaluate(expression, inner)
+        given_ = {name: evaluate(node, inner) for name, node in _ARGUMENTS.items()}
+    return names, given_
 
 
 def template(structure: Structure, role: Role, controller: Controller) -> dict[str, Any]:
