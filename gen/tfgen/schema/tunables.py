@@ -184,7 +184,7 @@ def order_keys(value: Any, node: Schema) -> Any:
     """
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    if not isinstance(value, dict | list):
+    if not isinstance(value, (dict, list)):
         return value
     schema = schema_file.load()
     if isinstance(value, dict):

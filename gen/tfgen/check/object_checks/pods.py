@@ -6,6 +6,7 @@ pods_of(stateful_set)  ->  Pods(labels={"tfgen/role": "worker", ...}, count=4, .
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Any
 
 from tfgen import data_path
@@ -32,17 +33,19 @@ class Pods(Record):
     spec: Mapping[str, Any]
     count: int
 
-    @property
-    def containers(self) -> Iterator[tuple[tuple[str | int, ...], Mapping[str, Any]]]:
+    @cached_property
+    def containers(self) -> tuple[tuple[tuple[str | int, ...], Mapping[str, Any]], ...]:
         """All containers, those that run before and beside the main ones too, with their paths in the owner."""
-        for field in ("initContainers", "containers"):
-            for index, container in enumerate(self.spec.get(field, ())):
-                yield (*self.path, field, index), container
+        return tuple(
+            ((*self.path, field, index), container)
+            for field in ("initContainers", "containers")
+            for index, container in enumerate(self.spec.get(field, ()))
+        )
 
-    @property
-    def ports(self) -> list[Mapping[str, Any]]:
+    @cached_property
+    def ports(self) -> tuple[Mapping[str, Any], ...]:
         """The ports of all containers."""
-        return [port for _, container in self.containers for port in container.get("ports", ())]
+        return tuple(port for _, container in self.containers for port in container.get("ports", ()))
 
     @property
     def is_complete(self) -> bool:
@@ -110,11 +113,11 @@ def _are_amounts(value: Any) -> bool:
 def _templates(owner: Mapping[str, Any], path: tuple[str | int, ...], value: Any) -> Iterator[Pods]:
     if isinstance(value, list):
         for index, inner in enumerate(value):
-            if isinstance(inner, dict | list):
+            if isinstance(inner, (dict, list)):
                 yield from _templates(owner, (*path, index), inner)
     elif isinstance(value, dict):
         for key, inner in value.items():
-            if not isinstance(inner, dict | list):
+            if not isinstance(inner, (dict, list)):
                 continue
             here = (*path, key)
             if key == "template" and isinstance(inner, dict) and "containers" in inner.get("spec", {}):
