@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -39,17 +40,23 @@ _json: Final = json.JSONEncoder(ensure_ascii=False).encode
 
 
 class _Row(Record):
-    """A row of the table without the default in it: a value, or one that several roles have.
+    """A row of the table: a value, or one that several roles have.
 
     Attributes:
-        start: what stands before the default.
         paths: those of the values, in the order of the roles.
+        is_of_all: whether all roles have it.
+        start: what stands before the default.
         end: what stands behind it.
+        defaults: what the values mostly are: the schema's defaults.
+        text: the whole row then.
     """
 
-    start: str
     paths: tuple[ValuesPath, ...]
+    is_of_all: bool
+    start: str
     end: str
+    defaults: tuple[Any, ...]
+    text: str = ""
 
 
 def readme(job: TrainingJob, form: ValuesForm) -> str:
@@ -58,7 +65,7 @@ def readme(job: TrainingJob, form: ValuesForm) -> str:
     here = next((f" -f {chart}/values-{form.name}.yaml" for form in job.environments if form.enabled), "")
     of_chart = chart_values(form.environments)
     own = (f'| `{name}` | string | `` "" `` | {node["description"]} |' for name, node in of_chart.items())
-    values = (f"{row.start}{_cell(_default(row, job.values))}{row.end}" for row in _rows(form))
+    values = (_row_text(row, job.values) for row in _rows(form))
     rows = "\n".join([*own, *values])
     return f"""\
 # {job.name}
@@ -102,27 +109,39 @@ def _rows(form: ValuesForm) -> tuple[_Row, ...]:
     for path in form.paths:
         name = ".".join(("roles", "ROLE", *path[2:]) if path[0] == "roles" else path)
         paths.setdefault(name, []).append(path)
-    return tuple(_row(name, alike) for name, alike in paths.items())
+    roles = {path[1] for path in form.paths if path[0] == "roles"}
+    return tuple(_row(name, alike, is_of_all=len(alike) == len(roles)) for name, alike in paths.items())
 
 
-def _row(name: str, paths: Sequence[ValuesPath]) -> _Row:
+def _row(name: str, paths: Sequence[ValuesPath], *, is_of_all: bool) -> _Row:
     tunable = tunables.at(paths[0])
     what_it_is = _brief(schema_file.first_sentence(tunable.schema))
-    return _Row(f"| {_cell(f'`{name}`')} | {_cell(tunable.type)} | ", tuple(paths), f" | {_cell(what_it_is)} |")
+    start, end = f"| {_cell(f'`{name}`')} | {_cell(tunable.type)} | ", f" | {_cell(what_it_is)} |"
+    row = _Row(tuple(paths), is_of_all, start, end, tuple(tunables.at(path).default for path in paths))
+    return row.replaced(text=_written(row, row.defaults))
+
+
+def _row_text(row: _Row, values: Mapping[str, Any]) -> str:
+    own = [data_path.follow(values, path) for path in row.paths]
+    return row.text if all(map(operator.is_, own, row.defaults)) else _written(row, own)
+
+
+def _written(row: _Row, values: Sequence[Any]) -> str:
+    return f"{row.start}{_cell(_default(row, values))}{row.end}"
 
 
 def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def _default(row: _Row, values: Mapping[str, Any]) -> str:
+def _default(row: _Row, values: Sequence[Any]) -> str:
     """The default of a row's value: what each role has, or all of them alike."""
     if row.paths[0][0] != "roles":
-        return _shown(data_path.follow(values, row.paths[0]))
-    defaults = {path[1]: _shown(data_path.follow(values, path)) for path in row.paths}
-    if len(defaults) == len(values["roles"]) and len({*defaults.values()}) == 1:
-        return next(iter(defaults.values()))
-    text = ", ".join(f"{role} {default}" for role, default in defaults.items())
+        return _shown(values[0])
+    defaults = [_shown(value) for value in values]
+    if row.is_of_all and len({*defaults}) == 1:
+        return defaults[0]
+    text = ", ".join(f"{path[1]} {default}" for path, default in zip(row.paths, defaults, strict=True))
     return text if len(text) <= _LONGEST_DEFAULT else _ELSEWHERE
 
 

@@ -17,6 +17,7 @@ from typing import Any, Final
 from tfgen import data_path
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
+from tfgen.schema import tunables
 from tfgen.schema.chart_values import chart_values
 from tfgen.schema.file import Schema
 from tfgen.schema.hints import choices
@@ -29,21 +30,34 @@ _WIDTH: Final = 100
 
 
 class _Place(Record):
-    """A value's place in the file: what stands above it."""
+    """A value's place in the file.
 
-    above: str
+    Attributes:
+        above: what stands above it.
+        default: what it mostly is.
+        text: all that stands there then.
+    """
+
     path: ValuesPath
+    above: str
+    default: Any
+    text: str
 
 
 def values_yaml(values: Mapping[str, Any], form: ValuesForm) -> str:
     """The file's text; a blank line before each key at the top."""
     of_chart = chart_values(form.environments)
     own = (f"# {node['description']}\n{yaml_text.dump({name: node['default']})}" for name, node in of_chart.items())
-    entries = (
-        place.above + yaml_text.dump({place.path[-1]: data_path.follow(values, place.path)}, _indent(place.path))
-        for place in _places(form)
-    )
+    entries = (_entry(place, data_path.follow(values, place.path)) for place in _places(form))
     return "\n".join(own) + "".join(entries)
+
+
+def _entry(place: _Place, value: Any) -> str:
+    return place.text if value is place.default else place.above + _line(place.path, value)
+
+
+def _line(path: ValuesPath, value: Any) -> str:
+    return yaml_text.dump({path[-1]: value}, _indent(path))
 
 
 @once_a_form
@@ -64,7 +78,8 @@ def _places(form: ValuesForm) -> tuple[_Place, ...]:
             commented.add(alike)
             head = "" if key == path else f"{_indent(key)}{yaml_text.scalar(key[-1])}:\n"
             above += ("\n" if len(key) == 1 else "") + comment + head
-        places.append(_Place(above, path))
+        default = tunables.at(path).default
+        places.append(_Place(path, above, default, above + _line(path, default)))
     return tuple(places)
 
 
