@@ -100,11 +100,11 @@ def _role(job: Part) -> RoleName | None:
 
 def _replicas(job: Part) -> int:
     """How many pods a replicated Job has: those of each of its Jobs."""
-    number = 1
-    for path in (("replicas",), ("template", "spec", "parallelism")):
-        part = job.get(*path)
-        number *= part.value if part and isinstance(part.value, int) and not isinstance(part.value, bool) else 1
-    return number
+    return _number(job.get("replicas")) * _number(job.get("template", "spec", "parallelism"))
+
+
+def _number(part: Part | None) -> int:
+    return part.value if part and isinstance(part.value, int) and not isinstance(part.value, bool) else 1
 
 
 def _without_policy(template: Part) -> Part:
@@ -222,15 +222,23 @@ def _ends(item: Part, roles: Mapping[RoleName, ForeignRole], account: Account) -
             why = "it ends with all of its Jobs, and a ps never ends; here the end of the "
             account.note(item.value["spec"], why + ("chief does" if "chief" in roles else "workers does"))
         return ends
-    by_name = {name_of(job): _role(job) for job in item.items("spec", "replicatedJobs")}
-    targets = {by_name.get(part.written) for part in policy.items("targetReplicatedJobs")}
+    by_name = {name_of(job): job for job in item.items("spec", "replicatedJobs")}
+    named = [part.written for part in policy.items("targetReplicatedJobs")] or [*by_name]
+    targets = {_role(by_name[target]) or target if target in by_name else target for target in named}
     role = "chief" if "chief" in roles else "worker"
-    if targets and role not in targets:
-        account.refuse(
-            policy, f"the end of {either(sorted(str(t) for t in targets))} ends it; in tfgen's that of its {role}"
-        )
+    if role not in targets:
+        account.refuse(policy, f"the end of {either(sorted(targets))} ends it; in tfgen's that of its {role}")
         return ends
-    account.carry(policy, "spec", "completion", "by")
+    jobs = sum(_number(job.get("replicas")) for key, job in by_name.items() if key in named)
+    operator = policy.get("operator")
+    here = f"here the end of {'all workers' if role == 'worker' else 'the chief'} does"
+    if operator and operator.value == "Any" and jobs > 1:
+        account.change(policy, "spec", "completion", "by", why=f"the first of {jobs} Jobs to end ended it; {here}")
+    elif targets != {role}:
+        why = f"the ends of its {either(sorted(targets), 'and')} together ended it; {here}"
+        account.change(policy, "spec", "completion", "by", why=why)
+    else:
+        account.carry(policy, "spec", "completion", "by")
     return ends
 
 

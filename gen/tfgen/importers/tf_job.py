@@ -122,14 +122,37 @@ def _replica_specs(spec: Part) -> Part:
         return specs.replaced(value={_type(key): part for key, part in specs.value.items()})
     replicas: dict[str, Part] = {}
     for replica in old.items():
-        written_type = replica.get("tfReplicaType")
         policy = replica.get("template", "spec", "restartPolicy")
         if isinstance(replica.value, Mapping):
             fields = {key: part for key, part in replica.value.items() if key != "tfReplicaType"}
             if policy:
                 fields |= {"restartPolicy": policy, "template": _without_policy(fields["template"])}
-            replicas[_type(written_type.written if written_type else "MASTER")] = replica.replaced(value=fields)
+            replicas[_type(_written_type(replica))] = replica.replaced(value=fields)
     return old.replaced(value=replicas)
+
+
+def _written_type(replica: Part) -> str:
+    """The type of a replica in v1alpha1's list; its operator's default, where it says none."""
+    written_type = replica.get("tfReplicaType")
+    return written_type.written if written_type else "MASTER"
+
+
+def _refuse_second_replicas(item: Part, account: Account) -> None:
+    """Refuse replicas of a role that others have, too."""
+    replicas = [(_written_type(replica), replica) for replica in item.items("spec", "replicaSpecs")]
+    replicas += [*item.entries("spec", "tfReplicaSpecs")]
+    roles: set[RoleName] = set()
+    for text, part in replicas:
+        replica_type, role = _TYPES.get(text.lower(), (text, None))
+        if role in roles:
+            one = (
+                "a job has one chief: Chief, or Master"
+                if role == "chief"
+                else f"{replica_type} stands here twice; a TFJob has it once"
+            )
+            account.refuse(part, one)
+        elif role:
+            roles.add(role)
 
 
 def _without_policy(template: Part) -> Part:
@@ -148,6 +171,7 @@ def read(item: Part, others: Sequence[Part], options: Options, account: Account)
         return None
     if refuse_misshapen(item, _SHAPE, account):
         return None
+    _refuse_second_replicas(item, account)
     return _TFJob(item, others, options, account).foreign_job()
 
 
@@ -239,10 +263,8 @@ class _TFJob:
             if key.lower() not in _TYPES:
                 near = meant(nearest(key, [name for name, _ in _TYPES.values()]))
                 self.account.refuse(part, f"a TFJob has no replica type {key}{near}")
-            elif _TYPES[key.lower()][1] in known:
-                self.account.refuse(part, "a job has one chief: Chief, or Master")
             else:
-                known[_TYPES[key.lower()][1]] = part
+                known.setdefault(_TYPES[key.lower()][1], part)
         roles = {role: read for role, part in known.items() if (read := self._role(role, part, known))}
         return {} if self.account.problems else roles
 
