@@ -12,6 +12,7 @@ import pytest
 from tests.support.small_job import JOB
 from tfgen.check.files import FileComparison, compare_files
 from tfgen.check.jobs import check
+from tfgen.job.facts import name_of
 from tfgen.report.problems import as_text
 from tfgen.targets.render import render
 from tfgen.text.document import Document
@@ -43,7 +44,8 @@ def write(text: str = JOB, *, upgrade: bool = True) -> tuple[str, ...]:
 
 def found(text: str = JOB) -> FileComparison:
     jobs = documents(text)
-    return compare_files(jobs, plan_write(Path(), [render(job.data) for job in jobs]))
+    names = {name_of(job): job.place(("metadata", "name")) for job in jobs}
+    return compare_files(names, plan_write(Path(), [render(job.data) for job in jobs]))
 
 
 def counted(text: str) -> str:

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from tests.support.checked_repository import commit, git
 from tfgen import cli, workers
-from tfgen.commands import render, rendered_file
+from tfgen.commands import full_check, render, rendered_file
 from tfgen.text.document import Document
 from tfgen.tree import cache, ledgers, write
 from tfgen.tree.file_tree import FileTree
@@ -70,32 +71,61 @@ def held() -> Counter[str]:
     return Counter(type(thing).__name__ for thing in gc.get_objects() if isinstance(thing, KEPT))
 
 
+def noting(step: Callable[..., Any], of_runs: list[list[Counter[str]]]) -> Callable[..., Any]:
+    """The step, which also notes what is in memory before it and after it."""
+
+    def noted(*arguments: Any, **named: Any) -> Any:
+        of_runs[-1].append(held())
+        result = step(*arguments, **named)
+        of_runs[-1].append(held())
+        return result
+
+    return noted
+
+
+def assert_as_much_for_many(of_runs: list[list[Counter[str]]]) -> None:
+    """Of two runs, the first with 3 jobs and the second with 12, both hold about the same at each point."""
+    few, many_jobs = ([counter - of_runs[0][0] for counter in run] for run in of_runs)
+    for before, after in zip(few, many_jobs, strict=True):
+        assert after.total() - before.total() < 9, (before, after)
+
+
 def test_what_is_in_memory_does_not_grow_with_the_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "_processors", lambda: 1)
     monkeypatch.setattr(ledgers, "_MOST", 2)  # how many ledgers stay in memory
     of_runs: list[list[Counter[str]]] = []
-
-    def noting(step: Callable[..., Any]) -> Callable[..., Any]:
-        def noted(*arguments: Any, **named: Any) -> Any:
-            of_runs[-1].append(held())
-            result = step(*arguments, **named)
-            of_runs[-1].append(held())
-            return result
-
-        return noted
-
     for name in ("plan_write", "apply"):
-        monkeypatch.setattr(render, name, noting(getattr(render, name)))
+        monkeypatch.setattr(render, name, noting(getattr(render, name), of_runs))
     for many in (3, 12):
         write_jobs(*range(many))
         of_runs.append([])
         assert cli.run(["render", "jobs"]) == cli.OK
         write_jobs(*range(many), workers=3)  # so that there are ledgers, and files on disk
         assert cli.run(["render", "jobs"]) == cli.OK
-    few, many_jobs = ([counter - of_runs[0][0] for counter in run] for run in of_runs)
-    assert len(few) == len(many_jobs) == 8
-    for before, after in zip(few, many_jobs, strict=True):
-        assert after.total() - before.total() < 9, (before, after)
+    assert {len(run) for run in of_runs} == {8}
+    assert_as_much_for_many(of_runs)
+
+
+def test_what_a_check_has_in_memory_does_not_grow_with_the_jobs(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    monkeypatch.setattr(workers, "_processors", lambda: 1)
+    monkeypatch.setattr(ledgers, "_MOST", 2)
+    git("init", "--quiet", "--initial-branch=main")
+    Path(".gitignore").write_text("cache/\n", encoding="utf-8")
+    of_runs: list[list[Counter[str]]] = []
+    for name in ("compare", "compare_overlays", "compare_files"):
+        monkeypatch.setattr(full_check, name, noting(getattr(full_check, name), of_runs))
+    for many in (3, 12):
+        write_jobs(*range(many))
+        of_runs.append([])
+        assert cli.run(["check", "jobs"]) == cli.PROBLEMS  # nothing is rendered yet
+        assert cli.run(["render", "jobs"]) == cli.OK
+        commit()
+        (folder / "cache").rename(folder / f".known-{many}")
+        assert cli.run(["check", "jobs"]) == cli.OK
+        write_jobs(*range(many), workers=3)
+        assert cli.run(["check", "jobs"]) == cli.PROBLEMS  # each has another size than its run
+    assert {len(run) for run in of_runs} == {18}
+    assert_as_much_for_many(of_runs)
 
 
 def test_a_further_job_takes_a_few_kilobytes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,6 +200,29 @@ def test_jobs_of_one_structure_are_rendered_one_after_another_and_written_in_the
 def test_a_long_word_in_a_file_takes_no_time() -> None:
     """A model or a picture in base64, say: by the square of its letters it would take hours."""
     assert rendered_file._KEYS.findall("a-b: c\n'd': [e.f: 1]\n" + "x" * 1_000_000) == ["a-b:", "d':", "f:"]
+
+
+def test_as_many_processes_as_one_say_the_same(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_jobs(*range(0, workers.MANY, 2))
+    write_jobs(*range(1, workers.MANY, 2), more="  tensorboard: {logDir: /logs}  # tfgen: ignore latest-tag it stays\n")
+    write_jobs(3, workers=0)
+    Path("jobs/005.yaml").write_text(JOB.format(name="j004", workers=2), encoding="utf-8")
+    printed = []
+    for processes in (1, 2):
+        monkeypatch.setattr(workers, "_processors", lambda processes=processes: processes)
+        assert cli.run(["check", "jobs"]) == cli.PROBLEMS
+        printed.append(capsys.readouterr())
+    assert printed[0] == printed[1]
+    rules = Counter(line.rpartition("[")[2] for line in printed[0].out.splitlines())
+    assert rules == {
+        "not-rendered]": workers.MANY - 2,
+        "unused-ignore]": workers.MANY // 2 - 2,
+        "tensorboard-log-dir]": workers.MANY // 2 - 2,
+        "out-of-range]": 1,
+        "duplicate-job]": 1,
+    }
 
 
 @pytest.mark.parametrize("processes", [1, 2])

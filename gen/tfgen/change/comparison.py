@@ -8,18 +8,22 @@ another of the files: a job may move.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 
 from tfgen.change.committed import with_committed
 from tfgen.change.new_run import environments_enabled_again, find_new_runs
 from tfgen.change.run_back import Runs, earlier_runs, find_runs_back
-from tfgen.check.checked import Checked
+from tfgen.check.checked import Checked, CheckedFile
 from tfgen.check.jobs import check_all
 from tfgen.git import command
+from tfgen.job.documents import JobPlace
 from tfgen.job.facts import environments_of, name_of, own_data, run_of
+from tfgen.job.sources import Source
 from tfgen.problems import Problem, has_errors, in_order
 from tfgen.record import Record
 from tfgen.text.document import Document
+from tfgen.workers import map_items
 
 
 class Pair(Record):
@@ -54,10 +58,40 @@ class Pair(Record):
         return self.before is self.after or own_data(self.before) == own_data(self.after)
 
 
+class PairPlaces(Record):
+    """Where a job is as it was and as it is; None where it is new, or gone. Of many jobs few are in memory at once.
+
+    Attributes:
+        revision: where it was.
+    """
+
+    before: JobPlace | None
+    after: JobPlace | None
+    revision: str
+
+    @property
+    def name(self) -> str:
+        """The job's name."""
+        one = self.after or self.before
+        return one.name if one else ""
+
+    @property
+    def is_same(self) -> bool:
+        """Whether the job's file is as it was, with all defaults under it."""
+        return self.before is self.after
+
+    def read(self) -> Pair:
+        """The job as it was and as it is. Raises as `Source.read` does, and where git fails."""
+        after = self.after.read() if self.after else None
+        if self.is_same:
+            return Pair(after, after)
+        return _with_history(Pair(self.before.read() if self.before else None, after), self.revision)
+
+
 class Pairs(Record):
     """Jobs beside their committed versions. Notes say why a job has none, where its user could expect one."""
 
-    pairs: tuple[Pair, ...]
+    pairs: tuple[PairPlaces, ...]
     notes: tuple[str, ...]
 
 
@@ -71,12 +105,12 @@ class Comparison(Record):
     """
 
     problems: tuple[Problem, ...]
-    pairs: tuple[Pair, ...]
+    pairs: tuple[PairPlaces, ...]
     notes: tuple[str, ...]
 
 
 def compare(checked: Checked, revision: str) -> Comparison:
-    """Compare each job of the files that have no errors.
+    """Compare each job of the files that have no errors, but for those of which nothing has changed.
 
     Raises:
         UsageError: there is no such revision.
@@ -84,12 +118,16 @@ def compare(checked: Checked, revision: str) -> Comparison:
     """
     matched = pair_jobs(checked, revision)
     both = tuple(pair for pair in matched.pairs if pair.before and pair.after)
-    problems = in_order(problem for pair in both for problem in pair.new_runs)
-    return Comparison(problems, both, matched.notes)
+    problems = map_items(_new_runs, [pair for pair in both if not pair.is_same])
+    return Comparison(in_order(chain.from_iterable(problems)), both, matched.notes)
+
+
+def _new_runs(pair: PairPlaces) -> tuple[Problem, ...]:
+    return tuple(pair.read().new_runs)
 
 
 def pair_jobs(checked: Checked, revision: str, gone: Sequence[str] = ()) -> Pairs:
-    """Each job of the files that have no errors beside the one that is committed, and those that are no more.
+    """Each job of the files that were read and have no errors beside the committed one, and those that are gone.
 
     Args:
         checked: the jobs as they are.
@@ -103,28 +141,53 @@ def pair_jobs(checked: Checked, revision: str, gone: Sequence[str] = ()) -> Pair
     notes = (
         [] if command.is_installed() else ["there is no git on the PATH, so nothing is compared with what is committed"]
     )
-    after = checked.whole
-    before: dict[tuple[str, str], Document] = {}
-    for source, earlier in with_committed(checked.sources, [*(document.file for document in after), *gone], revision):
-        if source and source.identity == earlier.identity:
-            documents = [document for document in after if document.file == earlier.file]
-        else:
-            as_it_was = check_all([earlier], is_guarded=False)
-            documents = [*as_it_was.documents]
-            if has_errors(as_it_was.problems):
-                notes.append(f"{earlier.file} has errors in {revision}, so it is not compared with that")
-                continue
-        before |= {(earlier.file, name_of(document)): document for document in documents}
-    matched = []
-    taken = {(document.file, name_of(document)) for document in after} & before.keys()
-    for document in after:
-        key = (document.file, name_of(document))
-        if key not in before:
-            key = next((other for other in before if other[1] == key[1] and other not in taken), key)
-        taken.add(key)
-        matched.append(_with_history(Pair(before.get(key), document), revision))
-    matched += [Pair(document, None) for key, document in before.items() if key not in taken]
-    return Pairs(tuple(matched), tuple(notes))
+    now = {file.source.file: _places(file) for file in checked.whole_files if not file.is_known}
+    of_files = [*with_committed(checked.sources, [*now, *gone], revision)]
+    is_same = [source is not None and source.identity == earlier.identity for source, earlier in of_files]
+    changed = [earlier for (_, earlier), same in zip(of_files, is_same, strict=True) if not same]
+    as_they_were = dict(zip((earlier.file for earlier in changed), map_items(_committed_jobs, changed), strict=True))
+    before: dict[tuple[str, str], JobPlace] = {}
+    for (_, earlier), same in zip(of_files, is_same, strict=True):
+        places = now[earlier.file] if same else as_they_were[earlier.file]
+        if places is None:
+            notes.append(f"{earlier.file} has errors in {revision}, so it is not compared with that")
+            continue
+        before |= {(earlier.file, place.name): place for place in places}
+    return Pairs(tuple(_match(tuple(chain.from_iterable(now.values())), before, revision)), tuple(notes))
+
+
+def _places(file: CheckedFile) -> tuple[JobPlace, ...]:
+    """The jobs of a file without errors."""
+    return tuple(JobPlace(file.source, at, record.job) for at, record in enumerate(file.records))
+
+
+def _committed_jobs(source: Source) -> tuple[JobPlace, ...] | None:
+    """The jobs of a committed file; none where it has errors."""
+    checked = check_all([source], is_guarded=False)
+    return None if has_errors(checked.problems) else _places(checked.files[0])
+
+
+def _match(
+    after: Sequence[JobPlace], before: Mapping[tuple[str, str], JobPlace], revision: str
+) -> Iterator[PairPlaces]:
+    """Each job beside its committed version: that of its own file, or else of another, and then those that are gone.
+
+    Args:
+        after: the jobs as they are.
+        before: the committed ones, by file and name.
+        revision: where those are.
+    """
+    files: dict[str, list[str]] = {}
+    for file, name in before:
+        files.setdefault(name, []).append(file)
+    taken = {(place.source.file, place.name) for place in after} & before.keys()
+    for place in after:
+        file = place.source.file
+        if (file, place.name) not in before:
+            file = next((other for other in files.get(place.name, ()) if (other, place.name) not in taken), file)
+        taken.add((file, place.name))
+        yield PairPlaces(before.get((file, place.name)), place, revision)
+    yield from (PairPlaces(place, None, revision) for key, place in before.items() if key not in taken)
 
 
 def _with_history(pair: Pair, revision: str) -> Pair:

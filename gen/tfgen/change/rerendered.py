@@ -9,11 +9,12 @@ read, and compared with those on disk, or with what is about to be written. What
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
-from tfgen.change.comparison import Pair
+from tfgen.change.comparison import PairPlaces
 from tfgen.change.field_diff import FieldChange, field_changes, in_words
 from tfgen.change.immutable import NEW_RUN, Loss, find_losses
 from tfgen.change.new_run import environments_at_work, way_out
@@ -32,6 +33,7 @@ from tfgen.text.document import Document
 from tfgen.tree.ledger import Ledger, ledger_path, parse_ledger
 from tfgen.tree.output_folder import OutputFolder
 from tfgen.tree.plan import FileAction, JobPlan, WritePlan
+from tfgen.workers import map_items
 
 _LONGEST: Final = 60
 """Characters of a value in a message."""
@@ -47,7 +49,7 @@ class Rerendered(Record):
     notes: tuple[str, ...]
 
 
-def compare_overlays(pairs: Sequence[Pair], plan: WritePlan, revision: str, *, is_written: bool) -> Rerendered:
+def compare_overlays(pairs: Sequence[PairPlaces], plan: WritePlan, revision: str, *, is_written: bool) -> Rerendered:
     """Compare the overlays of jobs with those that are committed.
 
     Args:
@@ -60,26 +62,46 @@ def compare_overlays(pairs: Sequence[Pair], plan: WritePlan, revision: str, *, i
     Raises:
         TfgenError: git or the disk fails.
     """
-    jobs = {job.rendering.job: job for job in plan.jobs}
+    of_changed = {
+        plan.jobs[at].rendering.job: at for at, counts in enumerate(plan.counts) if counts.keys() - {FileAction.KEEP}
+    }
     touched = {path.partition("/")[0] for path in git.changed(plan.out / OVERLAYS, revision)}
-    problems: list[Problem] = []
-    notes: list[str] = []
-    for pair in pairs:
-        job, name = jobs.get(pair.name), pair.name
-        ledger = plan.ledgers.get(name)
-        files: _Files | None = None
-        if job and (is_written or not _is_as_rendered(job)) and _changes_overlays(job):
-            ledger, files = job.target, _overlays_of(job.rendering.tree.files, name)
-        if not (pair.before and pair.after and ledger and (files or name in touched)):
-            continue
-        try:
-            before = _committed_overlays(plan.out, name, revision)
-            files = files or _overlays_on_disk(plan.out, name, ledger)
-            if before and files:
-                problems += _problems_of_job(pair.before, pair.after, _Versions(*before, files, ledger))
-        except TfgenError as error:
-            notes.append(f"the overlays of {name} are not compared with those in {revision}: {error}")
-    return Rerendered(in_order(problems), tuple(notes))
+    both = [pair for pair in pairs if pair.before and pair.after and (pair.name in of_changed or pair.name in touched)]
+    compared = [*map_items(partial(_compare_job, plan, of_changed, touched, is_written=is_written), both)]
+    return Rerendered(
+        in_order(problem for one in compared for problem in one.problems),
+        tuple(note for one in compared for note in one.notes),
+    )
+
+
+def _compare_job(
+    plan: WritePlan, of_changed: Mapping[str, int], touched: Collection[str], pair: PairPlaces, *, is_written: bool
+) -> Rerendered:
+    """Compare one job.
+
+    Args:
+        plan: as `compare_overlays` has it.
+        of_changed: the places in the plan of the jobs that it changes.
+        touched: the names of the jobs whose overlays on disk are not as they are committed.
+        pair: the job.
+        is_written: as `compare_overlays` has it.
+    """
+    name = pair.name
+    job = plan.jobs[of_changed[name]] if name in of_changed else None
+    ledger = plan.ledgers.get(name)
+    files: _Files | None = None
+    if job and (is_written or not _is_as_rendered(job)) and _changes_overlays(job):
+        ledger, files = job.target, _overlays_of(job.rendering.tree.files, name)
+    both = pair.read()
+    if not (both.before and both.after and ledger and (files or name in touched)):
+        return Rerendered((), ())
+    try:
+        before = _committed_overlays(plan.out, name, pair.revision)
+        files = files or _overlays_on_disk(plan.out, name, ledger)
+        versions = _Versions(*before, files, ledger) if before and files else None
+        return Rerendered(tuple(_problems_of_job(both.before, both.after, versions)) if versions else (), ())
+    except TfgenError as error:
+        return Rerendered((), (f"the overlays of {name} are not compared with those in {pair.revision}: {error}",))
 
 
 class _Versions(Record):

@@ -22,6 +22,7 @@ class CheckedFile(Record):
     Attributes:
         accepted: the documents that the schema accepts, over defaults that have no errors.
         records: what those are judged by beside the jobs of all files.
+        names: what its documents call their jobs, right or wrong.
         clashes: whether one of them has something wrong beside those.
         is_known: whether the file was not read, since its records are known.
     """
@@ -31,6 +32,7 @@ class CheckedFile(Record):
     accepted: tuple[Document, ...]
     weighed: Weighed
     records: tuple[JobRecord, ...]
+    names: tuple[str, ...] = ()
     clashes: bool = False
     is_known: bool = False
 

@@ -1,6 +1,6 @@
 """Whether the files of a job are what `tfgen render` would write, and if not, why.
 
-    compare_files(documents, plan)
+    compare_files({"mnist": Place("job.yaml", Position(3, 18))}, plan)
         ->  FileComparison(problems=(Problem("overlays/mnist/...", ... "hand-edited"),), notes=())
 
 The ledger tells the reasons apart:
@@ -23,9 +23,8 @@ from typing import Final
 
 from tfgen.places import CHARTS, OVERLAYS
 from tfgen.plural import count
-from tfgen.problems import Position, Problem, in_order
+from tfgen.problems import Place, Position, Problem, in_order
 from tfgen.record import Record
-from tfgen.text.document import Document
 from tfgen.tree.file_tree import digest_of
 from tfgen.tree.ledger import ledger_path
 from tfgen.tree.output_folder import OutputFolder
@@ -57,11 +56,11 @@ class FileComparison(Record):
     notes: tuple[str, ...]
 
 
-def compare_files(documents: Sequence[Document], plan: WritePlan) -> FileComparison:
+def compare_files(names: Mapping[str, Place], plan: WritePlan) -> FileComparison:
     """Compare the files on disk with what the jobs render to. Nothing is written.
 
     Args:
-        documents: jobs without errors, no two of one name.
+        names: jobs without errors, and where each says its name.
         plan: what a render of them, in their order, would do, with `upgrade`.
 
     Raises:
@@ -71,10 +70,13 @@ def compare_files(documents: Sequence[Document], plan: WritePlan) -> FileCompari
     notes: list[str] = []
     converted: list[str] = []
     with OutputFolder(plan.out) as folder:
-        for document, job in zip(documents, plan.jobs, strict=True):
+        for at, (name, place) in enumerate(names.items()):
+            if plan.counts[at].keys() == {FileAction.KEEP} and name in plan.ledgers:
+                continue
+            job = plan.jobs[at]
             edited = tuple(_edits_by_hand(job))
             converted += (change.path for change in job.changes if _is_converted(job, change))
-            problems += _hand_edited_problems(folder, document, plan, edited)
+            problems += _hand_edited_problems(folder, place.file, plan, edited)
             pending = [
                 change
                 for change in job.changes
@@ -86,9 +88,9 @@ def compare_files(documents: Sequence[Document], plan: WritePlan) -> FileCompari
             if reason is None:
                 notes.append(_note(folder, plan, job, pending))
             else:
-                message = f"{reason}{_would_change(folder, plan, pending)}; tfgen render {document.file}"
-                problems.append(Problem(document.file, document.value(("metadata", "name")), message, NOT_RENDERED))
-        problems += _blocked_files(documents, plan)
+                message = f"{reason}{_would_change(folder, plan, pending)}; tfgen render {place.file}"
+                problems.append(Problem(*place, message, NOT_RENDERED))
+        problems += _blocked_files(tuple(names.values()), plan)
     if converted:
         problems.append(_line_ends_problem(plan, sorted(set(converted))))
     return FileComparison(in_order(problems), tuple(notes))
@@ -163,21 +165,21 @@ def _line_ends_problem(plan: WritePlan, paths: Sequence[str]) -> Problem:
 
 
 def _hand_edited_problems(
-    folder: OutputFolder, document: Document, plan: WritePlan, changes: Sequence[FileChange]
+    folder: OutputFolder, source: str, plan: WritePlan, changes: Sequence[FileChange]
 ) -> Iterator[Problem]:
     """A problem for each of the first files, and one for all others."""
-    yield from (_hand_edited_problem(folder, document, plan, change) for change in changes[:_MOST])
+    yield from (_hand_edited_problem(folder, source, plan, change) for change in changes[:_MOST])
     if more := changes[_MOST:]:
         are = "file is" if len(more) == 1 else "files are"
         message = f"{len(more)} more {are} not as tfgen wrote them; to have them again: tfgen render --force"
-        yield Problem(_shown(plan.out, more[0].path), Position(1, 1), f"{message} {document.file}", HAND_EDITED)
+        yield Problem(_shown(plan.out, more[0].path), Position(1, 1), f"{message} {source}", HAND_EDITED)
 
 
-def _hand_edited_problem(folder: OutputFolder, document: Document, plan: WritePlan, change: FileChange) -> Problem:
+def _hand_edited_problem(folder: OutputFolder, source: str, plan: WritePlan, change: FileChange) -> Problem:
     file = _shown(plan.out, change.path)
-    way_out = f"change {document.file} instead, or take the edit back: tfgen render --force {document.file}"
+    way_out = f"change {source} instead, or take the edit back: tfgen render --force {source}"
     if change.digest is None:
-        message = f"the file is gone; to have it again: tfgen render {document.file}"
+        message = f"the file is gone; to have it again: tfgen render {source}"
         return Problem(file, Position(1, 1), message, HAND_EDITED)
     if change.action is FileAction.REMOVE:
         message = f"the file was edited since tfgen wrote it, and is rendered no longer; {way_out}"
@@ -187,14 +189,15 @@ def _hand_edited_problem(folder: OutputFolder, document: Document, plan: WritePl
     return Problem(file, Position(line, 1), message, HAND_EDITED)
 
 
-def _blocked_files(documents: Sequence[Document], plan: WritePlan) -> Iterator[Problem]:
+def _blocked_files(places: Sequence[Place], plan: WritePlan) -> Iterator[Problem]:
     """Files that no render could write: a folder or a link is in the way, or another job has them."""
-    owner = {path: document for document, job in zip(documents, plan.jobs, strict=True) for path in job.target.files}
-    for conflict in plan.conflicts:
-        if not conflict.can_force:
-            document = owner[conflict.path]
-            position = document.value(("metadata", "name"))
-            yield Problem(document.file, position, f"cannot be rendered: {conflict}", NOT_RENDERED)
+    blocked = [conflict for conflict in plan.conflicts if not conflict.can_force]
+    if blocked:
+        paths = {conflict.path for conflict in blocked}
+        jobs = zip(places, plan.jobs, strict=True)
+        owner = {path: place for place, job in jobs for path in paths & job.target.files.keys()}
+        for conflict in blocked:
+            yield Problem(*owner[conflict.path], f"cannot be rendered: {conflict}", NOT_RENDERED)
 
 
 def _note(folder: OutputFolder, plan: WritePlan, job: JobPlan, pending: Sequence[FileChange]) -> str:

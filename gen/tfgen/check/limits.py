@@ -55,14 +55,13 @@ _MOST: Final = 3
 
 
 class JobUse(Record):
-    """What a job asks for in one environment, and where that is.
+    """What a job asks for in one environment.
 
     Attributes:
         environment: its name; None for a job that has none.
         by_part: what each part of the spec asks for, by its path; that of what tfgen adds is empty.
     """
 
-    document: Document
     job: str
     environment: str | None
     namespace: str | None
@@ -71,13 +70,13 @@ class JobUse(Record):
     by_part: Mapping[Path, Amounts]
 
 
-def uses(document: Document, built: Built) -> tuple[JobUse, ...]:
+def uses(built: Built) -> tuple[JobUse, ...]:
     """What a job asks for in each of its environments that is built, or by itself where it has none."""
     job = built.job
     if not job.environments:
-        return (_use(document, job.name, (None, job.namespace, None), built.base.values()),)
+        return (_use(job.name, (None, job.namespace, None), built.base.values()),)
     return tuple(
-        _use(document, job.name, (form.name, form.namespace, form.cluster), built.environments[form.name].values())
+        _use(job.name, (form.name, form.namespace, form.cluster), built.environments[form.name].values())
         for form in job.environments
         if form.name in built.environments
     )
@@ -88,19 +87,19 @@ def find_over_limits(document: Document, built: Built) -> Iterator[Problem]:
     if not any(_named(layer, "job") for layer in _layers(document)):
         return
     environments: dict[tuple[Place, str], list[str | None]] = {}
-    for use in uses(document, built):
+    for use in uses(built):
         for resource, value in use.total.items():
-            layer = next((layer for layer in _layers(use.document) if _has(layer, ("job", resource))), None)
+            layer = next((layer for layer in _layers(document) if _has(layer, ("job", resource))), None)
             if layer is None or value <= _limit(layer, ("job", resource)):
                 continue
-            path = _origin(use, resource)
+            path = _origin(document, use, resource)
             message = (
                 f"the job asks for {_counted(resource, value)}, more than the "
                 f"{_shown(resource, _limit(layer, ('job', resource)))} that "
                 f"{layer.place(('limits', 'job', resource))} allows a job"
             )
             own = path[:2] == ("spec", "environments")
-            environments.setdefault((use.document.place(path), message), []).append(None if own else use.environment)
+            environments.setdefault((document.place(path), message), []).append(None if own else use.environment)
     for (place, message), names in environments.items():
         yield Problem(*place, message + in_environments(names), OVER_LIMIT)
 
@@ -125,7 +124,12 @@ def find_sums_over_limits(layer: Document, job_uses: Sequence[JobUse]) -> Iterat
 
 def layers_with_sums(document: Document) -> Iterator[Document]:
     """The layers under a job that limit a sum, each by itself."""
-    return (layer for layer in _layers(document) if any(_named(layer, kind) for kind in _SUMS))
+    return (layer for layer in _layers(document) if limits_sums(layer))
+
+
+def limits_sums(layer: Document) -> bool:
+    """Whether a tfgen.yaml limits what several jobs ask for together."""
+    return any(_named(layer, kind) for kind in _SUMS)
 
 
 def check_limits(defaults: Document) -> Iterator[Problem]:
@@ -147,9 +151,7 @@ def check_limits(defaults: Document) -> Iterator[Problem]:
 # -- what is asked for ---------------------------------------------------------------------------------------------
 
 
-def _use(
-    document: Document, job: str, where: tuple[str | None, str | None, str | None], items: Iterable[Object]
-) -> JobUse:
+def _use(job: str, where: tuple[str | None, str | None, str | None], items: Iterable[Object]) -> JobUse:
     by_part: dict[Path, dict[str, Amount]] = {}
     for item in items:
         for part, amounts in _parts(item):
@@ -157,7 +159,7 @@ def _use(
             for resource, value in amounts.items():
                 of_part[resource] += value
     total = {resource: sum((amounts[resource] for amounts in by_part.values()), 0) for resource in _WORDS}
-    return JobUse(document, job, *where, total, by_part)
+    return JobUse(job, *where, total, by_part)
 
 
 def _parts(item: Object) -> Iterator[tuple[Path, Amounts]]:
@@ -217,13 +219,13 @@ def _size(claim: Mapping[str, Any]) -> Amount:
     return quantity.parse(data_path.at(claim, ("resources", "requests", "storage")) or 0)
 
 
-def _origin(use: JobUse, resource: str) -> Path:
+def _origin(document: Document, use: JobUse, resource: str) -> Path:
     """The part of a job that asks for most of a resource."""
     part = max(use.by_part, key=lambda path: use.by_part[path][resource])
     endings: list[Path] = [(*part, "replicas"), (*part, "resources"), part] if part[:1] == ("roles",) else [part]
     own: list[Path] = [("spec", "environments", use.environment, *end) for end in endings] if use.environment else []
     paths = [*own, *(("spec", *end) for end in endings)] if part else []
-    return next((path for path in paths if data_path.has(use.document.data, path)), ("metadata", "name"))
+    return next((path for path in paths if data_path.has(document.data, path)), ("metadata", "name"))
 
 
 # -- what is allowed -----------------------------------------------------------------------------------------------

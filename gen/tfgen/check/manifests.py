@@ -1,24 +1,24 @@
 """What the repository has of a namespace that decides whether a job's pods are made there, and what they reach.
 
-    read_manifests(Path("."), known={"overlays/mnist/base/..."})
+    read_foreign_manifests(Path("."), read_ledgers(Path(".")))
       ->  (Manifest("k8s/quota.yaml", {"kind": "ResourceQuota", ...}, "ml"), ...)
 
-Only manifests that somebody wrote are read: those that tfgen renders are `known`. A file that is no plain YAML, such
-as a chart's template, is passed over, since nobody knows what comes of it.
+Only manifests that somebody wrote are read: those that tfgen renders are in its ledgers. A file that is no plain YAML,
+such as a chart's template, is passed over, since nobody knows what comes of it.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from tfgen.kubernetes.object import Object
 from tfgen.record import Record
 from tfgen.text.document import MAX_BYTES, Document, decode, parse
-from tfgen.tree.ledger import Ledger
+from tfgen.tree.ledgers import Ledgers
 
 KINDS: Final = ("LimitRange", "NetworkPolicy", "ResourceQuota")
 
@@ -44,19 +44,19 @@ class Manifest(Record):
         return f"{self.item['kind']} {self.item['metadata'].get('name', '')} of {self.file}"
 
 
-def read_manifests(root: Path, known: Collection[str]) -> tuple[Manifest, ...]:
-    """All manifests of the three kinds below a folder, by file; what cannot be read is passed over.
+def read_foreign_manifests(out: Path, ledgers: Ledgers) -> tuple[Manifest, ...]:
+    """All manifests of the three kinds below an output folder that tfgen did not write, by file.
+
+    What cannot be read is passed over.
 
     Args:
-        root: the folder.
-        known: the files that are not read, from there.
+        out: the folder.
+        ledgers: of all jobs that were rendered there.
+
+    Raises:
+        TfgenError: a ledger was changed meanwhile.
     """
-    return tuple(manifest for path in sorted(_files(root, known)) for manifest in _manifests(root, path))
-
-
-def read_foreign_manifests(out: Path, ledgers: Iterable[Ledger]) -> tuple[Manifest, ...]:
-    """All manifests below an output folder that tfgen did not write."""
-    return read_manifests(out, {path for ledger in ledgers for path in ledger.files})
+    return tuple(manifest for path in sorted(_files(out, ledgers)) for manifest in _manifests(out, path))
 
 
 def literal_manifests(file: str, items: Iterable[Object], namespace: str | None) -> Iterator[Manifest]:
@@ -64,13 +64,20 @@ def literal_manifests(file: str, items: Iterable[Object], namespace: str | None)
     return (Manifest(file, item, namespace) for item in items if _is_of_namespace(item))
 
 
-def _files(root: Path, known: Collection[str]) -> Iterator[Path]:
+def _files(root: Path, ledgers: Ledgers) -> Iterator[Path]:
     for above, folders, names in os.walk(root):
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in names:
             path = Path(above, name)
-            if path.suffix in _SUFFIXES and path.relative_to(root).as_posix() not in known:
+            if path.suffix in _SUFFIXES and not _is_rendered(path.relative_to(root).as_posix(), ledgers):
                 yield path
+
+
+def _is_rendered(path: str, ledgers: Ledgers) -> bool:
+    """Whether a ledger has a file: that of the job whose folder it is in, or of another that may have it."""
+    _, _, below = path.partition("/")
+    jobs = (below.partition("/")[0], *ledgers.owners(path))
+    return any(path in ledgers[job].files for job in jobs if job in ledgers)
 
 
 def _manifests(root: Path, path: Path) -> Iterator[Manifest]:

@@ -117,6 +117,11 @@ def find_unused(documents: Iterable[Document], ignored: Iterable[Problem]) -> It
                 yield Problem(file, directive.position, message, UNUSED_IGNORE, "warning")
 
 
+def weigh_unused(documents: Iterable[Document], ignored: Sequence[Problem]) -> tuple[Problem, ...]:
+    """The same as each job's tfgen.yaml files weigh it."""
+    return tuple(problem for one in documents for problem in weigh(one, find_unused((one,), ignored)).problems)
+
+
 def check_severities(defaults: Document) -> Iterator[Problem]:
     """What is wrong with what a tfgen.yaml says of rules, by itself and beside the layers above it."""
     layer = defaults.alone()

@@ -30,6 +30,8 @@ MOST: Final = 100
 GUARD_RAILS: Final = ("enforce", "limits", "policies", "rules", "warningsAsErrors")
 """The keys of a tfgen.yaml that hold for all below it."""
 
+_NAME: Final = ("metadata", "name")
+
 _ANY_JOB: Final = 170
 """What the check of the smallest job costs, in values."""
 
@@ -91,6 +93,7 @@ def check_source(source: Source, teams: dict[str, Team], *, is_guarded: bool) ->
         tuple(accepted),
         Weighed(tuple(problems), tuple(ignored)),
         tuple(map(record_job, accepted)),
+        tuple(name for document in documents if isinstance(name := data_path.at(document.data, _NAME), str)),
     )
 
 

@@ -7,15 +7,17 @@ Last come the jobs that are no more.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tfgen.change.committed import find_committed
 from tfgen.check.checked import Checked
-from tfgen.check.jobs import check_all
 from tfgen.check.manifests import Manifest, read_foreign_manifests
 from tfgen.commands.check_report import Report
+from tfgen.commands.check_scope import CheckScope
 from tfgen.commands.find_known import find_known
+from tfgen.commands.judged_files import judge_files
 from tfgen.commands.known_files import KnownFile
 from tfgen.commands.orphans import find_orphans
 from tfgen.commands.track import Track, untracked
@@ -24,15 +26,11 @@ from tfgen.job.output_root import output_root_of
 from tfgen.job.sources import STDIN, Source, no_job_below, read_sources
 from tfgen.places import OVERLAYS
 from tfgen.problems import in_order
-from tfgen.record import EMPTY, Record
+from tfgen.tree.spool import Spool
 from tfgen.tree.write import read_ledgers
 
-
-class _Known(Record):
-    """The files of which nothing has changed, by name, and the manifests that were read to know it."""
-
-    files: Mapping[str, KnownFile] = EMPTY
-    manifests: tuple[Manifest, ...] | None = None
+if TYPE_CHECKING:
+    from tfgen.text.document import Document
 
 
 def check_paths(
@@ -62,42 +60,50 @@ def check_paths(
         TfgenError: git or the disk fails, or a ledger cannot be read.
     """
     sources = read_sources(paths, may_be_none=True, takes_stdin=True)
-    out = out or output_root_of(paths, (source.file for source in sources))
-    is_known = STDIN not in paths and not is_written and kubernetes_version is None
-    known = _find_known(sources, out, against) if is_known else _Known()
-    checked = check_all(sources, {name: file.records for name, file in known.files.items()})
-    is_stdin = [*paths] == [STDIN]
-    if sources and all(file.is_known for file in checked.files):
-        report = Report((), (), 0, ())
-    else:
-        from tfgen.commands.full_check import full_check  # 80 ms, which files that are known need not pay
+    if kubernetes_version is not None:
+        from tfgen.check.object_schemas import ObjectSchemas  # 20 ms, which a check without it need not pay
 
-        report = full_check(
-            checked,
-            against=against,
-            out=out,
-            is_written=is_written or is_stdin,  # what is on disk did not come of it
-            is_quick=is_quick,
-            kubernetes_version=kubernetes_version,
-            manifests=known.manifests,
-            track=track,
-        )
+        ObjectSchemas(kubernetes_version)  # so that an error is raised before all the work
+    out = out or output_root_of(paths, (source.file for source in sources))
+    keeps = STDIN not in paths and not is_written and kubernetes_version is None
+    is_stdin = [*paths] == [STDIN]
+    manifests = read_foreign_manifests(out, read_ledgers(out)) if sources else ()
+    known = _find_known(sources, out, against, manifests) if keeps else {}
+    passes_over = _passes_over(sources, out, against) if is_quick and len(known) < len(sources) else None
+    scope = CheckScope(manifests, kubernetes_version, passes_over)
+    with Spool(out) as spool:
+        judged = judge_files(sources, known, spool, scope, track)
+        checked = judged.checked
+        if sources and all(file.is_known for file in checked.files):
+            report = Report((), (), 0, ())
+        else:
+            from tfgen.commands.full_check import full_check  # 80 ms, which files that are known need not pay
+
+            is_written = is_written or is_stdin  # what is on disk did not come of it
+            report = full_check(judged, spool, against=against, out=out, is_written=is_written, keeps=keeps)
     orphans = () if is_stdin else tuple(find_orphans(checked, paths, out, read_ledgers(out)))
     if not (sources or orphans):
         raise no_job_below(paths)
-    report = _with_known(report, checked, known.files, is_quick=is_quick)
+    report = _with_known(report, checked, known, is_quick=is_quick)
     return report.replaced(problems=in_order((*report.problems, *orphans)))
 
 
-def _find_known(sources: Sequence[Source], out: Path, against: str) -> _Known:
+def _find_known(
+    sources: Sequence[Source], out: Path, against: str, manifests: Sequence[Manifest]
+) -> dict[str, KnownFile]:
     """The files of which nothing has changed since they were committed, either."""
-    manifests = read_foreign_manifests(out, read_ledgers(out).values()) if sources else ()
     known = find_known(sources, out, manifests)
     if known:
         committed = find_committed([source for source in sources if source.file in known], against)
         touched = {path.partition("/")[0] for path in git.changed(out / OVERLAYS, against)}
         known = {name: file for name, file in known.items() if name in committed and touched.isdisjoint(file.ledgers)}
-    return _Known(known, manifests)
+    return known
+
+
+def _passes_over(sources: Sequence[Source], out: Path, against: str) -> Callable[[Document], bool]:
+    from tfgen.commands.unchanged_jobs import unchanged_jobs  # 20 ms, which only a check of what changed pays
+
+    return unchanged_jobs(sources, out, against)
 
 
 def _with_known(report: Report, checked: Checked, known: Mapping[str, KnownFile], *, is_quick: bool) -> Report:

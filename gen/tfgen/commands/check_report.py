@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tfgen.problems import Problem
 from tfgen.record import Record
 from tfgen.tree.rendering import Rendering
+from tfgen.tree.spool import Spooled
+
+if TYPE_CHECKING:
+    from tfgen.commands.rendered_file import SpooledJob
 
 
 class Report(Record):
@@ -14,10 +20,15 @@ class Report(Record):
         problems: in order.
         notes: what is no problem and worth knowing: what was not looked at, and what would change one day.
         compared: how many jobs were compared with what is committed.
-        renderings: of the jobs without errors.
+        jobs: those without errors.
     """
 
     problems: tuple[Problem, ...]
     notes: tuple[str, ...]
     compared: int
-    renderings: tuple[Rendering, ...]
+    jobs: tuple[SpooledJob, ...]
+
+    @property
+    def renderings(self) -> Spooled[Rendering]:
+        """What is rendered of those."""
+        return Spooled(job.rendering for job in self.jobs)

@@ -15,12 +15,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
 
-from tfgen.change.comparison import Pair, pair_jobs
+from tfgen.change.comparison import PairPlaces, pair_jobs
 from tfgen.check.checked import Checked
 from tfgen.check.files import compare_files
+from tfgen.check.manifests import read_foreign_manifests
 from tfgen.commands.check_report import Report
+from tfgen.commands.check_scope import CheckScope
 from tfgen.commands.commit_message import commit_message, job_changes
 from tfgen.commands.full_check import full_check
+from tfgen.commands.judged_files import judge_files
 from tfgen.commands.removed_jobs import find_removed_jobs
 from tfgen.commands.removed_sources import removed_sources
 from tfgen.commands.track import Track, untracked
@@ -45,7 +48,10 @@ from tfgen.problems import Problem, has_errors
 from tfgen.real_path import real_path
 from tfgen.record import Record
 from tfgen.tree.ledger import LEDGER_FOLDER, Ledger, ledger_path, parse_ledger
+from tfgen.tree.ledgers import Ledgers
 from tfgen.tree.plan import ConflictsError, WritePlan
+from tfgen.tree.rendering import Rendering
+from tfgen.tree.spool import Spool, Spooled
 from tfgen.tree.write import apply, plan_write, read_ledgers
 
 
@@ -97,12 +103,15 @@ class Outcome(Record):
     rendered: Outcome | None = None
 
 
-def commit_jobs(jobs: Sequence[Path], checked: Checked, options: CommitOptions, *, track: Track = untracked) -> Outcome:
+def commit_jobs(
+    jobs: Sequence[Path], checked: Checked, spool: Spool, options: CommitOptions, *, track: Track = untracked
+) -> Outcome:
     """Render the jobs and commit what comes of them, and nothing else.
 
     Args:
         jobs: the files and folders that were named.
         checked: the jobs in them.
+        spool: where what is rendered of them waits.
         options: what the user chose.
         track: what is told of each job.
 
@@ -117,14 +126,14 @@ def commit_jobs(jobs: Sequence[Path], checked: Checked, options: CommitOptions, 
     before = open_on_branch(out, branch)
     is_new = branch not in ("", before.branch)
     to = target(before.replaced(branch=branch or before.branch)) if options.pushes else None
-    work = _plan_work(jobs, checked, out, track)
+    work = _plan_work(jobs, checked, spool, out, track)
     contents, others = _contents_after(before, out, work)
     check_files(before, contents, others)
     if to and is_new and not (would_change(before, contents) or changed(before, others)):
         raise UsageError(f"nothing has changed, so there is nothing for a branch {branch}")
     apply(work.plan)
 
-    files = {pair.name: _files_of_job(before, out, pair) for pair in work.pairs}
+    files = _files_of_jobs(before, out, work.pairs)
     wanted = changed(before, (path for paths in files.values() for path in paths))
     repository = before
     message, written = options.message, ""
@@ -132,7 +141,7 @@ def commit_jobs(jobs: Sequence[Path], checked: Checked, options: CommitOptions, 
         message = message or commit_message(job_words(work.pairs, files, wanted))
         repository, written = commit_to_branch(before, branch, wanted, message)
     notes = list(work.report.notes)
-    if written and checked.documents and (drifted := _files_that_differ(checked, work.report, out)):
+    if written and work.report.jobs and (drifted := _files_that_differ(work.report, out)):
         notes.append(f"a hook changed what was rendered: {drifted[0]}")
     if is_new and not wanted:
         to = None  # another process has committed it meanwhile, or a filter of git's makes no difference of it
@@ -182,7 +191,7 @@ class _Work(Record):
     """What there is to do: the jobs beside what is committed of them, and what is to be written."""
 
     report: Report
-    pairs: tuple[Pair, ...]
+    pairs: tuple[PairPlaces, ...]
     plan: WritePlan
 
 
@@ -196,19 +205,38 @@ def open_on_branch(out: Path, branch: str) -> Repository:
     return repository
 
 
-def _plan_work(jobs: Sequence[Path], checked: Checked, out: Path, track: Track) -> _Work:
-    """Check the jobs, and decide what is to be written; nothing is."""
-    report = full_check(checked, against=git.HEAD, out=out, is_written=True, track=track)
+def check_for_commit(checked: Checked, spool: Spool, out: Path, against: str, track: Track) -> Report:
+    """Check jobs whose files are about to be written.
+
+    Args:
+        checked: the jobs.
+        spool: has what is rendered of them in the end.
+        out: the output folder.
+        against: the revision that is compared with.
+        track: what is told of each file.
+
+    Raises:
+        ProblemsError: the jobs have errors.
+        TfgenError: all that `full_check` raises.
+    """
+    manifests = read_foreign_manifests(out, read_ledgers(out)) if checked.whole_files else ()
+    judged = judge_files(checked.sources, {}, spool, CheckScope(manifests), track)
+    report = full_check(judged, spool, against=against, out=out, is_written=True)
     if has_errors(report.problems):
         raise ProblemsError(report.problems)
+    return report
+
+
+def _plan_work(jobs: Sequence[Path], checked: Checked, spool: Spool, out: Path, track: Track) -> _Work:
+    """Check the jobs, and decide what is to be written; nothing is."""
+    report = check_for_commit(checked, spool, out, git.HEAD, track)
     removed = removed_sources(jobs, git.HEAD)
     matched = pair_jobs(checked, git.HEAD, removed).pairs
-    removals = find_removed_jobs(
-        read_ledgers(out).sources, jobs, {rendering.job for rendering in report.renderings}, removed
-    )
+    removals = find_removed_jobs(read_ledgers(out).sources, jobs, {job.name for job in report.jobs}, removed)
     if not (matched or removals):
         raise no_job_below(jobs)
-    plan = plan_write(out, [*report.renderings, *removals], upgrade=False)
+    renderings: Spooled[Rendering] = Spooled([*(job.rendering for job in report.jobs), *map(spool.put, removals)])
+    plan = plan_write(out, renderings, upgrade=False, keep=spool.keep)
     if plan.conflicts:
         raise ConflictsError(plan.conflicts)
     return _Work(report, matched, plan)
@@ -220,7 +248,8 @@ def _contents_after(repository: Repository, out: Path, work: _Work) -> tuple[dic
     planned = [job.contents for job in work.plan.jobs if job.rendering.job in jobs]
     texts = {out / path: text for contents in planned for path, text in contents.items()}
     contents = {name: texts[path] for path, name in paths_from_root(repository, texts).items()}
-    return contents, {path for pair in work.pairs for path in _files_of_job(repository, out, pair)} - contents.keys()
+    files = _files_of_jobs(repository, out, work.pairs)
+    return contents, {path for of_job in files.values() for path in of_job} - contents.keys()
 
 
 def commit_to_branch(before: Repository, branch: str, paths: Sequence[str], message: str) -> tuple[Repository, str]:
@@ -233,27 +262,49 @@ def commit_to_branch(before: Repository, branch: str, paths: Sequence[str], mess
         raise
 
 
-def _files_that_differ(checked: Checked, report: Report, out: Path) -> tuple[Problem, ...]:
-    return compare_files(checked.documents, plan_write(out, report.renderings)).problems
+def _files_that_differ(report: Report, out: Path) -> tuple[Problem, ...]:
+    return compare_files({job.name: job.place for job in report.jobs}, plan_write(out, report.renderings)).problems
 
 
-def _files_of_job(repository: Repository, out: Path, pair: Pair) -> set[str]:
-    """The files of a job, from the repository's root: those that it has, and those that it had and lost."""
+def _files_of_jobs(repository: Repository, out: Path, pairs: Sequence[PairPlaces]) -> dict[str, set[str]]:
+    """The files of each job, from the repository's root: those that it has, and those that it had and lost."""
+    ledgers = read_ledgers(out)
+    committed = git.committed_files(out / ledger_path(pair.name) for pair in pairs)
+    return {
+        pair.name: _files_of_job(repository, out, pair, ledgers, committed.get(out / ledger_path(pair.name)))
+        for pair in pairs
+    }
+
+
+def _files_of_job(
+    repository: Repository, out: Path, pair: PairPlaces, ledgers: Ledgers, committed: bytes | None
+) -> set[str]:
+    """The files of one job.
+
+    Args:
+        repository: theirs.
+        out: the output folder.
+        pair: the job.
+        ledgers: those on disk.
+        committed: the job's ledger that is committed.
+    """
     ledger = f"{ledger_path(pair.name)}"
-    now = read_ledgers(out).get(pair.name)
-    was = _committed_ledger(out, pair.name)
+    now = ledgers.get(pair.name)
+    was = _committed_ledger(pair.name, committed)
     below = {ledger, *(now.paths() if now else ()), *(was.paths() if was else ())}
     paths = {out / path for path in below if now is None or path in now.files or not (out / path).exists()}
     paths.add(out / ledger)
-    for document in (pair.before, pair.after):
-        if document:
-            paths |= {Path(layer.file) for layer in document.layers()}
-    return set(paths_from_root(repository, paths).values())
+    return set(paths_from_root(repository, paths | source_paths(pair)).values())
 
 
-def _committed_ledger(out: Path, job: str) -> Ledger | None:
+def source_paths(pair: PairPlaces) -> set[Path]:
+    """The files that a job was and is read from."""
+    sources = [place.source for place in (pair.before, pair.after) if place]
+    return {Path(one.file) for source in sources for one in (source, *source.layers())}
+
+
+def _committed_ledger(job: str, content: bytes | None) -> Ledger | None:
     """The ledger that is committed; none where it is broken, since only a commit can mend it."""
-    content = git.committed(out / ledger_path(job))
     if content is None:
         return None
     with suppress(TfgenError):
@@ -269,15 +320,19 @@ def paths_from_root(repository: Repository, paths: Iterable[Path]) -> dict[Path,
     return {path: whole.relative_to(root).as_posix() for path, whole in wholes.items() if whole.is_relative_to(root)}
 
 
-def job_words(matched: Sequence[Pair], files: Mapping[str, set[str]], wanted: Sequence[str]) -> dict[str, list[str]]:
+def job_words(
+    matched: Sequence[PairPlaces], files: Mapping[str, set[str]], wanted: Sequence[str]
+) -> dict[str, list[str]]:
     """The words of the message by job, for the jobs that have a file which changes."""
     changes: dict[str, list[str]] = {}
+    changed_files = {*wanted}
     for pair in matched:
-        touched = files[pair.name] & {*wanted}
-        ledger_touched = any(path.endswith(ledger_path(pair.name)) for path in touched)
-        words = job_changes(pair)
-        if touched and (words or ledger_touched):
+        touched = files[pair.name] & changed_files
+        if not touched:
+            continue
+        words = job_changes(pair.read())
+        if words or any(path.endswith(ledger_path(pair.name)) for path in touched):
             changes[pair.name] = words or ["rendered anew"]
     if not changes:
-        changes = {pair.name: ["reworded"] for pair in matched if files[pair.name] & {*wanted}}
+        changes = {pair.name: ["reworded"] for pair in matched if files[pair.name] & changed_files}
     return changes

@@ -17,7 +17,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Final
 
-from tfgen.change.comparison import Pair, pair_jobs
+from tfgen.change.comparison import PairPlaces, pair_jobs
 from tfgen.change.rerendered import compare_overlays
 from tfgen.check.checked import Checked
 from tfgen.commands.check_report import Report
@@ -25,15 +25,16 @@ from tfgen.commands.commit import (
     CommitOptions,
     Outcome,
     ProblemsError,
+    check_for_commit,
     commit_jobs,
     commit_to_branch,
     job_words,
     open_on_branch,
     paths_from_root,
     push_branch,
+    source_paths,
 )
 from tfgen.commands.commit_message import commit_message, job_changes
-from tfgen.commands.full_check import full_check
 from tfgen.commands.removed_jobs import find_removed_jobs
 from tfgen.commands.removed_sources import removed_sources
 from tfgen.commands.track import Track, untracked
@@ -48,6 +49,7 @@ from tfgen.problems import has_errors
 from tfgen.real_path import real_path
 from tfgen.record import Record
 from tfgen.tree.plan import ConflictsError
+from tfgen.tree.spool import Spool
 from tfgen.tree.write import apply, plan_write, read_ledgers
 
 SOURCE_COMMIT: Final = "Source-commit"
@@ -83,9 +85,10 @@ def commit_wherever(
         TfgenError: all that `commit_jobs` and `commit_rendered` raise.
     """
     branches = None if is_beside else rendered_branches(jobs, checked)
-    if branches is None:
-        return commit_jobs(jobs, checked, options, track=track)
-    return commit_rendered(jobs, checked, branches, options, track=track)
+    with Spool(options.out) as spool:
+        if branches is None:
+            return commit_jobs(jobs, checked, spool, options, track=track)
+        return commit_rendered(jobs, checked, spool, branches, options, track=track)
 
 
 def rendered_branches(jobs: Sequence[Path], checked: Checked) -> Branches | None:
@@ -100,7 +103,7 @@ def rendered_branches(jobs: Sequence[Path], checked: Checked) -> Branches | None
     Raises:
         UsageError: the jobs do not agree.
     """
-    documents = checked.whole or [pair.before for pair in _pairs(jobs, checked, git.HEAD) if pair.before]
+    documents = checked.whole or [pair.before.read() for pair in _pairs(jobs, checked, git.HEAD) if pair.before]
     branches = {
         Branches(source_branch(document), rendered_branch(document)) if rendered_branch(document) else None
         for document in documents
@@ -113,6 +116,7 @@ def rendered_branches(jobs: Sequence[Path], checked: Checked) -> Branches | None
 def commit_rendered(
     jobs: Sequence[Path],
     checked: Checked,
+    spool: Spool,
     branches: Branches,
     options: CommitOptions,
     *,
@@ -123,6 +127,7 @@ def commit_rendered(
     Args:
         jobs: the files and folders that were named.
         checked: the jobs in them.
+        spool: where what is rendered of them waits.
         branches: theirs.
         options: what the user chose; charts/ and overlays/ would be in its folder beside the jobs.
         track: what is told of each job.
@@ -146,9 +151,7 @@ def commit_rendered(
     to_rendered = target(before.replaced(branch=branches.rendered)) if pushes else None
     is_rendered = name == branches.source
     since = _since(before, find_tip(before, branches.rendered, to_rendered)) if is_rendered else git.HEAD
-    report = full_check(checked, against=since, out=out, is_written=True, track=track)
-    if has_errors(report.problems):
-        raise ProblemsError(report.problems)
+    report = check_for_commit(checked, spool, out, since, track)
     own = _commit_sources(jobs, checked, before, options=options, to=to)
     outcome = own.replaced(problems=report.problems, notes=report.notes)
     if not is_rendered:
@@ -158,7 +161,7 @@ def commit_rendered(
     return outcome.replaced(rendered=_render_into(before, branches.rendered, to_rendered, work))
 
 
-def _pairs(jobs: Sequence[Path], checked: Checked, revision: str) -> tuple[Pair, ...]:
+def _pairs(jobs: Sequence[Path], checked: Checked, revision: str) -> tuple[PairPlaces, ...]:
     return pair_jobs(checked, revision, removed_sources(jobs, revision)).pairs
 
 
@@ -179,7 +182,7 @@ def _commit_sources(
     pairs = _pairs(jobs, checked, git.HEAD)
     if not pairs:
         raise no_job_below(jobs)
-    files = {pair.name: _sources(before, pair) for pair in pairs}
+    files = {pair.name: {*paths_from_root(before, source_paths(pair)).values()} for pair in pairs}
     paths = {path for names in files.values() for path in names}
     check_files(before, {}, paths)
     wanted = changed(before, paths)
@@ -203,12 +206,6 @@ def _commit_sources(
         problems=(),
         notes=(),
     )
-
-
-def _sources(repository: Repository, pair: Pair) -> set[str]:
-    documents = [document for document in (pair.before, pair.after) if document]
-    paths = {Path(layer.file) for document in documents for layer in document.layers()}
-    return set(paths_from_root(repository, paths).values())
 
 
 # -- what is rendered ------------------------------------------------------------------------------------------------
@@ -257,7 +254,7 @@ def _commit_once(repository: Repository, branch: str, tip: str, work: _Work) -> 
         out = tree.root / work.folder
         pairs = _pairs(work.jobs, work.checked, work.since)
         removed = removed_sources(work.jobs, work.since)
-        names = {rendering.job for rendering in work.report.renderings}
+        names = {job.name for job in work.report.jobs}
         ledgers = read_ledgers(out)
         removals = find_removed_jobs(ledgers.sources, work.jobs, names, removed)
         plan = plan_write(out, [*work.report.renderings, *removals], upgrade=False)
@@ -283,7 +280,7 @@ def _commit_once(repository: Repository, branch: str, tip: str, work: _Work) -> 
     )
 
 
-def _words(pairs: Sequence[Pair], touched: Sequence[str], known: Collection[str]) -> str:
+def _words(pairs: Sequence[PairPlaces], touched: Sequence[str], known: Collection[str]) -> str:
     """The message in words of the jobs whose files change.
 
     Args:
@@ -291,6 +288,7 @@ def _words(pairs: Sequence[Pair], touched: Sequence[str], known: Collection[str]
         touched: the names of those whose files change.
         known: the names of those that the branch has.
     """
-    changes = {pair.name: job_changes(pair) for pair in pairs}
+    of_name = {pair.name: pair for pair in pairs}
+    changes = {name: job_changes(of_name[name].read()) for name in touched if name in of_name}
     words = {name: (changes.get(name) or ["rendered anew"]) if name in known else ["new job"] for name in touched}
     return commit_message(words or {git.HEAD: ["nothing new"]})

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tfgen.change.comparison import pair_jobs
+from tfgen.change.comparison import PairPlaces, pair_jobs
 from tfgen.change.job_diff import JobDiff, diff_job
 from tfgen.check.checked import Checked
 from tfgen.commands.removed_sources import removed_sources
 from tfgen.commands.track import Track, untracked
 from tfgen.record import Record
+from tfgen.workers import map_items
 
 
 class Diff(Record):
@@ -41,10 +42,18 @@ def diff_jobs(jobs: Checked, paths: Sequence[Path], against: str, track: Track =
         TfgenError: git fails.
     """
     matched = pair_jobs(jobs, against, removed_sources(paths, against))
-    diffs = [(pair, diff_job(pair)) for pair in track(matched.pairs, len(matched.pairs))]
+    diffs = [*track(map_items(_diff, matched.pairs), len(matched.pairs))]
     staying = (
-        f"{pair.name} stays as it is committed until its own file changes, or tfgen render --upgrade"
-        for pair, diff in diffs
-        if diff and pair.stays
+        f"{diff.name} stays as it is committed until its own file changes, or tfgen render --upgrade"
+        for diff, stays in diffs
+        if diff and stays
     )
-    return Diff(tuple(diff for _, diff in diffs if diff), len(diffs), (*matched.notes, *staying))
+    return Diff(tuple(diff for diff, _ in diffs if diff), len(diffs), (*matched.notes, *staying))
+
+
+def _diff(places: PairPlaces) -> tuple[JobDiff | None, bool]:
+    """What changes of a job, and whether it stays as it is committed all the same."""
+    if places.is_same:
+        return None, True
+    pair = places.read()
+    return diff_job(pair), pair.stays

@@ -9,10 +9,9 @@ from tfgen.check.admission.folder import folder_paths
 from tfgen.check.checked import CheckedFile, Weighed
 from tfgen.check.limits import layers_with_sums
 from tfgen.check.manifests import Manifest
-from tfgen.check.severities import find_unused, weigh
 from tfgen.commands.known_files import Description, KnownFile, keep
 from tfgen.job.facts import name_of, rendered_branch
-from tfgen.problems import has_errors
+from tfgen.problems import Problem, has_errors
 from tfgen.tree.file_tree import digest_of
 from tfgen.tree.plan import WritePlan
 
@@ -34,7 +33,7 @@ def keep_files(
             keep(file.source, described.replaced(known=known), manifests)
 
 
-def describe_file(file: CheckedFile, of_objects: Sequence[Weighed]) -> Description | None:
+def describe_file(file: CheckedFile, of_objects: Weighed, unused: tuple[Problem, ...]) -> Description | None:
     """What is known of a file; None where it has errors, or where anything else has a part in what is said of it.
 
     Of a job whose files are in a branch of their own, those on disk say nothing. Where policies are in folders, their
@@ -42,19 +41,18 @@ def describe_file(file: CheckedFile, of_objects: Sequence[Weighed]) -> Descripti
 
     Args:
         file: the file, with its documents.
-        of_objects: what is wrong with the objects of each.
+        of_objects: what is wrong with the objects of its jobs.
+        unused: the comments that ignore nothing.
     """
-    if has_errors(problem for one in (file.weighed, *of_objects) for problem in one.problems) or any(
+    if has_errors((*file.weighed.problems, *of_objects.problems)) or any(
         rendered_branch(document) or folder_paths(document) or any(True for _ in layers_with_sums(document))
         for document in file.documents
     ):
         return None
-    ignored = [problem for one in (file.weighed, *of_objects) for problem in one.ignored]
-    unused = (weigh(document, find_unused((document,), ignored)) for document in file.documents)
     known = KnownFile(
         of_rules=file.weighed.problems,
-        of_objects=tuple(problem for one in of_objects for problem in one.problems),
-        unused=tuple(problem for one in unused for problem in one.problems),
+        of_objects=of_objects.problems,
+        unused=unused,
         records=file.records,
         ledgers={name_of(document): "" for document in file.documents},
     )

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from tfgen import data_path
 from tfgen.check.checked import Checked
 from tfgen.commands.job_files import files_of
 from tfgen.commands.removed_jobs import find_removed_jobs
@@ -41,8 +40,7 @@ def find_orphans(checked: Checked, paths: Sequence[Path], out: Path, ledgers: Le
         UsageError: a path is not there, and no job came of it.
         TfgenError: the disk cannot be read.
     """
-    names = {data_path.at(document.data, ("metadata", "name")) for document in checked.documents}
-    names |= {record.job for file in checked.files for record in file.records}
+    names = {name for file in checked.files for name in (*file.names, *(record.job for record in file.records))}
     broken = {source_name(Path(problem.file)) for problem in checked.problems if problem.severity == "error"}
     for removed in find_removed_jobs(ledgers.sources, paths, names):
         source = ledgers.sources[removed.job]

@@ -1,24 +1,20 @@
-"""What `tfgen render` does: the files of jobs, without those of removed jobs.
-
-A file of jobs goes through as a whole, in one of some processes: it is read, checked and rendered, and what is rendered
-waits in a spool. What is left in memory is what the jobs are judged by together. Then all is written, or nothing.
-"""
+"""What `tfgen render` does: the files of jobs, without those of removed jobs. All is written, or nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfgen.check.checked import CheckedFile, Weighed
-from tfgen.check.jobs import Checker
+from tfgen.commands.check_scope import CheckScope
 from tfgen.commands.find_known import find_known
+from tfgen.commands.judged_files import judge_files
 from tfgen.commands.removed_jobs import find_removed_jobs
 from tfgen.commands.track import Track
 from tfgen.errors import UsageError
 from tfgen.job.output_root import output_root_of
-from tfgen.job.sources import Source, no_job_below, read_sources
+from tfgen.job.sources import no_job_below, read_sources
 from tfgen.problems import Problem, has_errors, in_order
 from tfgen.record import Record
 from tfgen.tree.plan import WritePlan
@@ -71,17 +67,9 @@ def render_paths(
     is_beside = out is None
     out = out or output_root_of(paths, (source.file for source in sources))
     known = find_known(sources, out)
-    unknown = [source for source in sources if source.file not in known]
     with Spool(out) as spool:
-        checker = Checker()
-        files = dict(track(_render(checker, spool, unknown), len(unknown)))
-        rendered = {source.file: files[source.file] for source in unknown}
-        checked = checker.judge(
-            CheckedFile(source, (), (), rendered[source.file].of_rules, rendered[source.file].records)
-            if source.file in rendered
-            else CheckedFile(source, (), (), Weighed(), known[source.file].records, is_known=True)
-            for source in sources
-        )
+        judged = judge_files(sources, known, spool, CheckScope(ends_with_errors=True), track)
+        checked, rendered = judged.checked, judged.rendered
         unread = (known[file.source.file] for file in checked.files if file.is_known)
         problems = [*checked.problems, *(problem for file in unread for problem in file.of_rules)]
         if has_errors(problems):
@@ -89,7 +77,7 @@ def render_paths(
             return
         if is_beside:
             _check_place(rendered)
-        problems += (problem for file in rendered.values() for problem in file.of_objects)
+        problems += (problem for file in rendered.values() for problem in file.of_objects.problems)
         problems += (problem for file in known.values() for problem in file.of_objects)
         if has_errors(problems):
             yield Written(in_order(problems))
@@ -99,7 +87,7 @@ def render_paths(
         if not jobs and not removals:
             raise no_job_below(paths)
         renderings: Spooled[Rendering] = Spooled(
-            [*(slot for file in rendered.values() for slot in file.renderings), *map(spool.put, removals)]
+            [*(job.rendering for file in rendered.values() for job in file.jobs), *map(spool.put, removals)]
         )
         plan = apply(plan_write(out, renderings, force=force, upgrade=upgrade, keep=spool.keep))
         if rendered:
@@ -113,14 +101,6 @@ def render_paths(
         )
 
 
-def _render(checker: Checker, spool: Spool, sources: Sequence[Source]) -> Iterable[tuple[str, RenderedFile]]:
-    if not sources:
-        return ()
-    from tfgen.commands.rendered_file import render_files  # 60 ms, which files that are known need not pay
-
-    return render_files(checker, spool, sources)
-
-
 def _check_place(files: Mapping[str, RenderedFile]) -> None:
     """See that charts/ and overlays/ of some jobs are kept beside them.
 
@@ -128,8 +108,8 @@ def _check_place(files: Mapping[str, RenderedFile]) -> None:
         UsageError: they are kept in a branch of their own.
     """
     for name, file in files.items():
-        if file.branch:
+        if branch := next((job.branch for job in file.jobs if job.branch), ""):
             raise UsageError(
-                f"{name}: charts/ and overlays/ are kept in the branch {file.branch} (gitops.rendered), which "
+                f"{name}: charts/ and overlays/ are kept in the branch {branch} (gitops.rendered), which "
                 "tfgen commit writes; to have them on disk, too, say where by --out"
             )

@@ -5,18 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from tfgen.check.across import JobRecord
 from tfgen.check.admission.folder import PolicyFolders, read_folders_of
 from tfgen.check.checked import Weighed
 from tfgen.check.jobs import Checker
+from tfgen.check.limits import JobUse
+from tfgen.check.severities import weigh_unused
+from tfgen.commands.check_scope import CheckScope
 from tfgen.commands.keep_files import describe_file
-from tfgen.commands.rendered_job import render_job
-from tfgen.job.facts import rendered_branch
+from tfgen.commands.rendered_job import RenderedJob, render_job
+from tfgen.commands.sums import uses_of
+from tfgen.job.facts import name_of, rendered_branch
 from tfgen.job.sources import Source
-from tfgen.problems import Problem, has_errors
-from tfgen.record import Record
+from tfgen.problems import Place, Problem, has_errors
+from tfgen.text.document import Document
 from tfgen.tree.spool import Slot, Spool
 from tfgen.workers import map_items
 
@@ -24,27 +28,51 @@ from tfgen.workers import map_items
 _KEYS: Final = re.compile(r"(?<![\w-])[\w-]+[\"']?:(?=\s)")
 
 
-class RenderedFile(Record):
+class SpooledJob(NamedTuple):
+    """A job that is rendered.
+
+    Attributes:
+        name: its name.
+        place: where that is said.
+        branch: the branch that its charts/ and overlays/ are kept in; empty where they are beside it.
+        rendering: what is rendered of it (`Rendering`).
+    """
+
+    name: str
+    place: Place
+    branch: str
+    rendering: Slot
+
+
+class RenderedFile(NamedTuple):
     """One file.
 
     Attributes:
         of_rules: what is wrong with it by itself, and what is ignored.
         records: what its jobs are judged by beside others.
+        names: what its documents call their jobs, right or wrong.
         of_objects: what is wrong with the objects of its jobs.
-        renderings: what is rendered of each job (`Rendering`).
-        branch: the branch that charts/ and overlays/ of a job are kept in; empty where they are beside it.
+        unused: the comments that ignore nothing of all that.
+        unknown: the kinds of its objects that no schema is known of.
+        uses: what its jobs ask for, where sums of that are limited.
+        jobs: those that are rendered.
         description: what is kept of it from run to run (`Description`).
     """
 
     of_rules: Weighed
     records: tuple[JobRecord, ...]
-    of_objects: tuple[Problem, ...] = ()
-    renderings: tuple[Slot, ...] = ()
-    branch: str = ""
+    names: tuple[str, ...]
+    of_objects: Weighed = Weighed()
+    unused: tuple[Problem, ...] = ()
+    unknown: frozenset[str] = frozenset()
+    uses: tuple[JobUse, ...] = ()
+    jobs: tuple[SpooledJob, ...] = ()
     description: Slot | None = None
 
 
-def render_files(checker: Checker, spool: Spool, sources: Sequence[Source]) -> Iterator[tuple[str, RenderedFile]]:
+def render_files(
+    checker: Checker, spool: Spool, sources: Sequence[Source], scope: CheckScope
+) -> Iterator[tuple[str, RenderedFile]]:
     """Check files, and render the jobs of those without errors; give each with its name as soon as it is done.
 
     They come in an order of their own: files that look alike are next to each other, and in one process. For their jobs
@@ -52,11 +80,13 @@ def render_files(checker: Checker, spool: Spool, sources: Sequence[Source]) -> I
 
     Args:
         checker: reads the defaults under them.
-        spool: has the renderings in the end. Once a file has errors, nothing more comes to it: nobody will read it.
+        spool: has the renderings in the end.
         sources: the files.
+        scope: what is looked at of them.
 
     Raises:
-        UsageError: the jobs' tfgen.yaml names policies, and there is nothing that evaluates them.
+        UsageError: the jobs' tfgen.yaml names policies, and there is nothing that evaluates them; or there are no
+            schemas of that version.
         TfgenError: the disk fails.
     """
     policies = read_folders_of(checker.read_defaults(sources))
@@ -64,7 +94,7 @@ def render_files(checker: Checker, spool: Spool, sources: Sequence[Source]) -> I
     look_of = {source.file: looks.setdefault(_look(source), len(looks)) for source in sources}
     in_turn = sorted(sources, key=lambda source: look_of[source.file])
     files = map_items(
-        partial(_render_file, checker, policies, spool), in_turn, alike=lambda source: look_of[source.file]
+        partial(_render_file, checker, policies, spool, scope), in_turn, alike=lambda source: look_of[source.file]
     )
     return zip((source.file for source in in_turn), files, strict=True)
 
@@ -75,19 +105,39 @@ def _look(source: Source) -> int:
     return 0 if isinstance(text, Problem) else hash(tuple(_KEYS.findall(text)))
 
 
-def _render_file(checker: Checker, policies: PolicyFolders, spool: Spool, source: Source) -> RenderedFile:
+def _render_file(
+    checker: Checker, policies: PolicyFolders, spool: Spool, scope: CheckScope, source: Source
+) -> RenderedFile:
     file = checker.check(source)
+    rendered = RenderedFile(file.weighed, file.records, file.names)
     if has_errors(file.weighed.problems) or len(file.accepted) < len(file.documents):
-        spool.give_up()
+        if scope.ends_with_errors:
+            spool.give_up()
+        return rendered
     if spool.is_given_up():
-        return RenderedFile(file.weighed, file.records)
-    jobs = [render_job(None, (), policies, document) for document in file.documents]
-    description = describe_file(file, [job.weighed for job in jobs])
-    return RenderedFile(
-        of_rules=file.weighed,
-        records=file.records,
-        of_objects=tuple(problem for job in jobs for problem in job.weighed.problems),
-        renderings=tuple(spool.put(job.rendering.spooled(spool)) for job in jobs),
-        branch=next(filter(None, map(rendered_branch, file.documents)), ""),
+        return rendered
+    documents = [document for document in file.documents if not (scope.passes_over and scope.passes_over(document))]
+    jobs = [render_job(scope.kubernetes_version, scope.manifests, policies, document) for document in documents]
+    of_objects = Weighed(
+        tuple(problem for job in jobs for problem in job.weighed.problems),
+        tuple(problem for job in jobs for problem in job.weighed.ignored),
+    )
+    unused = weigh_unused(documents, (*file.weighed.ignored, *of_objects.ignored))
+    description = describe_file(file, of_objects, unused) if len(documents) == len(file.documents) else None
+    return rendered._replace(
+        of_objects=of_objects,
+        unused=unused,
+        unknown=frozenset(kind for job in jobs for kind in job.unknown),
+        uses=uses_of(file.documents),
+        jobs=tuple(_spooled(spool, document, job) for document, job in zip(documents, jobs, strict=True)),
         description=spool.put(description) if description else None,
+    )
+
+
+def _spooled(spool: Spool, document: Document, job: RenderedJob) -> SpooledJob:
+    return SpooledJob(
+        name=name_of(document),
+        place=Place(document.file, document.value(("metadata", "name"))),
+        branch=rendered_branch(document),
+        rendering=spool.put(job.rendering.spooled(spool)),
     )

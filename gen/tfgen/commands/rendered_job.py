@@ -1,11 +1,10 @@
-"""All that comes of checked jobs: their files, and what is wrong with their objects."""
+"""All that comes of a checked job: its files, and what is wrong with its objects."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Sequence
 
-from tfgen.check.admission.folder import PolicyFolders, read_policy_folders
+from tfgen.check.admission.folder import PolicyFolders
 from tfgen.check.checked import Weighed
 from tfgen.check.manifests import Manifest
 from tfgen.check.object_schemas import ObjectSchemas
@@ -16,7 +15,6 @@ from tfgen.record import Record
 from tfgen.targets.render import render_document
 from tfgen.text.document import Document
 from tfgen.tree.rendering import Rendering
-from tfgen.workers import map_items
 
 
 class RenderedJob(Record):
@@ -27,32 +25,14 @@ class RenderedJob(Record):
     rendering: Rendering
 
 
-def render_jobs(
-    documents: Sequence[Document], manifests: Sequence[Manifest] = (), kubernetes_version: str | None = None
-) -> Iterator[RenderedJob]:
-    """Render jobs that have no errors, in their order, each as soon as it is done.
-
-    Args:
-        documents: the jobs.
-        manifests: what the repository has of the namespaces in which jobs run.
-        kubernetes_version: whose schemas the objects are held against; none where it is None.
-
-    Raises:
-        UsageError: the jobs' tfgen.yaml names policies, and there is nothing that evaluates them.
-        TfgenError: the disk fails.
-    """
-    policies = read_policy_folders(documents)
-    return map_items(partial(render_job, kubernetes_version, manifests, policies), documents)
-
-
 def render_job(
     kubernetes_version: str | None, manifests: Sequence[Manifest], policies: PolicyFolders, document: Document
 ) -> RenderedJob:
     """Render one job. What varies from job to job comes last.
 
     Args:
-        kubernetes_version: as `render_jobs` has it.
-        manifests: as `render_jobs` has it.
+        kubernetes_version: whose schemas the objects are held against; none where it is None.
+        manifests: what the repository has of the namespaces in which jobs run.
         policies: those that the platform holds jobs to.
         document: the job.
     """

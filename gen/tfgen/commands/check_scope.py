@@ -1,0 +1,28 @@
+"""What a command looks at of job files, beside the files themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from tfgen.record import Record
+
+if TYPE_CHECKING:
+    from tfgen.check.manifests import Manifest
+    from tfgen.text.document import Document
+
+
+class CheckScope(Record):
+    """What is looked at of files.
+
+    Attributes:
+        manifests: what the repository has of the namespaces in which jobs run.
+        kubernetes_version: whose schemas the objects are held against; none where it is None.
+        passes_over: whether a job is checked by itself alone, and not rendered.
+        ends_with_errors: whether nothing more is rendered once a file has errors.
+    """
+
+    manifests: Sequence[Manifest] = ()
+    kubernetes_version: str | None = None
+    passes_over: Callable[[Document], bool] | None = None
+    ends_with_errors: bool = False

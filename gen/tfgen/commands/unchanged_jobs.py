@@ -1,0 +1,46 @@
+"""The jobs that are as they are committed, with what was rendered of them: `tfgen check --changed` passes them over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from tfgen.change.committed import find_committed
+from tfgen.check.admission.folder import folder_paths
+from tfgen.git import read as git
+from tfgen.job.facts import name_of
+from tfgen.job.sources import Source
+from tfgen.real_path import real_path
+from tfgen.text.document import Document
+from tfgen.tree.ledger import ledger_path
+from tfgen.tree.write import read_ledgers
+
+
+def unchanged_jobs(sources: Sequence[Source], out: Path, against: str) -> Callable[[Document], bool]:
+    """Whether a job's file and defaults, what was rendered of it and its policies are as they are committed.
+
+    Args:
+        sources: the files.
+        out: the output folder.
+        against: the revision.
+
+    Raises:
+        UsageError: there is no such revision.
+        TfgenError: git or the disk fails, or a ledger cannot be read.
+    """
+    committed = find_committed(sources, against)
+    paths = git.changed(out, against)
+    changed = {real_path(out / path) for path in paths}
+    untouched = {
+        job for job, ledger in read_ledgers(out).items() if paths.isdisjoint({ledger_path(job), *ledger.files})
+    }
+
+    def is_unchanged(document: Document) -> bool:
+        folders = [real_path(folder) for folder in folder_paths(document)]
+        return (
+            document.file in committed
+            and name_of(document) in untouched
+            and not any(path.is_relative_to(folder) for folder in folders for path in changed)
+        )
+
+    return is_unchanged
