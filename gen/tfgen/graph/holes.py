@@ -454,10 +454,10 @@ def is_hole(node: object) -> TypeGuard[Expression]:
 def inner_nodes(node: Node | Record) -> Sequence[Node | Record]:
     """What a node consists of, in the order in which it is printed: keys and values, items, the fields of a hole."""
     if isinstance(node, Record):
-        return [getattr(node, name) for name in node.__match_args__]
+        return [*map(node.__dict__.__getitem__, node.__match_args__)]
     if isinstance(node, (list, tuple)):
         return node
-    return [part for entry in node.items() for part in entry] if isinstance(node, Mapping) else ()
+    return [*chain.from_iterable(node.items())] if isinstance(node, dict) else ()
 
 
 _Node = TypeVar("_Node")

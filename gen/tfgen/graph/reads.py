@@ -6,7 +6,7 @@ reads(Sum((value("roles.worker.replicas"), 1)))  ->  (("roles", "worker", "repli
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from tfgen.graph.holes import Bound, Call, Guard, Let, Named, Node, Parameter, Value, inner_nodes, once_a_record
 from tfgen.record import Record
@@ -16,6 +16,8 @@ Steps: TypeAlias = tuple[str, ...]
 
 _Place: TypeAlias = tuple[str, Steps]
 """A path from what a name stands for: a parameter's, or a bound one's; from the values, where the name is empty."""
+
+_Name = TypeVar("_Name", Bound, Parameter)
 
 
 def reads(node: Node | Guard) -> tuple[Steps, ...]:
@@ -28,6 +30,12 @@ def reads_of_call(call: Call) -> tuple[Steps, ...]:
     """The same of a part that is called, and of those arguments that are no more than a place of the values."""
     places = {_parameter(name): _place(argument) for name, argument in call.arguments}
     return tuple(sorted({path for name, path in _resolved(_reads(call.part), places) if not name}))
+
+
+def asked_for(node: Node, names: Iterable[_Name]) -> list[_Name]:
+    """Those of some names, each bound around a node or a parameter, for which it reads what they stand for."""
+    asked = {name for name, _ in _reads(node)}
+    return [name for name in names if (_bound if isinstance(name, Bound) else _parameter)(name.name) in asked]
 
 
 @once_a_record

@@ -6,9 +6,9 @@ has what the roles have alike once. The parts of it take the role's name and its
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias
 
 from tfgen.graph.fill import Filler, Scope, evaluate, once_for_values
 from tfgen.graph.holes import (
@@ -30,7 +30,6 @@ from tfgen.graph.holes import (
     When,
     call,
     given,
-    inner_nodes,
     plain,
 )
 from tfgen.graph.objects import (
@@ -50,10 +49,11 @@ from tfgen.graph.objects import (
 from tfgen.graph.objects.names import CONTAINER, PORT_NAME
 from tfgen.graph.objects.pod_spec import pod_spec
 from tfgen.graph.objects.values import ROLE, ROLE_VALUES, own, own_or_job, value
-from tfgen.graph.reads import Steps, reads_of_call
+from tfgen.graph.reads import Steps, asked_for, reads_of_call
 from tfgen.graph.schedulers import GANGS
 from tfgen.graph.schedulers.gang import Binding
 from tfgen.graph.shape import once_a_shape
+from tfgen.graph.shared import share
 from tfgen.graph.variants import join
 from tfgen.job.training_job import Role, RoleName, Structure
 from tfgen.kubernetes import keys
@@ -165,7 +165,7 @@ def pods(structure: Structure, controllers: Mapping[RoleName, Controller], *, ha
     templates: dict[str, Any] = {
         role.name: template(structure, role, controllers[role.name]) for role in structure.roles
     }
-    joined: Any = join(templates, ROLE)
+    joined: Any = share(join(templates, ROLE))
     metadata = joined["metadata"]
     spec = _part("pod.spec", "The spec of a task's pod.", _spec(joined["spec"], structure), _SHARED)
     parts = {
@@ -226,27 +226,11 @@ def _main_container(container: Node) -> Node:
 
 def _part(name: str, doc: str, node: Node, lets: _Lets, file: str = "pod") -> Named:
     """A part with all that it names, and with those parameters that it has a use for."""
-    needed = {bound.name for bound in _used(node, Bound)}
     for bound, expression in reversed(lets):
-        if bound.name in needed:
+        if asked_for(node, [bound]):
             node = Let(bound.name, expression, node)
-            needed |= {inner.name for inner in _used(expression, Bound)}
-    parameters = {parameter.name for parameter in _used(node, Parameter)}
-    return Named(name, doc, node, file, tuple(name for name in (*_ARGUMENTS, "hash") if name in parameters))
-
-
-_Bindable = TypeVar("_Bindable", Bound, Parameter)
-
-
-def _used(node: Node | Record, kind: type[_Bindable]) -> Iterator[_Bindable]:
-    """What a part's own text names; a part that it calls has its own."""
-    if isinstance(node, kind):
-        yield node
-    elif isinstance(node, Call):
-        yield from _used(node.arguments, kind)
-    elif not isinstance(node, Named):
-        for inner in inner_nodes(node):
-            yield from _used(inner, kind)
+    parameters = asked_for(node, map(Parameter, (*_ARGUMENTS, pod_template_hash.PARAMETER.name)))
+    return Named(name, doc, node, file, tuple(parameter.name for parameter in parameters))
 
 
 def _call(part: Named, values: Mapping[str, Node] = _ARGUMENTS) -> Node:
