@@ -142,6 +142,7 @@ def import_jobs(
     account = Account()
     for reading in readings.values():
         account.problems += reading.account.problems
+    _refuse_second_names(readings, account)
     jobs = [] if has_errors(account.problems) else _grouped(readings, options, account)
     if has_errors(account.problems):
         return Imported((), tuple(_entries(readings)), in_order(account.problems))
@@ -275,6 +276,20 @@ def _grouped(readings: Mapping[Name, _Reading], options: Options, account: Accou
         for variant in reading.variants:
             jobs.setdefault(base_name({env: variant.job.name}) or variant.job.name, {})[env] = variant
     return [*jobs.items()]
+
+
+def _refuse_second_names(readings: Mapping[Name, _Reading], account: Account) -> None:
+    """Refuse a job that has the name of another: their charts and overlays would be one."""
+    for env, reading in readings.items():
+        names: set[str] = set()
+        for variant in reading.variants:
+            name = base_name({env: variant.job.name}) or variant.job.name
+            if name in names:
+                message = (
+                    f"another job here would have the name {name}, too; import this one alone, and name it by --name"
+                )
+                account.refuse(variant.job.root, message)
+            names.add(name)
 
 
 def _account_for(part: Part, account: Account) -> None:

@@ -11,6 +11,7 @@ from tfgen.importers.part import Part
 from tfgen.importers.pod_template import PodData
 from tfgen.job.training_job import RoleName, Strategy
 from tfgen.record import EMPTY, Record
+from tfgen.schema.messages import found_words
 from tfgen.schema.workload_kinds.facts import CompletionBy
 from tfgen.words import either
 
@@ -59,6 +60,26 @@ class ForeignJob(Record):
     comments: Mapping[Path, str]
     tensorboard_storage: Mapping[str, Any] = EMPTY
     has_own_pods: bool = True
+
+
+def number_of_tasks(part: Part, role: RoleName, account: Account) -> int | None:
+    """How many tasks the ``replicas`` of a role's part say; none for no task, or for what is no number of them."""
+    replicas = part.get("replicas")
+    if replicas is None:
+        return 1
+    number = replicas.value
+    if not isinstance(number, int) or isinstance(number, bool) or number < 0:
+        words = found_words(number, replicas.text or "")
+        account.refuse(replicas, f"found {words}, expected a number of tasks")
+        return None
+    if number == 0:
+        account.drop(part, "it has no tasks")
+        return None
+    if number > 1 and role in ("chief", "evaluator"):
+        account.refuse(replicas, f"a job has one {role}, not {number}")
+        return None
+    account.carry(replicas, *ROLES, role, *(["replicas"] if role in ("ps", "worker") else []))
+    return number
 
 
 class Settled(Record):

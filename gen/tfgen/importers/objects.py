@@ -36,14 +36,17 @@ _KEPT: Final[Mapping[str, str]] = {
 
 
 def objects(documents: Iterable[Document]) -> Iterator[Part]:
-    """All objects of some documents, those in a List one by one."""
+    """All objects of some documents, those in a List, or in a List of it, one by one."""
     for document in documents:
-        root = whole(document)
-        kind = root.get("kind")
-        if kind and isinstance(kind.value, str) and kind.value.endswith("List") and root.get("items"):
-            yield from root.items("items")
-        else:
-            yield root
+        yield from _items(whole(document))
+
+
+def _items(part: Part) -> Iterator[Part]:
+    if kind(part).endswith("List") and part.get("items"):
+        for item in part.items("items"):
+            yield from _items(item)
+    else:
+        yield part
 
 
 def api_group(item: Part) -> str:

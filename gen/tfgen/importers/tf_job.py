@@ -20,7 +20,7 @@ from typing import Any, Final
 from tfgen.data_path import Path
 from tfgen.importers import gang, pod_template, volumes
 from tfgen.importers.account import Account
-from tfgen.importers.foreign_job import ROLES, ForeignJob, ForeignRole, Settled, settle
+from tfgen.importers.foreign_job import ROLES, ForeignJob, ForeignRole, Settled, number_of_tasks, settle
 from tfgen.importers.objects import LAST_APPLIED, api_group, api_version, drop_server_fields, kind
 from tfgen.importers.options import Options
 from tfgen.importers.part import Part, mapping, sequence
@@ -269,7 +269,7 @@ class _TFJob:
         return {} if self.account.problems else roles
 
     def _role(self, role: RoleName, part: Part, known: Mapping[RoleName, Part]) -> ForeignRole | None:
-        replicas = self._replicas(role, part)
+        replicas = number_of_tasks(part, role, self.account)
         if replicas is None:
             return None
         template = part.get("template") or self._borrowed_template(part, known)
@@ -317,24 +317,6 @@ class _TFJob:
                 self.account.change(part, *ROLES, role, "command", why=why_changed(command))
         self.spec |= legacy_keys([command])
         return command
-
-    def _replicas(self, role: RoleName, part: Part) -> int | None:
-        """How many tasks a replica has; none for no task, or for what is no number of them."""
-        replicas = part.get("replicas")
-        number = replicas.value if replicas else 1
-        if replicas is None:
-            return 1
-        if not isinstance(number, int) or isinstance(number, bool) or number < 0:
-            self.account.refuse(replicas, f"found {replicas.written}, expected a number of tasks")
-            return None
-        if number == 0:
-            self.account.drop(part, "it has no tasks")
-            return None
-        if number > 1 and role in ("chief", "evaluator"):
-            self.account.refuse(replicas, f"a job has one {role}, not {number}")
-            return None
-        self.account.carry(replicas, *ROLES, role, *(["replicas"] if role in ("ps", "worker") else []))
-        return number
 
     def _borrowed_template(self, part: Part, known: Mapping[RoleName, Part]) -> Part | None:
         """The template of another replica: v1alpha1's operator ran a server of its own for a ps without one."""

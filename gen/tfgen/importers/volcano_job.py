@@ -13,7 +13,7 @@ from typing import Any, Final
 from tfgen.data_path import Path
 from tfgen.importers import pod_template
 from tfgen.importers.account import Account
-from tfgen.importers.foreign_job import ROLES, ForeignJob, ForeignRole, Settled, settle
+from tfgen.importers.foreign_job import ROLES, ForeignJob, ForeignRole, Settled, number_of_tasks, settle
 from tfgen.importers.objects import LAST_APPLIED, api_group, drop_server_fields, kind, name
 from tfgen.importers.options import Options
 from tfgen.importers.part import Part
@@ -243,7 +243,7 @@ class _VolcanoJob:
             self.account.change(task_name, *ROLES, role, why="a role has TensorFlow's name")
         elif task_name:
             self.account.carry(task_name, *ROLES, role)
-        replicas = self._replicas(role, task)
+        replicas = number_of_tasks(task, role, self.account)
         if not replicas:
             return None
         self._policy(template)
@@ -268,22 +268,6 @@ class _VolcanoJob:
         if pod.port is None and command.port:
             self.spec["port"] = command.port
         return ForeignRole(task, replicas, pod)
-
-    def _replicas(self, role: RoleName, task: Part) -> int | None:
-        replicas = task.get("replicas")
-        if replicas is None:
-            return 1
-        if not isinstance(replicas.value, int) or isinstance(replicas.value, bool) or replicas.value < 0:
-            self.account.refuse(replicas, f"found {replicas.written}, expected a number of tasks")
-            return None
-        if replicas.value == 0:
-            self.account.drop(task, "it has no tasks")
-            return None
-        if replicas.value > 1 and role in ("chief", "evaluator"):
-            self.account.refuse(replicas, f"a job has one {role}, not {replicas.value}")
-            return None
-        self.account.carry(replicas, *ROLES, role, *(["replicas"] if role in ("ps", "worker") else []))
-        return replicas.value
 
     def _policy(self, template: Part) -> None:
         policy = template.get("spec", "restartPolicy")

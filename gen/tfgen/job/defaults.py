@@ -155,7 +155,7 @@ def _is_whole(node: Schema, value: Any) -> bool:
 
 
 def _fitting(schema: Schema, node: Schema, environment: Any, spec: Any, own: Any) -> Any:
-    """An environment without the defaults that change what the job has not; `said` is the job's own part of it."""
+    """An environment without the defaults that change what the job has not; `own` is what the job says of it itself."""
     if not (isinstance(environment, Mapping) and isinstance(spec, Mapping) and isinstance(own, Mapping)):
         return environment
     fitting = {}
