@@ -8,6 +8,7 @@ Guard(Greater(REPLICAS, 3), ...)  ->  {{- if gt (int64 .Values.roles.worker.repl
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Final
@@ -21,26 +22,23 @@ from tfgen.targets.chart.go_template.variables import assign
 from tfgen.targets.chart.upgrade_guards import upgrade_guards
 
 _HEAD: Final = "{{- /* What values.schema.json cannot say. */}}\n"
-_INCLUDE: Final = re.compile(r'include "([^"]+)" [.$](?=[ )])')
-"""A helper that takes the root context alone."""
+_INCLUDE: Final = re.compile(r'(\()?include "(?P<name>[^"]+)" [.$](?(1)\)|(?=[ )]))')
+"""A helper that takes the root context alone, with the brackets that it has as an argument."""
 
 
 def guards_file(guards: Sequence[Guard], templates: Sequence[Template], context: Context) -> str:
     """The file's text; what a helper prints stands in a variable where it is asked for more than once."""
-    includes = _INCLUDE.findall(_checks(guards, templates, context))
-    often = [name for name in dict.fromkeys(includes) if includes.count(name) > 1]
+    checks = guard_checks(guards, context) + upgrade_guards(templates, context)
+    asked = Counter(include["name"] for include in _INCLUDE.finditer(checks))
+    often = [name for name, times in asked.items() if times > 1]
     variables = {name: f"${_camel_case(name.removeprefix(f'{context.chart}.'))}" for name in often}
     assigned = "".join(f'{{{{- {variable} := include "{name}" . }}}}\n' for name, variable in variables.items())
-    return _HEAD + assigned + _checks(guards, templates, context.replaced(variables=variables))
+    return _HEAD + assigned + _INCLUDE.sub(lambda include: variables.get(include["name"], include[0]), checks)
 
 
 def guard_checks(guards: Sequence[Guard], context: Context) -> str:
     """Checks that stop Helm with a message that helps; neighbours share a range, and names."""
     return "".join(f"{line}\n" for line in _guards(guards, context, depth=0))
-
-
-def _checks(guards: Sequence[Guard], templates: Sequence[Template], context: Context) -> str:
-    return guard_checks(guards, context) + upgrade_guards(templates, context)
 
 
 def _guards(guards: Sequence[Guard], context: Context, depth: int) -> Lines:
