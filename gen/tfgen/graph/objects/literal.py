@@ -9,6 +9,7 @@ tfgen adds a name where they say none, the labels of every object of the job, an
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Final
 
 from tfgen.graph.holes import AnyOf, Bound, Default, Each, Equal, Filtered, Let, MapOf, Merged, Node, Not, Splice, When
@@ -46,6 +47,7 @@ BEFORE_PODS: Final = (
 waits for the health of the one before it. All others come with the pods, since they may wait for these."""
 
 
+@cache
 def literal_objects() -> Each:
     """The objects, by name."""
     item: Node = {

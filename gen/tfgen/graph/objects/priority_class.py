@@ -6,6 +6,7 @@ jobs, or two environments in one cluster, that make the same one collide.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Final
 
 from tfgen.graph.holes import Bound, Default, Each, given
@@ -16,6 +17,7 @@ from tfgen.kubernetes import keys
 _CLASS: Final = "class"
 
 
+@cache
 def priority_classes() -> Each:
     """The classes, by name."""
     return Each(

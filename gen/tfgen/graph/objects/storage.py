@@ -146,6 +146,7 @@ def mounts_of_all() -> list[Node]:
     return [tmp, Each(value("storage"), mount, item="storage")]
 
 
+@cache
 def claims() -> Each:
     """The claims that the job makes."""
     claim: Node = {

@@ -6,7 +6,20 @@ is_known(Value("image", "string")) ->  False
 
 from __future__ import annotations
 
-from tfgen.graph.holes import Absent, Call, File, Hole, MapOf, Named, Node, Release, Value, inner_nodes, type_of
+from tfgen.graph.holes import (
+    Absent,
+    Call,
+    File,
+    Hole,
+    MapOf,
+    Named,
+    Node,
+    Release,
+    Value,
+    inner_nodes,
+    once_a_record,
+    type_of,
+)
 from tfgen.record import Record
 from tfgen.value_type import TREES
 
@@ -35,6 +48,7 @@ def has_holes(node: Node) -> bool:
     return False
 
 
+@once_a_record
 def needs_root(part: Node | Record) -> bool:
     """Whether a part with parameters looks at more than these."""
     match part:
