@@ -22,7 +22,7 @@ def test_the_names_of_a_role_are_those_of_its_own_values(path: Path) -> None:
         structure = view.job.structure
         told = WORKLOADS[structure.kind].tells_cluster(structure)
         for role in view.roles:
-            alone = pod.role_scope(structure, view.scope.replaced(kept=None), role.name)
+            alone = pod.role_scope(structure, view.scope._replace(kept=None), role.name)
             assert view.bound(role.name) == alone.bound
             variables = environment.variables(structure, role.name, index_label="", told=told)
             assert view.variables(role.name) == tuple(fill(variables, alone))

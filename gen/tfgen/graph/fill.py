@@ -13,7 +13,7 @@ import operator
 import posixpath
 import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from typing import Any, Final, TypeAlias, assert_never
+from typing import Any, Final, NamedTuple, TypeAlias, assert_never
 
 from tfgen.graph.holes import (
     ABSENT,
@@ -71,7 +71,7 @@ from tfgen.text import canonical_json
 from tfgen.value_type import TREES
 
 
-class Scope(Record):
+class Scope(NamedTuple):
     """What the holes are filled from: a chart's complete values, the release's and the chart's name.
 
     Attributes:
@@ -237,8 +237,8 @@ def compile_filler(node: Node) -> Filler:
             return compile_filler(inner)
         case Call(part):
             return _called(node, compile_filler(part))
-        case Let(name, expression, body):
-            return _let(name, compile_expression(expression), compile_filler(body))
+        case Let():
+            return _let(node)
         case Each():
             return _items(compile_entries(node))
         case Splice() | Comment():
@@ -368,8 +368,21 @@ def _called(call: Call, part: Filler) -> Filler:
     return fill_call
 
 
-def _let(name: str, expression: Filler, body: Filler) -> Filler:
-    return lambda scope: body(scope.binding({name: expression(scope)}))
+def _let(node: Node) -> Filler:
+    """All names that are bound one inside the other are bound in one scope."""
+    names = []
+    while isinstance(node, Let):
+        names.append((node.name, compile_expression(node.expression)))
+        node = node.body
+    body = compile_filler(node)
+
+    def bind(scope: Scope) -> Any:
+        inner, bound = scope.open()
+        for name, expression in names:
+            bound[name] = expression(inner)
+        return body(inner)
+
+    return bind
 
 
 # -- expressions ---------------------------------------------------------------------------------------------------
