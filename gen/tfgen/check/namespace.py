@@ -47,6 +47,8 @@ def namespace_faults(
 ) -> Iterator[tuple[str, Fault]]:
     """All faults, each with its rule, by the manifests of a namespace."""
     of_namespace = [manifest for manifest in manifests if manifest.namespace == namespace]
+    if not of_namespace:
+        return
     yield from ((NAMESPACE_QUOTA, fault) for fault in quota_faults(objects, of_namespace))
     yield from ((NAMESPACE_EGRESS, fault) for fault in egress_faults(objects, of_namespace))
 

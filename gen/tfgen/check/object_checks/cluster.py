@@ -8,19 +8,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from tfgen.check.object_checks import policies
 from tfgen.check.object_checks.fault import Fault, FieldPath, Objects
 from tfgen.check.object_checks.pods import Pods
 from tfgen.kubernetes.object import Object
-from tfgen.record import Record
 
 _HOST: Final = re.compile(r"(?P<owner>.+)-(?P<index>[0-9]+)\.(?P<service>[^.:]+):(?P<port>[0-9]+)")
 _DNS: Final = ((53, "UDP"), (53, "TCP"))
 
 
-class Host(Record):
+class Host(NamedTuple):
     """A task's address, and the pods that it is one of."""
 
     text: str
@@ -59,7 +58,7 @@ def _host(objects: Objects, text: str) -> Host | str:
     if match is None:
         return "is not of the form NAME-INDEX.SERVICE:PORT"
     owner, index, port = match["owner"], int(match["index"]), int(match["port"])
-    pods = next((pods for pods in objects.pods if pods.owner["metadata"]["name"] == owner), None)
+    pods = objects.pods_by_owner.get(owner)
     if pods is None:
         # A custom kind's operator names its pods in its own way.
         made_by_operator = next((pods for pods in objects.pods if not pods.is_complete), None)
@@ -69,7 +68,7 @@ def _host(objects: Objects, text: str) -> Host | str:
     service = pods.owner["spec"].get("serviceName", pods.spec.get("subdomain"))
     if pods.is_complete and service != match["service"]:
         return f"is in the Service {match['service']}, and its pod in {service}"
-    if port not in {container_port.get("containerPort") for container_port in pods.ports}:
+    if port not in pods.port_numbers:
         return f"has the port {port}, which its pod lacks"
     return Host(text, pods, port)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
@@ -40,6 +40,11 @@ class Objects(Record):
     def pods(self) -> tuple[Pods, ...]:
         """The pods that they make."""
         return tuple(pods for item in self.items for pods in pods_of(item))
+
+    @cached_property
+    def pods_by_owner(self) -> Mapping[str, Pods]:
+        """The first pods that an object of a name makes."""
+        return {pods.owner["metadata"]["name"]: pods for pods in reversed(self.pods)}
 
     def of_kind(self, kind: str) -> tuple[Object, ...]:
         """The objects of a kind, of whichever API group."""

@@ -47,6 +47,11 @@ class Pods(Record):
         """The ports of all containers."""
         return tuple(port for _, container in self.containers for port in container.get("ports", ()))
 
+    @cached_property
+    def port_numbers(self) -> frozenset[int | None]:
+        """Their numbers."""
+        return frozenset(port.get("containerPort") for port in self.ports)
+
     @property
     def is_complete(self) -> bool:
         """Whether the template has all labels of its pods: an operator of a custom kind may add its own."""
