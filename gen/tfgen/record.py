@@ -32,11 +32,13 @@ class Record:
     """
 
     __match_args__: ClassVar[tuple[str, ...]] = ()
+    _names: ClassVar[frozenset[str]] = frozenset()
     _defaults: ClassVar[dict[str, Any]] = {}
 
     def __init_subclass__(cls) -> None:
         own = tuple(cls.__annotations__)
         cls.__match_args__ = (*cls.__match_args__, *own)  # type: ignore[misc]  # mypy takes it for final
+        cls._names = frozenset(cls.__match_args__)
         cls._defaults = {**cls._defaults, **{name: cls.__dict__[name] for name in own if name in cls.__dict__}}
 
     def __init__(self, *args: Any, **named: Any) -> None:
@@ -49,8 +51,8 @@ class Record:
     def _complete(cls, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
         names = cls.__match_args__
         given = dict(zip(names, args, strict=False))
-        values = cls._defaults | given | named
-        if len(args) > len(names) or values.keys() != set(names) or given.keys() & named.keys():
+        values = {**cls._defaults, **given, **named}
+        if len(args) > len(names) or values.keys() != cls._names or not given.keys().isdisjoint(named):
             raise TypeError(f"{cls.__name__} has the fields {names}, but was given {args} and {named}")
         return tuple(map(values.__getitem__, names))
 

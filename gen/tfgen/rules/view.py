@@ -188,7 +188,7 @@ class View(Record):
 
     def agrees(self, reading: Reading) -> bool:
         """Whether all that was read of the job itself is the same in this form."""
-        return self._differences.isdisjoint(reading.paths) and not any(self.says(path) for path in reading.sayings)
+        return self._differences.isdisjoint(reading.paths) and not any(map(self.says, reading.sayings))
 
 
 class _Shape(Record):
@@ -220,7 +220,8 @@ def find_in_forms(rule: Rule, forms: Sequence[View]) -> Iterator[tuple[View, Fin
         yield job, finding
     same = [form.agrees(job._reading) for form in environments]
     for form, is_same in zip(environments, same, strict=True):
-        yield from ((form, finding) for finding in (findings if is_same else rule.check(form)))
+        for finding in findings if is_same else rule.check(form):
+            yield form, finding
 
 
 def views(document: Document) -> tuple[View, ...]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from tfgen import data_path
@@ -58,6 +59,12 @@ class _Present(Record):
     def by_path(self) -> Mapping[ValuesPath, Tunable]:
         """Each by its path."""
         return {tunable.path: tunable for tunable in self.tunables}
+
+    @cached_property
+    def by_record(self) -> Sequence[tuple[ValuesPath, Sequence[tuple[str, Tunable]]]]:
+        """Those that follow each other in one record, by their names, with the record's path."""
+        groups = groupby(self.tunables, key=lambda tunable: tunable.path[:-1])
+        return [(record, [(tunable.path[-1], tunable) for tunable in group]) for record, group in groups]
 
     @cached_property
     def records(self) -> frozenset[ValuesPath]:
@@ -223,13 +230,13 @@ def _laid_over(
 def _complete(spec: Mapping[str, Any], there: _Present) -> dict[str, Any]:
     """The values that a spec gives, in order, and the defaults of all others."""
     complete: dict[str, Any] = {}
-    for tunable in there.tunables:
-        *records, name = tunable.path
+    for records, tunables_there in there.by_record:
         place, source = complete, spec
         for record in records:
             place = place.setdefault(record, {})
             source = source.get(record, {})
-        place[name] = order_keys(source[name], tunable.schema) if name in source else tunable.default
+        for name, tunable in tunables_there:
+            place[name] = order_keys(source[name], tunable.schema) if name in source else tunable.default
     return complete
 
 
