@@ -14,6 +14,7 @@ import pytest
 from tests.support.checked_repository import commit, git
 from tfgen import cli, workers
 from tfgen.commands import full_check, render, rendered_file
+from tfgen.git.command import Git
 from tfgen.text.document import Document
 from tfgen.tree import cache, ledgers, write
 from tfgen.tree.file_tree import FileTree
@@ -126,6 +127,32 @@ def test_what_a_check_has_in_memory_does_not_grow_with_the_jobs(monkeypatch: pyt
         assert cli.run(["check", "jobs"]) == cli.PROBLEMS  # each has another size than its run
     assert {len(run) for run in of_runs} == {18}
     assert_as_much_for_many(of_runs)
+
+
+def test_a_commit_asks_git_and_reads_ledgers_as_often_for_many_jobs_as_for_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: Counter[str] = Counter()
+
+    def counting(name: str, step: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*arguments: Any, **named: Any) -> Any:
+            calls[name] += 1
+            return step(*arguments, **named)
+
+        return counted
+
+    monkeypatch.setattr(Git, "done", counting("git", Git.done))
+    monkeypatch.setattr(ledgers.Ledgers, "__init__", counting("ledgers", ledgers.Ledgers.__init__))
+    git("init", "--quiet", "--initial-branch=main")
+    Path(".gitignore").write_text("cache/\n", encoding="utf-8")
+    commit()
+    of_runs = []
+    for numbers in ([1], [2, 3], range(4, 8)):
+        write_jobs(*numbers)
+        calls.clear()
+        assert cli.run(["commit", "jobs"]) == cli.OK
+        of_runs.append(+calls)
+    _, few, many = of_runs
+    assert few.keys() == {"git", "ledgers"}
+    assert few == many
 
 
 def test_a_further_job_takes_a_few_kilobytes(monkeypatch: pytest.MonkeyPatch) -> None:
