@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import tracemalloc
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -250,6 +251,22 @@ def test_as_many_processes_as_one_say_the_same(
         "out-of-range]": 1,
         "duplicate-job]": 1,
     }
+
+
+def test_as_many_processes_as_one_show_the_same_differences(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_jobs(*range(workers.MANY + 5))
+    git("init", "--quiet", "--initial-branch=main")
+    commit()
+    write_jobs(*range(workers.MANY), more="  env: {NEW: variable}\n")
+    printed = []
+    for processes in (1, 2):
+        monkeypatch.setattr(workers, "_processors", lambda processes=processes: processes)
+        assert cli.run(["diff", "jobs", "--format", "json"]) == cli.OK
+        printed.append(capsys.readouterr())
+    assert printed[0] == printed[1]
+    assert [job["job"] for job in json.loads(printed[0].out)["jobs"]] == [f"j{n:03}" for n in range(workers.MANY)]
 
 
 @pytest.mark.parametrize("processes", [1, 2])

@@ -23,6 +23,9 @@ class Nothing:
     def __bool__(self) -> bool:
         return False
 
+    def __reduce__(self) -> str:
+        return "NOTHING"  # the one that there is, in another process too
+
 
 NOTHING: Final = Nothing()
 
