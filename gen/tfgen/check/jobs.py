@@ -17,6 +17,7 @@ from tfgen.check.checked import Checked, CheckedFile, Weighed
 from tfgen.job.sources import Source
 from tfgen.problems import in_order
 from tfgen.record import EMPTY
+from tfgen.workers import map_items
 
 if TYPE_CHECKING:
     from tfgen.check.source import Team
@@ -52,6 +53,16 @@ def check_all(
     )
 
 
+def check_apart(sources: Sequence[Source]) -> Checked:
+    """Check several files together, each in one of some processes: none of their documents is in memory in the end."""
+    checker = Checker()
+    checker.read_defaults(sources)
+    return checker.judge(
+        CheckedFile(source, (), (), *of_file)
+        for source, of_file in zip(sources, map_items(checker.look_at, sources), strict=True)
+    )
+
+
 class Checker:
     """Checks files one by one, and then beside each other. It reads the defaults under them once.
 
@@ -76,6 +87,11 @@ class Checker:
         from tfgen.check.source import check_source  # 60 ms, which files that are known need not pay
 
         return check_source(source, self._teams, is_guarded=self._is_guarded)
+
+    def look_at(self, source: Source) -> tuple[Weighed, tuple[JobRecord, ...], tuple[str, ...]]:
+        """What is wrong with one file by itself, and what is left of it to judge it by, as a `CheckedFile` has it."""
+        file = self.check(source)
+        return file.weighed, file.records, file.names
 
     def judge(self, checked: Iterable[CheckedFile]) -> Checked:
         """Judge files beside each other. One without documents is read again where a job of it clashes."""

@@ -8,7 +8,6 @@ from typing import Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
 from tfgen.cli.output import (
-    checked,
     commit_data,
     jobs_argument,
     out_of,
@@ -30,10 +29,12 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(args: Namespace) -> int:
+    from tfgen.check.jobs import check_apart
     from tfgen.commands.commit import CommitOptions, ProblemsError
     from tfgen.commands.commit_rendered import commit_wherever
+    from tfgen.job.sources import read_sources
 
-    jobs = checked(args.jobs, may_be_none=True)
+    jobs = check_apart(read_sources(args.jobs, may_be_none=True))
     try:
         done = commit_wherever(
             args.jobs,

@@ -9,7 +9,7 @@ from typing import Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
 from tfgen.cli.live import cluster_arguments, print_changes, target_of
-from tfgen.cli.output import checked, is_in_colour, jobs_argument, print_json, report, say, with_progress
+from tfgen.cli.output import is_in_colour, jobs_argument, print_json, report, say, with_progress
 from tfgen.errors import UsageError
 from tfgen.plural import count
 
@@ -47,14 +47,16 @@ def _run_live(args: Namespace) -> int:
 
 
 def _run_in_git(args: Namespace) -> int:
+    from tfgen.check.jobs import check_apart
     from tfgen.commands.diff import diff_jobs
+    from tfgen.job.sources import read_sources
     from tfgen.problems import has_errors
     from tfgen.report.diff_json import rows
     from tfgen.report.diff_markdown import diff_markdown
     from tfgen.report.diff_text import diff_text
     from tfgen.report.problems import rows as problem_rows
 
-    jobs = checked(args.jobs)
+    jobs = check_apart(read_sources(args.jobs))
     if has_errors(jobs.problems):
         report(args, jobs.problems)
         return PROBLEMS

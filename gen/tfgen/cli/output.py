@@ -54,12 +54,12 @@ def jobs_argument(parser: ArgumentParser) -> None:
     parser.add_argument("jobs", nargs="+", type=path, metavar="JOB", help="a job.yaml, or a folder with some below it")
 
 
-def checked(paths: Sequence[Path], *, may_be_none: bool = False) -> Checked:
+def checked(paths: Sequence[Path]) -> Checked:
     """The jobs in files and folders, and what is wrong with them; a folder without any is an error, or is none."""
     from tfgen.check.jobs import check_all
     from tfgen.job.sources import read_sources
 
-    return check_all(read_sources(paths, may_be_none=may_be_none))
+    return check_all(read_sources(paths))
 
 
 def out_of(args: Namespace, jobs: Checked) -> Path:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -43,6 +44,7 @@ from tfgen.git import read as git
 from tfgen.git.branch import commit_all, find_tip, has_commit, is_remote_tip, move_branch, trailer, working_tree
 from tfgen.git.commit import RefusedError, Repository, changed, check_files, open_repository, wait
 from tfgen.git.push import ATTEMPTS, Target, push_commit, target
+from tfgen.job.documents import read_documents
 from tfgen.job.facts import rendered_branch, source_branch
 from tfgen.job.sources import no_job_below
 from tfgen.problems import has_errors
@@ -103,10 +105,11 @@ def rendered_branches(jobs: Sequence[Path], checked: Checked) -> Branches | None
     Raises:
         UsageError: the jobs do not agree.
     """
-    documents = checked.whole or [pair.before.read() for pair in _pairs(jobs, checked, git.HEAD) if pair.before]
+    files = checked.whole_files
+    gone = () if files else (pair.before.read() for pair in _pairs(jobs, checked, git.HEAD) if pair.before)
     branches = {
         Branches(source_branch(document), rendered_branch(document)) if rendered_branch(document) else None
-        for document in documents
+        for document in chain(gone, *(read_documents(file.source) for file in files))
     }
     if len(branches) > 1:
         raise UsageError("the jobs are rendered into several branches (gitops.rendered): name those of one")
