@@ -61,7 +61,7 @@ def compare_files(names: Mapping[str, Place], plan: WritePlan) -> FileComparison
 
     Args:
         names: jobs without errors, and where each says its name.
-        plan: what a render of them, in their order, would do, with `upgrade`.
+        plan: what `tfgen render --upgrade` of them, in their order, would do.
 
     Raises:
         TfgenError: the disk cannot be read.

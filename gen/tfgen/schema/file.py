@@ -54,7 +54,7 @@ def _load(name: str) -> Schema:
 
 
 def resolve(schema: Schema, node: Schema) -> Schema:
-    """`found` with its `$ref` followed; what stands beside the `$ref` wins."""
+    """A node with its `$ref` followed; what stands beside the `$ref` wins."""
     while "$ref" in node:
         beside = {key: value for key, value in node.items() if key != "$ref"}
         node = {**target(schema, node["$ref"]), **beside}

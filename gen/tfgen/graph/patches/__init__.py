@@ -228,9 +228,11 @@ def target_path(patch: Patch) -> Path:
 
 def likely(name: str, known: Sequence[str]) -> str:
     """What a message ends with on a name that is not there: the one that was meant, or those that are."""
+    if not known:
+        return ""
     more = len(known) - _MOST
     names = either(known, "and") if more <= 0 else f"{', '.join(known[:_MOST])} and {more} more"
-    return meant(nearest(name, known)) or (f"; there is {names}" if names else "")
+    return meant(nearest(name, known)) or f"; there is {names}"
 
 
 class _Laid:
