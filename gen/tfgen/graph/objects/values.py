@@ -32,11 +32,13 @@ def value(path: str) -> Value:
     return Value(path, tunables.at(path.split(".")).type)
 
 
+@cache
 def own(field: str) -> Parameter:
     """A role's own field, in a part that several roles have."""
     return ROLE_VALUES.replaced(type=value(f"roles.worker.{field}").type, path=field)
 
 
+@cache
 def own_or_job(field: str) -> Default:
     """A field that a role may say for itself, in such a part: the role's where set, else the job's."""
     return Default(own(field), value(field))
