@@ -43,11 +43,23 @@ def _misfits(view: View) -> Iterator[Misfit]:
 
 
 def has_objects(view: View) -> bool:
-    """Whether there are objects of the job to look at: what has not the shape of a pod's part makes none.
+    """Whether there are objects of the job to look at.
 
-    A patch that has not is not laid over them.
+    What has not the shape of a pod's part makes none, nor do two containers of one name. A patch that has not that
+    shape is not laid over them.
     """
-    return not any(misfit.mistake == "shape" and misfit.path[0] != "patches" for misfit in _misfits(view))
+    is_misshapen = any(misfit.mistake == "shape" and misfit.path[0] != "patches" for misfit in _misfits(view))
+    return not is_misshapen and not _has_second_container(view)
+
+
+def _has_second_container(view: View) -> bool:
+    """Whether a podTemplate has two containers of one name, of which duplicate-entry speaks."""
+    for role in view.roles:
+        for spec in pod_parts.specs(view, role.name):
+            items = [item for item in pod_parts.items(spec, "containers") if not pod_parts.removes(item)]
+            if len({pod_parts.name(item) for item in items}) < len(items):
+                return True
+    return False
 
 
 def misfits_of_patches(view: View) -> Iterator[Misfit]:
