@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -142,6 +143,30 @@ def test_a_merged_change_of_a_running_job_is_refused(clone: Path, capsys: Printe
     capsys.readouterr()
     commit("jobs", code=1)
     assert "[new-run]" in capsys.readouterr().err
+    assert git("rev-list", "--count", "rendered").strip() == "1"
+
+
+def test_what_another_tfgen_rendered_of_a_running_job_is_not_replaced(
+    clone: Path, tmp_path: Path, capsys: Printed
+) -> None:
+    """What is about to be written is compared with the branch for it: the branch that the job is in has none of it."""
+    write("jobs/mnist.yaml", JOB)
+    commit("jobs")
+    git("worktree", "add", "--quiet", tmp_path / "tree", "rendered")
+    chief, ledger = tmp_path / "tree/overlays/mnist/base/chief.yaml", tmp_path / "tree/.tfgen/mnist.json"
+    theirs = chief.read_text(encoding="utf-8").replace("enableServiceLinks: false", "enableServiceLinks: true")
+    write(chief, theirs)
+    data = json.loads(ledger.read_text(encoding="utf-8"))
+    data["files"]["overlays/mnist/base/chief.yaml"] = hashlib.sha256(theirs.encode()).hexdigest()
+    write(ledger, json.dumps({**data, "tool": "0.0.9"}, indent=2, sort_keys=True) + "\n")
+    git("-C", tmp_path / "tree", "commit", "--quiet", "--all", "--amend", "--no-edit")
+    git("worktree", "remove", tmp_path / "tree")
+    write("jobs/mnist.yaml", MORE)
+    capsys.readouterr()
+    commit("jobs", code=1)
+    err = capsys.readouterr().err
+    assert "Job mnist-chief: spec.template.spec.enableServiceLinks was true and is false, since tfgen 0.0.9" in err
+    assert "[new-run]" in err
     assert git("rev-list", "--count", "rendered").strip() == "1"
 
 

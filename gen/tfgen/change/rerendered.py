@@ -62,12 +62,14 @@ def compare_overlays(pairs: Sequence[PairPlaces], plan: WritePlan, revision: str
     Raises:
         TfgenError: git or the disk fails.
     """
-    of_changed = {
+    planned = {
         plan.jobs[at].rendering.job: at for at, counts in enumerate(plan.counts) if counts.keys() - {FileAction.KEEP}
     }
-    touched = {path.partition("/")[0] for path in git.changed(plan.out / OVERLAYS, revision)}
-    both = [pair for pair in pairs if pair.before and pair.after and (pair.name in of_changed or pair.name in touched)]
-    compared = [*map_items(partial(_compare_job, plan, of_changed, touched, is_written=is_written), both)]
+    overlays_changed = {path.partition("/")[0] for path in git.changed(plan.out / OVERLAYS, revision)}
+    concerned = planned.keys() | overlays_changed
+    both = [pair for pair in pairs if pair.before and pair.after and pair.name in concerned]
+    compare_job = partial(_compare_job, plan, revision, planned, overlays_changed, is_written=is_written)
+    compared = [*map_items(compare_job, both)]
     return Rerendered(
         in_order(problem for one in compared for problem in one.problems),
         tuple(note for one in compared for note in one.notes),
@@ -75,33 +77,40 @@ def compare_overlays(pairs: Sequence[PairPlaces], plan: WritePlan, revision: str
 
 
 def _compare_job(
-    plan: WritePlan, of_changed: Mapping[str, int], touched: Collection[str], pair: PairPlaces, *, is_written: bool
+    plan: WritePlan,
+    revision: str,
+    planned: Mapping[str, int],
+    overlays_changed: Collection[str],
+    pair: PairPlaces,
+    *,
+    is_written: bool,
 ) -> Rerendered:
     """Compare one job.
 
     Args:
         plan: as `compare_overlays` has it.
-        of_changed: the places in the plan of the jobs that it changes.
-        touched: the names of the jobs whose overlays on disk are not as they are committed.
+        revision: as `compare_overlays` has it; not the pair's, which may be of the branch that the job itself is in.
+        planned: the places in the plan of the jobs that it changes.
+        overlays_changed: the names of the jobs whose overlays on disk are not as they are committed.
         pair: the job.
         is_written: as `compare_overlays` has it.
     """
     name = pair.name
-    job = plan.jobs[of_changed[name]] if name in of_changed else None
+    job = plan.jobs[planned[name]] if name in planned else None
     ledger = plan.ledgers.get(name)
     files: _Files | None = None
     if job and (is_written or not _is_as_rendered(job)) and _changes_overlays(job):
         ledger, files = job.target, _overlays_of(job.rendering.tree.files, name)
     both = pair.read()
-    if not (both.before and both.after and ledger and (files or name in touched)):
+    if not (both.before and both.after and ledger and (files or name in overlays_changed)):
         return Rerendered((), ())
     try:
-        before = _committed_overlays(plan.out, name, pair.revision)
+        before = _committed_overlays(plan.out, name, revision)
         files = files or _overlays_on_disk(plan.out, name, ledger)
         versions = _Versions(*before, files, ledger) if before and files else None
         return Rerendered(tuple(_problems_of_job(both.before, both.after, versions)) if versions else (), ())
     except TfgenError as error:
-        return Rerendered((), (f"the overlays of {name} are not compared with those in {pair.revision}: {error}",))
+        return Rerendered((), (f"the overlays of {name} are not compared with those in {revision}: {error}",))
 
 
 class _Versions(Record):
