@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -85,17 +86,37 @@ def test_a_full_disk_is_an_error_that_names_the_folder(tmp_path: Path, monkeypat
             spool.put("x")
 
 
-def test_over_a_folder_that_takes_no_file_it_is_where_temporary_files_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("writable", ["temporary files", "nothing"])
+def test_over_a_folder_that_takes_no_file_it_is_where_temporary_files_are_or_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, writable: str
 ) -> None:
-    def refuse_first(folder: Path) -> int:
-        if folder == tmp_path:
+    def refuse(folder: Path) -> int:
+        if folder == tmp_path or writable == "nothing":
             raise OSError(errno.EROFS, os.strerror(errno.EROFS))
         return real(folder)
 
-    real = spool_module._open_and_unlink
-    monkeypatch.setattr(spool_module, "_open_and_unlink", refuse_first)
+    real = spool_module._open_in
+    monkeypatch.setattr(spool_module, "_open_in", refuse)
     with Spool(tmp_path) as spool:
+        assert spool.put("x").read() == "x"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems make no file without a name")
+def test_a_folder_that_is_watched_for_changes_has_none(tmp_path: Path) -> None:
+    before = tmp_path.stat().st_mtime_ns
+    with Spool(tmp_path) as spool:
+        spool.put("x")
+    assert tmp_path.stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize("has_nameless", [True, False])
+def test_where_the_system_makes_no_file_without_a_name_it_is_unlinked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_nameless: bool
+) -> None:
+    if not has_nameless:
+        monkeypatch.setattr(os, "O_TMPFILE", os.O_DIRECTORY)  # as a system takes it that does not know it
+    with Spool(tmp_path) as spool:
+        assert [*tmp_path.iterdir()] == []
         assert spool.put("x").read() == "x"
 
 

@@ -168,7 +168,7 @@ class OutputFolder:
 
     @contextmanager
     def unstaged_on_error(self, batches: Iterable[Sequence[str]]) -> Iterator[None]:
-        """If the block fails, removes what is staged, and the folders that are empty without it.
+        """If the block fails, removes what is staged, and the folders above it that are empty then, as `prune` does.
 
         Args:
             batches: The paths that something may be staged for.

@@ -4,15 +4,16 @@
         values = spool.keep(render(document) for document in documents)
         len(values), values[0]
 
-The file is on the disk of the output folder, and has no name: the system frees it with the last process that has it
-open, whatever ends that. Processes that are forked within the block write to it, too, and hand over a `Slot` for each
-value.
+The file has no name, and is on the disk of the output folder if that takes one: the system frees it with the last
+process that has it open, whatever ends that. Processes that are forked within the block write to it, too, and hand over
+a `Slot` for each value.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
@@ -20,6 +21,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, Generic, NamedTuple, Self, TypeVar, overload
 
+from tfgen.errors import TfgenError
 from tfgen.tree.disk_file import errors_at, temporary_name
 
 _Value = TypeVar("_Value")
@@ -158,21 +160,27 @@ class Spool:
 
 
 def _open_nameless(near: Path) -> int:
-    """A new file without a name on the disk of a folder, or where temporary files are if that takes none.
+    """A new file without a name: on the disk of a folder, or where temporary files are, or in memory.
 
     Raises:
-        TfgenError: neither takes one.
+        TfgenError: none takes one.
     """
     above = next(folder for folder in (near, *near.absolute().parents) if folder.is_dir())
     with suppress(OSError):
-        return _open_and_unlink(above)
-    from tempfile import gettempdir  # 10 ms, for who renders over a checkout that is read-only
+        return _open_in(above)
+    from tempfile import gettempdir  # 10 ms, for who checks or renders over a checkout that is read-only
 
-    with errors_at(gettempdir()):
-        return _open_and_unlink(Path(gettempdir()))
+    with suppress(OSError):
+        return _open_in(Path(gettempdir()))
+    if sys.platform != "linux":
+        raise TfgenError(f"{above}: takes no temporary file, and no other folder for such files does (TMPDIR)")
+    return os.memfd_create("tfgen")
 
 
-def _open_and_unlink(folder: Path) -> int:
+def _open_in(folder: Path) -> int:
+    if sys.platform == "linux":
+        with suppress(OSError):  # not every file system knows it
+            return os.open(folder, os.O_TMPFILE | os.O_RDWR, _MODE)  # the folder stays as it is: it may be watched
     path = folder / temporary_name()
     try:
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, _MODE)

@@ -98,7 +98,7 @@ def apply(plan: WritePlan) -> WritePlan:
     Raises:
         ConflictsError: Something of the user's would be lost; nothing was written.
         TfgenError: The disk failed, a file was changed meanwhile, or another tfgen had the folder for
-            LOCK_WAIT_S seconds. What was written by then is mended by the next run.
+            LOCK_WAIT_S seconds. What was written by then, of any job, is mended by the next run.
     """
     if plan.conflicts:
         raise ConflictsError(plan.conflicts)
