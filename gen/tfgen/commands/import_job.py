@@ -261,7 +261,7 @@ def _grouped(readings: Mapping[Name, _Reading], options: Options, account: Accou
     """The variants of each job. Jobs of several environments are one where all but an environment's name is alike."""
     if len(readings) == 1:
         ((env, reading),) = readings.items()
-        return [(variant.job.name, {env: variant}) for variant in reading.variants]
+        return [(_name(variant, env, readings), {env: variant}) for variant in reading.variants]
     if all(len(reading.variants) == 1 for reading in readings.values()):
         variants = {env: reading.variants[0] for env, reading in readings.items()}
         name = options.name or base_name({env: variant.job.name for env, variant in variants.items()})
@@ -274,8 +274,13 @@ def _grouped(readings: Mapping[Name, _Reading], options: Options, account: Accou
     jobs: dict[str, dict[Name, Variant]] = {}
     for env, reading in readings.items():
         for variant in reading.variants:
-            jobs.setdefault(base_name({env: variant.job.name}) or variant.job.name, {})[env] = variant
+            jobs.setdefault(_name(variant, env, readings), {})[env] = variant
     return [*jobs.items()]
+
+
+def _name(variant: Variant, env: Name, readings: Mapping[Name, _Reading]) -> str:
+    """A job's name, without that of its environment where there are several."""
+    return (len(readings) > 1 and base_name({env: variant.job.name})) or variant.job.name
 
 
 def _refuse_second_names(readings: Mapping[Name, _Reading], account: Account) -> None:
@@ -283,7 +288,7 @@ def _refuse_second_names(readings: Mapping[Name, _Reading], account: Account) ->
     for env, reading in readings.items():
         names: set[str] = set()
         for variant in reading.variants:
-            name = base_name({env: variant.job.name}) or variant.job.name
+            name = _name(variant, env, readings)
             if name in names:
                 message = (
                     f"another job here would have the name {name}, too; import this one alone, and name it by --name"
