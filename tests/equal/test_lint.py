@@ -104,7 +104,7 @@ def _read(node: Any, bound: Mapping[str, str]) -> Iterator[str]:
         case Let(name, Value(path), body):
             yield from _read(body, {**bound, name: path})
         case Hole():
-            yield from _read(list(vars(node).values()), bound)
+            yield from _read([getattr(node, field) for field in node.__match_args__], bound)
         case Mapping():
             yield from _read([*node.keys(), *node.values()], bound)
         case list() | tuple():

@@ -45,6 +45,15 @@ def join(variants: _Variants, parameter: Expression, *, others: str | None = Non
     return _join(variants, _Choice(parameter, others))
 
 
+def in_one_order(variants: Mapping[str, list[Node]]) -> dict[str, list[Node]]:
+    """Lists whose items have names, each in an order that all of them have in common.
+
+    A list whose order is that of all stays as it is.
+    """
+    keys = _all_keys([[_identity(item) for item in items] for items in variants.values()])
+    return {name: sorted(items, key=lambda item: keys.index(_identity(item))) for name, items in variants.items()}
+
+
 def _join(variants: _Variants, parameter: _Choice) -> Node:
     first, *others = variants.values()
     if all(other == first for other in others):

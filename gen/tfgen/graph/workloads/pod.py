@@ -54,7 +54,7 @@ from tfgen.graph.schedulers import GANGS
 from tfgen.graph.schedulers.gang import Binding
 from tfgen.graph.shape import once_a_shape
 from tfgen.graph.shared import share
-from tfgen.graph.variants import join
+from tfgen.graph.variants import in_one_order, join
 from tfgen.job.training_job import Role, RoleName, Structure
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.merge import KUBECTL, merge
@@ -165,7 +165,12 @@ def pods(structure: Structure, controllers: Mapping[RoleName, Controller], *, ha
     templates: dict[str, Any] = {
         role.name: template(structure, role, controllers[role.name]) for role in structure.roles
     }
-    joined: Any = share(join(templates, ROLE))
+    # All roles have one list of containers in the chart; Kubernetes gives their order no meaning.
+    containers = in_one_order({name: pod["spec"]["containers"] for name, pod in templates.items()})
+    ordered = {
+        name: {**pod, "spec": {**pod["spec"], "containers": containers[name]}} for name, pod in templates.items()
+    }
+    joined: Any = share(join(ordered, ROLE))
     metadata = joined["metadata"]
     spec = _part("pod.spec", "The spec of a task's pod.", _spec(joined["spec"], structure), _SHARED)
     parts = {
