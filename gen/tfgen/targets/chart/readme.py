@@ -48,7 +48,7 @@ class _Row(Record):
         start: what stands before the default.
         end: what stands behind it.
         defaults: what the values mostly are: the schema's defaults.
-        text: the whole row then.
+        default: what stands for the default then.
     """
 
     paths: tuple[ValuesPath, ...]
@@ -56,7 +56,7 @@ class _Row(Record):
     start: str
     end: str
     defaults: tuple[Any, ...]
-    text: str = ""
+    default: str
 
 
 def readme(job: TrainingJob, form: ValuesForm) -> str:
@@ -117,31 +117,28 @@ def _row(name: str, paths: Sequence[ValuesPath], *, is_of_all: bool) -> _Row:
     tunable = tunables.at(paths[0])
     what_it_is = _brief(schema_file.first_sentence(tunable.schema))
     start, end = f"| {_cell(f'`{name}`')} | {_cell(tunable.type)} | ", f" | {_cell(what_it_is)} |"
-    row = _Row(tuple(paths), is_of_all, start, end, tuple(tunables.at(path).default for path in paths))
-    return row.replaced(text=_written(row, row.defaults))
+    defaults = tuple(tunables.at(path).default for path in paths)
+    default = _default(paths, defaults, is_of_all=is_of_all)
+    return _Row(tuple(paths), is_of_all, start, end, defaults, default)
 
 
 def _row_text(row: _Row, values: Mapping[str, Any]) -> str:
     own = [data_path.follow(values, path) for path in row.paths]
-    return row.text if all(map(operator.is_, own, row.defaults)) else _written(row, own)
-
-
-def _written(row: _Row, values: Sequence[Any]) -> str:
-    return f"{row.start}{_cell(_default(row, values))}{row.end}"
+    is_default = all(map(operator.is_, own, row.defaults))
+    default = row.default if is_default else _default(row.paths, own, is_of_all=row.is_of_all)
+    return f"{row.start}{_cell(default)}{row.end}"
 
 
 def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def _default(row: _Row, values: Sequence[Any]) -> str:
-    """The default of a row's value: what each role has, or all of them alike."""
-    if row.paths[0][0] != "roles":
-        return _shown(values[0])
+def _default(paths: Sequence[ValuesPath], values: Sequence[Any], *, is_of_all: bool) -> str:
+    """What stands for a default: what each role has, or all of them alike."""
     defaults = [_shown(value) for value in values]
-    if row.is_of_all and len({*defaults}) == 1:
+    if paths[0][0] != "roles" or (is_of_all and len({*defaults}) == 1):
         return defaults[0]
-    text = ", ".join(f"{path[1]} {default}" for path, default in zip(row.paths, defaults, strict=True))
+    text = ", ".join(f"{path[1]} {default}" for path, default in zip(paths, defaults, strict=True))
     return text if len(text) <= _LONGEST_DEFAULT else _ELSEWHERE
 
 

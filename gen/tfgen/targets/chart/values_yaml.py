@@ -35,13 +35,13 @@ class _Place(Record):
     Attributes:
         above: what stands above it.
         default: what it mostly is.
-        text: all that stands there then.
+        line: what stands there below it then.
     """
 
     path: ValuesPath
     above: str
     default: Any
-    text: str
+    line: str
 
 
 def values_yaml(values: Mapping[str, Any], form: ValuesForm) -> str:
@@ -53,7 +53,7 @@ def values_yaml(values: Mapping[str, Any], form: ValuesForm) -> str:
 
 
 def _entry(place: _Place, value: Any) -> str:
-    return place.text if value is place.default else place.above + _line(place.path, value)
+    return place.above + (place.line if value is place.default else _line(place.path, value))
 
 
 def _line(path: ValuesPath, value: Any) -> str:
@@ -79,7 +79,7 @@ def _places(form: ValuesForm) -> tuple[_Place, ...]:
             head = "" if key == path else f"{_indent(key)}{yaml_text.scalar(key[-1])}:\n"
             above += ("\n" if len(key) == 1 else "") + comment + head
         default = tunables.at(path).default
-        places.append(_Place(path, above, default, above + _line(path, default)))
+        places.append(_Place(path, above, default, _line(path, default)))
     return tuple(places)
 
 
