@@ -33,7 +33,7 @@ def reads_of_call(call: Call) -> tuple[Steps, ...]:
 
 
 def asked_for(node: Node, names: Iterable[_Name]) -> list[_Name]:
-    """Those of some names, each bound around a node or a parameter, for which it reads what they stand for."""
+    """Those of some names that a node reads: names that are bound around it, or parameters."""
     asked = {name for name, _ in _reads(node)}
     return [name for name in names if (_bound if isinstance(name, Bound) else _parameter)(name.name) in asked]
 

@@ -45,8 +45,8 @@ def _misfits(view: View) -> Iterator[Misfit]:
 def has_objects(view: View) -> bool:
     """Whether there are objects of the job to look at.
 
-    What has not the shape of a pod's part makes none, nor do two containers of one name. A patch that has not that
-    shape is not laid over them.
+    What has not the shape of a pod's part makes none, nor do two containers of one name. A patch that has another
+    shape is not laid over the objects.
     """
     is_misshapen = any(misfit.mistake == "shape" and misfit.path[0] != "patches" for misfit in _misfits(view))
     return not is_misshapen and not _has_second_container(view)

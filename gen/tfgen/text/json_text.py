@@ -22,7 +22,7 @@ def dump(data: Any, listings: Collection[str] = ()) -> str:
     """One value, with a final newline; keys in the given order. Raises TypeError for what JSON cannot say.
 
     Args:
-        data: the value.
+        data: the value. The keys of its mappings are texts.
         listings: the keys whose mappings are too long for a line give each of their entries one.
     """
     whole = _member("", data, listings)

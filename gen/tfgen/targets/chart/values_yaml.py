@@ -74,7 +74,8 @@ def _places(form: ValuesForm) -> tuple[_Place, ...]:
             shown.add(key)
             # What stands with an earlier role needs no comment.
             alike = ("roles", "*", *key[2:]) if key[0] == "roles" and len(key) > 2 else key
-            comment = "" if alike in commented else _comment(key, form.lacks)
+            lacks = tuple(path for path in form.lacks if path.startswith(f"{'.'.join(key)}."))
+            comment = "" if alike in commented else _comment(key, lacks)
             commented.add(alike)
             head = "" if key == path else f"{_indent(key)}{yaml_text.scalar(key[-1])}:\n"
             above += ("\n" if len(key) == 1 else "") + comment + head
@@ -89,7 +90,12 @@ def _indent(path: ValuesPath) -> str:
 
 @functools.lru_cache(maxsize=1 << 10)  # two forms have most comments alike
 def _comment(path: ValuesPath, lacks: tuple[str, ...]) -> str:
-    """A value's comment."""
+    """A value's comment.
+
+    Args:
+        path: the value's.
+        lacks: the keys below it that the form lacks.
+    """
     indent = _indent(path)
     node, width = schema_file.node(schema_file.load(), ("spec", *path)) or {}, _WIDTH - len(indent)
     lines = _wrapped(" ".join([node.get("description", ""), *_allowed(node)]), width)
