@@ -5,7 +5,9 @@ That its verdicts are the API server's is held by tests/e2e/server/test_admissio
 
 from __future__ import annotations
 
+import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -57,6 +59,51 @@ def test_policies_without_what_evaluates_them_stop_each_command(
         assert cli.run([*command, "jobs"]) == 2
         assert "pip install 'tfgen[policies]'" in capsys.readouterr().err
     assert not (repository / "charts").exists()
+
+
+def no_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+
+
+def no_file(_: pytest.MonkeyPatch) -> None:
+    os.mkfifo("policies/pipe.yaml")
+
+
+@pytest.mark.parametrize(("lack", "code"), [(no_library, cli.USAGE), (no_file, cli.FAILED)])
+def test_only_a_job_that_is_rendered_needs_what_evaluates_its_policies(
+    repository: Path,
+    capsys: Printed,
+    monkeypatch: pytest.MonkeyPatch,
+    lack: Callable[[pytest.MonkeyPatch], None],
+    code: int,
+) -> None:
+    git("init", "--quiet", "--initial-branch=main")
+    Path("jobs/no.yaml").unlink()
+    assert cli.run(["render", "jobs"]) == cli.OK
+    commit()
+    lack(monkeypatch)
+    assert cli.run(["check", "jobs", "--changed"]) == cli.OK
+    job = Path("jobs/yes.yaml")
+    job.write_text(job.read_text(encoding="utf-8").replace("replicas: 2", "replicas: 3"), encoding="utf-8")
+    for command in ("render", "check", "commit"):
+        assert cli.run([command, "jobs"]) == code
+    job.write_text(job.read_text(encoding="utf-8").replace("replicas: 3", "replica: 3"), encoding="utf-8")
+    for command in ("render", "check", "commit"):
+        capsys.readouterr()
+        assert cli.run([command, "jobs"]) == cli.PROBLEMS
+        printed = capsys.readouterr()
+        assert 'jobs/yes.yaml:6:39: unknown key "replica"' in printed.out + printed.err
+
+
+@pytest.mark.parametrize("wrong", ["yes", "no"])
+def test_render_says_what_is_wrong_with_a_job_before_what_another_lacks(
+    repository: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch, wrong: str
+) -> None:
+    job = Path(f"jobs/{wrong}.yaml")
+    job.write_text(job.read_text(encoding="utf-8").replace("replicas: 2", "replica: 2"), encoding="utf-8")
+    no_library(monkeypatch)
+    assert cli.run(["render", "jobs"]) == cli.PROBLEMS
+    assert f"{job}:6:39: unknown key" in capsys.readouterr().err
 
 
 def test_a_comment_ignores_a_warning_of_a_policy(

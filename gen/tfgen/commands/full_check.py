@@ -42,7 +42,7 @@ def full_check(
         keeps: whether what is worked out is kept for the next run.
 
     Raises:
-        UsageError: there is no such revision.
+        UsageError: there is no such revision, or nothing that evaluates the policies that the jobs' tfgen.yaml names.
         TfgenError: git or the disk fails, or a ledger cannot be read.
     """
     checked, scope = judged.checked, judged.scope
@@ -50,6 +50,8 @@ def full_check(
     clashing = [file.source for file in read if file.source.file not in judged.rendered]
     rendered = {**judged.rendered, **dict(render_files(judged.checker, spool, clashing, scope) if clashing else ())}
     whole = [(file, rendered[file.source.file]) for file in read]
+    for _, of_file in whole:
+        of_file.require_policies()
     compared = compare(checked, against)
     problems = [*checked.problems, *compared.problems]
     problems += (problem for _, of_file in whole for problem in of_file.of_objects.problems)

@@ -51,7 +51,6 @@ def judge_files(
         track: what is told of each of those.
 
     Raises:
-        UsageError: the jobs' tfgen.yaml names policies, and there is nothing that evaluates them.
         TfgenError: the disk fails.
     """
     checker = Checker()

@@ -59,7 +59,7 @@ def render_paths(
 
     Raises:
         UsageError: a path cannot be read, no output folder follows from them, a job keeps its files in another branch,
-            or there is no job and none was removed.
+            or there is no job and none was removed, or nothing evaluates the policies that the jobs' tfgen.yaml names.
         ConflictsError: a file was edited by hand, and it is not `force`.
         TfgenError: the disk fails.
     """
@@ -75,6 +75,8 @@ def render_paths(
         if has_errors(problems):
             yield Written(in_order(problems))
             return
+        for file in rendered.values():
+            file.require_policies()
         if is_beside:
             _check_place(rendered)
         problems += (problem for file in rendered.values() for problem in file.of_objects.problems)

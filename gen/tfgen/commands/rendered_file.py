@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from tfgen.check.across import JobRecord
-from tfgen.check.admission.folder import PolicyFolders, read_folders_of
+from tfgen.check.admission.folder import PolicyFolders, error_of, read_folders_of
 from tfgen.check.checked import Weighed
 from tfgen.check.jobs import Checker
 from tfgen.check.limits import JobUse
@@ -17,6 +17,7 @@ from tfgen.commands.check_scope import CheckScope
 from tfgen.commands.keep_files import describe_file
 from tfgen.commands.rendered_job import RenderedJob, render_job
 from tfgen.commands.sums import uses_of
+from tfgen.errors import TfgenError
 from tfgen.job.facts import name_of, rendered_branch
 from tfgen.job.sources import Source
 from tfgen.problems import Place, Problem, has_errors
@@ -57,6 +58,7 @@ class RenderedFile(NamedTuple):
         uses: what its jobs ask for, where sums of that are limited.
         jobs: those that are rendered.
         description: what is kept of it from run to run (`Description`).
+        error: why its jobs cannot be held against the platform's policies, and so are not rendered.
     """
 
     of_rules: Weighed
@@ -68,6 +70,17 @@ class RenderedFile(NamedTuple):
     uses: tuple[JobUse, ...] = ()
     jobs: tuple[SpooledJob, ...] = ()
     description: Slot | None = None
+    error: TfgenError | None = None
+
+    def require_policies(self) -> None:
+        """Checks that its jobs could be held against the platform's policies.
+
+        Raises:
+            UsageError: there are policies, and nothing that evaluates them.
+            TfgenError: one cannot be read.
+        """
+        if self.error:
+            raise self.error
 
 
 def render_files(
@@ -85,8 +98,7 @@ def render_files(
         scope: what is looked at of them.
 
     Raises:
-        UsageError: the jobs' tfgen.yaml names policies, and there is nothing that evaluates them; or there are no
-            schemas of that version.
+        UsageError: there are no schemas of that version.
         TfgenError: the disk fails.
     """
     policies = read_folders_of(checker.read_defaults(sources))
@@ -117,6 +129,8 @@ def _render_file(
     if spool.is_given_up():
         return rendered
     documents = [document for document in file.documents if not (scope.passes_over and scope.passes_over(document))]
+    if error := next(filter(None, (error_of(document, policies) for document in documents)), None):
+        return rendered._replace(error=error)
     jobs = [render_job(scope.kubernetes_version, scope.manifests, policies, document) for document in documents]
     of_objects = Weighed(
         tuple(problem for job in jobs for problem in job.weighed.problems),

@@ -47,11 +47,13 @@ class PolicyFolder(Record):
         layer: the tfgen.yaml that names it.
         documents: the manifests, each an object.
         problems: what is wrong with them.
+        error: why no job can be held against them; None where one can.
     """
 
     layer: str
     documents: tuple[Document, ...] = ()
     problems: tuple[Problem, ...] = ()
+    error: TfgenError | None = None
 
     def of_kind(self, kind: str) -> tuple[Document, ...]:
         """The manifests of a kind."""
@@ -71,15 +73,17 @@ def read_policy_folders(documents: Iterable[Document]) -> PolicyFolders:
         UsageError: there are policies, and nothing that evaluates them.
         TfgenError: the disk fails.
     """
-    return read_folders_of(document.under for document in documents if document.under)
+    folders = read_folders_of(document.under for document in documents if document.under)
+    for folder in folders.values():
+        if folder.error:
+            raise folder.error
+    return folders
 
 
 def read_folders_of(defaults: Iterable[Document]) -> PolicyFolders:
-    """The folders that some defaults and the layers under them name. Raises as `read_policy_folders` does."""
+    """The folders that some defaults and the layers under them name. An error is noted: it may be of no job."""
     layers = {layer.file: layer for under in defaults for layer in under.layers() if _named(layer)}
-    if layers:
-        require_library()
-    return {file: _read_folder(layer) for file, layer in layers.items()}
+    return {file: _with_error(layer) for file, layer in layers.items()}
 
 
 def folders_of(document: Document, folders: PolicyFolders) -> tuple[PolicyFolder, ...]:
@@ -91,6 +95,11 @@ def folders_of(document: Document, folders: PolicyFolders) -> tuple[PolicyFolder
 def folder_paths(document: Document) -> tuple[Path, ...]:
     """Where the folders of the layers under a job are."""
     return tuple(_path(layer) for layer in _layers(document) if _named(layer))
+
+
+def error_of(document: Document, folders: PolicyFolders) -> TfgenError | None:
+    """Why a job cannot be held against its policies; None where it can."""
+    return next((folder.error for folder in folders_of(document, folders) if folder.error), None)
 
 
 def find_doubled(folders: Iterable[PolicyFolder]) -> Iterator[Problem]:
@@ -120,6 +129,14 @@ def _named(layer: Document) -> str:
 
 def _path(layer: Document) -> Path:
     return Path(layer.file).parent / _named(layer)
+
+
+def _with_error(layer: Document) -> PolicyFolder:
+    try:
+        require_library()
+        return _read_folder(layer)
+    except TfgenError as error:
+        return PolicyFolder(layer.file, error=error)
 
 
 def _read_folder(layer: Document) -> PolicyFolder:
