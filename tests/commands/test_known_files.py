@@ -157,6 +157,35 @@ def test_all_is_said_and_written_as_without_the_cache(
     assert run(repository, None, capsys, monkeypatch) == with_cache
 
 
+SHARED = """\
+  environments: {dev: {}}
+  objects:
+    x: {apiVersion: v1, kind: ConfigMap, metadata: {name: shared}, data: {k: v}}
+"""
+
+
+def test_of_unchanged_jobs_only_what_they_do_to_each_other_is_said(
+    repository: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They were checked alone before, so both are known, and have a warning of their own besides."""
+    (repository / "jobs" / "d.yaml").unlink()
+    for name in ("a", "b"):
+        write(repository / "jobs" / f"{name}.yaml", job(f"{name}, namespace: ml-dev", SHARED))
+    write(repository / "k8s" / "quota.yaml", QUOTA)
+    assert cli.run(["render", "jobs"]) == cli.OK
+    commit()
+    for name in ("a", "b"):
+        capsys.readouterr()
+        assert cli.run(["check", f"jobs/{name}.yaml"]) == cli.OK
+        assert "[namespace-quota]" in capsys.readouterr().out
+    for entries in (tmp_path / "cache", None):
+        monkeypatch.setattr(cache, "folder", lambda entries=entries: entries)
+        assert cli.run(["check", "jobs", "--changed"]) == cli.OK
+        out = capsys.readouterr().out
+        assert "[shared-object]" in out
+        assert "[namespace-quota]" not in out
+
+
 def test_what_is_known_is_not_read_again(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(check_module, "parse_source", lambda *_: pytest.fail("a file was read"))
     assert cli.run(["check", "jobs"]) == cli.run(["render", "jobs"]) == cli.OK

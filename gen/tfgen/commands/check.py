@@ -8,6 +8,7 @@ Last come the jobs that are no more.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -69,8 +70,8 @@ def check_paths(
     is_stdin = [*paths] == [STDIN]
     manifests = read_foreign_manifests(out, read_ledgers(out)) if sources else ()
     known = _find_known(sources, out, against, manifests) if keeps else {}
-    passes_over = _passes_over(sources, out, against) if is_quick and len(known) < len(sources) else None
-    scope = CheckScope(manifests, kubernetes_version, passes_over)
+    find_unchanged = cache(partial(_unchanged_jobs, sources, out, against)) if is_quick else None
+    scope = CheckScope(manifests, kubernetes_version, find_unchanged)
     with Spool(out) as spool:
         judged = judge_files(sources, known, spool, scope, track)
         checked = judged.checked
@@ -100,7 +101,7 @@ def _find_known(
     return known
 
 
-def _passes_over(sources: Sequence[Source], out: Path, against: str) -> Callable[[Document], bool]:
+def _unchanged_jobs(sources: Sequence[Source], out: Path, against: str) -> Callable[[Document], bool]:
     from tfgen.commands.unchanged_jobs import unchanged_jobs  # 20 ms, which only a check of what changed pays
 
     return unchanged_jobs(sources, out, against)

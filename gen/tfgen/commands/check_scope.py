@@ -18,11 +18,12 @@ class CheckScope(Record):
     Attributes:
         manifests: what the repository has of the namespaces in which jobs run.
         kubernetes_version: whose schemas the objects are held against; none where it is None.
-        passes_over: whether a job is checked by itself alone, and not rendered.
+        find_unchanged: gives what says of a job whether it is checked by itself alone, and not rendered. It is called
+            before the first job is.
         ends_with_errors: whether nothing more is rendered once a file has errors.
     """
 
     manifests: Sequence[Manifest] = ()
     kubernetes_version: str | None = None
-    passes_over: Callable[[Document], bool] | None = None
+    find_unchanged: Callable[[], Callable[[Document], bool]] | None = None
     ends_with_errors: bool = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -102,11 +102,14 @@ def render_files(
         TfgenError: the disk fails.
     """
     policies = read_folders_of(checker.read_defaults(sources))
+    passes_over = scope.find_unchanged() if scope.find_unchanged else None  # once, and not in each process
     looks: dict[int, int] = {}
     look_of = {source.file: looks.setdefault(_look(source), len(looks)) for source in sources}
     in_turn = sorted(sources, key=lambda source: look_of[source.file])
     files = map_items(
-        partial(_render_file, checker, policies, spool, scope), in_turn, alike=lambda source: look_of[source.file]
+        partial(_render_file, checker, policies, spool, scope, passes_over),
+        in_turn,
+        alike=lambda source: look_of[source.file],
     )
     return zip((source.file for source in in_turn), files, strict=True)
 
@@ -118,7 +121,12 @@ def _look(source: Source) -> int:
 
 
 def _render_file(
-    checker: Checker, policies: PolicyFolders, spool: Spool, scope: CheckScope, source: Source
+    checker: Checker,
+    policies: PolicyFolders,
+    spool: Spool,
+    scope: CheckScope,
+    passes_over: Callable[[Document], bool] | None,
+    source: Source,
 ) -> RenderedFile:
     file = checker.check(source)
     rendered = RenderedFile(file.weighed, file.records, file.names)
@@ -128,7 +136,7 @@ def _render_file(
         return rendered
     if spool.is_given_up():
         return rendered
-    documents = [document for document in file.documents if not (scope.passes_over and scope.passes_over(document))]
+    documents = [document for document in file.documents if not (passes_over and passes_over(document))]
     if error := next(filter(None, (error_of(document, policies) for document in documents)), None):
         return rendered._replace(error=error)
     jobs = [render_job(scope.kubernetes_version, scope.manifests, policies, document) for document in documents]
