@@ -31,16 +31,16 @@ IMPORTED = {
 
 
 REFUSED = {
-    "job-0d3b381f.yaml": "does not run TensorFlow",  # MindSpore
-    "job-258162a7.yaml": "does not run TensorFlow",  # nginx
-    "job-6c9f8f90.yaml": "does not run TensorFlow",  # MPI
-    "job-88ca9e31.yaml": "does not run TensorFlow",  # MindSpore over MPI
-    "job-a14fec99.yaml": "does not run TensorFlow",  # Horovod: TensorFlow, but over MPI
-    "job-a4f3d6ef.yaml": "does not run TensorFlow",  # nginx, and two actions of one event
-    "job-c9a1dafb.yaml": "does not run TensorFlow",  # PaddlePaddle
-    "job-cc2ae917.yaml": "does not run TensorFlow",  # nginx
-    "job-ea73c1f9.yaml": "does not run TensorFlow",  # MXNet
-    "job-eb94bd14.yaml": "does not run TensorFlow",  # nginx
+    "job-0d3b381f.yaml": "of no TensorFlow cluster",  # MindSpore
+    "job-258162a7.yaml": "of no TensorFlow cluster",  # nginx
+    "job-6c9f8f90.yaml": "of no TensorFlow cluster",  # MPI
+    "job-88ca9e31.yaml": "of no TensorFlow cluster",  # MindSpore over MPI
+    "job-a14fec99.yaml": "of no TensorFlow cluster",  # Horovod: TensorFlow, but over MPI
+    "job-a4f3d6ef.yaml": "of no TensorFlow cluster",  # nginx, and two actions of one event
+    "job-c9a1dafb.yaml": "of no TensorFlow cluster",  # PaddlePaddle
+    "job-cc2ae917.yaml": "of no TensorFlow cluster",  # nginx
+    "job-ea73c1f9.yaml": "of no TensorFlow cluster",  # MXNet
+    "job-eb94bd14.yaml": "of no TensorFlow cluster",  # nginx
 }
 """What is said of each of the others."""
 

@@ -381,7 +381,8 @@ def _mapped(job: ImportedJob) -> Iterator[Problem]:
         path = paths.get(problem.position, ())
         source = next((sources[path[:n]] for n in range(len(path), 0, -1) if path[:n] in sources), None)
         file, position = (source.file, source.position) if source else (first.file, first.position)
-        yield problem.replaced(file=file, position=position)
+        cure = "; --name gives it another" if path == ("metadata", "name") else ""
+        yield problem.replaced(file=file, position=position, message=f"{problem.message}{cure}")
 
 
 def _positions(tree: SourceTree, path: Path = ()) -> Iterator[tuple[Position, Path]]:

@@ -75,7 +75,7 @@ def canonical(item: Part) -> Part:
         template = job.get("template", "spec", "template")
         replicas = _replicas(job)
         fields = {"replicas": job.replaced(value=replicas, text=str(replicas))}
-        fields |= {"template": _without_policy(template)} if template is not None else {}
+        fields |= {"template": template.without_path(pod_template.RESTART_POLICY)} if template is not None else {}
         role = _role(job) or name_of(job) or str(position)
         tasks[role if role not in tasks else f"{role}-{position}"] = job.replaced(value=fields)
     spec = item.get("spec") or item
@@ -107,13 +107,6 @@ def _number(part: Part | None) -> int:
     return part.value if part and isinstance(part.value, int) and not isinstance(part.value, bool) else 1
 
 
-def _without_policy(template: Part) -> Part:
-    spec = template.get("spec")
-    if spec is None or not isinstance(spec.value, Mapping):
-        return template
-    return template.replaced(value={**template.value, "spec": spec.without("restartPolicy")})
-
-
 def read(item: Part, _others: Sequence[Part], options: Options, account: Account) -> ForeignJob | None:
     """A JobSet; None where it cannot be imported, which the account then says."""
     if refuse_misshapen(item, _SHAPE, account):
@@ -122,7 +115,9 @@ def read(item: Part, _others: Sequence[Part], options: Options, account: Account
     commands = [_command(job) for job in jobs]
     if not any(command.tells for command in commands):
         account.refuse(
-            item, "this JobSet does not run TensorFlow: it has neither TF_CONFIG, nor --ps_hosts and --worker_hosts"
+            item,
+            "this JobSet tells its tasks of no TensorFlow cluster: it has neither TF_CONFIG, nor --ps_hosts and "
+            "--worker_hosts",
         )
         return None
     roles: dict[RoleName, ForeignRole] = {}
@@ -188,7 +183,9 @@ def _read_role(role: RoleName, job: Part, command: TaskCommand, account: Account
         if part and command.program.command is not None:
             account.change(part, *ROLES, role, "command", why=why_changed(command))
     port = command.port or pod_template.PORT
-    pod = pod_template.translate(_without_policy(template), role, account, port=port, program=command.program)
+    pod = pod_template.translate(
+        template.without_path(pod_template.RESTART_POLICY), role, account, port=port, program=command.program
+    )
     if pod is None:
         return None
     if pod.scheduler:

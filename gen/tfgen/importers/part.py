@@ -104,10 +104,12 @@ class Part(Record):
         return self.replaced(value={key: part for key, part in self.value.items() if key not in keys})
 
     def without_path(self, path: Path) -> Part:
-        """The part without what stands at a path in it, whose last step is a key."""
+        """The part without what stands at a path in it, if anything does. The path's last step is a key."""
         step, *rest = path
         if not rest:
             return self.without(str(step))
+        if not isinstance(self.value, (Mapping, list)) or (isinstance(self.value, Mapping) and step not in self.value):
+            return self
         value: Any = dict(self.value) if isinstance(self.value, Mapping) else list(self.value)
         value[step] = value[step].without_path(tuple(rest))
         return self.replaced(value=value)

@@ -24,6 +24,9 @@ CONTAINER: Final = "tensorflow"
 PORT: Final = 2222
 """TensorFlow's port, unless something else is said."""
 
+RESTART_POLICY: Final = ("spec", "restartPolicy")
+"""Where a pod template has it. tfgen says it itself."""
+
 _ROLE_SCALARS: Final = ("nodeName", "priorityClassName", "runtimeClassName")
 _ROLE_LISTS: Final = ("tolerations", "topologySpreadConstraints")
 _TEMPLATE_FIELDS: Final = frozenset(

@@ -126,7 +126,10 @@ def _replica_specs(spec: Part) -> Part:
         if isinstance(replica.value, Mapping):
             fields = {key: part for key, part in replica.value.items() if key != "tfReplicaType"}
             if policy:
-                fields |= {"restartPolicy": policy, "template": _without_policy(fields["template"])}
+                fields |= {
+                    "restartPolicy": policy,
+                    "template": fields["template"].without_path(pod_template.RESTART_POLICY),
+                }
             replicas[_type(_written_type(replica))] = replica.replaced(value=fields)
     return old.replaced(value=replicas)
 
@@ -153,11 +156,6 @@ def _refuse_second_replicas(item: Part, account: Account) -> None:
             account.refuse(part, one)
         elif role:
             roles.add(role)
-
-
-def _without_policy(template: Part) -> Part:
-    spec = template.value["spec"].without("restartPolicy")
-    return template.replaced(value={**template.value, "spec": spec})
 
 
 def _type(text: str) -> str:
@@ -279,7 +277,7 @@ class _TFJob:
         policy = part.get("restartPolicy")
         if pod_policy := template.get("spec", "restartPolicy"):
             self.account.drop(pod_policy, "the replica's restartPolicy wins")
-            template = _without_policy(template)
+            template = template.without_path(pod_template.RESTART_POLICY)
         binding = gang.unbind(template)
         self.bindings += binding.parts
         command = self._command(role, binding.template)

@@ -166,8 +166,8 @@ class _VolcanoJob:
         if not self._is_tensorflow(tasks):
             self.account.refuse(
                 self.job.value["spec"],
-                "this Volcano Job does not run TensorFlow: it has neither the plugin tensorflow, nor TF_CONFIG, nor "
-                "--ps_hosts and --worker_hosts",
+                "this Volcano Job tells its tasks of no TensorFlow cluster: it has neither the plugin tensorflow, nor "
+                "TF_CONFIG, nor --ps_hosts and --worker_hosts",
             )
             return None
         roles = self._roles(tasks)
@@ -251,7 +251,7 @@ class _VolcanoJob:
         if main is not None:
             self._command(role, main, command)
         pod = pod_template.translate(
-            _without_policy(template),
+            template.without_path(pod_template.RESTART_POLICY),
             role,
             self.account,
             port_names=_PORT_NAMES,
@@ -448,10 +448,3 @@ def _claim(part: Part | None) -> dict[str, Any] | None:
         **({"storageClass": storage_class.written} if storage_class else {}),
         **({"accessMode": modes[0].written} if modes else {}),
     }
-
-
-def _without_policy(template: Part) -> Part:
-    spec = template.get("spec")
-    if spec is None or not isinstance(spec.value, Mapping):
-        return template
-    return template.replaced(value={**template.value, "spec": spec.without("restartPolicy")})
