@@ -172,6 +172,8 @@ class _VolcanoJob:
             return None
         roles = self._roles(tasks)
         if not roles:
+            if not self.account.problems:
+                self.account.refuse(self.job.value["spec"], "no task has any replicas")
             return None
         drop_server_fields(self.item, self.account)
         self._metadata()
