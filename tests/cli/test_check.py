@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
@@ -155,6 +156,19 @@ def test_the_files_are_compared_where_they_are_kept(job: Path, capsys: Printed) 
     capsys.readouterr()
     assert cli.run(["check", "job.yaml", "--out", "elsewhere"]) == 1
     assert capsys.readouterr().out.startswith("job.yaml:3:18: mnist was never rendered: ")
+
+
+def test_a_broken_ledger_is_said_of_standard_input_without_errors(
+    job: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert cli.run(["render", "job.yaml"]) == 0
+    (job.parent / ".tfgen" / "mnist.json").write_text("{", encoding="utf-8")
+    for text, code in ((WRONG, 1), (JOB, 3)):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+        assert cli.run(["check", "-", "--out", "."]) == code
+    out, err = capsys.readouterr()
+    assert '<stdin>:6:39: unknown key "replica" in spec.roles.worker' in out
+    assert err.splitlines()[-1].startswith("tfgen: error: .tfgen/mnist.json: not JSON")
 
 
 def test_only_jobs_that_changed(job: Path, capsys: Printed) -> None:

@@ -68,10 +68,12 @@ def check_paths(
     out = out or output_root_of(paths, (source.file for source in sources))
     keeps = STDIN not in paths and not is_written and kubernetes_version is None
     is_stdin = [*paths] == [STDIN]
-    manifests = read_foreign_manifests(out, read_ledgers(out)) if sources else ()
-    known = _find_known(sources, out, against, manifests) if keeps else {}
+    find_manifests = cache(lambda: read_foreign_manifests(out, read_ledgers(out)) if sources else ())
+    if not is_stdin:  # a job in it may have errors, and then needs none
+        find_manifests()  # once, and not in each process
+    known = _find_known(sources, out, against, find_manifests()) if keeps else {}
     find_unchanged = cache(partial(_unchanged_jobs, sources, out, against)) if is_quick else None
-    scope = CheckScope(manifests, kubernetes_version, find_unchanged)
+    scope = CheckScope(find_manifests, kubernetes_version, find_unchanged)
     with Spool(out) as spool:
         judged = judge_files(sources, known, spool, scope, track)
         checked = judged.checked

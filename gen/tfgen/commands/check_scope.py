@@ -16,14 +16,14 @@ class CheckScope(Record):
     """What is looked at of files.
 
     Attributes:
-        manifests: what the repository has of the namespaces in which jobs run.
+        find_manifests: gives what the repository has of the namespaces in which jobs run.
         kubernetes_version: whose schemas the objects are held against; none where it is None.
         find_unchanged: gives what says of a job whether it is checked by itself alone, and not rendered. It is called
             before the first job is.
         ends_with_errors: whether nothing more is rendered once a file has errors.
     """
 
-    manifests: Sequence[Manifest] = ()
+    find_manifests: Callable[[], Sequence[Manifest]] = tuple
     kubernetes_version: str | None = None
     find_unchanged: Callable[[], Callable[[Document], bool]] | None = None
     ends_with_errors: bool = False

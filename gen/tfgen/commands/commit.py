@@ -220,7 +220,7 @@ def check_for_commit(checked: Checked, spool: Spool, out: Path, against: str, tr
         TfgenError: all that `full_check` raises.
     """
     manifests = read_foreign_manifests(out, read_ledgers(out)) if checked.whole_files else ()
-    judged = judge_files(checked.sources, {}, spool, CheckScope(manifests), track)
+    judged = judge_files(checked.sources, {}, spool, CheckScope(lambda: manifests), track)
     report = full_check(judged, spool, against=against, out=out, is_written=True)
     if has_errors(report.problems):
         raise ProblemsError(report.problems)

@@ -71,7 +71,7 @@ def full_check(
         notes += (*again.notes, *files.notes)
         if keeps:
             of_files = ((file, of_file.description) for file, of_file in whole)
-            keep_files(((file, one.read()) for file, one in of_files if one), plan, scope.manifests)
+            keep_files(((file, one.read()) for file, one in of_files if one), plan, scope.find_manifests())
     return Report(in_order(problems), tuple(notes), len(compared.pairs), tuple(jobs))
 
 

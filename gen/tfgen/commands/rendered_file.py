@@ -139,7 +139,7 @@ def _render_file(
     documents = [document for document in file.documents if not (passes_over and passes_over(document))]
     if error := next(filter(None, (error_of(document, policies) for document in documents)), None):
         return rendered._replace(error=error)
-    jobs = [render_job(scope.kubernetes_version, scope.manifests, policies, document) for document in documents]
+    jobs = [render_job(scope.kubernetes_version, scope.find_manifests(), policies, document) for document in documents]
     of_objects = Weighed(
         tuple(problem for job in jobs for problem in job.weighed.problems),
         tuple(problem for job in jobs for problem in job.weighed.ignored),
