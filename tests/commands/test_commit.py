@@ -16,6 +16,7 @@ from tests.support.command import Command, CommandError
 from tests.support.commit_repository import JOB, commit_all, git, hook, write
 from tests.support.tools import ROOT
 from tfgen import cli
+from tfgen.tree.plan import FileAction, FileChange
 
 QUEUE = JOB.replace("production", "night")
 SMALL = JOB.partition("  environments:")[0]
@@ -74,6 +75,20 @@ def committed_files() -> list[str]:
 
 
 # -- what is committed -----------------------------------------------------------------------------------------------
+
+
+def test_no_text_of_a_file_that_stays_is_read(clone: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[FileAction] = []
+    text = FileChange.text.fget
+
+    def noted(change: FileChange) -> str | None:
+        read.append(change.action)
+        return text(change)
+
+    monkeypatch.setattr(FileChange, "text", property(noted))
+    write("jobs/mnist.yaml", QUEUE)
+    assert SUBJECT in run(capsys, "jobs")
+    assert {*read} == {FileAction.CHANGE}
 
 
 def test_a_change_is_rendered_and_committed_with_its_job(clone: Path, capsys: Printed) -> None:

@@ -127,9 +127,9 @@ def commit_jobs(
     is_new = branch not in ("", before.branch)
     to = target(before.replaced(branch=branch or before.branch)) if options.pushes else None
     work = _plan_work(jobs, checked, spool, out, track)
-    contents, others = _contents_after(before, out, work)
-    check_files(before, contents, others)
-    if to and is_new and not (would_change(before, contents) or changed(before, others)):
+    digests, others = _files_after(before, out, work)
+    check_files(before, digests, others)
+    if to and is_new and not (would_change(before, digests) or changed(before, others)):
         raise UsageError(f"nothing has changed, so there is nothing for a branch {branch}")
     apply(work.plan)
 
@@ -242,14 +242,14 @@ def _plan_work(jobs: Sequence[Path], checked: Checked, spool: Spool, out: Path, 
     return _Work(report, matched, plan)
 
 
-def _contents_after(repository: Repository, out: Path, work: _Work) -> tuple[dict[str, str | None], set[str]]:
-    """The files of the jobs, from the repository's root: what those hold that are written, and those that stay."""
+def _files_after(repository: Repository, out: Path, work: _Work) -> tuple[dict[str, str | None], set[str]]:
+    """The files of the jobs, from the repository's root: the digests of those that are planned, and those that stay."""
     jobs = {pair.name for pair in work.pairs}
-    planned = [job.contents for job in work.plan.jobs if job.rendering.job in jobs]
-    texts = {out / path: text for contents in planned for path, text in contents.items()}
-    contents = {name: texts[path] for path, name in paths_from_root(repository, texts).items()}
+    planned = (job.digests for job in work.plan.jobs if job.rendering.job in jobs)
+    of_paths = {out / path: digest for digests in planned for path, digest in digests.items()}
+    digests = {name: of_paths[path] for path, name in paths_from_root(repository, of_paths).items()}
     files = _files_of_jobs(repository, out, work.pairs)
-    return contents, {path for of_job in files.values() for path in of_job} - contents.keys()
+    return digests, {path for of_job in files.values() for path in of_job} - digests.keys()
 
 
 def commit_to_branch(before: Repository, branch: str, paths: Sequence[str], message: str) -> tuple[Repository, str]:

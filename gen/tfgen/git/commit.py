@@ -9,6 +9,7 @@ updates the committed files in the user's index, as the hooks left them.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import random
 import re
@@ -96,18 +97,18 @@ def open_repository(folder: Path) -> Repository:
     return Repository(root, _text(branch.stdout).removeprefix("refs/heads/"), _text(head.stdout))
 
 
-def check_files(repository: Repository, contents: Mapping[str, str | None], others: Iterable[str]) -> None:
+def check_files(repository: Repository, digests: Mapping[str, str | None], others: Iterable[str]) -> None:
     """Check that one commit can contain all of some files, before tfgen writes any.
 
     Args:
         repository: the repository of the commit.
-        contents: the new content of files by path; None removes a file.
+        digests: the SHA-256 of the new content of files by path, in lower-case hex; None removes a file.
         others: files that the commit takes from disk as they are.
 
     Raises:
         RefusedError: some are in another repository, or git is told not to look at them though they change.
     """
-    paths = sorted({*contents, *others})
+    paths = sorted({*digests, *others})
     strange = [*_submodules(repository, paths)]
     if not strange:  # git check-ignore refuses what is in a submodule
         strange = [*_nested_repositories(repository, {*paths} - _ignored_files(repository, paths))]
@@ -116,7 +117,7 @@ def check_files(repository: Repository, contents: Mapping[str, str | None], othe
         "folder by --out"
         for folder in strange
     ]
-    faults += _unwatched(repository, contents, paths) if not faults else []
+    faults += _unwatched(repository, digests, paths) if not faults else []
     if faults:
         raise RefusedError("\n".join(["nothing was written or committed:", *faults]))
 
@@ -146,12 +147,12 @@ def _really_modified(repository: Repository, paths: Sequence[str]) -> set[str]:
     return _list_names(repository, ("diff", "--name-only", "--no-renames", "-z", "HEAD", "--"), paths)
 
 
-def would_change(repository: Repository, contents: Mapping[str, str | None]) -> bool:
-    """Whether a commit of these contents would change any path. None stands for no file."""
-    kept = contents.keys() - _ignored_files(repository, sorted(contents))
-    committed = git.committed_files(repository.root / path for path in kept)
-    wanted = {repository.root / path: text.encode() for path in kept if (text := contents[path]) is not None}
-    return wanted != committed
+def would_change(repository: Repository, digests: Mapping[str, str | None]) -> bool:
+    """Whether a commit of files with these digests would change any path. None stands for no file."""
+    kept = digests.keys() - _ignored_files(repository, sorted(digests))
+    contents = git.committed_files(repository.root / path for path in kept)
+    committed = {path: _digest(content) for path, content in contents.items()}
+    return committed != {repository.root / path: digests[path] for path in kept if digests[path] is not None}
 
 
 def commit(repository: Repository, paths: Sequence[str], message: str) -> str:
@@ -271,13 +272,13 @@ def _folders_above(paths: Iterable[str]) -> set[str]:
     return {str(folder) for path in paths for folder in PurePosixPath(path).parents} - {"."}
 
 
-def _unwatched(repository: Repository, contents: Mapping[str, str | None], paths: Sequence[str]) -> Iterator[str]:
+def _unwatched(repository: Repository, digests: Mapping[str, str | None], paths: Sequence[str]) -> Iterator[str]:
     """The cure for each file that changes although git is told not to look at it. A commit would lack the change."""
     is_sparse = _text(repository.git("config", "--type=bool", "--get", "core.sparseCheckout").done().stdout) == "true"
     listed = _list_names(repository, ("ls-files", "-z", "-v", "--cached", "--"), paths)
     for entry in sorted(listed, key=lambda entry: entry[2:]):
         tag, path = entry[0], entry[2:]
-        if not (tag.islower() or tag == "S") or not _differs(repository, path, contents):
+        if not (tag.islower() or tag == "S") or not _differs(repository, path, digests):
             continue
         name = shlex.quote(os.path.relpath(repository.root / path))
         if tag.islower():
@@ -288,15 +289,17 @@ def _unwatched(repository: Repository, contents: Mapping[str, str | None], paths
             yield f"{path}: is skip-worktree, so git leaves it out; {cure}"
 
 
-def _differs(repository: Repository, path: str, contents: Mapping[str, str | None]) -> bool:
+def _differs(repository: Repository, path: str, digests: Mapping[str, str | None]) -> bool:
     """Whether the new content of a file differs from the committed one."""
     file = repository.root / path
-    if path in contents:
-        text = contents[path]
-        after = None if text is None else text.encode()
-    else:
-        after = file.read_bytes() if file.is_file() else None
-    return git.committed(file) != after
+    before = git.committed(file)
+    if path not in digests:
+        return before != (file.read_bytes() if file.is_file() else None)
+    return digests[path] != (None if before is None else _digest(before))
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def _ignored_files(repository: Repository, paths: Sequence[str]) -> set[str]:

@@ -17,7 +17,7 @@ from typing import TypeAlias
 from tfgen.errors import TfgenError
 from tfgen.places import is_in_own_folder
 from tfgen.record import Record
-from tfgen.tree.file_tree import FileTree
+from tfgen.tree.file_tree import FileTree, digest_of
 from tfgen.tree.ledger import Ledger, ledger_path
 from tfgen.tree.ledgers import Ledgers
 from tfgen.tree.output_folder import DiskEntry
@@ -107,10 +107,14 @@ class JobPlan(Record):
         return not self.touches_files() and self.before == self.after
 
     @property
-    def contents(self) -> Mapping[str, str | None]:
-        """What each path has in the end, the ledger's own among them: None for no file."""
-        decided = {change.path: change.text for change in self.changes if change.action is not FileAction.FORGET}
-        return {**decided, ledger_path(self.rendering.job): self.after.to_text() if self.after else None}
+    def digests(self) -> Mapping[str, str | None]:
+        """The digest of what each path has in the end, the ledger's own among them: None for no file."""
+        decided = {
+            change.path: change.tree.digests[change.path] if change.tree else None
+            for change in self.changes
+            if change.action is not FileAction.FORGET
+        }
+        return {**decided, ledger_path(self.rendering.job): digest_of(self.after.to_text()) if self.after else None}
 
     def changes_by(self, *actions: FileAction) -> list[FileChange]:
         """The changes of some fates that no earlier job takes care of."""
