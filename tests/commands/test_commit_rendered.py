@@ -12,6 +12,13 @@ import yaml
 from tests.support import git_author
 from tests.support.commit_repository import commit_all, git, write
 from tfgen import cli
+from tfgen.commands import commit_rendered
+from tfgen.job.documents import read_documents
+from tfgen.job.facts import rendered_branch
+from tfgen.job.sources import Source
+from tfgen.text.document import Document
+from tfgen.tree.plan import WritePlan
+from tfgen.tree.spool import Spooled
 
 JOB = """\
 apiVersion: tfgen/v1alpha1
@@ -190,6 +197,30 @@ def test_a_removed_job_is_taken_away(clone: Path) -> None:
     commit("jobs")
     assert not [path for path in files("rendered") if "cifar" in path]
     assert "overlays/mnist/prod/kustomization.yaml" in files("rendered")
+
+
+def test_of_many_jobs_few_are_in_memory(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file's jobs are read when their branch is asked for; the renderings and the plans wait in the spool."""
+    steps: list[str] = []
+    plans: list[WritePlan] = []
+
+    def read(source: Source) -> tuple[Document, ...]:
+        steps.append("read")
+        return read_documents(source)
+
+    def asked(document: Document) -> str:
+        steps.append("ask")
+        return rendered_branch(document)
+
+    monkeypatch.setattr(commit_rendered, "read_documents", read)
+    monkeypatch.setattr(commit_rendered, "rendered_branch", asked)
+    monkeypatch.setattr(commit_rendered, "apply", plans.append)
+    write("jobs/mnist.yaml", JOB)
+    write("jobs/cifar.yaml", JOB.replace("mnist", "cifar"))
+    commit("jobs")
+    assert steps == ["read", "ask", "ask", "read", "ask", "ask"]
+    (plan,) = plans
+    assert [type(values) for values in (plan.renderings, plan.jobs)] == [Spooled, Spooled]
 
 
 def test_another_branch_changes_no_cluster(clone: Path, capsys: Printed) -> None:

@@ -8,7 +8,7 @@ another of the files: a job may move.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from tfgen.change.committed import with_committed
@@ -141,11 +141,14 @@ def pair_jobs(checked: Checked, revision: str, gone: Sequence[str] = ()) -> Pair
     notes = (
         [] if command.is_installed() else ["there is no git on the PATH, so nothing is compared with what is committed"]
     )
-    now = {file.source.file: _places(file) for file in checked.whole_files if not file.is_known}
+    now = {file.source.file: _places(file.source, _jobs(file)) for file in checked.whole_files if not file.is_known}
     of_files = [*with_committed(checked.sources, [*now, *gone], revision)]
     is_same = [source is not None and source.identity == earlier.identity for source, earlier in of_files]
     changed = [earlier for (_, earlier), same in zip(of_files, is_same, strict=True) if not same]
-    as_they_were = dict(zip((earlier.file for earlier in changed), map_items(_committed_jobs, changed), strict=True))
+    as_they_were = {
+        earlier.file: None if jobs is None else _places(earlier, jobs)
+        for earlier, jobs in zip(changed, map_items(_committed_jobs, changed), strict=True)
+    }
     before: dict[tuple[str, str], JobPlace] = {}
     for (_, earlier), same in zip(of_files, is_same, strict=True):
         places = now[earlier.file] if same else as_they_were[earlier.file]
@@ -156,15 +159,19 @@ def pair_jobs(checked: Checked, revision: str, gone: Sequence[str] = ()) -> Pair
     return Pairs(tuple(_match(tuple(chain.from_iterable(now.values())), before, revision)), tuple(notes))
 
 
-def _places(file: CheckedFile) -> tuple[JobPlace, ...]:
-    """The jobs of a file without errors."""
-    return tuple(JobPlace(file.source, at, record.job) for at, record in enumerate(file.records))
+def _places(source: Source, jobs: Iterable[str]) -> tuple[JobPlace, ...]:
+    return tuple(JobPlace(source, at, job) for at, job in enumerate(jobs))
 
 
-def _committed_jobs(source: Source) -> tuple[JobPlace, ...] | None:
-    """The jobs of a committed file; none where it has errors."""
+def _jobs(file: CheckedFile) -> tuple[str, ...]:
+    """The names of the jobs in a file without errors."""
+    return tuple(record.job for record in file.records)
+
+
+def _committed_jobs(source: Source) -> tuple[str, ...] | None:
+    """The names of the jobs in a committed file; none where it has errors."""
     checked = check_all([source], is_guarded=False)
-    return None if has_errors(checked.problems) else _places(checked.files[0])
+    return None if has_errors(checked.problems) else _jobs(checked.files[0])
 
 
 def _match(

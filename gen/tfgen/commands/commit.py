@@ -141,7 +141,7 @@ def commit_jobs(
         message = message or commit_message(job_words(work.pairs, files, wanted))
         repository, written = commit_to_branch(before, branch, wanted, message)
     notes = list(work.report.notes)
-    if written and work.report.jobs and (drifted := _files_that_differ(work.report, out)):
+    if written and work.report.jobs and (drifted := _files_that_differ(work.report, spool, out)):
         notes.append(f"a hook changed what was rendered: {drifted[0]}")
     if is_new and not wanted:
         to = None  # another process has committed it meanwhile, or a filter of git's makes no difference of it
@@ -235,11 +235,15 @@ def _plan_work(jobs: Sequence[Path], checked: Checked, spool: Spool, out: Path, 
     removals = find_removed_jobs(read_ledgers(out).sources, jobs, {job.name for job in report.jobs}, removed)
     if not (matched or removals):
         raise no_job_below(jobs)
-    renderings: Spooled[Rendering] = Spooled([*(job.rendering for job in report.jobs), *map(spool.put, removals)])
-    plan = plan_write(out, renderings, upgrade=False, keep=spool.keep)
+    plan = plan_write(out, with_removals(report, removals, spool), upgrade=False, keep=spool.keep)
     if plan.conflicts:
         raise ConflictsError(plan.conflicts)
     return _Work(report, matched, plan)
+
+
+def with_removals(report: Report, removals: Iterable[Rendering], spool: Spool) -> Spooled[Rendering]:
+    """What is rendered of the jobs of a report, and what is left of the jobs that are gone."""
+    return Spooled([*(job.rendering for job in report.jobs), *map(spool.put, removals)])
 
 
 def _files_after(repository: Repository, out: Path, work: _Work) -> tuple[dict[str, str | None], set[str]]:
@@ -262,8 +266,9 @@ def commit_to_branch(before: Repository, branch: str, paths: Sequence[str], mess
         raise
 
 
-def _files_that_differ(report: Report, out: Path) -> tuple[Problem, ...]:
-    return compare_files({job.name: job.place for job in report.jobs}, plan_write(out, report.renderings)).problems
+def _files_that_differ(report: Report, spool: Spool, out: Path) -> tuple[Problem, ...]:
+    plan = plan_write(out, report.renderings, keep=spool.keep)
+    return compare_files({job.name: job.place for job in report.jobs}, plan).problems
 
 
 def _files_of_jobs(repository: Repository, out: Path, pairs: Sequence[PairPlaces]) -> dict[str, set[str]]:

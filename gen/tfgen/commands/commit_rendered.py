@@ -13,7 +13,7 @@ Only the branch that the clusters' jobs are in is rendered (`gitops.branch`): a 
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Final
@@ -34,6 +34,7 @@ from tfgen.commands.commit import (
     paths_from_root,
     push_branch,
     source_paths,
+    with_removals,
 )
 from tfgen.commands.commit_message import commit_message, job_changes
 from tfgen.commands.removed_jobs import find_removed_jobs
@@ -50,6 +51,7 @@ from tfgen.job.sources import no_job_below
 from tfgen.problems import has_errors
 from tfgen.real_path import real_path
 from tfgen.record import Record
+from tfgen.text.document import Document
 from tfgen.tree.plan import ConflictsError
 from tfgen.tree.spool import Spool
 from tfgen.tree.write import apply, plan_write, read_ledgers
@@ -106,10 +108,14 @@ def rendered_branches(jobs: Sequence[Path], checked: Checked) -> Branches | None
         UsageError: the jobs do not agree.
     """
     files = checked.whole_files
-    gone = () if files else (pair.before.read() for pair in _pairs(jobs, checked, git.HEAD) if pair.before)
+    documents: Iterable[Document] = (
+        chain.from_iterable(read_documents(file.source) for file in files)
+        if files
+        else (pair.before.read() for pair in _pairs(jobs, checked, git.HEAD) if pair.before)
+    )
     branches = {
         Branches(source_branch(document), rendered_branch(document)) if rendered_branch(document) else None
-        for document in chain(gone, *(read_documents(file.source) for file in files))
+        for document in documents
     }
     if len(branches) > 1:
         raise UsageError("the jobs are rendered into several branches (gitops.rendered): name those of one")
@@ -160,7 +166,8 @@ def commit_rendered(
     if not is_rendered:
         note = f"{branches.rendered} is rendered from {branches.source}, so nothing of {name} is"
         return outcome.replaced(notes=(*report.notes, note))
-    work = _Work(jobs, checked, report, since, options.message, real_path(out).relative_to(real_path(before.root)))
+    folder = real_path(out).relative_to(real_path(before.root))
+    work = _Work(jobs, checked, spool, report, since, options.message, folder)
     return outcome.replaced(rendered=_render_into(before, branches.rendered, to_rendered, work))
 
 
@@ -219,7 +226,9 @@ class _Work(Record):
 
     Attributes:
         jobs: the files and folders that were named.
-        report: of the jobs in them.
+        checked: the jobs in them.
+        spool: where what is rendered of them waits.
+        report: of those.
         since: the commit that they are compared with.
         message: the commit's; empty for one in words of the jobs.
         folder: that of charts/ and overlays/, from the repository's root.
@@ -227,6 +236,7 @@ class _Work(Record):
 
     jobs: Sequence[Path]
     checked: Checked
+    spool: Spool
     report: Report
     since: str
     message: str
@@ -260,7 +270,7 @@ def _commit_once(repository: Repository, branch: str, tip: str, work: _Work) -> 
         names = {job.name for job in work.report.jobs}
         ledgers = read_ledgers(out)
         removals = find_removed_jobs(ledgers.sources, work.jobs, names, removed)
-        plan = plan_write(out, [*work.report.renderings, *removals], upgrade=False)
+        plan = plan_write(out, with_removals(work.report, removals, work.spool), upgrade=False, keep=work.spool.keep)
         if plan.conflicts:
             raise ConflictsError(plan.conflicts)
         again = compare_overlays(pairs, plan, git.HEAD, is_written=True)
