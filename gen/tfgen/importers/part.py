@@ -108,11 +108,13 @@ class Part(Record):
         step, *rest = path
         if not rest:
             return self.without(str(step))
-        if not isinstance(self.value, (Mapping, list)) or (isinstance(self.value, Mapping) and step not in self.value):
-            return self
-        value: Any = dict(self.value) if isinstance(self.value, Mapping) else list(self.value)
-        value[step] = value[step].without_path(tuple(rest))
-        return self.replaced(value=value)
+        if isinstance(self.value, list) and isinstance(step, int) and step < len(self.value):
+            items = [*self.value]
+            items[step] = items[step].without_path(tuple(rest))
+            return self.replaced(value=items)
+        if isinstance(self.value, Mapping) and step in self.value:
+            return self.replaced(value={**self.value, step: self.value[step].without_path(tuple(rest))})
+        return self
 
     def problem(self, message: str, rule: str) -> Problem:
         """An error at the part."""
