@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tfgen.check.across import JobRecord
 from tfgen.job.sources import Source
-from tfgen.problems import Problem
+from tfgen.problems import Problem, has_errors
 from tfgen.record import Record
 from tfgen.text.document import Document
 
@@ -35,6 +35,11 @@ class CheckedFile(Record):
     names: tuple[str, ...] = ()
     clashes: bool = False
     is_known: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether neither it by itself nor the defaults under it have errors. It takes the documents to say so."""
+        return not has_errors(self.weighed.problems) and len(self.accepted) == len(self.documents)
 
 
 class Checked(Record):

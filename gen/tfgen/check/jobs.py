@@ -53,13 +53,13 @@ def check_all(
     )
 
 
-def check_apart(sources: Sequence[Source]) -> Checked:
-    """Check several files together, each in one of some processes: none of their documents is in memory in the end."""
+def check_in_processes(sources: Sequence[Source]) -> Checked:
+    """Check several files together, each read in one of some processes: no document is in memory in the end."""
     checker = Checker()
     checker.read_defaults(sources)
     return checker.judge(
         CheckedFile(source, (), (), *of_file)
-        for source, of_file in zip(sources, map_items(checker.look_at, sources), strict=True)
+        for source, of_file in zip(sources, map_items(checker.check_without_documents, sources), strict=True)
     )
 
 
@@ -88,8 +88,8 @@ class Checker:
 
         return check_source(source, self._teams, is_guarded=self._is_guarded)
 
-    def look_at(self, source: Source) -> tuple[Weighed, tuple[JobRecord, ...], tuple[str, ...]]:
-        """What is wrong with one file by itself, and what is left of it to judge it by, as a `CheckedFile` has it."""
+    def check_without_documents(self, source: Source) -> tuple[Weighed, tuple[JobRecord, ...], tuple[str, ...]]:
+        """Check one file by itself; give the `weighed`, `records` and `names` of its `CheckedFile`, which are small."""
         file = self.check(source)
         return file.weighed, file.records, file.names
 

@@ -29,12 +29,12 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(args: Namespace) -> int:
-    from tfgen.check.jobs import check_apart
+    from tfgen.check.jobs import check_in_processes
     from tfgen.commands.commit import CommitOptions, ProblemsError
     from tfgen.commands.commit_rendered import commit_wherever
     from tfgen.job.sources import read_sources
 
-    jobs = check_apart(read_sources(args.jobs, may_be_none=True))
+    jobs = check_in_processes(read_sources(args.jobs, may_be_none=True))
     try:
         done = commit_wherever(
             args.jobs,

@@ -47,7 +47,7 @@ def _run_live(args: Namespace) -> int:
 
 
 def _run_in_git(args: Namespace) -> int:
-    from tfgen.check.jobs import check_apart
+    from tfgen.check.jobs import check_in_processes
     from tfgen.commands.diff import diff_jobs
     from tfgen.job.sources import read_sources
     from tfgen.problems import has_errors
@@ -56,7 +56,7 @@ def _run_in_git(args: Namespace) -> int:
     from tfgen.report.diff_text import diff_text
     from tfgen.report.problems import rows as problem_rows
 
-    jobs = check_apart(read_sources(args.jobs))
+    jobs = check_in_processes(read_sources(args.jobs))
     if has_errors(jobs.problems):
         report(args, jobs.problems)
         return PROBLEMS

@@ -88,7 +88,7 @@ def check_paths(
     if not (sources or orphans):
         raise no_job_below(paths)
     report = _with_known(report, checked, known, is_quick=is_quick)
-    return report.replaced(problems=in_order((*report.problems, *orphans)))
+    return report.replaced(problems=in_order((*report.problems, *orphans)), jobs=())  # the spool is closed
 
 
 def _find_known(

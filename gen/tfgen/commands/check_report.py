@@ -20,7 +20,7 @@ class Report(Record):
         problems: in order.
         notes: what is no problem and worth knowing: what was not looked at, and what would change one day.
         compared: how many jobs were compared with what is committed.
-        jobs: those without errors.
+        jobs: those without errors, while the spool is open that has their renderings; then none.
     """
 
     problems: tuple[Problem, ...]

@@ -20,7 +20,7 @@ from tfgen.commands.sums import uses_of
 from tfgen.errors import TfgenError
 from tfgen.job.facts import name_of, rendered_branch
 from tfgen.job.sources import Source
-from tfgen.problems import Place, Problem, has_errors
+from tfgen.problems import Place, Problem
 from tfgen.text.document import Document
 from tfgen.tree.spool import Slot, Spool
 from tfgen.workers import map_items
@@ -130,7 +130,7 @@ def _render_file(
 ) -> RenderedFile:
     file = checker.check(source)
     rendered = RenderedFile(file.weighed, file.records, file.names)
-    if has_errors(file.weighed.problems) or len(file.accepted) < len(file.documents):
+    if not file.is_whole:
         if scope.ends_with_errors:
             spool.give_up()
         return rendered

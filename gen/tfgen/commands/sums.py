@@ -12,7 +12,7 @@ from tfgen.check.jobs import Checker
 from tfgen.check.limits import JobUse, find_sums_over_limits, layers_with_sums, limits_sums, uses
 from tfgen.graph.built import build
 from tfgen.job.sources import Source, read_sources
-from tfgen.problems import Problem, has_errors
+from tfgen.problems import Problem
 from tfgen.real_path import real_path
 from tfgen.text.document import Document
 from tfgen.workers import map_items
@@ -62,8 +62,7 @@ def _others_below(folder: Path, sources: Sequence[Source]) -> Iterator[tuple[Sou
 
 def _read(checker: Checker, source: Source) -> tuple[Weighed, tuple[JobRecord, ...], tuple[JobUse, ...]]:
     file = checker.check(source)
-    is_whole = not has_errors(file.weighed.problems) and len(file.accepted) == len(file.documents)
-    return file.weighed, file.records, uses_of(file.documents) if is_whole else ()
+    return file.weighed, file.records, uses_of(file.documents) if file.is_whole else ()
 
 
 def _is_under(source: Source, file: str) -> bool:
