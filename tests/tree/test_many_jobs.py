@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -33,14 +35,28 @@ def renderings(text: str) -> list[Rendering]:
 
 
 def render(out: Path, text: str, meanwhile: dict[str, str], processes: int) -> None:
-    """Render, and say who staged files, and the error; some files come between the plan and its writing."""
+    """Render, and say how many processes staged files, and the error.
+
+    Args:
+        out: the output folder.
+        text: what all files hold.
+        meanwhile: files that come between the plan and its writing.
+        processes: how many write; each waits with its first file for those of all others.
+    """
     workers._processors = lambda: processes
     staged_by = out / "staged_by"
     stage = OutputFolder.stage
 
+    def number_of_stagers() -> int:
+        return len({*staged_by.read_text().split()})
+
     def noted(folder: OutputFolder, texts: dict[str, str], number: int) -> None:
-        with staged_by.open("a") as file:
-            file.write(f"{workers.os.getpid()}\n" if "charts" in "".join(texts) else "")
+        if any(path.startswith("charts/") for path in texts):
+            with staged_by.open("a") as file:
+                file.write(f"{os.getpid()}\n")
+            deadline = time.monotonic() + 60
+            while number_of_stagers() < processes and time.monotonic() < deadline:
+                time.sleep(0.01)
         stage(folder, texts, number)
 
     OutputFolder.stage = noted  # type: ignore[method-assign, assignment]
@@ -52,7 +68,7 @@ def render(out: Path, text: str, meanwhile: dict[str, str], processes: int) -> N
         apply(plan)
     except TfgenError as error:
         print(error)
-    print(len({*staged_by.read_text().split()}), "staged")
+    print(number_of_stagers(), "staged")
     staged_by.unlink()
 
 
