@@ -169,7 +169,7 @@ def _jobs(file: CheckedFile) -> tuple[str, ...]:
 
 
 def _committed_jobs(source: Source) -> tuple[str, ...] | None:
-    """The names of the jobs in a committed file; none where it has errors."""
+    """The names of the jobs in a committed file. None where it has errors."""
     checked = check_all([source], is_guarded=False)
     return None if has_errors(checked.problems) else _jobs(checked.files[0])
 

@@ -53,7 +53,7 @@ def check_paths(
         is_written: whether the files are about to be written anyway, so that those on disk are no matter.
         is_quick: whether a job is passed over, but for its own problems, where it is as it is committed.
         kubernetes_version: whose schemas the objects are held against; none where it is None.
-        track: what is told of each job.
+        track: what is told of each file.
 
     Raises:
         UsageError: a path cannot be read, no output folder follows from them, there is no such revision, or no schemas

@@ -125,7 +125,7 @@ def broken(guard: Guard, scope: Scope) -> Iterator[Scope]:
         for name, expression in guard.let:
             bound[name] = evaluate(expression, inner)
         if evaluate(guard.test, inner):
-            yield inner.binding({})  # the next entry is bound in the same place
+            yield inner.open()[0]  # a copy: the next entry is bound in the same mapping
 
 
 def _bind_entries(entries: Sequence[Entries], scope: Scope, bound: dict[str, Any]) -> Iterator[None]:

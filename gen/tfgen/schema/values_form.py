@@ -1,6 +1,7 @@
 """What decides how the files of a chart's values look, but for the values: most jobs of a team have it alike.
 
-So what is printed of the values of a job is put together once for all jobs that have it, within a bound.
+So what is printed of it, and of values that are the schema's defaults, is put together once for all jobs that have it,
+within a bound.
 """
 
 from __future__ import annotations

@@ -296,10 +296,11 @@ def _wanted(path: str, rendering: Rendering, around: Surroundings) -> _Decision:
         return None, Conflict(path, f"belongs to job {other} ({ledger_path(other)})", can_force=False)
     if here.obstacle:
         return None, Conflict(path, here.obstacle, can_force=False)
+    # All fields are given: a record that has to look for its defaults takes longer, and these are most of all changes.
     if here.digest is None:
         return FileChange(path, FileAction.CREATE, None, rendering.tree, None), None
     if here.digest == digest:
-        return FileChange(path, FileAction.KEEP, here.digest, rendering.tree, here.unix_digest), None
+        return FileChange(path, FileAction.KEEP, here.digest, rendering.tree, None), None
     change = FileChange(path, FileAction.CHANGE, here.digest, rendering.tree, here.unix_digest)
     if here.unix_digest == digest:
         return change, None

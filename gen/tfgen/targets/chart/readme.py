@@ -47,8 +47,8 @@ class _Row(Record):
         is_of_all: whether all roles have it.
         start: what stands before the default.
         end: what stands behind it.
-        defaults: what the values mostly are: the schema's defaults.
-        default: what stands for the default then.
+        defaults: what the schema has for the values, as most of them are.
+        default: what stands for these defaults.
     """
 
     paths: tuple[ValuesPath, ...]
@@ -124,7 +124,7 @@ def _row(name: str, paths: Sequence[ValuesPath], *, is_of_all: bool) -> _Row:
 
 def _row_text(row: _Row, values: Mapping[str, Any]) -> str:
     own = [data_path.follow(values, path) for path in row.paths]
-    is_default = all(map(operator.is_, own, row.defaults))
+    is_default = all(map(operator.is_, own, row.defaults))  # equal is not enough: True is equal to 1
     default = row.default if is_default else _default(row.paths, own, is_of_all=row.is_of_all)
     return f"{row.start}{_cell(default)}{row.end}"
 

@@ -34,8 +34,8 @@ class _Place(Record):
 
     Attributes:
         above: what stands above it.
-        default: what it mostly is.
-        line: what stands there below it then.
+        default: what the schema has for it, as most values are.
+        line: what stands below that, for the default.
     """
 
     path: ValuesPath
@@ -53,6 +53,7 @@ def values_yaml(values: Mapping[str, Any], form: ValuesForm) -> str:
 
 
 def _entry(place: _Place, value: Any) -> str:
+    # Equal is not enough: True is equal to 1, and is written otherwise.
     return place.above + (place.line if value is place.default else _line(place.path, value))
 
 
