@@ -14,8 +14,9 @@ import pytest
 
 from tests.support.checked_repository import commit, git
 from tfgen import cli, workers
-from tfgen.commands import full_check, render, rendered_file
+from tfgen.commands import full_check, render, rendered_file, rendered_job, sums
 from tfgen.git.command import Git
+from tfgen.graph import built
 from tfgen.text.document import Document
 from tfgen.tree import cache, ledgers, write
 from tfgen.tree.file_tree import FileTree
@@ -130,18 +131,40 @@ def test_what_a_check_has_in_memory_does_not_grow_with_the_jobs(monkeypatch: pyt
     assert_as_much_for_many(of_runs)
 
 
+def counting(calls: Counter[str], name: str, step: Callable[..., Any]) -> Callable[..., Any]:
+    """The step, which also counts its calls by a name."""
+
+    def counted(*arguments: Any, **named: Any) -> Any:
+        calls[name] += 1
+        return step(*arguments, **named)
+
+    return counted
+
+
+LIMITS = """\
+apiVersion: tfgen/v1alpha1
+kind: Defaults
+limits: {environments: {prod: {replicas: 8}}}
+"""
+
+
+def test_a_job_is_built_once_also_where_a_sum_is_limited(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    calls: Counter[str] = Counter()
+    monkeypatch.setattr(rendered_job, "build", counting(calls, "build", built.build))
+    monkeypatch.setattr(sums, "build", counting(calls, "build", built.build))
+    Path("tfgen.yaml").write_text(LIMITS, encoding="utf-8")
+    write_jobs(1, 2, 3, more="  environments: {prod: {}}\n")
+    assert cli.run(["check", "jobs"]) == cli.PROBLEMS
+    assert "ask for 15 tasks together, more than 8" in capsys.readouterr().out
+    assert calls["build"] == 3
+
+
 def test_a_commit_asks_git_and_reads_ledgers_as_often_for_many_jobs_as_for_few(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: Counter[str] = Counter()
-
-    def counting(name: str, step: Callable[..., Any]) -> Callable[..., Any]:
-        def counted(*arguments: Any, **named: Any) -> Any:
-            calls[name] += 1
-            return step(*arguments, **named)
-
-        return counted
-
-    monkeypatch.setattr(Git, "done", counting("git", Git.done))
-    monkeypatch.setattr(ledgers.Ledgers, "__init__", counting("ledgers", ledgers.Ledgers.__init__))
+    monkeypatch.setattr(Git, "done", counting(calls, "git", Git.done))
+    monkeypatch.setattr(ledgers.Ledgers, "__init__", counting(calls, "ledgers", ledgers.Ledgers.__init__))
     git("init", "--quiet", "--initial-branch=main")
     Path(".gitignore").write_text("cache/\n", encoding="utf-8")
     commit()

@@ -122,9 +122,9 @@ def find_sums_over_limits(layer: Document, job_uses: Sequence[JobUse]) -> Iterat
             yield from _over_sum(layer, ("namespaces", name), where, of_cluster)
 
 
-def layers_with_sums(document: Document) -> Iterator[Document]:
-    """The layers under a job that limit a sum, each by itself."""
-    return (layer for layer in _layers(document) if limits_sums(layer))
+def has_limited_sums(document: Document) -> bool:
+    """Whether a tfgen.yaml under a job limits a sum."""
+    return any(map(limits_sums, _layers(document)))
 
 
 def limits_sums(layer: Document) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from tfgen.check.admission.folder import folder_paths
 from tfgen.check.checked import CheckedFile, Weighed
-from tfgen.check.limits import layers_with_sums
+from tfgen.check.limits import has_limited_sums
 from tfgen.check.manifests import Manifest
 from tfgen.commands.known_files import Description, KnownFile, keep
 from tfgen.job.facts import name_of, rendered_branch
@@ -45,8 +45,7 @@ def describe_file(file: CheckedFile, of_objects: Weighed, unused: tuple[Problem,
         unused: the comments that ignore nothing.
     """
     if has_errors((*file.weighed.problems, *of_objects.problems)) or any(
-        rendered_branch(document) or folder_paths(document) or any(True for _ in layers_with_sums(document))
-        for document in file.documents
+        rendered_branch(document) or folder_paths(document) or has_limited_sums(document) for document in file.documents
     ):
         return None
     known = KnownFile(

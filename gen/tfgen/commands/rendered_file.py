@@ -136,7 +136,8 @@ def _render_file(
         return rendered
     if spool.is_given_up():
         return rendered
-    documents = [document for document in file.documents if not (passes_over and passes_over(document))]
+    passed_over = [document for document in file.documents if passes_over and passes_over(document)]
+    documents = [document for document in file.documents if document not in passed_over]
     if error := next(filter(None, (error_of(document, policies) for document in documents)), None):
         return rendered._replace(error=error)
     jobs = [render_job(scope.kubernetes_version, scope.find_manifests(), policies, document) for document in documents]
@@ -145,12 +146,12 @@ def _render_file(
         tuple(problem for job in jobs for problem in job.weighed.ignored),
     )
     unused = weigh_unused(documents, (*file.weighed.ignored, *of_objects.ignored))
-    description = describe_file(file, of_objects, unused) if len(documents) == len(file.documents) else None
+    description = describe_file(file, of_objects, unused) if not passed_over else None
     return rendered._replace(
         of_objects=of_objects,
         unused=unused,
         unknown=frozenset(kind for job in jobs for kind in job.unknown),
-        uses=uses_of(file.documents),
+        uses=(*(use for job in jobs for use in job.uses), *uses_of(passed_over)),
         jobs=tuple(_spooled(spool, document, job) for document, job in zip(documents, jobs, strict=True)),
         description=spool.put(description) if description else None,
     )

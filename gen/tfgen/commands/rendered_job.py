@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from tfgen.check.admission.folder import PolicyFolders
 from tfgen.check.checked import Weighed
+from tfgen.check.limits import JobUse, has_limited_sums, uses
 from tfgen.check.manifests import Manifest
 from tfgen.check.object_schemas import ObjectSchemas
 from tfgen.check.objects import check_objects
@@ -18,10 +19,18 @@ from tfgen.tree.rendering import Rendering
 
 
 class RenderedJob(Record):
-    """One job: what is wrong with its objects, the kinds that no schema is known of, and its files."""
+    """One job.
+
+    Attributes:
+        weighed: what is wrong with its objects.
+        unknown: the kinds of its objects that no schema is known of.
+        uses: what it asks for, where sums of that are limited.
+        rendering: its files.
+    """
 
     weighed: Weighed
     unknown: frozenset[str]
+    uses: tuple[JobUse, ...]
     rendering: Rendering
 
 
@@ -40,4 +49,9 @@ def render_job(
     built = build(document.data)
     problems = check_objects(document, built, schemas, manifests, policies)
     items = [item for objects in (built.base, *built.environments.values()) for item in objects.values()]
-    return RenderedJob(weigh(document, problems), schemas.unknown(items), render_document(document, built))
+    return RenderedJob(
+        weighed=weigh(document, problems),
+        unknown=schemas.unknown(items),
+        uses=uses(built) if has_limited_sums(document) else (),
+        rendering=render_document(document, built),
+    )

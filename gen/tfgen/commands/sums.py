@@ -9,7 +9,7 @@ from pathlib import Path
 from tfgen.check.across import JobRecord
 from tfgen.check.checked import CheckedFile, Weighed
 from tfgen.check.jobs import Checker
-from tfgen.check.limits import JobUse, find_sums_over_limits, layers_with_sums, limits_sums, uses
+from tfgen.check.limits import JobUse, find_sums_over_limits, has_limited_sums, limits_sums, uses
 from tfgen.graph.built import build
 from tfgen.job.sources import Source, read_sources
 from tfgen.problems import Problem
@@ -19,8 +19,8 @@ from tfgen.workers import map_items
 
 
 def uses_of(documents: Iterable[Document]) -> tuple[JobUse, ...]:
-    """What the jobs ask for of which a tfgen.yaml limits a sum."""
-    limited = (document for document in documents if any(True for _ in layers_with_sums(document)))
+    """What jobs that are not rendered ask for, of which a tfgen.yaml limits a sum."""
+    limited = filter(has_limited_sums, documents)
     return tuple(use for document in limited for use in uses(build(document.data)))
 
 
