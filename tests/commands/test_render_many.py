@@ -14,9 +14,12 @@ import pytest
 
 from tests.support.checked_repository import commit, git
 from tfgen import cli, workers
+from tfgen.check.checked import CheckedFile
+from tfgen.check.jobs import Checker
 from tfgen.commands import full_check, render, rendered_file, rendered_job, sums
 from tfgen.git.command import Git
 from tfgen.graph import built
+from tfgen.job.sources import Source
 from tfgen.text.document import Document
 from tfgen.tree import cache, ledgers, write
 from tfgen.tree.file_tree import FileTree
@@ -32,6 +35,7 @@ spec:
   image: ml.example.org/mnist:1.4.0
   roles: {{ps: {{}}, chief: {{}}, worker: {{replicas: {workers}}}}}
 """
+GITOPS = "  gitops: {repository: https://git.internal/ml/jobs.git, rendered: {branch: rendered}, argocd: {}}\n"
 
 
 @pytest.fixture(autouse=True)
@@ -159,6 +163,24 @@ def test_a_job_is_built_once_also_where_a_sum_is_limited(
     assert cli.run(["check", "jobs"]) == cli.PROBLEMS
     assert "ask for 15 tasks together, more than 8" in capsys.readouterr().out
     assert calls["build"] == 3
+
+
+@pytest.mark.parametrize("is_elsewhere", [False, True])
+def test_a_commit_checks_each_file_once(monkeypatch: pytest.MonkeyPatch, is_elsewhere: bool) -> None:
+    checked: list[str] = []
+
+    def check(checker: Checker, source: Source) -> CheckedFile:
+        checked.append(source.file)
+        return check_file(checker, source)
+
+    check_file = Checker.check
+    monkeypatch.setattr(Checker, "check", check)
+    git("init", "--quiet", "--initial-branch=main")
+    Path(".gitignore").write_text("cache/\n", encoding="utf-8")
+    commit()
+    write_jobs(1, 2, more=GITOPS if is_elsewhere else "")
+    assert cli.run(["commit", "jobs"]) == cli.OK
+    assert checked == ["jobs/001.yaml", "jobs/002.yaml"]
 
 
 def test_a_commit_asks_git_and_reads_ledgers_as_often_for_many_jobs_as_for_few(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,6 @@ from tfgen.cli.command import OK, PROBLEMS, Command
 from tfgen.cli.output import (
     commit_data,
     jobs_argument,
-    out_of,
     path,
     print_commit,
     print_json,
@@ -29,17 +28,18 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(args: Namespace) -> int:
-    from tfgen.check.jobs import check_in_processes
     from tfgen.commands.commit import CommitOptions, ProblemsError
     from tfgen.commands.commit_rendered import commit_wherever
+    from tfgen.job.output_root import output_root_of
     from tfgen.job.sources import read_sources
 
-    jobs = check_in_processes(read_sources(args.jobs, may_be_none=True))
+    sources = read_sources(args.jobs, may_be_none=True)
+    out = args.out or output_root_of(args.jobs, (source.file for source in sources))
     try:
         done = commit_wherever(
             args.jobs,
-            jobs,
-            CommitOptions(out_of(args, jobs), args.message, args.branch, args.push),
+            sources,
+            CommitOptions(out, args.message, args.branch, args.push),
             is_beside=args.out is not None,
             track=partial(with_progress, doing="checking"),
         )

@@ -62,14 +62,6 @@ def checked(paths: Sequence[Path]) -> Checked:
     return check_all(read_sources(paths))
 
 
-def out_of(args: Namespace, jobs: Checked) -> Path:
-    """The output folder of a command: `args.out`, or where the files of its jobs are."""
-    from tfgen.job.output_root import output_root_of
-
-    out: Path | None = args.out
-    return out or output_root_of(args.jobs, (source.file for source in jobs.sources))
-
-
 def one_job(args: Namespace, why: str) -> Document | None:
     """The job in the one file `args.job`; none where it has errors, which are reported.
 

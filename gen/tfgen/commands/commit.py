@@ -1,6 +1,6 @@
 """Jobs into git: checked, rendered and committed, and pushed if asked.
 
-    commit_jobs([Path("jobs/mnist.yaml")], checked, CommitOptions(Path(".")))
+    commit_jobs([Path("jobs/mnist.yaml")], judged, spool, CommitOptions(Path(".")))
         ->  Outcome("1f0c...", "mnist: workers 4 -> 8", ...)
 
 What is committed of a job is what its ledger has, the ledger, and what the job was read from: its own file and all
@@ -16,17 +16,13 @@ from pathlib import Path
 from typing import ClassVar
 
 from tfgen.change.comparison import PairPlaces, pair_jobs
-from tfgen.check.checked import Checked
 from tfgen.check.files import compare_files
-from tfgen.check.manifests import read_foreign_manifests
 from tfgen.commands.check_report import Report
-from tfgen.commands.check_scope import CheckScope
 from tfgen.commands.commit_message import commit_message, job_changes
 from tfgen.commands.full_check import full_check
-from tfgen.commands.judged_files import judge_files
+from tfgen.commands.judged_files import JudgedFiles
 from tfgen.commands.removed_jobs import find_removed_jobs
 from tfgen.commands.removed_sources import removed_sources
-from tfgen.commands.track import Track, untracked
 from tfgen.errors import TfgenError, UsageError
 from tfgen.git import read as git
 from tfgen.git.commit import (
@@ -103,17 +99,14 @@ class Outcome(Record):
     rendered: Outcome | None = None
 
 
-def commit_jobs(
-    jobs: Sequence[Path], checked: Checked, spool: Spool, options: CommitOptions, *, track: Track = untracked
-) -> Outcome:
-    """Render the jobs and commit what comes of them, and nothing else.
+def commit_jobs(jobs: Sequence[Path], judged: JudgedFiles, spool: Spool, options: CommitOptions) -> Outcome:
+    """Write what is rendered of the jobs and commit it, and nothing else.
 
     Args:
         jobs: the files and folders that were named.
-        checked: the jobs in them.
+        judged: the jobs in them.
         spool: where what is rendered of them waits.
         options: what the user chose.
-        track: what is told of each job.
 
     Raises:
         ProblemsError: the jobs have errors.
@@ -126,7 +119,7 @@ def commit_jobs(
     before = open_on_branch(out, branch)
     is_new = branch not in ("", before.branch)
     to = target(before.replaced(branch=branch or before.branch)) if options.pushes else None
-    work = _plan_work(jobs, checked, spool, out, track)
+    work = _plan_work(jobs, judged, spool, out)
     digests, others = _files_after(before, out, work)
     check_files(before, digests, others)
     if to and is_new and not (would_change(before, digests) or changed(before, others)):
@@ -205,33 +198,30 @@ def open_on_branch(out: Path, branch: str) -> Repository:
     return repository
 
 
-def check_for_commit(checked: Checked, spool: Spool, out: Path, against: str, track: Track) -> Report:
+def check_for_commit(judged: JudgedFiles, spool: Spool, out: Path, against: str) -> Report:
     """Check jobs whose files are about to be written.
 
     Args:
-        checked: the jobs.
-        spool: has what is rendered of them in the end.
+        judged: the jobs.
+        spool: where what is rendered of them is.
         out: the output folder.
         against: the revision that is compared with.
-        track: what is told of each file.
 
     Raises:
         ProblemsError: the jobs have errors.
         TfgenError: all that `full_check` raises.
     """
-    manifests = read_foreign_manifests(out, read_ledgers(out)) if checked.whole_files else ()
-    judged = judge_files(checked.sources, {}, spool, CheckScope(lambda: manifests), track)
     report = full_check(judged, spool, against=against, out=out, is_written=True)
     if has_errors(report.problems):
         raise ProblemsError(report.problems)
     return report
 
 
-def _plan_work(jobs: Sequence[Path], checked: Checked, spool: Spool, out: Path, track: Track) -> _Work:
+def _plan_work(jobs: Sequence[Path], judged: JudgedFiles, spool: Spool, out: Path) -> _Work:
     """Check the jobs, and decide what is to be written; nothing is."""
-    report = check_for_commit(checked, spool, out, git.HEAD, track)
+    report = check_for_commit(judged, spool, out, git.HEAD)
     removed = removed_sources(jobs, git.HEAD)
-    matched = pair_jobs(checked, git.HEAD, removed).pairs
+    matched = pair_jobs(judged.checked, git.HEAD, removed).pairs
     removals = find_removed_jobs(read_ledgers(out).sources, jobs, {job.name for job in report.jobs}, removed)
     if not (matched or removals):
         raise no_job_below(jobs)

@@ -1,6 +1,6 @@
 """Jobs into git whose charts/ and overlays/ have a branch for themselves: ``gitops.rendered``.
 
-    commit_rendered([Path("jobs")], checked, branches, CommitOptions(Path("."), pushes=True))
+    commit_rendered([Path("jobs")], judged, spool, branches, CommitOptions(Path("."), pushes=True))
         ->  Outcome("1f0c...", ..., branch="main", rendered=Outcome("88ab...", ..., branch="rendered"))
 
 The job and the defaults under it are committed where they are. Then the jobs are rendered into the other branch, in a
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Sequence
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Final
@@ -21,7 +22,9 @@ from typing import Final
 from tfgen.change.comparison import PairPlaces, pair_jobs
 from tfgen.change.rerendered import compare_overlays
 from tfgen.check.checked import Checked
+from tfgen.check.manifests import read_foreign_manifests
 from tfgen.commands.check_report import Report
+from tfgen.commands.check_scope import CheckScope
 from tfgen.commands.commit import (
     CommitOptions,
     Outcome,
@@ -37,6 +40,7 @@ from tfgen.commands.commit import (
     with_removals,
 )
 from tfgen.commands.commit_message import commit_message, job_changes
+from tfgen.commands.judged_files import JudgedFiles, judge_files
 from tfgen.commands.removed_jobs import find_removed_jobs
 from tfgen.commands.removed_sources import removed_sources
 from tfgen.commands.track import Track, untracked
@@ -47,7 +51,7 @@ from tfgen.git.commit import RefusedError, Repository, changed, check_files, ope
 from tfgen.git.push import ATTEMPTS, Target, push_commit, target
 from tfgen.job.documents import read_documents
 from tfgen.job.facts import rendered_branch, source_branch
-from tfgen.job.sources import no_job_below
+from tfgen.job.sources import Source, no_job_below
 from tfgen.problems import has_errors
 from tfgen.real_path import real_path
 from tfgen.record import Record
@@ -69,30 +73,34 @@ class Branches(Record):
 
 def commit_wherever(
     jobs: Sequence[Path],
-    checked: Checked,
+    sources: Sequence[Source],
     options: CommitOptions,
     *,
     is_beside: bool = False,
     track: Track = untracked,
 ) -> Outcome:
-    """Commit jobs, with what is rendered of them beside them or in the branch that it has.
+    """Check jobs and render them, and commit them with what comes of them: beside them, or in the branch that it has.
 
     Args:
         jobs: the files and folders that were named.
-        checked: the jobs in them.
+        sources: the files in them.
         options: what the user chose.
         is_beside: whether charts/ and overlays/ are beside the jobs, whatever those say.
-        track: what is told of each job.
+        track: what is told of each file.
 
     Raises:
         UsageError: the jobs are rendered into several branches.
         TfgenError: all that `commit_jobs` and `commit_rendered` raise.
     """
-    branches = None if is_beside else rendered_branches(jobs, checked)
-    with Spool(options.out) as spool:
+    out = options.out
+    # A job that has errors needs none, nor a ledger that can be read.
+    find_manifests = cache(lambda: read_foreign_manifests(out, read_ledgers(out)))
+    with Spool(out) as spool:
+        judged = judge_files(sources, {}, spool, CheckScope(find_manifests), track)
+        branches = None if is_beside else rendered_branches(jobs, judged.checked)
         if branches is None:
-            return commit_jobs(jobs, checked, spool, options, track=track)
-        return commit_rendered(jobs, checked, spool, branches, options, track=track)
+            return commit_jobs(jobs, judged, spool, options)
+        return commit_rendered(jobs, judged, spool, branches, options)
 
 
 def rendered_branches(jobs: Sequence[Path], checked: Checked) -> Branches | None:
@@ -123,23 +131,16 @@ def rendered_branches(jobs: Sequence[Path], checked: Checked) -> Branches | None
 
 
 def commit_rendered(
-    jobs: Sequence[Path],
-    checked: Checked,
-    spool: Spool,
-    branches: Branches,
-    options: CommitOptions,
-    *,
-    track: Track = untracked,
+    jobs: Sequence[Path], judged: JudgedFiles, spool: Spool, branches: Branches, options: CommitOptions
 ) -> Outcome:
-    """Commit the jobs, and render them into the other branch.
+    """Commit the jobs, and what is rendered of them into the other branch.
 
     Args:
         jobs: the files and folders that were named.
-        checked: the jobs in them.
+        judged: the jobs in them.
         spool: where what is rendered of them waits.
         branches: theirs.
         options: what the user chose; charts/ and overlays/ would be in its folder beside the jobs.
-        track: what is told of each job.
 
     Raises:
         ProblemsError: the jobs have errors.
@@ -160,14 +161,14 @@ def commit_rendered(
     to_rendered = target(before.replaced(branch=branches.rendered)) if pushes else None
     is_rendered = name == branches.source
     since = _since(before, find_tip(before, branches.rendered, to_rendered)) if is_rendered else git.HEAD
-    report = check_for_commit(checked, spool, out, since, track)
-    own = _commit_sources(jobs, checked, before, options=options, to=to)
+    report = check_for_commit(judged, spool, out, since)
+    own = _commit_sources(jobs, judged.checked, before, options=options, to=to)
     outcome = own.replaced(problems=report.problems, notes=report.notes)
     if not is_rendered:
         note = f"{branches.rendered} is rendered from {branches.source}, so nothing of {name} is"
         return outcome.replaced(notes=(*report.notes, note))
     folder = real_path(out).relative_to(real_path(before.root))
-    work = _Work(jobs, checked, spool, report, since, options.message, folder)
+    work = _Work(jobs, judged.checked, spool, report, since, options.message, folder)
     return outcome.replaced(rendered=_render_into(before, branches.rendered, to_rendered, work))
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path as FilePath
 from typing import Any, Final
 
-from tfgen.check.jobs import check_all
 from tfgen.commands.commit import CommitOptions, Outcome
 from tfgen.commands.commit_rendered import commit_wherever
 from tfgen.data_path import Path
@@ -104,8 +103,7 @@ def commit_run(file: FilePath, before: str, after: str, *, out: FilePath, is_bes
     ledgers = read_ledgers(out)
     replace_text(file, before, after)
     try:
-        checked = check_all(read_sources([file]))
-        return commit_wherever([file], checked, CommitOptions(out, pushes=pushes), is_beside=is_beside)
+        return commit_wherever([file], read_sources([file]), CommitOptions(out, pushes=pushes), is_beside=is_beside)
     except BaseException:
         if read_ledgers(out) == ledgers and git.committed(file) != after.encode():
             replace_text(file, after, before)
