@@ -175,7 +175,7 @@ NORMALISATIONS: Final = (
     Normalisation(r".*", _says_nothing, "what says nothing is left out"),
     Normalisation(r".*", _same_text, "numbers and text are written alike"),
     Normalisation(
-        r"spec\.(tensorBoard|terminationPolicy|tfReplicaSpecs\.\w+\.tfPort)", _is_any, "v1alpha1's words are today's"
+        r"spec\.(tensorboard|terminationPolicy|tfReplicaSpecs\.\w+\.tfPort)", _is_any, "v1alpha1's words are today's"
     ),
     Normalisation(
         r"spec\.args\.(cluster_spec_json|job_name|namespace|need_tf_config|restart_policy|\w+_resource_limit)",

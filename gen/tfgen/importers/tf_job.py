@@ -69,6 +69,8 @@ _CLEANS_NONE: Final = (1, 6)
 _TELLS_EVALUATOR: Final = (1, 1)
 """From this version on the evaluator stands in every task's cluster."""
 
+_TENSORBOARD: Final = "tensorboard"
+"""v1alpha1's field, in lower case. Go's reader of JSON, and so the operator, takes it in any case."""
 
 _RUN_POLICY: Final = {
     **dict.fromkeys(_MOVED, SCALAR),
@@ -85,7 +87,7 @@ _SHAPE: Final = {
         "replicaSpecs": [_REPLICA],
         "runPolicy": _RUN_POLICY,
         "successPolicy": SCALAR,
-        "tensorBoard": {"logDir": SCALAR},
+        _TENSORBOARD: {"logDir": SCALAR},
         "terminationPolicy": {"chief": {"replicaIndex": SCALAR, "replicaName": SCALAR}},
         "tfReplicaSpecs": {EACH: _REPLICA},
     },
@@ -102,7 +104,7 @@ def canonical(item: Part) -> Part:
     spec = item.get("spec")
     if spec is None or not isinstance(spec.value, Mapping):
         return item
-    fields = dict(spec.value)
+    fields = {_TENSORBOARD if key.lower() == _TENSORBOARD else key: part for key, part in spec.value.items()}
     fields["tfReplicaSpecs"] = _replica_specs(spec)
     policy = spec.get("runPolicy")
     moved = {new: fields.pop(old) for old, new in _MOVED.items() if old in fields}
@@ -555,7 +557,7 @@ class _TFJob:
 
     def _tensorboard(self) -> Mapping[str, Any]:
         """The TensorBoard of v1alpha1, and its volumes."""
-        board = self.job.get("spec", "tensorBoard")
+        board = self.job.get("spec", _TENSORBOARD)
         if board is None:
             return {}
         for key, part in board.entries():
@@ -603,7 +605,7 @@ def _unknown_fields(job: Part) -> Iterator[Part]:
             "runPolicy",
             "successPolicy",
             "enableDynamicWorker",
-            "tensorBoard",
+            _TENSORBOARD,
             "tfReplicaSpecs",
             "terminationPolicy",
         )
