@@ -44,7 +44,6 @@ from tfgen.problems import Problem, has_errors
 from tfgen.real_path import real_path
 from tfgen.record import Record
 from tfgen.tree.ledger import LEDGER_FOLDER, Ledger, ledger_path, parse_ledger
-from tfgen.tree.ledgers import Ledgers
 from tfgen.tree.plan import ConflictsError, WritePlan
 from tfgen.tree.rendering import Rendering
 from tfgen.tree.spool import Spool, Spooled
@@ -120,14 +119,14 @@ def commit_jobs(jobs: Sequence[Path], judged: JudgedFiles, spool: Spool, options
     is_new = branch not in ("", before.branch)
     to = target(before.replaced(branch=branch or before.branch)) if options.pushes else None
     work = _plan_work(jobs, judged, spool, out)
-    digests, others = _files_after(before, out, work)
+    digests, files = _files_of_jobs(before, out, work)
+    others = {path for paths in files.values() for path in paths} - digests.keys()
     check_files(before, digests, others)
     if to and is_new and not (would_change(before, digests) or changed(before, others)):
         raise UsageError(f"nothing has changed, so there is nothing for a branch {branch}")
     apply(work.plan)
 
-    files = _files_of_jobs(before, out, work.pairs)
-    wanted = changed(before, (path for paths in files.values() for path in paths))
+    wanted = changed(before, (*digests, *others))
     repository = before
     message, written = options.message, ""
     if wanted:
@@ -236,14 +235,38 @@ def with_removals(report: Report, removals: Iterable[Rendering], spool: Spool) -
     return Spooled([*(job.rendering for job in report.jobs), *map(spool.put, removals)])
 
 
-def _files_after(repository: Repository, out: Path, work: _Work) -> tuple[dict[str, str | None], set[str]]:
-    """The files of the jobs, from the repository's root: the digests of those that are planned, and those that stay."""
-    jobs = {pair.name for pair in work.pairs}
-    planned = (job.digests for job in work.plan.jobs if job.rendering.job in jobs)
-    of_paths = {out / path: digest for digests in planned for path, digest in digests.items()}
-    digests = {name: of_paths[path] for path, name in paths_from_root(repository, of_paths).items()}
-    files = _files_of_jobs(repository, out, work.pairs)
-    return digests, {path for of_job in files.values() for path in of_job} - digests.keys()
+def _files_of_jobs(repository: Repository, out: Path, work: _Work) -> tuple[dict[str, str | None], dict[str, set[str]]]:
+    """The files of the jobs, from the repository's root: the digests of those that are planned, and all of each job."""
+    planned = {job.rendering.job: job.digests for job in work.plan.jobs}
+    committed = git.committed_files(out / ledger_path(pair.name) for pair in work.pairs)
+    digests: dict[str, str | None] = {}
+    files: dict[str, set[str]] = {}
+    for pair in work.pairs:
+        of_plan = planned.get(pair.name, {})
+        now, was = work.plan.ledgers.get(pair.name), committed.get(out / ledger_path(pair.name))
+        names = paths_from_root(repository, _files_of_job(out, pair, of_plan, now, was))
+        digests |= {names[out / path]: digest for path, digest in of_plan.items() if out / path in names}
+        files[pair.name] = {*names.values()}
+    return digests, files
+
+
+def _files_of_job(
+    out: Path, pair: PairPlaces, planned: Mapping[str, str | None], now: Ledger | None, committed: bytes | None
+) -> set[Path]:
+    """The files that one job has once all is written, and those that it had and has lost by then.
+
+    Args:
+        out: the output folder.
+        pair: the job.
+        planned: the digests of its files once all is written, by path, None for no file; nothing where it stays.
+        now: its ledger on disk.
+        committed: its ledger that is committed.
+    """
+    stays = now.files if now and not planned else {}
+    has_any = bool(stays) or any(planned.values())
+    was = _committed_ledger(pair.name, committed)
+    lost = {path for path in was.paths() if not (has_any and (out / path).exists())} if was else set()
+    return {*(out / path for path in (ledger_path(pair.name), *planned, *stays, *lost)), *source_paths(pair)}
 
 
 def commit_to_branch(before: Repository, branch: str, paths: Sequence[str], message: str) -> tuple[Repository, str]:
@@ -259,37 +282,6 @@ def commit_to_branch(before: Repository, branch: str, paths: Sequence[str], mess
 def _files_that_differ(report: Report, spool: Spool, out: Path) -> tuple[Problem, ...]:
     plan = plan_write(out, report.renderings, keep=spool.keep)
     return compare_files({job.name: job.place for job in report.jobs}, plan).problems
-
-
-def _files_of_jobs(repository: Repository, out: Path, pairs: Sequence[PairPlaces]) -> dict[str, set[str]]:
-    """The files of each job, from the repository's root: those that it has, and those that it had and lost."""
-    ledgers = read_ledgers(out)
-    committed = git.committed_files(out / ledger_path(pair.name) for pair in pairs)
-    return {
-        pair.name: _files_of_job(repository, out, pair, ledgers, committed.get(out / ledger_path(pair.name)))
-        for pair in pairs
-    }
-
-
-def _files_of_job(
-    repository: Repository, out: Path, pair: PairPlaces, ledgers: Ledgers, committed: bytes | None
-) -> set[str]:
-    """The files of one job.
-
-    Args:
-        repository: theirs.
-        out: the output folder.
-        pair: the job.
-        ledgers: those on disk.
-        committed: the job's ledger that is committed.
-    """
-    ledger = f"{ledger_path(pair.name)}"
-    now = ledgers.get(pair.name)
-    was = _committed_ledger(pair.name, committed)
-    below = {ledger, *(now.paths() if now else ()), *(was.paths() if was else ())}
-    paths = {out / path for path in below if now is None or path in now.files or not (out / path).exists()}
-    paths.add(out / ledger)
-    return set(paths_from_root(repository, paths | source_paths(pair)).values())
 
 
 def source_paths(pair: PairPlaces) -> set[Path]:
