@@ -42,6 +42,13 @@ def _check(view: View) -> Iterator[Finding]:
     yield from _of_objects(view)
 
 
+def has_second_container(view: View) -> bool:
+    """Whether a podTemplate has two containers of one name."""
+    specs = (spec for role in view.roles for spec in pod_parts.specs(view, role.name))
+    findings = (finding for spec in specs for finding in _keyed_lists(spec.path, spec.data, "PodSpec"))
+    return any(finding.path[-2] == "containers" for finding in findings)
+
+
 def _of_patches(view: View) -> Iterator[Finding]:
     for spec in pod_parts.of_patches(view):
         yield from _keyed_lists(spec.path, spec.data, "PodSpec")

@@ -15,6 +15,7 @@ from tfgen.graph.workloads import pod
 from tfgen.job.training_job import Role, Structure
 from tfgen.kubernetes.merge import KUBECTL, merge
 from tfgen.rules import pod_parts
+from tfgen.rules.duplicate_entry import has_second_container
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
 from tfgen.schema import pod_fields
@@ -49,17 +50,7 @@ def has_objects(view: View) -> bool:
     shape is not laid over the objects.
     """
     is_misshapen = any(misfit.mistake == "shape" and misfit.path[0] != "patches" for misfit in _misfits(view))
-    return not is_misshapen and not _has_second_container(view)
-
-
-def _has_second_container(view: View) -> bool:
-    """Whether a podTemplate has two containers of one name, of which duplicate-entry speaks."""
-    for role in view.roles:
-        for spec in pod_parts.specs(view, role.name):
-            items = [item for item in pod_parts.items(spec, "containers") if not pod_parts.removes(item)]
-            if len({pod_parts.name(item) for item in items}) < len(items):
-                return True
-    return False
+    return not is_misshapen and not has_second_container(view)
 
 
 def misfits_of_patches(view: View) -> Iterator[Misfit]:
