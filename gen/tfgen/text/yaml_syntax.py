@@ -179,11 +179,19 @@ def _blank_missing(number: int, match: re.Match[str]) -> _Explained:
     return Position(number, match.end("key") + 2), message
 
 
-def _no_key(failure: _Failure) -> _Explained:
+def _after_quote(failure: _Failure) -> _Explained | None:
+    """Text behind quoted text; None where no quote stands before it."""
     quote = failure.before.rstrip()[-1:]
-    if quote in {"'", '"'}:
-        inside = "''" if quote == "'" else '\\"'
-        return failure.at, f"text after a closing quote; inside such quotes, {quote} is written {inside}"
+    if quote not in {"'", '"'}:
+        return None
+    inside = "''" if quote == "'" else '\\"'
+    return failure.at, f"text after a closing quote; inside such quotes, {quote} is written {inside}"
+
+
+def _no_key(failure: _Failure) -> _Explained:
+    after_quote = _after_quote(failure)
+    if after_quote:
+        return after_quote
     if failure.character == "-" and failure.at.column <= failure.since.column:
         return failure.at, f"a list item cannot stand here, in the mapping that begins at line {failure.since.line}"
     if failure.character == ":":
@@ -197,6 +205,9 @@ def _no_key(failure: _Failure) -> _Explained:
 
 
 def _no_item(failure: _Failure) -> _Explained:
+    after_quote = _after_quote(failure)
+    if after_quote:
+        return after_quote
     if failure.at.column == failure.since.column:
         return failure.at, f'expected "- " here, as in the list that begins at line {failure.since.line}'
     return _indentation(failure, "list")
