@@ -23,6 +23,7 @@ from tfgen.importers.shapes import METADATA, SCALAR, refuse_misshapen
 from tfgen.importers.task_command import TOLD, TaskCommand, legacy_keys, read_command, why_changed
 from tfgen.job.training_job import RoleName
 from tfgen.kubernetes import keys
+from tfgen.plural import count
 from tfgen.record import Record
 from tfgen.words import path_name
 
@@ -98,6 +99,7 @@ def read(items: Sequence[Part], others: Sequence[Part], options: Options, accoun
     if not job:
         account.refuse(items[0], "the objects' names have no beginning in common: name the job, by --name")
         return None
+    _refuse_missing(tasks, account)
     _drop_services(tasks, others, account)
     _drop_hosts(tasks, others, account)
     roles = {role: folded for role in _ROLES.values() if (folded := _fold(role, tasks, account))}
@@ -200,6 +202,19 @@ def _name(names: Sequence[str]) -> str:
     return re.sub(r"[^a-z0-9]+$", "", re.sub(r"-?(ps|worker|chief|master)-?\d*$", "", common.rstrip("-")))
 
 
+def _refuse_missing(tasks: Sequence[_Task], account: Account) -> None:
+    """Refuse a job whose tasks are told of more hosts than there are tasks: some stand in other files."""
+    numbers = {role: sum(task.replicas for task in tasks if task.role == role) for role in _ROLES.values()}
+    for task in tasks:
+        for role_type, listed in task.command.hosts.items():
+            hosts = [host for host in listed.split(",") if host.strip()]
+            role = _ROLES.get(role_type)
+            if role and "$" not in listed and len(hosts) > numbers[role]:
+                why = f"it is told of {count(len(hosts), 'host')} of {role}, but the files have {numbers[role]}"
+                account.refuse(task.item, f"{why}; name the files of all tasks")
+                return
+
+
 # -- what stands beside the tasks --------------------------------------------------------------------------------
 
 
@@ -246,13 +261,14 @@ def _fold(role: RoleName, tasks: Sequence[_Task], account: Account) -> ForeignRo
     pods = [pod for task in mine if (pod := _pod(task, mine, account))]
     if len(pods) < len(mine):
         return None
+    storage = _shared_storage(mine, pods, account)
+    data = [{"role": pod.role, "storage": {**storage, **pod.storage}} for pod in pods]
     try:
-        storage = _shared_storage(mine, pods, account)
-        data = [{"role": pod.role, "storage": {**storage, **pod.storage}} for pod in pods]
         folded = _folded(data, numbers, ())
     except _DifferentError as error:
+        other = next((n for n in range(1, len(mine)) if not _folds((data[0], data[n]), (numbers[0], numbers[n]))), 1)
         account.refuse(
-            mine[1].item, f"the tasks of {role} differ in {path_name(error.path[1:])}, and not by their index alone"
+            mine[other].item, f"the tasks of {role} differ in {path_name(error.path[1:])}, and not by their index alone"
         )
         return None
     for task in mine[1:]:
@@ -291,7 +307,10 @@ def _pod(task: _Task, tasks: Sequence[_Task], account: Account) -> PodData | Non
         part = main.get(key) if main else None
         if part and command.program.command is not None:
             account.change(part, *ROLES, task.role, "command", why=why_changed(command))
+    problems = len(account.problems)
     _account_for(task, account)
+    if len(account.problems) > problems:
+        return None
     port = command.port or pod_template.PORT
     return pod_template.translate(template, task.role, account, port=port, program=command.program)
 
@@ -351,6 +370,15 @@ def _folded(values: Sequence[Any], indexes: Sequence[int], path: tuple[str | int
     if all(isinstance(value, str) for value in values):
         return _folded_text(values, indexes, path)
     raise _DifferentError(path)
+
+
+def _folds(values: Sequence[Any], indexes: Sequence[int]) -> bool:
+    """Whether tasks are alike but for their index."""
+    try:
+        _folded(values, indexes, ())
+    except _DifferentError:
+        return False
+    return True
 
 
 def _folded_text(values: Sequence[str], indexes: Sequence[int], path: tuple[str | int, ...]) -> str:

@@ -20,7 +20,7 @@ from tfgen.importers import shell
 from tfgen.importers.part import Part
 from tfgen.importers.pod_template import Program
 from tfgen.importers.shell import Statement
-from tfgen.record import Record
+from tfgen.record import EMPTY, Record
 
 TF_CONFIG: Final = "TF_CONFIG"
 _FLAGS: Final = ("job_name", "task_index", "ps_hosts", "worker_hosts")
@@ -37,7 +37,7 @@ _VARIABLE: Final = re.compile(r"\$\{?(\w+)\}?")
 _REFERENCE: Final = re.compile(r"\$\((\w+)\)|\$\{?(\w+)\}?")
 _INDEX: Final = re.compile(r"\$\{?V[KC]_TASK_INDEX\}?")
 _INDEX_NAMES: Final = ("VK_TASK_INDEX", "VC_TASK_INDEX")
-_WHY_TF_CONFIG: Final = "tfgen tells each task its cluster"
+WHY_TF_CONFIG: Final = "tfgen tells each task its cluster"
 _HOST_VARIABLES: Final = ("PS_HOSTS", "WORKER_HOSTS")
 TOLD: Final = "tfgen tells each task its place and the hosts"
 _VARIABLES: Final[Mapping[str, str]] = {
@@ -62,6 +62,7 @@ class TaskCommand(Record):
         program: the command without what told the task its place; `omitted` has its variables.
         role: the task's type, as TensorFlow calls it; none where it is not said.
         index: its index as it is written; none where it is not said.
+        hosts: the list of the hosts of each type of task, with commas, as far as the manifest has it.
         port: TensorFlow's port in the lists of hosts.
         tells: whether anything in it tells of a cluster of TensorFlow's.
         legacy: whether it is told by flags.
@@ -74,6 +75,7 @@ class TaskCommand(Record):
     program: Program = Program()
     role: str | None = None
     index: str | None = None
+    hosts: Mapping[str, str] = EMPTY
     port: int | None = None
     tells: bool = False
     legacy: bool = False
@@ -91,13 +93,14 @@ def read_command(container: Part) -> TaskCommand:
     read = _with_variables((_script if shell.is_shell([*command, *args]) else _flags)(command, args), container)
     if variable is None:
         return read
-    omitted = {**read.program.omitted, TF_CONFIG: _WHY_TF_CONFIG}
+    omitted = {**read.program.omitted, TF_CONFIG: WHY_TF_CONFIG}
     config = _tf_config(variable)
     return read.replaced(
         program=read.program.replaced(omitted=omitted),
         tells=True,
         role=read.role or config.get("role"),
         index=read.index or config.get("index"),
+        hosts=read.hosts or config.get("hosts", EMPTY),
         port=read.port or _port_of(variable),
     )
 
@@ -138,7 +141,7 @@ def _with_variables(read: TaskCommand, container: Part) -> TaskCommand:
         # tfgen's flags take their values from its own variables of these names; --job_name takes none.
         own = {name: why for name, why in _VARIABLES.items() if name != "JOB_NAME"}
         role, index, refused = _resolved(read.role, env), _resolved(read.index, env), read.refused
-        named = read.references
+        named, hosts = read.references, read.hosts
     elif all(name in env for name in _HOST_VARIABLES):
         own = dict(_VARIABLES)
         role, index = (
@@ -147,9 +150,10 @@ def _with_variables(read: TaskCommand, container: Part) -> TaskCommand:
         )
         refused = read.refused or _unknown_index(env.get("TASK_INDEX"))
         named = _HOST_VARIABLES
+        hosts = {name.removesuffix("_HOSTS").lower(): f"$({name})" for name in named}
     else:
         return read
-    program, hosts = read.program, [f"$({name})" for name in named]
+    program, lists = read.program, [f"$({name})" for name in named]
     words = [*program.command, *(program.args or ())] if program.command is not None else None
     left = (
         words if words is not None else [part.written for key in ("command", "args") for part in container.items(key)]
@@ -159,7 +163,8 @@ def _with_variables(read: TaskCommand, container: Part) -> TaskCommand:
         program=program.replaced(omitted={name: why for name, why in omitted.items() if name in env}),
         role=None if role and "$" in role else role,
         index=index,
-        port=read.port or _port_in(_resolved(listed, env) or "" for listed in hosts),
+        hosts={role_type: _resolved(listed, env) or "" for role_type, listed in hosts.items()},
+        port=read.port or _port_in(_resolved(listed, env) or "" for listed in lists),
         tells=True,
         legacy_variables=not read.legacy,
         refused=refused,
@@ -234,7 +239,8 @@ def _tf_config(text: str) -> dict[str, Any]:
     try:
         data = json.loads(text)
         task = data.get("task", {})
-        return {"role": task.get("type"), "index": str(task.get("index", "")) or None}
+        hosts = {role_type: ",".join(listed) for role_type, listed in data.get("cluster", {}).items()}
+        return {"role": task.get("type"), "index": str(task.get("index", "")) or None, "hosts": hosts}
     except (ValueError, AttributeError, TypeError, RecursionError):
         match = _TYPE.search(text)
         return {"role": match[1]} if match else {}
@@ -252,7 +258,7 @@ def _port_of(config: str) -> int | None:
 def _flags(command: list[str], args: list[str]) -> TaskCommand:
     flags: dict[str, str] = {}
     kept_command, kept_args = (list(_without_flags(words, flags)) for words in (command, args))
-    if not flags:
+    if not _tell(flags):
         return TaskCommand()
     return _told_by_flags(flags, Program(kept_command, kept_args))
 
@@ -267,13 +273,19 @@ def _without_flags(words: list[str], flags: dict[str, str]) -> Iterator[str]:
             flags[match[1]] = match[2] if match[2] is not None else next(waiting, "")
 
 
+def _tell(flags: Mapping[str, str]) -> bool:
+    """Whether flags tell of a place in a cluster: --job_name alone may be a name of the program's own."""
+    return bool(flags.keys() - {"job_name"})
+
+
 def _told_by_flags(flags: Mapping[str, str], program: Program) -> TaskCommand:
-    hosts = [listed for name, listed in flags.items() if name.endswith("_hosts")]
+    hosts = {name.removesuffix("_hosts"): listed for name, listed in flags.items() if name.endswith("_hosts")}
     return TaskCommand(
         program,
         flags.get("job_name"),
         flags.get("task_index"),
-        _port_in(hosts),
+        hosts,
+        _port_in(hosts.values()),
         tells=True,
         legacy=True,
         references=tuple(dict.fromkeys(name for value in flags.values() for name in _names(value))),
@@ -310,7 +322,11 @@ def _script(command: list[str], args: list[str]) -> TaskCommand:
             kept.append(statement)
             kept_last = True
     flags: dict[str, str] = {}
-    kept = [part._replace(text=_without_flags_in_script(part.text, flags)) for part in kept]
+    without_flags = [part._replace(text=_without_flags_in_script(part.text, flags)) for part in kept]
+    if _tell(flags):
+        kept = without_flags
+    else:
+        flags = {}
     kept = _without_unused(kept, " ".join((config or "", *flags.values())))
     if not (hosts or config or flags):
         return TaskCommand(tells=TF_CONFIG in script, refused=_refused(script, {}) if TF_CONFIG in script else "")

@@ -1,6 +1,6 @@
 """TFJobs of Kubeflow, in all the shapes that they had.
 
-    tensorflow.org/v1alpha1                 kind TfJob, else as the next
+    tensorflow.org/v1alpha1                 kind TfJob, and later TFJob, else as the next
     kubeflow.org/v1alpha1                   spec.replicaSpecs[].tfReplicaType
     kubeflow.org/v1alpha2, v1beta1          spec.cleanPodPolicy, spec.tfReplicaSpecs
     kubeflow.org/v1beta2, v1 up to 1.0.0    and spec.activeDeadlineSeconds, spec.backoffLimit
@@ -24,8 +24,16 @@ from tfgen.importers.foreign_job import ROLES, ForeignJob, ForeignRole, Settled,
 from tfgen.importers.objects import LAST_APPLIED, api_group, api_version, drop_server_fields, kind
 from tfgen.importers.options import Options
 from tfgen.importers.part import Part, mapping, sequence
+from tfgen.importers.pod_template import Program
 from tfgen.importers.shapes import EACH, METADATA, SCALAR, refuse_misshapen
-from tfgen.importers.task_command import TaskCommand, legacy_keys, read_command, why_changed
+from tfgen.importers.task_command import (
+    TF_CONFIG,
+    WHY_TF_CONFIG,
+    TaskCommand,
+    legacy_keys,
+    read_command,
+    why_changed,
+)
 from tfgen.job.training_job import RoleName
 from tfgen.kubernetes import keys
 from tfgen.schema import file as schema_file
@@ -33,6 +41,8 @@ from tfgen.schema.workload_kinds.facts import CompletionBy
 from tfgen.text.document import MAX_PROBLEMS
 from tfgen.words import either, meant, nearest
 
+_KINDS: Final = ("TFJob", "TfJob")
+_GROUPS: Final = ("kubeflow.org", "tensorflow.org")
 VERSIONS: Final = ("v1", "v1beta2", "v1beta1", "v1alpha2", "v1alpha1")
 PORT_NAME: Final = "tfjob-port"
 
@@ -96,7 +106,7 @@ _SHAPE: Final = {
 
 def is_tf_job(item: Part) -> bool:
     """Whether an object is a TFJob, of a version that there was or not; the first were of TensorFlow's own group."""
-    return (kind(item), api_group(item)) in (("TFJob", "kubeflow.org"), ("TfJob", "tensorflow.org"))
+    return kind(item) in _KINDS and api_group(item) in _GROUPS
 
 
 def canonical(item: Part) -> Part:
@@ -309,7 +319,8 @@ class _TFJob:
         main = pod_template.main_container(template)
         command = read_command(main) if main and not self._is_tf_job else TaskCommand()
         if main is None or not legacy_keys([command]):
-            return TaskCommand()
+            # A variable TF_CONFIG says nothing: the operator puts its own behind it.
+            return TaskCommand(Program(omitted={TF_CONFIG: WHY_TF_CONFIG}))
         if command.refused:
             self.account.refuse(main, command.refused)
         for key in ("command", "args"):
@@ -350,6 +361,8 @@ class _TFJob:
         if policy and policy.value == "AllWorkers":
             if "chief" in roles:
                 self.account.drop(policy, "the chief's end ends the job")
+            elif sum(role.replicas for role in roles.values()) == 1:
+                self.account.drop(policy, "the end of the one task ends the job")
             else:
                 ends = "AllWorkers"
                 self.account.carry(policy, "spec", "completion", "by")
@@ -511,6 +524,8 @@ class _TFJob:
                 self._tf_job("apiVersion", "v1beta1")
             if is_master:
                 self._tf_job("leader", "Master")
+        elif is_master and settled.strategy == "Single":
+            self.account.note(replicas.value["Master"], "one task alone is told of no cluster")
         elif is_master:
             self.account.note(replicas.value["Master"], "TF_CONFIG calls it chief, which TensorFlow takes for the same")
         dynamic = self.job.get("spec", "enableDynamicWorker")
