@@ -411,11 +411,21 @@ class _Translation:
             if port is main:
                 self.port = port.get("containerPort")
                 self.account.carry(port, "spec", "port")
+                self._host_port(port)
             else:
                 others.append(port.data)
                 self.account.carry(port, *self.at, "ports")
         if others:
             self.role["ports"] = others
+
+    def _host_port(self, port: Part) -> None:
+        network = self.template.get("spec", "hostNetwork")
+        why = "the tasks reach each other at their pods' own addresses"
+        if network and network.value is True:
+            why = "a pod of the host's network has all its ports there"
+        for key in ("hostIP", "hostPort"):
+            if part := port.get(key):
+                self.account.drop(part, why)
 
     def _pod_security(self, context: Part) -> None:
         rest: dict[str, Any] = {}
