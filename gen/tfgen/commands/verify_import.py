@@ -287,9 +287,10 @@ def _settled(original: dict[str, Any], rendered: Mapping[str, Any]) -> Iterator[
     """Put the original's roles where the strategy has them: one task is a chief, and a chief without ps is worker 0."""
     for field, (chiefs, worker) in _NAMES.items():
         was, now = original["spec"].get(field, {}), rendered["spec"].get(field, {})
-        if [*was] == [worker] and [*now] == [chiefs[0]]:
-            was[chiefs[0]] = was.pop(worker)
-            yield Difference(f"spec.{field}.{worker}", f"is {chiefs[0]}", "one task is a chief")
+        if len(was) == 1 and not {*chiefs} & {*was} and [*now] == [chiefs[0]]:
+            (name,) = was
+            was[chiefs[0]] = was.pop(name)
+            yield Difference(f"spec.{field}.{name}", f"is {chiefs[0]}", "one task is a chief")
         chief = next((name for name in chiefs if name in was), None)
         if chief and worker in now and chief not in now:
             taken = was.pop(chief)
@@ -339,9 +340,10 @@ def _step(part: Part | None, step: Any) -> Part | None:
         return next(part.items(), None) if step.keys == (CONTAINER,) else None
     if not isinstance(step, str):
         return None
-    # What is a chief in the job may have been the one worker: see `_settled`.
+    # What is a chief in the job may have been the one worker, or the one task: see `_settled`.
     workers = [worker for chiefs, worker in _NAMES.values() if chiefs[0] == step]
-    return part.get(step) or next((below for worker in workers if (below := part.get(worker))), None)
+    renamed = [below for name, below in part.entries() if name in workers or (workers and len(part.value) == 1)]
+    return part.get(step) or next(iter(renamed), None)
 
 
 def _comparable(item: Mapping[str, Any]) -> dict[str, Any]:
@@ -397,6 +399,8 @@ def _with_one_event(policy: dict[str, Any]) -> dict[str, Any]:
 
 def _template(template: Any) -> dict[str, Any]:
     spec = {"volumes": [], "securityContext": {}, **template["spec"]}
+    if account := spec.pop("serviceAccount", None):
+        spec.setdefault("serviceAccountName", account)
     containers = spec["containers"]
     main = next((c for c in containers if c.get("name") == CONTAINER), containers[0])
     beside = [{**c, "restartPolicy": "Always"} for c in containers if c is not main]
@@ -442,10 +446,13 @@ def _renamed(data: Any, names: Mapping[str, str]) -> Any:
 
 
 def _container(container: Mapping[str, Any]) -> dict[str, Any]:
-    """A container with its requests, which are its limits where they are not said."""
+    """A container with its requests, which are its limits where they are not said, and of devices the limits, too."""
     resources = container.get("resources", {})
-    limits = {NVIDIA if key == ALPHA else key: value for key, value in resources.get("limits", {}).items()}
-    requests = {NVIDIA if key == ALPHA else key: value for key, value in resources.get("requests", {}).items()}
+    limits, requests = (
+        {NVIDIA if key == ALPHA else key: value for key, value in resources.get(kind, {}).items()}
+        for kind in ("limits", "requests")
+    )
+    limits = {**{key: value for key, value in requests.items() if "/" in key}, **limits}
     whole = {**resources, "limits": limits, "requests": {**limits, **requests}}
     ports = [{"protocol": "TCP", **port} for port in container.get("ports", ())]
     empty: dict[str, Any] = {"env": [], "volumeMounts": [], "securityContext": {}}

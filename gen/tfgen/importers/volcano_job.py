@@ -227,13 +227,23 @@ class _VolcanoJob:
         for key, task in tasks.items():
             role = _ROLES.get(key) or ("worker" if is_one else None)
             if role is None:
-                names = either(("chief", "ps", "worker", "evaluator"))
-                self.account.refuse(task, f"nothing says which role the task {name_of(task)} has: {names}")
+                self._refuse_role(task)
                 continue
             read = self._task(role, key, task)
             if read:
                 roles[role] = read
         return {} if self.account.problems else roles
+
+    def _refuse_role(self, task: Part) -> None:
+        role = _role(task, _plugin_roles(self.item))
+        if role:
+            why = (
+                f"it is {role}, and so is another task; a job has each role once. See its TF_CONFIG, or its --job_name"
+            )
+        else:
+            names = either(("chief", "ps", "worker", "evaluator"))
+            why = f"nothing says which role the task {name_of(task)} has: {names}"
+        self.account.refuse(task, why)
 
     def _task(self, role: RoleName, key: str, task: Part) -> ForeignRole | None:
         template, command = task.get("template"), self.commands[key]
