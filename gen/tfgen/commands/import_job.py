@@ -130,7 +130,7 @@ def import_jobs(
         environments: the files of the same jobs in each environment.
 
     Raises:
-        UsageError: files hold no job of a form that tfgen knows.
+        UsageError: the files hold no object.
     """
     files: dict[Name, Sequence[Source]] = {None: tuple(sources)}
     files.update(environments)
@@ -244,10 +244,12 @@ def _jobs(parts: Sequence[Part], options: Options, account: Account) -> Iterator
     """The jobs of one object each, and what the tasks are that stand beside them; each with its account."""
     forms = [(part, form) for part in parts for form in FORMS if form.matches(part)]
     tasks = [part for part in parts if hand_written.is_task(part)]
+    if not parts:
+        raise UsageError("no job that tfgen can import: found nothing")
     if not forms and not tasks:
-        kinds = ", ".join(sorted({kind(part) or "no kind" for part in parts})) or "nothing"
-        known = either([*(form.name for form in FORMS), "tasks that are told of a cluster of TensorFlow's"])
-        raise UsageError(f"no job that tfgen can import: found {kinds}; it knows {known}")
+        kinds = ", ".join(sorted({_kind_in_words(part) for part in parts}))
+        known = either([*(form.source for form in FORMS), "tasks that are told of a cluster of TensorFlow's"])
+        account.refuse(parts[0], f"no job that tfgen can import: found {kinds}; it knows {known}")
     for part, form in forms:
         own = Account(account)
         yield form.read(part, [other for other in parts if other is not part], options, own), own
@@ -255,6 +257,11 @@ def _jobs(parts: Sequence[Part], options: Options, account: Account) -> Iterator
         own = Account(account)
         others = [other for other in parts if not any(other is task for task in tasks)]
         yield hand_written.read(tasks, others, options, own), own
+
+
+def _kind_in_words(item: Part) -> str:
+    version = item.get("apiVersion")
+    return f"{kind(item)} of {version.written if version else 'no API version'}" if kind(item) else "no kind"
 
 
 def _grouped(readings: Mapping[Name, _Reading], options: Options, account: Account) -> list[_Job]:

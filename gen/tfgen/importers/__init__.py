@@ -24,6 +24,7 @@ class Form(NamedTuple):
 
     Attributes:
         name: what people call it.
+        source: what it is read from: the kind and the API group of an object, or a command.
         kind: the workload kind that renders to it.
         matches: whether an object is one.
         canonical: the object in the shape that tfgen renders.
@@ -31,6 +32,7 @@ class Form(NamedTuple):
     """
 
     name: str
+    source: str
     kind: WorkloadKind
     matches: Callable[[Part], bool]
     canonical: Callable[[Part], Part]
@@ -38,12 +40,33 @@ class Form(NamedTuple):
 
 
 FORMS: Final = (
-    Form("Arena job", "TFJob", arena.is_arena, arena.canonical, arena.read),
-    Form(elastic_dl.FORM, "ElasticDL", elastic_dl.is_elastic_dl, elastic_dl.canonical, elastic_dl.read),
-    Form("TFJob", "TFJob", tf_job.is_tf_job, tf_job.canonical, tf_job.read),
-    Form("JobSet", "JobSet", job_set.is_job_set, job_set.canonical, job_set.read),
-    Form(train_job.FORM, "JobSet", train_job.is_train_job, job_set.canonical, train_job.read),
-    Form("Volcano Job", "VolcanoJob", volcano_job.is_volcano_job, volcano_job.canonical, volcano_job.read),
+    Form("Arena job", "the command arena submit tfjob", "TFJob", arena.is_arena, arena.canonical, arena.read),
+    Form(
+        elastic_dl.FORM,
+        "the command elasticdl train",
+        "ElasticDL",
+        elastic_dl.is_elastic_dl,
+        elastic_dl.canonical,
+        elastic_dl.read,
+    ),
+    Form("TFJob", "TFJob of kubeflow.org", "TFJob", tf_job.is_tf_job, tf_job.canonical, tf_job.read),
+    Form("JobSet", f"JobSet of {job_set.GROUP}", "JobSet", job_set.is_job_set, job_set.canonical, job_set.read),
+    Form(
+        train_job.FORM,
+        f"TrainJob of {train_job.GROUP}",
+        "JobSet",
+        train_job.is_train_job,
+        job_set.canonical,
+        train_job.read,
+    ),
+    Form(
+        "Volcano Job",
+        f"Job of {volcano_job.GROUP}",
+        "VolcanoJob",
+        volcano_job.is_volcano_job,
+        volcano_job.canonical,
+        volcano_job.read,
+    ),
 )
 """Forms of one object a job."""
 

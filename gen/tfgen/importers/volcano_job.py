@@ -237,9 +237,7 @@ class _VolcanoJob:
     def _refuse_role(self, task: Part) -> None:
         role = _role(task, _plugin_roles(self.item))
         if role:
-            why = (
-                f"it is {role}, and so is another task; a job has each role once. See its TF_CONFIG, or its --job_name"
-            )
+            why = f"it is {role}, and so is another task; a job has each role once. See its TF_CONFIG or --job_name"
         else:
             names = either(("chief", "ps", "worker", "evaluator"))
             why = f"nothing says which role the task {name_of(task)} has: {names}"
