@@ -39,7 +39,7 @@ def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def write(text: str = JOB, *, upgrade: bool = True) -> tuple[str, ...]:
     """The names of the jobs that were kept."""
     renderings = [render(document.data) for document in documents(text)]
-    return apply(plan_write(Path(), renderings, upgrade=upgrade)).kept
+    return tuple(apply(plan_write(Path(), renderings, upgrade=upgrade)).kept)
 
 
 def found(text: str = JOB) -> FileComparison:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import re
 import tracemalloc
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -24,7 +25,7 @@ from tfgen.text.document import Document
 from tfgen.tree import cache, ledgers, write
 from tfgen.tree.file_tree import FileTree
 from tfgen.tree.ledger import Ledger
-from tfgen.tree.plan import FileChange, JobPlan
+from tfgen.tree.plan import FileChange, JobPlan, WritePlan
 from tfgen.tree.rendering import Rendering
 
 JOB = """\
@@ -353,3 +354,40 @@ def test_a_second_render_writes_what_changed_alone(capsys: pytest.CaptureFixture
     assert {line.split()[1].split("/")[1] for line in lines if line.startswith("removed")} == {"j002"}
     assert not Path("charts/j002").exists()
     assert "\nversion: 1.1." in Path("charts/j001/Chart.yaml").read_text(encoding="utf-8")
+
+
+def apply_and_rewrite_ledgers(plan: WritePlan) -> WritePlan:
+    """As if another tfgen were at work as soon as this one has no lock any more."""
+    carried_out = write.apply(plan)
+    for path in Path(".tfgen").iterdir():
+        path.write_text(path.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+    return carried_out
+
+
+@pytest.mark.parametrize("changed", [(), (2,)])
+def test_a_ledger_that_another_tfgen_writes_once_all_is_written_is_no_matter(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], changed: tuple[int, ...]
+) -> None:
+    write_jobs(1, 2)
+    assert cli.run(["render", "jobs"]) == cli.OK
+    every = set(written()) - {".tfgen/j001.json", ".tfgen/j002.json"}
+    write_jobs(*changed, workers=3)
+    monkeypatch.setattr(render, "apply", apply_and_rewrite_ledgers)
+    capsys.readouterr()
+    assert cli.run(["render", "jobs", "--format", "json"]) == cli.OK
+    files = json.loads(capsys.readouterr().out)
+    assert bool(files["changed"]) == bool(changed)
+    assert {*files["changed"], *files["unchanged"]} == every
+
+
+def test_a_job_is_said_to_be_kept_though_another_tfgen_writes_its_ledger_then(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(ledgers, "_MOST", 0)  # as if there were many more
+    write_jobs(1)
+    assert cli.run(["render", "jobs"]) == cli.OK
+    ledger = Path(".tfgen/j001.json")
+    ledger.write_text(re.sub('"tool": ".*"', '"tool": "0.0.1"', ledger.read_text(encoding="utf-8")), encoding="utf-8")
+    monkeypatch.setattr(render, "apply", apply_and_rewrite_ledgers)
+    assert cli.run(["render", "jobs"]) == cli.OK
+    assert "kept: j001 as tfgen 0.0.1 rendered it" in capsys.readouterr().err

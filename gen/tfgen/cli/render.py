@@ -58,16 +58,16 @@ def _print_written(args: Namespace, done: Written, plan: WritePlan) -> None:
         say(f"lost: {conflict}")
     for name in plan.recounted:
         say(f"begins again: the number in the version of {CHARTS}/{name}, since {ledger_path(name)} was gone")
-    for name in plan.kept:
-        say(f"kept: {name} as tfgen {plan.ledgers[name].tool_version} rendered it; --upgrade renders it anew")
+    for name, version in plan.kept.items():
+        say(f"kept: {name} as tfgen {version} rendered it; --upgrade renders it anew")
     if args.format == "json":
         written = {
             "created": plan.created,
             "changed": plan.changed,
             "removed": plan.removed,
-            "unchanged": sorted(plan.unchanged(done.known)),
+            "unchanged": sorted(plan.unchanged()),
         }
-        report(args, done.problems, written={**written, "kept": plan.kept})
+        report(args, done.problems, written={**written, "kept": [*plan.kept]})
         return
     report(args, done.problems)
     actions = {"created": FileAction.CREATE, "changed": FileAction.CHANGE, "removed": FileAction.REMOVE}
@@ -76,7 +76,7 @@ def _print_written(args: Namespace, done: Written, plan: WritePlan) -> None:
         for file in plan.paths(action):
             print(f"{word:<8} {file}")
             numbers[word] += 1
-    numbers["unchanged"] = sum(1 for _ in plan.unchanged(done.known))
+    numbers["unchanged"] = sum(1 for _ in plan.unchanged())
     print(f"{count(done.jobs, 'job')}, ", end="")
     print(", ".join(f"{number} {word}" for word, number in numbers.items()))
     if sys.stdout.isatty() and any(numbers[word] for word in actions):

@@ -32,13 +32,11 @@ class Written(Record):
     Attributes:
         plan: what was written; none where there are errors.
         jobs: how many jobs there are.
-        known: the names of those that did not have to be rendered.
     """
 
     problems: tuple[Problem, ...]
     plan: WritePlan | None = None
     jobs: int = 0
-    known: tuple[str, ...] = ()
 
 
 @contextmanager
@@ -91,16 +89,15 @@ def render_paths(
         renderings: Spooled[Rendering] = Spooled(
             [*(job.rendering for file in rendered.values() for job in file.jobs), *map(spool.put, removals)]
         )
-        plan = apply(plan_write(out, renderings, force=force, upgrade=upgrade, keep=spool.keep))
+        done = [job for file in known.values() for job in file.ledgers]
+        plan = apply(plan_write(out, renderings, done=done, force=force, upgrade=upgrade, keep=spool.keep))
         if rendered:
             from tfgen.commands.keep_files import keep_files  # 60 ms, which files that are known need not pay
 
             of_files = ((file, rendered.get(file.source.file)) for file in checked.files)
             descriptions = ((file, one.description.read()) for file, one in of_files if one and one.description)
             keep_files(descriptions, plan)
-        yield Written(
-            in_order(problems), plan, len(jobs), tuple(job for file in known.values() for job in file.ledgers)
-        )
+        yield Written(in_order(problems), plan, len(jobs))
 
 
 def _check_place(files: Mapping[str, RenderedFile]) -> None:

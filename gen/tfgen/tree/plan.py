@@ -8,11 +8,11 @@ The law: a byte that tfgen did not write is lost only when `force` was asked for
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from enum import StrEnum
 from itertools import chain
 from pathlib import Path
-from typing import TypeAlias
+from typing import Protocol, TypeAlias, TypeVar
 
 from tfgen.errors import TfgenError
 from tfgen.places import is_in_own_folder
@@ -22,6 +22,15 @@ from tfgen.tree.ledger import Ledger, ledger_path
 from tfgen.tree.ledgers import Ledgers
 from tfgen.tree.output_folder import DiskEntry
 from tfgen.tree.rendering import Rendering
+
+_Value = TypeVar("_Value")
+
+
+class Keep(Protocol):
+    """Where values wait of which there may be many: in memory, or in a spool."""
+
+    def __call__(self, values: Iterable[_Value], /) -> Sequence[_Value]:
+        """Take some values."""
 
 
 class FileAction(StrEnum):
@@ -159,10 +168,14 @@ class WritePlan(Record):
     jobs: Sequence[JobPlan]
     counts: Sequence[Mapping[FileAction, int]]
     """How many files of each of those have which fate: of what it has none of, its plan need not be read."""
-    keep: Callable[[Iterable[JobPlan]], Sequence[JobPlan]]
-    """Where those wait."""
-    kept: tuple[str, ...]
-    """The names of jobs that stay as an earlier tfgen, or earlier defaults, made them."""
+    done: Collection[str]
+    """The names of the jobs that nothing was rendered of, since they are on disk as their ledgers say."""
+    done_files: Sequence[Sequence[str]]
+    """The paths of their files, but for those that an earlier job has too: one of these, or of the plans."""
+    keep: Keep
+    """Where plans and paths wait."""
+    kept: Mapping[str, str]
+    """The jobs that stay as an earlier tfgen, or earlier defaults, made them: by name, that tfgen's version."""
     conflicts: tuple[Conflict, ...]
     lost: tuple[Conflict, ...]
     """What `force` overrides: what each of these says is lost."""
@@ -193,19 +206,9 @@ class WritePlan(Record):
         """Paths of files that are no longer rendered and are to go."""
         return tuple(sorted(self.paths(FileAction.REMOVE)))
 
-    def unchanged(self, done: Iterable[str] = ()) -> Iterator[str]:
-        """Paths of files that have the right content already, job by job, each once.
-
-        Args:
-            done: jobs that nothing was rendered of, since they are on disk as their ledgers say.
-        """
-        of_several: set[str] = set()
-        kept = FileAction.KEEP
-        planned = ((job.rendering.job, [c.path for c in job.changes_by(kept)]) for job in self.jobs_with(kept))
-        for job, paths in chain(planned, ((job, self.ledgers[job].files) for job in done if job in self.ledgers)):
-            new = [path for path in paths if path not in of_several]
-            of_several.update(path for path in new if not is_in_own_folder(job, path))
-            yield from new
+    def unchanged(self) -> Iterator[str]:
+        """Paths of files that have the right content already, job by job, each once."""
+        return chain(self.paths(FileAction.KEEP), chain.from_iterable(self.done_files))
 
     def paths(self, action: FileAction) -> Iterator[str]:
         """The paths of files that have such a fate, job by job, each once."""

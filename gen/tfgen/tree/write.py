@@ -11,7 +11,7 @@ finished. Each step is on the medium before the next begins, so that this holds 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -24,7 +24,7 @@ from tfgen.tree.file_tree import FileTree, digest_of, path_fault
 from tfgen.tree.ledger import LEDGER_FOLDER, LEDGER_READ, Ledger, check_ledger, job_of, ledger_path, parse_ledger
 from tfgen.tree.ledgers import Ledgers
 from tfgen.tree.output_folder import OutputFolder
-from tfgen.tree.plan import Conflict, ConflictsError, FileAction, JobPlan, Surroundings, WritePlan, plan_job
+from tfgen.tree.plan import Conflict, ConflictsError, FileAction, JobPlan, Keep, Surroundings, WritePlan, plan_job
 from tfgen.tree.rendering import Rendering
 from tfgen.workers import map_items
 
@@ -69,25 +69,27 @@ def plan_write(
     out: Path,
     renderings: Sequence[Rendering],
     *,
+    done: Collection[str] = (),
     force: bool = False,
     upgrade: bool = True,
-    keep: Callable[[Iterable[JobPlan]], Sequence[JobPlan]] = tuple,
+    keep: Keep = tuple,
 ) -> WritePlan:
     """What `apply` will do; reads the disk, and writes nothing below it.
 
     Args:
         out: The output folder.
         renderings: What is to be there, each job whole. They are gone through one by one, some times.
+        done: The names of jobs that are on disk as their ledgers say, so that nothing was rendered of them.
         force: Write over what the user edited.
         upgrade: Write anew what only this version of tfgen, or other defaults, change (`Ledger.stays`).
-        keep: Where the plans of the jobs wait, of which there may be many: in memory, or in a spool.
+        keep: Where the plans of the jobs wait.
 
     Raises:
         FileTreeError: Two renderings have one path.
         TfgenError: The disk, or a ledger, cannot be read.
     """
     with _reading(out) as folder:
-        return _plan(folder, renderings, force=force, upgrade=upgrade, keep=keep)
+        return _plan(folder, renderings, done=done, force=force, upgrade=upgrade, keep=keep)
 
 
 def apply(plan: WritePlan) -> WritePlan:
@@ -106,7 +108,9 @@ def apply(plan: WritePlan) -> WritePlan:
         return plan
     with OutputFolder(plan.out, create=True) as folder, folder.locked(LEDGER_FOLDER, LOCK_WAIT_S):
         if Ledgers(folder) != plan.ledgers:
-            plan = _plan(folder, plan.renderings, force=plan.force, upgrade=plan.upgrade, keep=plan.keep)
+            plan = _plan(
+                folder, plan.renderings, done=plan.done, force=plan.force, upgrade=plan.upgrade, keep=plan.keep
+            )
             if plan.conflicts:
                 raise ConflictsError(plan.conflicts)
         _write(folder, plan)
@@ -126,18 +130,18 @@ class _Jobs(Record):
     Attributes:
         names: of the jobs.
         final: how many jobs have each path, case folded, when all is written; of paths that more than one may have.
-        kept: the jobs that stay as they are.
+        kept: the jobs that stay as they are, as `WritePlan` has them.
     """
 
     names: frozenset[str]
     final: Mapping[str, int]
-    kept: tuple[str, ...]
+    kept: Mapping[str, str]
 
 
 def _look_at(renderings: Iterable[Rendering], ledgers: Ledgers, *, upgrade: bool) -> _Jobs:
     """Look at all jobs; refuses what two of them cannot both have, their ledgers' names included."""
     names: dict[str, str] = {}
-    kept: list[str] = []
+    kept: dict[str, str] = {}
     parts: dict[str, Mapping[str, str]] = {}
     shared: set[str] = set()
     for rendering in renderings:
@@ -147,8 +151,9 @@ def _look_at(renderings: Iterable[Rendering], ledgers: Ledgers, *, upgrade: bool
         if other := names.get(job.casefold()):
             raise TfgenError(f"{job!r} and {other!r} are two jobs with one ledger; give one of them another name")
         names[job.casefold()] = job
-        if not upgrade and _stays(rendering, ledgers.get(job)):
-            kept.append(job)
+        before = None if upgrade else ledgers.get(job)
+        if before and before.stays(rendering.ledger(__version__)):
+            kept[job] = before.tool_version
             continue
         # The digest stands for the text: it is as equal as that is.
         texts = {path: text for path, text in rendering.tree.digests.items() if not is_in_own_folder(job, path)}
@@ -160,16 +165,17 @@ def _look_at(renderings: Iterable[Rendering], ledgers: Ledgers, *, upgrade: bool
     final = Counter(path.casefold() for part in parts.values() for path in part)
     for path, owners in ledgers.paths_of_several():
         final[path] += len({*owners} - written)
-    return _Jobs(written, final, tuple(kept))
+    return _Jobs(written, final, kept)
 
 
 def _plan(
     folder: OutputFolder,
     renderings: Sequence[Rendering],
     *,
+    done: Collection[str],
     force: bool,
     upgrade: bool,
-    keep: Callable[[Iterable[JobPlan]], Sequence[JobPlan]],
+    keep: Keep,
 ) -> WritePlan:
     ledgers = Ledgers(folder)
     together = _look_at(renderings, ledgers, upgrade=upgrade)
@@ -201,7 +207,15 @@ def _plan(
             undone += not job.is_done()
             yield job
 
+    def files_of_done() -> Iterator[list[str]]:
+        for job in done:
+            if job in ledgers:
+                new = [path for path in ledgers[job].files if (path, FileAction.KEEP) not in decided]
+                decided.update((path, FileAction.KEEP) for path in new if not is_in_own_folder(job, path))
+                yield new
+
     jobs = keep(plans())
+    done_files = keep(files_of_done())
     conflicts.sort(key=lambda one: one.path)
     leftovers = tuple(path for name in sorted({LEDGER_FOLDER, *unfinished}) for path in folder.temporary_files(name))
     return WritePlan(
@@ -212,6 +226,8 @@ def _plan(
         renderings=renderings,
         jobs=jobs,
         counts=tuple(counts),
+        done=done,
+        done_files=done_files,
         keep=keep,
         kept=together.kept,
         conflicts=tuple(one for one in conflicts if not (force and one.can_force)),
@@ -220,10 +236,6 @@ def _plan(
         undone=undone,
         recounted=tuple(recounted),
     )
-
-
-def _stays(rendering: Rendering, before: Ledger | None) -> bool:
-    return before is not None and before.stays(rendering.ledger(__version__))
 
 
 def _folders(ledger: Ledger) -> Iterator[str]:
