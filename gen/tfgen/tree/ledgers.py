@@ -8,7 +8,7 @@ from functools import lru_cache
 from tfgen.errors import TfgenError
 from tfgen.places import is_in_own_folder
 from tfgen.tree.file_tree import digest_of
-from tfgen.tree.ledger import LEDGER_FOLDER, LEDGER_READ, Ledger, job_of, ledger_path, parse_ledger
+from tfgen.tree.ledger import LEDGER_FOLDER, LEDGER_READ, Ledger, job_of, ledger_path, parse_again, parse_ledger
 from tfgen.tree.output_folder import OutputFolder
 
 _MOST: int = 8
@@ -85,4 +85,4 @@ class Ledgers(Mapping[str, Ledger]):
             text = folder.read_text(ledger_path(job), LEDGER_READ)
         if digest_of(text) != self.digests[job]:
             raise TfgenError(f"{ledger_path(job)}: was changed while tfgen ran, and is left as it is; run this again")
-        return parse_ledger(job, text)
+        return parse_again(text)
