@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import operator
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
-from tfgen import data_path
 from tfgen.job.training_job import Scheduler, Structure, TrainingJob
 from tfgen.places import CHARTS
-from tfgen.record import Record
 from tfgen.schema import file as schema_file
 from tfgen.schema import tunables
 from tfgen.schema.chart_values import chart_values
 from tfgen.schema.tunables import ValuesPath
-from tfgen.schema.values_form import ValuesForm, once_a_form
+from tfgen.schema.values_form import ValuesForm, ValuesText, once_a_form
 from tfgen.schema.workload_kinds.facts import WorkloadKind
 from tfgen.targets.chart.chart_yaml import KUBE_LEAST
 from tfgen.targets.chart.notes import upgrade
@@ -39,33 +37,13 @@ _ELSEWHERE: Final = "see values.yaml"
 _json: Final = json.JSONEncoder(ensure_ascii=False).encode
 
 
-class _Row(Record):
-    """A row of the table: a value, or one that several roles have.
-
-    Attributes:
-        paths: those of the values, in the order of the roles.
-        is_of_all: whether all roles have it.
-        start: what stands before the default.
-        end: what stands behind it.
-        defaults: what the schema has for the values, as most of them are.
-        default: what stands for these defaults.
-    """
-
-    paths: tuple[ValuesPath, ...]
-    is_of_all: bool
-    start: str
-    end: str
-    defaults: tuple[Any, ...]
-    default: str
-
-
 def readme(job: TrainingJob, form: ValuesForm) -> str:
     """The file's text."""
     chart = f"{CHARTS}/{job.name}"
     here = next((f" -f {chart}/values-{form.name}.yaml" for form in job.environments if form.enabled), "")
     of_chart = chart_values(form.environments)
     own = (f'| `{name}` | string | `` "" `` | {node["description"]} |' for name, node in of_chart.items())
-    values = (_row_text(row, job.values) for row in _rows(form))
+    values = (row.text(job.values) for row in _rows(form))
     rows = "\n".join([*own, *values])
     return f"""\
 # {job.name}
@@ -103,7 +81,7 @@ def _operators(structure: Structure) -> str:
 
 
 @once_a_form
-def _rows(form: ValuesForm) -> tuple[_Row, ...]:
+def _rows(form: ValuesForm) -> tuple[ValuesText, ...]:
     """A row for each value; one for all roles that have it."""
     paths: dict[str, list[ValuesPath]] = {}
     for path in form.paths:
@@ -113,20 +91,11 @@ def _rows(form: ValuesForm) -> tuple[_Row, ...]:
     return tuple(_row(name, alike, is_of_all=len(alike) == len(roles)) for name, alike in paths.items())
 
 
-def _row(name: str, paths: Sequence[ValuesPath], *, is_of_all: bool) -> _Row:
+def _row(name: str, paths: Sequence[ValuesPath], *, is_of_all: bool) -> ValuesText:
     tunable = tunables.at(paths[0])
     what_it_is = _brief(schema_file.first_sentence(tunable.schema))
     start, end = f"| {_cell(f'`{name}`')} | {_cell(tunable.type)} | ", f" | {_cell(what_it_is)} |"
-    defaults = tuple(tunables.at(path).default for path in paths)
-    default = _default(paths, defaults, is_of_all=is_of_all)
-    return _Row(tuple(paths), is_of_all, start, end, defaults, default)
-
-
-def _row_text(row: _Row, values: Mapping[str, Any]) -> str:
-    own = [data_path.follow(values, path) for path in row.paths]
-    is_default = all(map(operator.is_, own, row.defaults))  # equal is not enough: True is equal to 1
-    default = row.default if is_default else _default(row.paths, own, is_of_all=row.is_of_all)
-    return f"{row.start}{_cell(default)}{row.end}"
+    return ValuesText.of(paths, start, partial(_default, paths, is_of_all=is_of_all), end)
 
 
 def _cell(text: str) -> str:
@@ -134,12 +103,12 @@ def _cell(text: str) -> str:
 
 
 def _default(paths: Sequence[ValuesPath], values: Sequence[Any], *, is_of_all: bool) -> str:
-    """What stands for a default: what each role has, or all of them alike."""
+    """The cell of a default: what each role has, or all of them alike."""
     defaults = [_shown(value) for value in values]
     if paths[0][0] != "roles" or (is_of_all and len({*defaults}) == 1):
-        return defaults[0]
+        return _cell(defaults[0])
     text = ", ".join(f"{path[1]} {default}" for path, default in zip(paths, defaults, strict=True))
-    return text if len(text) <= _LONGEST_DEFAULT else _ELSEWHERE
+    return _cell(text) if len(text) <= _LONGEST_DEFAULT else _ELSEWHERE
 
 
 def _shown(value: Any) -> str:

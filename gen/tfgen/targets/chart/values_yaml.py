@@ -11,60 +11,33 @@ from __future__ import annotations
 
 import functools
 import textwrap
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
-from tfgen import data_path
-from tfgen.record import Record
 from tfgen.schema import file as schema_file
-from tfgen.schema import tunables
 from tfgen.schema.chart_values import chart_values
 from tfgen.schema.file import Schema
 from tfgen.schema.hints import choices
 from tfgen.schema.tunables import ValuesPath
-from tfgen.schema.values_form import ValuesForm, once_a_form
+from tfgen.schema.values_form import ValuesForm, ValuesText, once_a_form
 from tfgen.text import yaml_text
 from tfgen.words import either
 
 _WIDTH: Final = 100
 
 
-class _Place(Record):
-    """A value's place in the file.
-
-    Attributes:
-        above: what stands above it.
-        default: what the schema has for it, as most values are.
-        line: what stands below that, for the default.
-    """
-
-    path: ValuesPath
-    above: str
-    default: Any
-    line: str
-
-
 def values_yaml(values: Mapping[str, Any], form: ValuesForm) -> str:
     """The file's text; a blank line before each key at the top."""
     of_chart = chart_values(form.environments)
     own = (f"# {node['description']}\n{yaml_text.dump({name: node['default']})}" for name, node in of_chart.items())
-    entries = (_entry(place, data_path.follow(values, place.path)) for place in _places(form))
-    return "\n".join(own) + "".join(entries)
-
-
-def _entry(place: _Place, value: Any) -> str:
-    # Equal is not enough: True is equal to 1, and is written otherwise.
-    return place.above + (place.line if value is place.default else _line(place.path, value))
-
-
-def _line(path: ValuesPath, value: Any) -> str:
-    return yaml_text.dump({path[-1]: value}, _indent(path))
+    return "\n".join(own) + "".join(entry.text(values) for entry in _entries(form))
 
 
 @once_a_form
-def _places(form: ValuesForm) -> tuple[_Place, ...]:
-    """Where the values stand."""
-    places = []
+def _entries(form: ValuesForm) -> tuple[ValuesText, ...]:
+    """An entry for each value, below its comment and the keys above it."""
+    entries = []
     shown: set[ValuesPath] = set()
     commented: set[ValuesPath] = set()
     for path in form.paths:
@@ -80,9 +53,13 @@ def _places(form: ValuesForm) -> tuple[_Place, ...]:
             commented.add(alike)
             head = "" if key == path else f"{_indent(key)}{yaml_text.scalar(key[-1])}:\n"
             above += ("\n" if len(key) == 1 else "") + comment + head
-        default = tunables.at(path).default
-        places.append(_Place(path, above, default, _line(path, default)))
-    return tuple(places)
+        entries.append(ValuesText.of([path], above, partial(_line, path)))
+    return tuple(entries)
+
+
+def _line(path: ValuesPath, values: Sequence[Any]) -> str:
+    (value,) = values
+    return yaml_text.dump({path[-1]: value}, _indent(path))
 
 
 def _indent(path: ValuesPath) -> str:
