@@ -489,6 +489,14 @@ def test_errors_of_the_job(clone: Path, capsys: Printed) -> None:
     assert json.loads(capsys.readouterr().out)["problems"][0]["rule"] == "new-run"
 
 
+def test_errors_of_the_job_are_said_though_a_ledger_is_broken(clone: Path, capsys: Printed) -> None:
+    write(LEDGER, "{")
+    write("jobs/mnist.yaml", JOB.replace("image:", "imag:"))
+    assert 'unknown key "imag"' in run(capsys, "jobs", code=1)
+    write("jobs/mnist.yaml", JOB)
+    assert f"{LEDGER}: not JSON" in run(capsys, "jobs", code=3)
+
+
 def test_a_file_that_was_edited_by_hand(clone: Path, capsys: Printed) -> None:
     name = "overlays/mnist/prod/podgroup.patch.yaml"
     write(name, "# mine\n")

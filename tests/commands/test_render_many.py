@@ -17,7 +17,8 @@ from tests.support.checked_repository import commit, git
 from tfgen import cli, workers
 from tfgen.check.checked import CheckedFile
 from tfgen.check.jobs import Checker
-from tfgen.commands import full_check, render, rendered_file, rendered_job, sums
+from tfgen.check.manifests import Manifest, read_foreign_manifests
+from tfgen.commands import commit_rendered, full_check, render, rendered_file, rendered_job, sums
 from tfgen.git.command import Git
 from tfgen.graph import built
 from tfgen.job.sources import Source
@@ -25,6 +26,7 @@ from tfgen.text.document import Document
 from tfgen.tree import cache, ledgers, write
 from tfgen.tree.file_tree import FileTree
 from tfgen.tree.ledger import Ledger
+from tfgen.tree.ledgers import Ledgers
 from tfgen.tree.plan import FileChange, JobPlan, WritePlan
 from tfgen.tree.rendering import Rendering
 
@@ -182,6 +184,23 @@ def test_a_commit_checks_each_file_once(monkeypatch: pytest.MonkeyPatch, is_else
     write_jobs(1, 2, more=GITOPS if is_elsewhere else "")
     assert cli.run(["commit", "jobs"]) == cli.OK
     assert checked == ["jobs/001.yaml", "jobs/002.yaml"]
+
+
+def test_a_commit_looks_for_manifests_of_others_once(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    def read(out: Path, ledgers: Ledgers) -> tuple[Manifest, ...]:
+        with (folder / "cache" / "calls").open("a", encoding="utf-8") as calls:  # one file for all processes
+            calls.write("read\n")
+        return read_foreign_manifests(out, ledgers)
+
+    monkeypatch.setattr(workers, "_processors", lambda: 2)
+    monkeypatch.setattr(commit_rendered, "read_foreign_manifests", read)
+    git("init", "--quiet", "--initial-branch=main")
+    Path(".gitignore").write_text("cache/\n", encoding="utf-8")
+    commit()
+    Path("cache").mkdir()
+    write_jobs(*range(workers.MANY))
+    assert cli.run(["commit", "jobs"]) == cli.OK
+    assert Path("cache/calls").read_text(encoding="utf-8") == "read\n"
 
 
 def test_a_commit_asks_git_and_reads_ledgers_as_often_for_many_jobs_as_for_few(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -44,7 +45,7 @@ from tfgen.commands.judged_files import JudgedFiles, judge_files
 from tfgen.commands.removed_jobs import find_removed_jobs
 from tfgen.commands.removed_sources import removed_sources
 from tfgen.commands.track import Track, untracked
-from tfgen.errors import UsageError
+from tfgen.errors import TfgenError, UsageError
 from tfgen.git import read as git
 from tfgen.git.branch import commit_all, find_tip, has_commit, is_remote_tip, move_branch, trailer, working_tree
 from tfgen.git.commit import RefusedError, Repository, changed, check_files, open_repository, wait
@@ -93,8 +94,10 @@ def commit_wherever(
         TfgenError: all that `commit_jobs` and `commit_rendered` raise.
     """
     out = options.out
-    # A job that has errors needs none, nor a ledger that can be read.
     find_manifests = cache(lambda: read_foreign_manifests(out, read_ledgers(out)))
+    if sources:
+        with suppress(TfgenError):  # a job that has errors needs none; any other asks again
+            find_manifests()  # once, and not in each process
     with Spool(out) as spool:
         judged = judge_files(sources, {}, spool, CheckScope(find_manifests), track)
         branches = None if is_beside else rendered_branches(jobs, judged.checked)
