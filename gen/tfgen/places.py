@@ -41,6 +41,13 @@ def is_in_own_folder(job: str, path: str) -> bool:
     return path.startswith((f"{CHARTS}/{job}/", f"{OVERLAYS}/{job}/"))
 
 
+def own_folder(path: str) -> str | None:
+    """The folder that a file is in and that one job has for itself, as `charts/NAME` is; None for any other file."""
+    above, _, rest = path.partition("/")
+    name, slash, _ = rest.partition("/")
+    return f"{above}/{name}" if slash and above in (CHARTS, OVERLAYS) and name not in TOOLS else None
+
+
 def name_places(job: str) -> str:
     """The places in words, for who named another."""
     tools = ", ".join(f"{folder}/{job}-*.yaml" for folder in (ARGOCD, FLUX))

@@ -137,7 +137,9 @@ def files(out: Path) -> dict[str, str]:
 
 
 OLD = {"same": "1\n", "changed": "old\n", "gone/x/y": "old\n", "d/gone": "old\n", "d/changed": "old " * 99}
-NEW = {"same": "1\n", "changed": "new\n", "made/x/y": "new\n", "d/made": "new\n", "d/changed": "new " * 99}
+OWN = {"charts/mnist/Chart.yaml": "new\n", "charts/mnist/templates/x": "new " * 99}
+"""In the job's own folder, which is not there before."""
+NEW = {"same": "1\n", "changed": "new\n", "made/x/y": "new\n", "d/made": "new\n", "d/changed": "new " * 99, **OWN}
 THIRD = {"same": "3\n", "changed": "3\n", "third/x": "3\n", "d/gone": "3\n"}
 MINE = {"d/mine": "mine\n", "made/mine": "mine\n"}
 
@@ -162,6 +164,7 @@ def test_killed_at_any_step_the_next_run_mends_it(tmp_path: Path, after: dict[st
             for path in OLD.keys() | NEW.keys():
                 assert found.get(path) in (OLD.get(path), NEW.get(path)), (step, path)
             assert {path: found[path] for path in MINE} == MINE, step
+            assert OWN.keys() & found.keys() in (set(), OWN.keys()), (step, "the folder is not whole")
             render(out, after)
             assert files(out) == after | MINE, step
             straight = tmp_path / "straight" / str(step)
@@ -242,17 +245,23 @@ def test_each_step_is_on_the_medium_before_the_next(tmp_path: Path) -> None:
         "fsync",  # the output folder
         "fsync",  # .tfgen
     ]
-    steps = render(tmp_path, {"changed": "new\n", "b/made": "new\n"})
+    steps = render(
+        tmp_path, {"changed": "new\n", "b/made": "new\n", "charts/mnist/x": "new\n", "charts/mnist/y": "new\n"}
+    )
     assert [re.sub(r"\.tfgen-[0-9a-f]{16}\.tmp", "NEW", step) for step in steps] == [
         *write_ledger,
         *("open NEW", "fchmod", "write", "fsync"),
         *("mkdir b", "open NEW", "fchmod", "write", "fsync"),
+        *("mkdir charts", "mkdir NEW", "open x", "fchmod", "write", "fsync", "open y", "fchmod", "write", "fsync"),
+        "replace NEW mnist",  # all of the new folder
         "replace NEW changed",
         "replace NEW made",
         "unlink gone",
         "rmdir a",
         "fsync",  # the output folder
         "fsync",  # b
+        "fsync",  # charts
+        "fsync",  # charts/mnist
         *write_ledger,
     ]
 
@@ -302,7 +311,7 @@ def test_a_writer_that_is_really_killed_leaves_what_the_next_one_mends(tmp_path:
 
 # Any order of renders, kills, edits and deletions.
 
-PATHS = ["a", "f/b", "f/c", "f/g/d", "h/e"]
+PATHS = ["a", "f/b", "f/c", "f/g/d", "h/e", "charts/any/i", "charts/any/j/k"]
 JOBS = ["one", "two"]
 trees = st.dictionaries(st.sampled_from(PATHS), st.sampled_from(["1\n", "2\n", "3\n" * 99]))
 

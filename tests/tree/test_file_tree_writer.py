@@ -6,6 +6,7 @@ import json
 import os
 import socket
 import threading
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -219,6 +220,27 @@ def test_an_edit_between_plan_and_apply_is_not_lost(tmp_path: Path) -> None:
         "b",
         "d",
     ]
+
+
+@pytest.mark.parametrize("is_link", [False, True])
+def test_what_is_put_in_the_place_of_a_staged_folder_is_left_as_it_is(
+    tmp_path: Path, outside: Path, monkeypatch: pytest.MonkeyPatch, is_link: bool
+) -> None:
+    own, replace = tmp_path / "charts/mnist", OutputFolder.replace
+
+    def replaced(folder: OutputFolder, digests: Mapping[str, str | None]) -> None:
+        own.symlink_to(outside) if is_link else (own.mkdir(), (own / "mine").write_text("mine\n"))
+        replace(folder, digests)
+
+    plan = plan_write(tmp_path, [job("mnist", {"charts/mnist/a": "1\n", "charts/mnist/b/c": "1\n"})])
+    monkeypatch.setattr(OutputFolder, "replace", replaced)
+    with pytest.raises(
+        TfgenError, match=r"^charts/mnist: was made while tfgen ran, and is left as it is; run this again"
+    ):
+        apply(plan)
+    assert [*own.parent.iterdir()] == [own]
+    assert files(outside) == {"b": "precious\n"}
+    assert files(own) == ({"b": "precious\n"} if is_link else {"mine": "mine\n"})
 
 
 # What belongs to another job.

@@ -8,7 +8,8 @@ error, even if somebody makes it while tfgen runs, and tfgen never reaches a fil
 becomes a TfgenError that names the path.
 
 `disk_file` replaces a file. tfgen writes all temporary files of a batch before it renames the first one. So a full disk
-is an error while every old file is still there.
+is an error while every old file is still there. A job's own folder that is not there yet is one temporary folder, with
+all that it is to have: one rename costs less than one for each of its files, and it is there as a whole or not at all.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ import errno
 import fcntl
 import hashlib
 import os
+import stat
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from itertools import groupby
 from pathlib import Path
@@ -26,6 +28,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from tfgen.errors import TfgenError
+from tfgen.places import own_folder
 from tfgen.record import Record
 from tfgen.tree.disk_file import (
     BlockedPathError,
@@ -124,10 +127,10 @@ class OutputFolder:
             return []
 
     def temporary_files(self, folder: str) -> list[str]:
-        """The paths of tfgen's temporary files in a folder, sorted. A render that was killed leaves them."""
+        """The paths of what is temporary in a folder, sorted. A render that was killed leaves such files and folders."""
         try:
             with self._folder(folder) as descriptor, errors_at(folder), os.scandir(descriptor) as entries:
-                names = [e.name for e in entries if is_temporary(e.name) and e.is_file(follow_symlinks=False)]
+                names = [e.name for e in entries if is_temporary(e.name) and not e.is_symlink()]
         except (FileNotFoundError, BlockedPathError):
             return []
         return sorted(_joined(folder, name) for name in names)
@@ -146,20 +149,24 @@ class OutputFolder:
     # Writing.
 
     def stage(self, texts: Mapping[str, str], number: int) -> None:
-        """Writes each text to a temporary file beside its path. An error leaves some (`unstaged_on_error`).
+        """Writes each text to a temporary file beside its path, or in a temporary folder beside the job's own.
+
+        An error leaves some (`unstaged_on_error`).
 
         Args:
             texts: Some texts by path.
             number: How many are staged together with these, or a few more: of few, each is synced.
         """
+        new = {folder for folder in _own_folders(texts) if not self._is_there(folder)}
+        staged = {self._staged(path, new): path for path in texts}
         with self._folders(make=True) as way:
-            for parent, entries in _by_folder(texts):
+            for parent, entries in _by_folder(staged):
                 with errors_at(parent or self.path):
                     folder = way.open(parent)
-                for _, path in entries:
-                    with errors_at(path):
+                for name, at in entries:
+                    with errors_at(path := staged[at]):
                         data, is_synced = texts[path].encode(), number <= SYNC_EACH_UP_TO
-                        write_temporary(folder, self._temporary(path), data, _FILE_MODE, sync=is_synced)
+                        write_temporary(folder, name, data, _FILE_MODE, sync=is_synced)
 
     def sync_staged(self, number: int) -> None:
         """Syncs what is staged where it is many files, of which none was synced by itself."""
@@ -182,7 +189,7 @@ class OutputFolder:
             raise
 
     def replace(self, digests: Mapping[str, str | None]) -> None:
-        """Renames staged files to their paths.
+        """Renames staged files, and folders, to their paths.
 
         Args:
             digests: By path, that of the file that must still be there; None for no file.
@@ -190,7 +197,9 @@ class OutputFolder:
         Raises:
             TfgenError: A file changed since `survey`. That file and those after it stay as they are.
         """
-        for folder, name, path, digest in self._entries([digests]):
+        whole = {folder for folder in _own_folders(digests) if self._put_folder(folder)}
+        rest = {path: digest for path, digest in digests.items() if own_folder(path) not in whole} if whole else digests
+        for folder, name, path, digest in self._entries([rest]):
             expect(folder, name, path, digest)
             self._put(folder, name, path)
 
@@ -228,12 +237,12 @@ class OutputFolder:
                 os.unlink(name, dir_fd=folder)
 
     def discard(self, paths: Iterable[str]) -> None:
-        """Removes those files that exist, without a look at their digests: ledgers and temporary files."""
+        """Removes what exists, without a look at digests: ledgers, and temporary files and folders."""
         for parent, entries in _by_folder(paths):
             with suppress(FileNotFoundError, BlockedPathError), self._folder(parent) as folder:
                 for name, path in entries:
                     with errors_at(path), suppress(FileNotFoundError):
-                        os.unlink(name, dir_fd=folder)
+                        _remove(name, folder)
 
     def prune(self, paths: Iterable[str]) -> None:
         """Removes empty folders above these paths, but not the output folder itself."""
@@ -303,13 +312,47 @@ class OutputFolder:
         with errors_at(path):
             os.replace(self._temporary(path), name, src_dir_fd=folder, dst_dir_fd=folder)
 
+    def _put_folder(self, path: str) -> bool:
+        """Whether a folder is staged; if so, it is renamed to its path, where there must still be nothing."""
+        parent, name = _split(path)
+        try:
+            with self._folder(parent) as folder:
+                os.replace(self._temporary(path), name, src_dir_fd=folder, dst_dir_fd=folder)
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+                raise TfgenError(f"{path}: {error.strerror or error}") from error
+            raise TfgenError(f"{path}: was made while tfgen ran, and is left as it is; run this again") from error
+        return True
+
+    def _is_there(self, path: str) -> bool:
+        parent, name = _split(path)
+        try:
+            with errors_at(path, but=FileNotFoundError), self._folder(parent) as folder:
+                os.stat(name, dir_fd=folder, follow_symlinks=False)
+        except FileNotFoundError:
+            return False
+        return True
+
     def _temporary(self, path: str) -> str:
         return temporary_name(hashlib.blake2b(path.encode(), key=self._key, digest_size=8).digest())
 
-    def _unstage(self, paths: Iterable[str]) -> None:
+    def _staging(self, path: str) -> str:
+        """Where a file or folder is staged: beside its path."""
+        return _joined(_split(path)[0], self._temporary(path))
+
+    def _staged(self, path: str, new: Set[str]) -> str:
+        """Where a file is staged: in its job's own folder, if that is staged."""
+        folder = own_folder(path)
+        if folder is None or folder not in new:
+            return self._staging(path)
+        return self._staging(folder) + path.removeprefix(folder)
+
+    def _unstage(self, paths: Collection[str]) -> None:
         """Removes what is staged for some paths. The next run finds by name what this cannot remove."""
         with suppress(TfgenError):
-            self.discard(_joined(_split(path)[0], self._temporary(path)) for path in paths)
+            self.discard(map(self._staging, (*paths, *_own_folders(paths))))
 
     def _remove_empty(self, path: str) -> None:
         parent, name = _split(path)
@@ -406,6 +449,20 @@ def _joined(folder: str, name: str) -> str:
 def _split(path: str) -> tuple[str, str]:
     parent, _, name = path.rpartition("/")
     return parent, name
+
+
+def _own_folders(paths: Iterable[str]) -> Set[str]:
+    return {folder for path in paths if (folder := own_folder(path))}
+
+
+def _remove(name: str, folder: int) -> None:
+    """Remove a file, or a temporary folder with all that is in it. Raises OSError."""
+    if not is_temporary(name) or not stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+        os.unlink(name, dir_fd=folder)
+        return
+    import shutil  # 3 ms, for a render that was killed or failed
+
+    shutil.rmtree(name, dir_fd=folder)
 
 
 def _by_folder(paths: Iterable[str]) -> Iterator[tuple[str, list[tuple[str, str]]]]:

@@ -20,7 +20,7 @@ from tfgen import __version__
 from tfgen.errors import TfgenError
 from tfgen.places import is_in_own_folder
 from tfgen.record import Record
-from tfgen.tree.file_tree import FileTree, digest_of, path_fault
+from tfgen.tree.file_tree import FileTree, ancestors, digest_of, path_fault
 from tfgen.tree.ledger import LEDGER_FOLDER, LEDGER_READ, Ledger, check_ledger, job_of, ledger_path, parse_ledger
 from tfgen.tree.ledgers import Ledgers
 from tfgen.tree.output_folder import OutputFolder
@@ -239,8 +239,8 @@ def _plan(
 
 
 def _folders(ledger: Ledger) -> Iterator[str]:
-    """The folders of a ledger's files, in which a render that was killed has left temporary files."""
-    return (path.rpartition("/")[0] for path in ledger.files)
+    """The folders above a ledger's files, in which a render that was killed has left temporary files and folders."""
+    return (folder for path in ledger.files for folder in ("", *ancestors(path)))
 
 
 _WRITES = (FileAction.CREATE, FileAction.CHANGE)
