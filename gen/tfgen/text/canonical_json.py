@@ -45,19 +45,18 @@ def canonical(data: Any) -> str:
 
 
 def _written(data: Any) -> str:
-    match data:
-        case str():
-            return _text(data)
-        case dict():
-            return "{" + ",".join([f"{_text(key)}:{_written(data[key])}" for key in sorted(data)]) + "}"
-        case list() | tuple():
-            return "[" + ",".join([_written(item) for item in data]) + "]"
-        case None | bool():
-            return _WORDS[data]
-        case int() if abs(data) <= _WHOLE:
-            return str(data)
-        case int() | float():
-            return _number(float(data))
+    if isinstance(data, str):
+        return _text(data)
+    if isinstance(data, dict):
+        return "{" + ",".join([f"{_text(key)}:{_written(inner)}" for key, inner in sorted(data.items())]) + "}"
+    if isinstance(data, (list, tuple)):
+        return "[" + ",".join([_written(item) for item in data]) + "]"
+    if data is None or isinstance(data, bool):
+        return _WORDS[data]
+    if isinstance(data, int) and abs(data) <= _WHOLE:
+        return str(data)
+    if isinstance(data, (int, float)):
+        return _number(float(data))
     raise TypeError(f"JSON cannot say {data!r}")
 
 

@@ -1,18 +1,19 @@
 """The files of a chart that follow from a job's structure: templates, helpers, guards, notes, and the files they read.
 
 They are printed once for all jobs of a structure, with a mark for the chart's name, by which helpers are called. The
-name is put in last.
+name is put in last. Lines are broken by their length, so that this is done once for all names of one length.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 from tfgen.graph.graph import graph
 from tfgen.graph.guards import guards
 from tfgen.graph.holes import Named, Node, chart_files, named_parts, once_a_record
-from tfgen.graph.shape import once_a_shape
+from tfgen.graph.shape import MOST, Shape, once_a_shape
 from tfgen.graph.template import Template
 from tfgen.job.training_job import Structure
 from tfgen.record import Record
@@ -45,10 +46,17 @@ _FILE_HEADS: Final[Mapping[str, str]] = {
 
 def template_files(structure: Structure) -> dict[str, str]:
     """The texts of the files, by path in the chart."""
-    printed, name = _printed(structure), structure.name
-    mark = _NAME * len(name)  # lines are broken by their length, so that names of one length share the broken ones
-    templates = {path: wrap(text.replace(_NAME, mark)).replace(mark, name) for path, text in printed.templates.items()}
-    return {**templates, **printed.files}
+    name = structure.name
+    mark = _NAME * len(name)
+    templates = {path: text.replace(mark, name) for path, text in _wrapped(Shape(structure), len(name)).items()}
+    return {**templates, **_printed(structure).files}
+
+
+@functools.lru_cache(maxsize=MOST)
+def _wrapped(shape: Shape, length: int) -> Mapping[str, str]:
+    """The templates with a mark for each character of a name, and with no line that is too long with such a name."""
+    mark = _NAME * length
+    return {path: wrap(text.replace(_NAME, mark)) for path, text in _printed(shape.structure).templates.items()}
 
 
 class _Printed(Record):
