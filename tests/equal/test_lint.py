@@ -185,7 +185,7 @@ def test_every_value_changes_the_objects(case):
 
     def fill(values: Mapping[str, Any]) -> Any:
         set_values = merge(job.values, values)
-        scope = Scope(set_values, name, name, kept=Kept(set_values, filled))
+        scope = Scope(set_values, name, name, kept=Kept(set_values, job.values, filled))
         scopes.append(scope)
         return None if any(True for check in checks for _ in broken(check, scope)) else objects(templates, scope)
 

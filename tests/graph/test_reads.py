@@ -79,7 +79,7 @@ def test_a_part_is_filled_once_for_the_same_arguments_also_within_another() -> N
     outer = Named("outer", "", [one, two, one], parameters=("one", "two"))
     values = {"labels": {"a": "1"}, "ps": {"b": "2"}, "worker": {"b": "2"}}
     node = call(outer, one=Value("ps", "map"), two=Value("worker", "map"))
-    first, second, third = fill(node, Scope(values, "release", "chart", kept=Kept(values, {})))
+    first, second, third = fill(node, Scope(values, "release", "chart", kept=Kept(values, values, {})))
     assert first == second == {"env": {"a": "1", "b": "2"}}
     assert first is third
     assert first is not second

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.tools import ROOT
-from tfgen.rules.reading import Noted, Reading, differences
+from tfgen.rules.reading import Noted, Reading
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.table import RULES
 from tfgen.rules.view import View, find_in_forms, views
 from tfgen.schema import tunables, validate
+from tfgen.schema.value_paths import differences
 from tfgen.text.document import Document, parse
 from tfgen.text.yaml_text import dump
 

@@ -12,9 +12,10 @@ from __future__ import annotations
 import operator
 import posixpath
 import re
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias, assert_never
 
+from tfgen.data_path import Path, at
 from tfgen.graph.holes import (
     ABSENT,
     Absent,
@@ -65,8 +66,9 @@ from tfgen.graph.holes import (
     once_a_record,
     type_of,
 )
-from tfgen.graph.reads import Steps, reads, reads_of_call
+from tfgen.graph.reads import reads, reads_of_call
 from tfgen.record import EMPTY, Record
+from tfgen.schema.value_paths import differences, whole_values
 from tfgen.text import canonical_json
 from tfgen.value_type import TREES
 
@@ -149,70 +151,53 @@ def cleaned(path: str) -> str:
 
 
 class Kept:
-    """What was filled for a job, and what tells the values of one of its forms from those of another.
+    """What was filled for the forms of a job, and what tells the values of this form from the job's own.
 
-    Attributes:
-        filled: by what it is and the marks of the values that it reads; all forms share it, and outlive it.
-        marks: of the values of this form.
+    Args:
+        values: of this form.
+        own: of the job itself, whose values are the same object wherever a form does not change them.
+        filled: by what it is and the values that it reads and that differ; all forms share it, and outlive it.
     """
 
-    def __init__(self, values: Mapping[str, Any], filled: dict[Hashable, Any]) -> None:
+    def __init__(self, values: Mapping[str, Any], own: Mapping[str, Any], filled: dict[Hashable, Any]) -> None:
         self.filled = filled
-        self.marks = _Marks(values)
+        self.differing = frozenset(differences(own, values))
+        self._marks = {path: _mark(at(values, path)) for path in self.differing}
 
-
-class _Marks(dict[Steps, str | int]):
-    """By its path, what tells a value from another: a text by itself, all else by its identity."""
-
-    def __init__(self, values: Mapping[str, Any]) -> None:
-        super().__init__()
-        self._values = values
-
-    def __missing__(self, path: Steps) -> str | int:
-        value: Any = self._values
-        for step in path:
-            if value is None:
-                break
-            value = value.get(step)
-        self[path] = mark = _mark(value)
-        return mark
+    def of(self, what: Hashable, paths: frozenset[Path]) -> Hashable:
+        """What tells something that reads the values at some paths from what else is filled."""
+        differing = paths & self.differing
+        return (what, frozenset((path, self._marks[path]) for path in differing)) if differing else what
 
 
 def _mark(value: Any) -> str | int:
+    """What tells a value from another: a text by itself, all else by its identity."""
     return value if type(value) is str else id(value)
 
 
-Places: TypeAlias = Callable[[_Marks], Any]
-"""Gives the marks of the values at some paths."""
-
-
-def _places(paths: Sequence[Steps]) -> Places:
-    return operator.itemgetter(*paths) if paths else lambda _: ()
-
-
 @once_a_record
-def _places_of_call(call: Call) -> Places:
-    return _places(reads_of_call(call))
+def _paths_of_call(call: Call) -> frozenset[Path]:
+    return whole_values(reads_of_call(call))
 
 
-def once_for_values(paths: Sequence[Steps], filler: Filler) -> Filler:
+def once_for_values(paths: Iterable[Path], filler: Filler) -> Filler:
     """The same filler, which does its work once for all scopes that share what they keep and agree in some values.
 
     Args:
         paths: of the values that it reads. Nothing that is bound, and no argument, is among what it reads.
         filler: nobody changes what comes of it.
     """
-    places = _places(paths)
+    whole = whole_values(paths)
 
     def fill_once(scope: Scope) -> Any:
-        return filler(scope) if scope.kept is None else _keep(scope.kept, fill_once, places, filler, scope)
+        return filler(scope) if scope.kept is None else _keep(scope.kept, fill_once, whole, filler, scope)
 
     return fill_once
 
 
-def _keep(kept: Kept, what: Hashable, places: Places, filler: Filler, scope: Scope) -> Any:
-    """What was kept for the values at some places, or else what the filler makes of them now."""
-    key = (what, places(kept.marks))
+def _keep(kept: Kept, what: Hashable, paths: frozenset[Path], filler: Filler, scope: Scope) -> Any:
+    """What was kept for the values at some paths, or else what the filler makes of them now."""
+    key = kept.of(what, paths)
     if key not in kept.filled:
         kept.filled[key] = filler(scope), scope.arguments  # which stay, lest their identities become others'
     return kept.filled[key][0]
@@ -365,7 +350,7 @@ def _called(call: Call, part: Filler) -> Filler:
         if scope.kept is None:
             return part(inner)
         marks = tuple(_mark(given[name]) for name in computed)
-        return _keep(scope.kept, (fill_call, marks), _places_of_call(call), part, inner)
+        return _keep(scope.kept, (fill_call, marks), _paths_of_call(call), part, inner)
 
     return fill_call
 

@@ -24,9 +24,10 @@ from tfgen.graph.workloads import WORKLOADS, pod
 from tfgen.job.training_job import Patch, Role, RoleName, Structure, TrainingJob
 from tfgen.problems import Place
 from tfgen.record import Record
-from tfgen.rules.reading import ALL, Noted, Reading, differences, whole_values
+from tfgen.rules.reading import ALL, Noted, Reading
 from tfgen.rules.rule import Finding, Rule
 from tfgen.schema import tunables
+from tfgen.schema.value_paths import differences, whole_values
 from tfgen.text.document import Document
 
 
@@ -238,7 +239,7 @@ def views(document: Document) -> tuple[View, ...]:
             values=values if name else Noted(values, reading),
             all_values=every,
             _environment=name,
-            _scope=Scope(values, release=job.name, chart=job.name, kept=Kept(values, filled)),
+            _scope=Scope(values, release=job.name, chart=job.name, kept=Kept(values, own, filled)),
             _shape=shape,
             _reading=reading,
             _differences=frozenset((ALL, *differences(own, values))),
