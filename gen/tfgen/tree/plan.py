@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from enum import StrEnum
 from itertools import chain
 from pathlib import Path
-from typing import Protocol, TypeAlias, TypeVar
+from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 from tfgen.errors import TfgenError
 from tfgen.places import is_in_own_folder
@@ -44,8 +44,8 @@ class FileAction(StrEnum):
     """A file of an earlier render that is not there any more, and is not rendered any more."""
 
 
-class FileChange(Record):
-    """One path's fate.
+class FileChange(NamedTuple):
+    """One path's fate. It is no `Record`: there are dozens of each job, and they are read from a spool some times.
 
     Attributes:
         digest: that of the file on disk that the decision rests on, None for no file.
@@ -299,11 +299,10 @@ def _wanted(path: str, rendering: Rendering, around: Surroundings) -> _Decision:
         return None, Conflict(path, f"belongs to job {other} ({ledger_path(other)})", can_force=False)
     if here.obstacle:
         return None, Conflict(path, here.obstacle, can_force=False)
-    # All fields are given: a record that has to look for its defaults takes longer, and these are most of all changes.
     if here.digest is None:
-        return FileChange(path, FileAction.CREATE, None, rendering.tree, None), None
+        return FileChange(path, FileAction.CREATE, tree=rendering.tree), None
     if here.digest == digest:
-        return FileChange(path, FileAction.KEEP, here.digest, rendering.tree, None), None
+        return FileChange(path, FileAction.KEEP, here.digest, rendering.tree), None
     change = FileChange(path, FileAction.CHANGE, here.digest, rendering.tree, here.unix_digest)
     if here.unix_digest == digest:
         return change, None
