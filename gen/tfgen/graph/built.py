@@ -95,4 +95,5 @@ def _environment_objects(
 
 def _scope(job: TrainingJob, values: Mapping[str, Any], filled: dict[Hashable, Any] | None = None) -> Scope:
     """As Helm sees a release that has the job's own name; with what is filled for all forms of the job."""
-    return Scope(values, release=job.name, chart=job.name, kept=Kept(values, job.values, {} if filled is None else filled))
+    kept = Kept(values, job.values, {} if filled is None else filled)
+    return Scope(values, release=job.name, chart=job.name, kept=kept)

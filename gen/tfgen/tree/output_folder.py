@@ -127,7 +127,7 @@ class OutputFolder:
             return []
 
     def temporary_files(self, folder: str) -> list[str]:
-        """The paths of what is temporary in a folder, sorted. A render that was killed leaves such files and folders."""
+        """The paths of temporary files and folders in a folder, sorted. A render that was killed leaves them."""
         try:
             with self._folder(folder) as descriptor, errors_at(folder), os.scandir(descriptor) as entries:
                 names = [e.name for e in entries if is_temporary(e.name) and not e.is_symlink()]
