@@ -395,9 +395,12 @@ class _TFJob:
         if self._is_tf_job:
             self._tf_job("restartPolicy", common)
         for role, part in self.policies.items():
-            if role not in roles or part is None:
+            if role not in roles:
                 continue
-            if self._is_tf_job:
+            if part is None:
+                if not self._is_tf_job:
+                    self.account.note(roles[role].part, f"it says no restartPolicy; here {self._restarts(role, '')}")
+            elif self._is_tf_job:
                 path = ("spec", "workload", "tfJob") if by_role[role] == common else (*ROLES, role)
                 self.account.carry(part, *path, "restartPolicy")
             else:
