@@ -31,7 +31,18 @@ SOURCES = st.sampled_from(
 )
 MOUNTS = st.fixed_dictionaries(
     {"mountPath": st.sampled_from(["/data", "/model", "/dev/shm", "/tmp", "/x/y"])},
-    optional={"readOnly": st.booleans(), "subPath": st.just("sub")},
+    optional={"readOnly": st.booleans(), "subPath": st.just("sub"), "mountPropagation": st.just("HostToContainer")},
+)
+PORTS = st.lists(
+    st.sampled_from(
+        [
+            {"name": "tfjob-port", "containerPort": 2222, "hostPort": 2222},
+            {"name": "metrics", "containerPort": 9090},
+            {"containerPort": 9091, "hostPort": 9091},
+        ]
+    ),
+    max_size=3,
+    unique_by=lambda port: port["containerPort"],
 )
 RESOURCES = st.fixed_dictionaries(
     {},
@@ -64,6 +75,7 @@ def templates(draw: st.DrawFn) -> dict[str, Any]:
         for name, value in draw(st.dictionaries(st.sampled_from("ABC"), TEXTS, max_size=3)).items()
     ]
     container["resources"] = draw(RESOURCES)
+    container["ports"] = draw(PORTS)
     spec: dict[str, Any] = {
         "containers": [container],
         "volumes": [{"name": name, **source} for name, (source, _) in volumes.items()],

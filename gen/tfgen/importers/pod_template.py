@@ -85,6 +85,9 @@ _OF_OPERATORS: Final = re.compile(
 )
 """Keys of labels that controllers put on their pods. An affinity that looks for them finds no pod of tfgen's."""
 
+_OF_THE_HOST: Final = ("hostIP", "hostPort")
+"""What a port says of the node."""
+
 _OF_RUNS: Final = ("TFGEN_RUN", "TFGEN_RUN_FOLDER")
 """Variables of a job that tfgen rendered."""
 _OF_CHARTS: Final = ("chart", "heritage", "release")
@@ -411,21 +414,30 @@ class _Translation:
             if port is main:
                 self.port = port.get("containerPort")
                 self.account.carry(port, "spec", "port")
-                self._host_port(port)
             else:
-                others.append(port.data)
+                others.append(port.without(*_OF_THE_HOST).data)
                 self.account.carry(port, *self.at, "ports")
+            self._host_port(port)
         if others:
             self.role["ports"] = others
 
     def _host_port(self, port: Part) -> None:
+        """What a port says of its node: job.yaml has no word for it, but a podTemplate has."""
+        of_the_host = {key: part for key in _OF_THE_HOST if (part := port.get(key))}
         network = self.template.get("spec", "hostNetwork")
-        why = "the tasks reach each other at their pods' own addresses"
         if network and network.value is True:
-            why = "a pod of the host's network has all its ports there"
-        for key in ("hostIP", "hostPort"):
-            if part := port.get(key):
-                self.account.drop(part, why)
+            for part in of_the_host.values():
+                self.account.drop(part, "a pod of the host's network has all its ports there")
+        elif of_the_host:
+            protocol = port.get("protocol")
+            own = {
+                "containerPort": port.value["containerPort"].value,
+                "protocol": protocol.value if protocol else "TCP",
+                **{key: part.value for key, part in of_the_host.items()},
+            }
+            self.more_of_main.setdefault("ports", []).append(own)
+            for part in of_the_host.values():
+                self.account.carry(part, *self.at, "podTemplate", "spec", "containers", 0, "ports")
 
     def _pod_security(self, context: Part) -> None:
         rest: dict[str, Any] = {}

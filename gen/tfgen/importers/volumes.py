@@ -85,7 +85,7 @@ class _Volumes:
         if not mounts and name not in self.beside:
             self.account.drop(source, "no container mounts it")
             return
-        known = _known(source) if mounts else None
+        known = _known(source) if mounts and not _is_odd(mounts[0]) else None
         if known is None:
             self.odd[name] = {**source.data, "name": self._final(name)}
             self.account.carry(source, *self.at, "podTemplate", "spec", "volumes")
@@ -100,8 +100,6 @@ class _Volumes:
         if first.data.get("readOnly") or source.data.get("persistentVolumeClaim", {}).get("readOnly"):
             entry["readOnly"] = True
         target = (*self.at, "storage", self._final(name))
-        if any(key not in _OF_A_MOUNT for key, _ in first.entries()):
-            self._odd_mount(first, covers=False)
         self.storage[self._final(name)] = {**entry, **known}
         if (claim := source.get("persistentVolumeClaim", "readOnly")) and claim.value is True:
             self.account.change(claim, *target, "readOnly", why="where it is mounted")
@@ -127,10 +125,9 @@ class _Volumes:
             return True
         return False
 
-    def _odd_mount(self, mount: Part, *, covers: bool = True) -> None:
+    def _odd_mount(self, mount: Part) -> None:
         self.odd_mounts.append({**mount.data, "name": self._final(_name(mount))})
-        if covers:
-            self.account.carry(mount, *self.at, "podTemplate", "spec", "containers", 0, "volumeMounts")
+        self.account.carry(mount, *self.at, "podTemplate", "spec", "containers", 0, "volumeMounts")
 
     def _final(self, name: str) -> str:
         return self.names.get(name, name)
@@ -139,6 +136,11 @@ class _Volumes:
 def _name(part: Part) -> str:
     name = part.get("name")
     return name.written if name else ""
+
+
+def _is_odd(mount: Part) -> bool:
+    """Whether a mount says what ``storage`` has no word for."""
+    return any(key not in _OF_A_MOUNT for key, _ in mount.entries())
 
 
 def _cleaned(path: str) -> str:
