@@ -120,6 +120,10 @@ def read(item: Part, _others: Sequence[Part], options: Options, account: Account
             "--worker_hosts",
         )
         return None
+    if policies := item.get("spec", "volumeClaimPolicies"):
+        why = "tfgen makes no claims of templates; make them yourself, and name them in the pods' volumes"
+        account.refuse(policies, why)
+        return None
     roles: dict[RoleName, ForeignRole] = {}
     for job, command in zip(jobs, commands, strict=True):
         role = _role(job)
@@ -264,6 +268,6 @@ def _whole(item: Part, spec: dict[str, Any], options: Options, account: Account)
                     if name_ != "maxRestarts":
                         account.drop(rule, "tfgen has its own rules of restarts")
             case _:
-                account.drop(part, _DROPPED.get(key, f"a JobSet has no field {key}"))
+                account.drop(part, _DROPPED.get(key, f"tfgen knows no field {key} of a JobSet"))
     if workload:
         spec["workload"] = workload

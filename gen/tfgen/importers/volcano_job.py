@@ -62,7 +62,7 @@ _MAX_RETRY: Final = 3
 """Volcano's default."""
 
 
-_POLICY: Final = {"action": SCALAR, "event": SCALAR, "events": [SCALAR]}
+_POLICY: Final = {"action": SCALAR, "event": SCALAR, "events": [SCALAR], "exitCode": SCALAR}
 _CLAIM: Final = {"accessModes": [SCALAR], "resources": {"requests": TEXTS}, "storageClassName": SCALAR}
 _SHAPE: Final = {
     "metadata": METADATA,
@@ -346,7 +346,8 @@ class _VolcanoJob:
                 self.account.carry(policy, why="tfgen's default")
         else:
             event, action = self._event(policy)
-            what = f"{event or 'a list of events'} to {action or 'nothing'}"
+            code = policy.get("exitCode")
+            what = f"{f'exit code {code.written}' if code else event or 'a list of events'} to {action or 'nothing'}"
             self.account.drop(policy, f"tfgen has no word for {what}; lost tasks are started again")
 
     def _workload(self) -> None:
@@ -395,7 +396,7 @@ class _VolcanoJob:
                 case "tasks" | "policies" | "plugins":
                     continue
                 case _:
-                    self.account.drop(part, _OF_THE_JOB.get(key, f"a Volcano Job has no field {key}"))
+                    self.account.drop(part, _OF_THE_JOB.get(key, f"tfgen knows no field {key} of a Volcano Job"))
         if settled.strategy != "Single" or self._is_volcano_job:
             self.spec["gang"] = gang
         elif len(gang) > 1:
