@@ -43,9 +43,9 @@ def is_in_own_folder(job: str, path: str) -> bool:
 
 def own_folder(path: str) -> str | None:
     """The folder that a file is in and that one job has for itself, as `charts/NAME` is; None for any other file."""
-    above, _, rest = path.partition("/")
-    name, slash, _ = rest.partition("/")
-    return f"{above}/{name}" if slash and above in (CHARTS, OVERLAYS) and name not in TOOLS else None
+    steps = path.split("/", 2)
+    is_own = len(steps) > 2 and steps[0] in (CHARTS, OVERLAYS) and steps[1] not in TOOLS
+    return f"{steps[0]}/{steps[1]}" if is_own else None
 
 
 def name_places(job: str) -> str:

@@ -12,9 +12,7 @@ from typing import Any
 def matches(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
     """Whether a LabelSelector matches: an empty one matches everything."""
     wanted: Mapping[str, str] = selector.get("matchLabels") or {}
-    return all(labels.get(key) == value for key, value in wanted.items()) and meets(
-        selector.get("matchExpressions") or (), labels
-    )
+    return wanted.items() <= labels.items() and meets(selector.get("matchExpressions") or (), labels)
 
 
 def meets(expressions: Iterable[Mapping[str, Any]], labels: Mapping[str, str]) -> bool:
