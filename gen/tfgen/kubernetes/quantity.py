@@ -9,6 +9,7 @@ a binary suffix (Ki to Ei), a decimal one (n to E), or a decimal exponent (e3). 
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,6 +27,7 @@ _POWERS_OF_TEN: Final = {"n": -9, "u": -6, "m": -3, **{suffix: 3 * i for i, suff
 _POWERS_OF_TWO: Final = {f"{suffix}i": 10 * i for i, suffix in enumerate("KMGTPE", start=1)}
 
 
+@functools.lru_cache(1 << 10, typed=True)  # all jobs ask for the same few amounts; `True` is no 1
 def parse(quantity: str | float) -> Amount:
     """The number that a quantity stands for. Exponents have at most three digits, as those of a float64 have.
 
