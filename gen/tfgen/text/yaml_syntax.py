@@ -69,6 +69,9 @@ _NO_BLANK_AFTER_COLON = re.compile(r"\s*(?:- +)*(?P<key>[A-Za-z_][\w./-]*):(?P<v
 """`name:foo`, but no address (`http://...`)."""
 
 
+_CONFLICT = re.compile(r"(?:<{7}|={7}|>{7})(?: |$)")
+"""A line that git writes into a file where two changes meet."""
+
 _KEY_AND_VALUE = re.compile(r"\s*(?:- +)*(?P<key>[A-Za-z_][\w./-]*) +(?:[\[{\"'].*|[^\s#]+)(?: +#.*)?$")
 """`replicas 4`: a key, and one word or what is in brackets or quotes."""
 
@@ -169,6 +172,8 @@ def _no_colon(failure: _Failure) -> _Explained:
 
 def _colon_missing(number: int, line: str) -> _Explained:
     """A line without the colon behind its key, which is all of it, or stands before its value."""
+    if _CONFLICT.match(line):
+        return Position(number, 1), "git left a conflict here: choose one side, and remove the lines that mark them"
     match = _KEY_AND_VALUE.match(line)
     key, end = (match["key"], match.end("key")) if match else (line.strip(), len(line.rstrip()))
     return Position(number, end + 1), f"a colon is missing after {_cut(key)}"
