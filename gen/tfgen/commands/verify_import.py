@@ -21,6 +21,7 @@ from tfgen.importers.part import Part, bare
 from tfgen.importers.pod_template import CONTAINER
 from tfgen.importers.resources import ALPHA, NVIDIA
 from tfgen.importers.volcano_job import volume_name
+from tfgen.importers.volumes import cleaned_path
 from tfgen.kubernetes import keys, quantity
 from tfgen.record import EMPTY, Record
 
@@ -438,6 +439,10 @@ def _renamed(data: Any, names: Mapping[str, str]) -> Any:
     for key in ("defaultMode", "mode"):
         if isinstance(data.get(key), str) and re.fullmatch("0[0-7]+", data[key]):
             data[key] = int(data[key], 8)
+    if "mountPath" in data:
+        data["mountPath"] = cleaned_path(data["mountPath"])
+    if isinstance(data.get("hostPath"), dict):
+        data["hostPath"] = {**data["hostPath"], "path": cleaned_path(data["hostPath"].get("path", ""))}
     if data.get("defaultMode") == _DEFAULT_MODE:
         del data["defaultMode"]
     if "fieldPath" in data:

@@ -97,7 +97,7 @@ def read(items: Sequence[Part], others: Sequence[Part], options: Options, accoun
         return None
     job = options.name or _name([name(item) for item in items])
     if not job:
-        account.refuse(items[0], "the objects' names have no beginning in common: name the job, by --name")
+        account.refuse(items[0], "the objects' names have no job's name in common; give one, by --name")
         return None
     _refuse_missing(tasks, account)
     _drop_services(tasks, others, account)
@@ -363,7 +363,8 @@ def _folded(values: Sequence[Any], indexes: Sequence[int], path: tuple[str | int
     if all(isinstance(value, Mapping) for value in values):
         names = [*first]
         if any([*value] != names for value in values):
-            raise _DifferentError(path)
+            lacking = sorted({key for value in values for key in value.keys() ^ first.keys()})
+            raise _DifferentError((*path, *lacking[:1]))
         return {key: _folded([value[key] for value in values], indexes, (*path, key)) for key in names}
     if all(isinstance(value, list) and len(value) == len(first) for value in values):
         return [_folded(items, indexes, (*path, n)) for n, items in enumerate(zip(*values, strict=True))]

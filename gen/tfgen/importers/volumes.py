@@ -95,7 +95,7 @@ class _Volumes:
         first, *others = mounts
         if self._is_own(name, known, first, others):
             return
-        entry: dict[str, Any] = {"mountPath": _cleaned(first.value["mountPath"].written)}
+        entry: dict[str, Any] = {"mountPath": cleaned_path(first.value["mountPath"].written)}
         entry |= {key: first.data[key] for key in ("subPath", "subPathExpr") if first.data.get(key)}
         if first.data.get("readOnly") or source.data.get("persistentVolumeClaim", {}).get("readOnly"):
             entry["readOnly"] = True
@@ -113,7 +113,7 @@ class _Volumes:
         is_plain = {key for key, part in first.entries() if part.value is not False} <= {"name", "mountPath"}
         if "emptyDir" not in known or others or name in self.beside or not is_plain:
             return False
-        source, place = known["emptyDir"], _cleaned(first.value["mountPath"].written)
+        source, place = known["emptyDir"], cleaned_path(first.value["mountPath"].written)
         if place == _TMP and not source.get("medium"):
             for part in (self.sources[name], first):
                 self.account.carry(part, why="each of tfgen's pods has a /tmp")
@@ -143,7 +143,8 @@ def _is_odd(mount: Part) -> bool:
     return any(key not in _OF_A_MOUNT for key, _ in mount.entries())
 
 
-def _cleaned(path: str) -> str:
+def cleaned_path(path: str) -> str:
+    """A path without the slashes at its end, which mean nothing to Kubernetes."""
     return path.rstrip("/") or "/"
 
 
@@ -163,7 +164,7 @@ def _known(source: Part) -> dict[str, Any] | None:
     if node is None or kind in ("mountPath", "for", "claim") or not data.keys() <= node.get("properties", {}).keys():
         return None
     if kind == "hostPath":
-        data["path"] = _cleaned(data.get("path", ""))
+        data["path"] = cleaned_path(data.get("path", ""))
     return {kind: data}
 
 
