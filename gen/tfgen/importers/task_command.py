@@ -117,7 +117,11 @@ def legacy_keys(commands: Iterable[TaskCommand]) -> dict[str, bool]:
 
 def why_changed(command: TaskCommand) -> str:
     """Why a command is not carried as it is written."""
-    return "tfgen tells the task its place by flags" if command.legacy else "tfgen writes TF_CONFIG itself"
+    if not command.legacy:
+        return "tfgen writes TF_CONFIG itself"
+    if command.hosts:
+        return "tfgen tells the task its place by flags"
+    return "tfgen tells the task its place and the hosts by flags; a host that the program names has another name here"
 
 
 def _variable(container: Part) -> str | None:
