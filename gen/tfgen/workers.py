@@ -74,7 +74,8 @@ def map_items(
         ) from error
     finally:
         given_up[0] = 1  # or Ctrl-C and an error would wait for all that each process was given
-        executor.shutdown(cancel_futures=True)
+        with _undisturbed():  # a second Ctrl-C must not leave any of them at work
+            executor.shutdown(cancel_futures=True)
         given_up.close()
         for end in lifeline:
             os.close(end)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.quantities import CANONICAL
-from tfgen.kubernetes.quantity import canonical, parse
+from tfgen.kubernetes.quantity import canonical, is_quantity, parse
 
 
 @pytest.mark.parametrize(
@@ -66,6 +66,12 @@ def test_number(quantity: str | float, number: int | Fraction) -> None:
 def test_no_quantity(text: str) -> None:
     with pytest.raises(ValueError, match="no Kubernetes quantity"):
         parse(text)
+
+
+@pytest.mark.parametrize("value", [[4], {"a": 1}, None, True, "x"])
+def test_a_value_of_any_kind_may_be_none(value: object) -> None:
+    assert parse(1) == 1
+    assert not is_quantity(value)
 
 
 @given(st.integers(0, 10**12), st.sampled_from(["m", "", "k", "Ki", "M", "Mi", "e3"]))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -30,7 +32,7 @@ from tfgen.tree.plan import ConflictsError
 from tfgen.tree.rendering import Rendering
 from tfgen.tree.write import apply, plan_write
 
-STEPS = ("open", "write", "fchmod", "fsync", "replace", "unlink", "mkdir", "rmdir")
+STEPS = ("open", "write", "fchmod", "fsync", "replace", "unlink", "mkdir", "rmdir", "rmtree")
 """The calls that change the disk (of `open`, only those that make a file) or order what is on it."""
 
 
@@ -54,7 +56,7 @@ class FailingOs:
         self.trace: list[str] = []
 
     def __getattr__(self, name: str) -> Any:
-        call = getattr(os, name)
+        call = shutil.rmtree if name == "rmtree" else getattr(os, name)
         if name not in STEPS:
             return call
 
@@ -83,9 +85,9 @@ def dies_at(step: int) -> Callable[[int], None]:
     return fail
 
 
-def fails_at(step: int, *, for_good: bool) -> Callable[[int], None]:
+def fails_at(step: int, *, times: float = 1) -> Callable[[int], None]:
     def fail(now: int) -> None:
-        if now == step or (for_good and now > step):
+        if step <= now < step + times:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     return fail
@@ -113,6 +115,7 @@ def render_or_error(
         plan = plan_write(out, [Rendering(job, FileTree(tree), "0" * 64)], force=force)
         for module in (output_folder, disk_file):
             patch.setattr(module, "os", failing)
+        patch.setattr(shutil, "rmtree", failing.rmtree)
         try:
             apply(plan)
         except TfgenError as error:
@@ -178,20 +181,20 @@ def test_killed_at_any_step_the_next_run_mends_it(tmp_path: Path, after: dict[st
             return
 
 
-@pytest.mark.parametrize("for_good", [False, True], ids=["once", "from then on"])
-def test_a_disk_that_fails_at_any_step_is_an_error_and_the_next_run_mends_it(tmp_path: Path, for_good: bool) -> None:
+@pytest.mark.parametrize("times", [1, 2, math.inf], ids=["once", "in the clean-up too", "from then on"])
+def test_a_disk_that_fails_at_any_step_is_an_error_and_the_next_run_mends_it(tmp_path: Path, times: float) -> None:
     for step in count(1):
         out = tmp_path / str(step)
         out.mkdir()
         start(out)
         before = everything(out)
-        trace, error = render_or_error(out, NEW, fails_at(step, for_good=for_good))
+        trace, error = render_or_error(out, NEW, fails_at(step, times=times))
         if len(trace) < step:
             assert step > 30, "the steps were not counted"
             return
         if error:
             assert str(error).endswith(": No space left on device")
-        if not for_good and not any(is_replaced_file(taken) for taken in trace):
+        if times == 1 and not any(is_replaced_file(taken) for taken in trace):
             assert error
             assert everything(out) == before, f"step {step} left something half-written"
         assert files(out).items() >= MINE.items()
@@ -201,7 +204,7 @@ def test_a_disk_that_fails_at_any_step_is_an_error_and_the_next_run_mends_it(tmp
 
 
 def test_a_first_render_that_fails_leaves_only_the_folder_that_another_may_wait_for(tmp_path: Path) -> None:
-    trace, error = render_or_error(tmp_path, NEW, fails_at(12, for_good=False))
+    trace, error = render_or_error(tmp_path, NEW, fails_at(12))
     assert error
     assert not any(is_replaced_file(step) for step in trace)
     assert everything(tmp_path) == {LEDGER_FOLDER: None}

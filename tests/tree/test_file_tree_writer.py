@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
 import threading
 from collections.abc import Mapping
@@ -220,6 +221,19 @@ def test_an_edit_between_plan_and_apply_is_not_lost(tmp_path: Path) -> None:
         "b",
         "d",
     ]
+
+
+def test_a_folder_of_the_jobs_own_that_is_lost_between_plan_and_apply_is_not_made_of_what_changes_alone(
+    tmp_path: Path,
+) -> None:
+    render(tmp_path, job("mnist", {"charts/mnist/a": "1\n", "charts/mnist/b": "1\n"}))
+    plan = plan_write(tmp_path, [job("mnist", {"charts/mnist/a": "2\n", "charts/mnist/b": "1\n"})])
+    shutil.rmtree(tmp_path / "charts")
+    with pytest.raises(TfgenError, match="charts/mnist/a: was changed while tfgen ran"):
+        apply(plan)
+    assert files(tmp_path) == {}
+    render(tmp_path, job("mnist", {"charts/mnist/a": "2\n", "charts/mnist/b": "1\n"}))
+    assert files(tmp_path) == {"charts/mnist/a": "2\n", "charts/mnist/b": "1\n"}
 
 
 @pytest.mark.parametrize("is_link", [False, True])

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -50,14 +51,14 @@ def render(out: Path, text: str, meanwhile: dict[str, str], processes: int) -> N
     def number_of_stagers() -> int:
         return len({*staged_by.read_text().split()})
 
-    def noted(folder: OutputFolder, texts: dict[str, str], number: int) -> None:
+    def noted(folder: OutputFolder, texts: dict[str, str], number: int, **others: Any) -> None:
         if any(path.startswith("charts/") for path in texts):
             with staged_by.open("a") as file:
                 file.write(f"{os.getpid()}\n")
             deadline = time.monotonic() + 60
             while number_of_stagers() < processes and time.monotonic() < deadline:
                 time.sleep(0.01)
-        stage(folder, texts, number)
+        stage(folder, texts, number, **others)
 
     OutputFolder.stage = noted  # type: ignore[method-assign, assignment]
     plan = plan_write(out, renderings(text))

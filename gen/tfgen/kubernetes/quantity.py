@@ -27,16 +27,23 @@ _POWERS_OF_TEN: Final = {"n": -9, "u": -6, "m": -3, **{suffix: 3 * i for i, suff
 _POWERS_OF_TWO: Final = {f"{suffix}i": 10 * i for i, suffix in enumerate("KMGTPE", start=1)}
 
 
-@functools.lru_cache(1 << 10, typed=True)  # all jobs ask for the same few amounts; `True` is no 1
 def parse(quantity: str | float) -> Amount:
     """The number that a quantity stands for. Exponents have at most three digits, as those of a float64 have.
 
     Raises:
         ValueError: it is no quantity.
     """
-    match = _QUANTITY.fullmatch(str(quantity))
-    if match is None:
+    amount = _parsed(str(quantity))
+    if amount is None:
         raise ValueError(f"{quantity!r} is no Kubernetes quantity")
+    return amount
+
+
+@functools.lru_cache(1 << 10)  # all jobs ask for the same few
+def _parsed(text: str) -> Amount | None:
+    match = _QUANTITY.fullmatch(text)
+    if match is None:
+        return None
     part = match["part"] or match["only"] or ""
     digits = int(f"{match['sign']}{match['whole'] or ''}{part}") << _POWERS_OF_TWO.get(match["suffix"], 0)
     power = int(match["exponent"] or _POWERS_OF_TEN.get(match["suffix"], 0)) - len(part)

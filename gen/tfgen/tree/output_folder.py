@@ -9,7 +9,8 @@ becomes a TfgenError that names the path.
 
 `disk_file` replaces a file. tfgen writes all temporary files of a batch before it renames the first one. So a full disk
 is an error while every old file is still there. A job's own folder that is not there yet is one temporary folder, with
-all that it is to have: one rename costs less than one for each of its files, and it is there as a whole or not at all.
+all that it is to have. One rename costs less than one for each of its files, and a kill leaves the folder whole or not
+there.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import hashlib
 import os
 import stat
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager, suppress
 from itertools import groupby
 from pathlib import Path
@@ -148,16 +149,17 @@ class OutputFolder:
 
     # Writing.
 
-    def stage(self, texts: Mapping[str, str], number: int) -> None:
+    def stage(self, texts: Mapping[str, str], number: int, *, replaced: Iterable[str] = ()) -> None:
         """Writes each text to a temporary file beside its path, or in a temporary folder beside the job's own.
 
-        An error leaves some (`unstaged_on_error`).
+        An error leaves some, for `unstage`.
 
         Args:
             texts: Some texts by path.
             number: How many are staged together with these, or a few more: of few, each is synced.
+            replaced: Those of the paths that have a file, so that the folders of these are there.
         """
-        new = {folder for folder in _own_folders(texts) if not self._is_there(folder)}
+        new = {folder for folder in _own_folders(texts) - _own_folders(replaced) if not self._is_there(folder)}
         staged = {self._staged(path, new): path for path in texts}
         with self._folders(make=True) as way:
             for parent, entries in _by_folder(staged):
@@ -173,19 +175,33 @@ class OutputFolder:
         if number > SYNC_EACH_UP_TO:
             os.sync()
 
-    @contextmanager
-    def unstaged_on_error(self, batches: Iterable[Sequence[str]]) -> Iterator[None]:
-        """If the block fails, removes what is staged, and the folders above it that are empty then, as `prune` does.
+    def unstage(self, batches: Iterable[Collection[str]]) -> None:
+        """Removes what is staged, and the folders above it that are empty then, as `prune` does.
 
         Args:
             batches: The paths that something may be staged for.
+
+        Raises:
+            TfgenError: The disk does not let go of some. All else is removed.
         """
+        faults: list[TfgenError] = []
+        for paths in batches:
+            try:
+                self.discard(map(self._staging, (*paths, *_own_folders(paths))))
+            except TfgenError as error:
+                faults.append(error)
+            self.prune(paths)
+        if faults:
+            raise faults[0]
+
+    @contextmanager
+    def unstaged_on_error(self, batches: Iterable[Collection[str]]) -> Iterator[None]:
+        """If the block fails, does what `unstage` does, as far as the disk lets it."""
         try:
             yield
         except BaseException:
-            for paths in batches:
-                self._unstage(paths)
-                self.prune(paths)
+            with suppress(TfgenError):
+                self.unstage(batches)
             raise
 
     def replace(self, digests: Mapping[str, str | None]) -> None:
@@ -224,7 +240,8 @@ class OutputFolder:
             for folder, name, path, _ in self._entries([dict.fromkeys(written)]):
                 self._put(folder, name, path)
         except BaseException:
-            self._unstage(written)
+            with suppress(TfgenError):  # the next run looks for them where ledgers are
+                self.discard(map(self._staging, written))
             raise
         self.sync_folders([*written, *removed], number)
         self.discard(removed)
@@ -237,12 +254,21 @@ class OutputFolder:
                 os.unlink(name, dir_fd=folder)
 
     def discard(self, paths: Iterable[str]) -> None:
-        """Removes what exists, without a look at digests: ledgers, and temporary files and folders."""
+        """Removes what exists, without a look at digests: ledgers, and temporary files and folders.
+
+        Raises TfgenError where the disk does not let go of some; all else is removed.
+        """
+        faults: list[TfgenError] = []
         for parent, entries in _by_folder(paths):
             with suppress(FileNotFoundError, BlockedPathError), self._folder(parent) as folder:
                 for name, path in entries:
-                    with errors_at(path), suppress(FileNotFoundError):
-                        _remove(name, folder)
+                    try:
+                        with errors_at(path), suppress(FileNotFoundError):
+                            _remove(name, folder)
+                    except TfgenError as error:
+                        faults.append(error)
+        if faults:
+            raise faults[0]
 
     def prune(self, paths: Iterable[str]) -> None:
         """Removes empty folders above these paths, but not the output folder itself."""
@@ -348,11 +374,6 @@ class OutputFolder:
         if folder is None or folder not in new:
             return self._staging(path)
         return self._staging(folder) + path.removeprefix(folder)
-
-    def _unstage(self, paths: Collection[str]) -> None:
-        """Removes what is staged for some paths. The next run finds by name what this cannot remove."""
-        with suppress(TfgenError):
-            self.discard(map(self._staging, (*paths, *_own_folders(paths))))
 
     def _remove_empty(self, path: str) -> None:
         parent, name = _split(path)

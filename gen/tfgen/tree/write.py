@@ -18,7 +18,7 @@ from pathlib import Path
 
 from tfgen import __version__
 from tfgen.errors import TfgenError
-from tfgen.places import is_in_own_folder
+from tfgen.places import is_in_own_folder, own_folder
 from tfgen.record import Record
 from tfgen.tree.file_tree import FileTree, ancestors, digest_of, path_fault
 from tfgen.tree.ledger import LEDGER_FOLDER, LEDGER_READ, Ledger, check_ledger, job_of, ledger_path, parse_ledger
@@ -240,7 +240,8 @@ def _plan(
 
 def _folders(ledger: Ledger) -> Iterator[str]:
     """The folders above a ledger's files, in which a render that was killed has left temporary files and folders."""
-    return (folder for path in ledger.files for folder in ("", *ancestors(path)))
+    for path in ledger.files:
+        yield from ancestors(path) if own_folder(path) else (path.rpartition("/")[0],)
 
 
 _WRITES = (FileAction.CREATE, FileAction.CHANGE)
@@ -256,12 +257,13 @@ def _write(folder: OutputFolder, plan: WritePlan) -> None:
     writes = plan.count(*_WRITES)
     try:
         overwrite_touched(JobPlan.intent)
-        with folder.unstaged_on_error(_written_paths(plan)):
-            _for_each_job(plan, partial(_stage, folder, writes))
-            folder.sync_staged(writes)
+        _for_each_job(plan, partial(_stage, folder, writes))
+        folder.sync_staged(writes)
     except BaseException:
-        # No file was touched yet. If the disk does not even take the old ledgers, the intents stay: they are true.
+        # No file was touched yet. If something staged stays, or the disk does not even take the old ledgers, the
+        # intents stay: they are true, and by them the next run finds it.
         with suppress(TfgenError):
+            folder.unstage(_written_paths(plan))
             overwrite_touched(lambda job: job.before)
         raise
     with folder.unstaged_on_error(_written_paths(plan)):
@@ -284,7 +286,8 @@ def _written_paths(plan: WritePlan) -> Iterator[list[str]]:
 
 
 def _stage(folder: OutputFolder, number: int, job: JobPlan) -> None:
-    folder.stage({change.path: change.text or "" for change in job.changes_by(*_WRITES)}, number)
+    texts = {change.path: change.text or "" for change in job.changes_by(*_WRITES)}
+    folder.stage(texts, number, replaced=[change.path for change in job.changes_by(FileAction.CHANGE)])
 
 
 def _replace(folder: OutputFolder, job: JobPlan) -> None:
