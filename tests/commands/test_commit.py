@@ -16,7 +16,9 @@ from tests.support.command import Command, CommandError
 from tests.support.commit_repository import JOB, commit_all, git, hook, write
 from tests.support.tools import ROOT
 from tfgen import cli
-from tfgen.tree.plan import FileAction, FileChange
+from tfgen.commands import commit
+from tfgen.tree.plan import FileAction, FileChange, WritePlan
+from tfgen.tree.write import apply
 
 QUEUE = JOB.replace("production", "night")
 SMALL = JOB.partition("  environments:")[0]
@@ -885,3 +887,43 @@ def test_a_retired_job_is_enabled_with_its_next_run(clone: Path, capsys: Printed
     )
     patches = "".join(path.read_text(encoding="utf-8") for path in Path("overlays/mnist/prod").iterdir())
     assert "mnist-2-worker" in patches
+
+
+# -- another tfgen in the same folder --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def kept(clone: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A job that stays as an older tfgen made it, with one file less, and that another tfgen upgrades meanwhile."""
+    write("jobs/other.yaml", SMALL.replace("mnist", "other"))
+    assert cli.run(["render", "jobs"]) == 0
+    readme, ledger = clone / "charts/mnist/README.md", clone / ".tfgen/mnist.json"
+    readme.unlink()
+    data = json.loads(ledger.read_text())
+    del data["files"]["charts/mnist/README.md"]
+    ledger.write_text(json.dumps({**data, "tool": "0.0.1"}))
+    commit_all()
+
+    def apply_late(plan: WritePlan) -> WritePlan:
+        assert cli.run(["render", "jobs/mnist.yaml", "--upgrade"]) == 0
+        return apply(plan)
+
+    monkeypatch.setattr(commit, "apply", apply_late)
+    return readme
+
+
+def test_what_another_renders_between_plan_and_writing_is_committed_whole(kept: Path, capsys: Printed) -> None:
+    write("jobs/other.yaml", SMALL.replace("mnist", "other").replace("research", "night"))
+    run(capsys, "jobs")
+    assert {"charts/mnist/README.md", ".tfgen/mnist.json", "jobs/other.yaml"} <= {*committed_files()}
+    assert kept.exists()
+    assert git("status", "--porcelain") == ""
+
+
+def test_what_another_renders_where_nothing_is_to_be_written_is_not_committed_in_part(
+    kept: Path, capsys: Printed
+) -> None:
+    write("jobs/other.yaml", SMALL.replace("mnist", "other") + "# no more\n")
+    said = run(capsys, "jobs", code=3)
+    assert ".tfgen/mnist.json: another tfgen rendered mnist meanwhile; run this again" in said
+    assert kept.exists()

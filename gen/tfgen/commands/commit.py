@@ -119,12 +119,14 @@ def commit_jobs(jobs: Sequence[Path], judged: JudgedFiles, spool: Spool, options
     is_new = branch not in ("", before.branch)
     to = target(before.replaced(branch=branch or before.branch)) if options.pushes else None
     work = _plan_work(jobs, judged, spool, out)
-    digests, files = _files_of_jobs(before, out, work)
-    others = {path for paths in files.values() for path in paths} - digests.keys()
+    digests, files, others = _files_of_jobs(before, out, work)
     check_files(before, digests, others)
     if to and is_new and not (would_change(before, digests) or changed(before, others)):
         raise UsageError(f"nothing has changed, so there is nothing for a branch {branch}")
-    apply(work.plan)
+    if (plan := apply(work.plan)) is not work.plan:  # another tfgen rendered something meanwhile
+        work = work.replaced(plan=plan)
+        digests, files, others = _files_of_jobs(before, out, work)
+    _check_ledgers(plan, out)
 
     wanted = changed(before, (*digests, *others))
     repository = before
@@ -235,8 +237,24 @@ def with_removals(report: Report, removals: Iterable[Rendering], spool: Spool) -
     return Spooled([*(job.rendering for job in report.jobs), *map(spool.put, removals)])
 
 
-def _files_of_jobs(repository: Repository, out: Path, work: _Work) -> tuple[dict[str, str | None], dict[str, set[str]]]:
-    """The files of the jobs, from the repository's root: the digests of those that are planned, and all of each job."""
+def _check_ledgers(plan: WritePlan, out: Path) -> None:
+    """See that each job has the ledger that its files were worked out by. Raises TfgenError."""
+    planned = {job.rendering.job: job.digests[ledger_path(job.rendering.job)] for job in plan.jobs}
+    kept = {job: plan.ledgers.digests[job] for job in plan.kept}
+    now = read_ledgers(out).digests
+    for job, digest in {**planned, **kept}.items():
+        if now.get(job) != digest:
+            raise TfgenError(f"{ledger_path(job)}: another tfgen rendered {job} meanwhile; run this again")
+
+
+def _files_of_jobs(
+    repository: Repository, out: Path, work: _Work
+) -> tuple[dict[str, str | None], dict[str, set[str]], set[str]]:
+    """The files of the jobs, from the repository's root.
+
+    Returns:
+        The digests of those that are planned, all of each job, and those of which none is planned.
+    """
     planned = {job.rendering.job: job.digests for job in work.plan.jobs}
     committed = git.committed_files(out / ledger_path(pair.name) for pair in work.pairs)
     digests: dict[str, str | None] = {}
@@ -247,7 +265,8 @@ def _files_of_jobs(repository: Repository, out: Path, work: _Work) -> tuple[dict
         names = paths_from_root(repository, _files_of_job(out, pair, of_plan, now, was))
         digests |= {names[out / path]: digest for path, digest in of_plan.items() if out / path in names}
         files[pair.name] = {*names.values()}
-    return digests, files
+    others = {path for paths in files.values() for path in paths} - digests.keys()
+    return digests, files, others
 
 
 def _files_of_job(
