@@ -29,6 +29,8 @@ _FLAG_IN_SCRIPT: Final = re.compile(
     rf"(?:[ \t]|\\\n)+--?({'|'.join(_FLAGS)})(?:=|[ \t]+)"
     r"((?:\"[^\"]*\"|'[^']*'|\$\((?:[^()]|\([^()]*\))*\)|`[^`]*`|[^\s\\;|&\"'`])+)"
 )
+_ROLES: Final = ("chief", "master", "ps", "worker", "evaluator")
+"""The types of tasks that TensorFlow knows."""
 _HOST_FILE: Final = re.compile(r"/etc/volcano/([-\w.]+?)\.host\b")
 _PORT: Final = re.compile(r":(\d{2,5})\b")
 _PORT_OF_HOST: Final = re.compile(r"[\w.)}-]:(\d{2,5})\\?[\"']")
@@ -89,8 +91,9 @@ def read_command(container: Part) -> TaskCommand:
     """What a container's command and variables say."""
     command = [item.written for item in container.items("command")]
     args = [item.written for item in container.items("args")]
-    variable = _variable(container)
-    read = _with_variables((_script if shell.is_shell([*command, *args]) else _flags)(command, args), container)
+    env = _env(container)
+    variable = _tf_config_text(env)
+    read = _with_variables((_script if shell.is_shell([*command, *args]) else _flags)(command, args, env), container)
     if variable is None:
         return read
     omitted = {**read.program.omitted, TF_CONFIG: WHY_TF_CONFIG}
@@ -98,9 +101,9 @@ def read_command(container: Part) -> TaskCommand:
     return read.replaced(
         program=read.program.replaced(omitted=omitted),
         tells=True,
-        role=read.role or config.get("role"),
-        index=read.index or config.get("index"),
-        hosts=read.hosts or config.get("hosts", EMPTY),
+        role=read.role or config.role,
+        index=read.index or config.index,
+        hosts=read.hosts or config.hosts,
         port=read.port or _port_of(variable),
     )
 
@@ -124,8 +127,9 @@ def why_changed(command: TaskCommand) -> str:
     return "tfgen tells the task its place and the hosts by flags; a host that the program names has another name here"
 
 
-def _variable(container: Part) -> str | None:
-    item = _env(container).get(TF_CONFIG)
+def _tf_config_text(env: Mapping[str, Part]) -> str | None:
+    """The text of a variable TF_CONFIG, empty where it comes from elsewhere; None where there is no such variable."""
+    item = env.get(TF_CONFIG)
     value = item.get("value") if item else None
     return (value.written if value else "") if item else None
 
@@ -141,22 +145,21 @@ def _env(container: Part) -> dict[str, Part]:
 def _with_variables(read: TaskCommand, container: Part) -> TaskCommand:
     """What is read of a command, with what the container's variables say of the task's place."""
     env = _env(container)
-    if read.legacy:
-        # tfgen's flags take their values from its own variables of these names; --job_name takes none.
-        own = {name: why for name, why in _VARIABLES.items() if name != "JOB_NAME"}
-        role, index, refused = _resolved(read.role, env), _resolved(read.index, env), read.refused
-        named, hosts = read.references, read.hosts
-    elif all(name in env for name in _HOST_VARIABLES):
-        own = dict(_VARIABLES)
-        role, index = (
-            told or (_resolved(f"$({name})", env) if name in env else None)
-            for told, name in ((read.role, "JOB_NAME"), (read.index, "TASK_INDEX"))
-        )
-        refused = read.refused or _unknown_index(env.get("TASK_INDEX"))
-        named = _HOST_VARIABLES
-        hosts = {name.removesuffix("_HOSTS").lower(): f"$({name})" for name in named}
-    else:
+    by_variables = not read.hosts and _tell_hosts(env)
+    if not (read.legacy or by_variables):
         return read
+    # tfgen's flags take their values from its own variables of these names; --job_name takes none.
+    own = {name: why for name, why in _VARIABLES.items() if not read.legacy or name != "JOB_NAME"}
+    role, index, named, hosts, refused = read.role, read.index, read.references, read.hosts, read.refused
+    if by_variables:
+        role, index = (
+            told or (f"$({name})" if name in env else None)
+            for told, name in ((role, "JOB_NAME"), (index, "TASK_INDEX"))
+        )
+        refused = refused or ("" if read.index else _unknown_index(env.get("TASK_INDEX")))
+        named = (*named, *_HOST_VARIABLES)
+        hosts = {name.removesuffix("_HOSTS").lower(): f"$({name})" for name in _HOST_VARIABLES}
+    role, index = _resolved(role, env), _resolved(index, env)
     program, lists = read.program, [f"$({name})" for name in named]
     words = [*program.command, *(program.args or ())] if program.command is not None else None
     left = (
@@ -173,6 +176,10 @@ def _with_variables(read: TaskCommand, container: Part) -> TaskCommand:
         legacy_variables=not read.legacy,
         refused=refused,
     )
+
+
+def _tell_hosts(env: Mapping[str, Part]) -> bool:
+    return all(name in env for name in _HOST_VARIABLES)
 
 
 def _only_for(named: Iterable[str], env: Mapping[str, Part], own: Mapping[str, str], left: Iterable[str]) -> set[str]:
@@ -238,16 +245,29 @@ def _port_in(hosts: Iterable[str]) -> int | None:
     return next((int(match[1]) for listed in hosts if (match := _PORT.search(listed))), None)
 
 
-def _tf_config(text: str) -> dict[str, Any]:
+def _tf_config(text: str) -> TaskCommand:
     """What a literal TF_CONFIG says; no more than the type where it has variables in it."""
     try:
         data = json.loads(text)
-        task = data.get("task", {})
-        hosts = {role_type: ",".join(listed) for role_type, listed in data.get("cluster", {}).items()}
-        return {"role": task.get("type"), "index": str(task.get("index", "")) or None, "hosts": hosts}
-    except (ValueError, AttributeError, TypeError, RecursionError):
+    except (ValueError, RecursionError):
         match = _TYPE.search(text)
-        return {"role": match[1]} if match else {}
+        return TaskCommand(role=match[1] if match else None)
+    task, cluster = (_mapping(_mapping(data).get(key)) for key in ("task", "cluster"))
+    role, index = task.get("type"), task.get("index")
+    return TaskCommand(
+        role=role if isinstance(role, str) else None,
+        index=str(index) if isinstance(index, (int, str)) else None,
+        hosts={
+            role_type: ",".join(listed)
+            for role_type, listed in cluster.items()
+            if isinstance(listed, list) and all(isinstance(host, str) for host in listed)
+        },
+    )
+
+
+def _mapping(data: Any) -> Mapping[str, Any]:
+    """The data, where it is a mapping; else none."""
+    return data if isinstance(data, Mapping) else EMPTY
 
 
 def _port_of(config: str) -> int | None:
@@ -259,10 +279,10 @@ def _port_of(config: str) -> int | None:
 # -- flags in a list of words ------------------------------------------------------------------------------------
 
 
-def _flags(command: list[str], args: list[str]) -> TaskCommand:
+def _flags(command: list[str], args: list[str], env: Mapping[str, Part]) -> TaskCommand:
     flags: dict[str, str] = {}
     kept_command, kept_args = (list(_without_flags(words, flags)) for words in (command, args))
-    if not _tell(flags):
+    if not _tell(flags, env):
         return TaskCommand()
     return _told_by_flags(flags, Program(kept_command, kept_args))
 
@@ -277,9 +297,23 @@ def _without_flags(words: list[str], flags: dict[str, str]) -> Iterator[str]:
             flags[match[1]] = match[2] if match[2] is not None else next(waiting, "")
 
 
-def _tell(flags: Mapping[str, str]) -> bool:
-    """Whether flags tell of a place in a cluster: --job_name alone may be a name of the program's own."""
-    return bool(flags.keys() - {"job_name"})
+def _tell(flags: Mapping[str, str], env: Mapping[str, Part]) -> bool:
+    """Whether flags tell of a place in a cluster.
+
+    --job_name alone may be a name of the program's own. It tells the role where variables tell of the cluster, and not
+    of the role. Beside a JOB_NAME or a TF_CONFIG that has the role, the flag stays as it is.
+    """
+    if not flags or flags.keys() - {"job_name"}:
+        return bool(flags)
+    config = _tf_config_text(env)
+    if config is None and not _tell_hosts(env):
+        return False
+    told = _tf_config(config).role if config is not None else _resolved("$(JOB_NAME)", env)
+    return _is_role(_resolved(flags["job_name"], env)) and not _is_role(told)
+
+
+def _is_role(text: str | None) -> bool:
+    return (text or "").lower() in _ROLES
 
 
 def _told_by_flags(flags: Mapping[str, str], program: Program) -> TaskCommand:
@@ -299,7 +333,7 @@ def _told_by_flags(flags: Mapping[str, str], program: Program) -> TaskCommand:
 # -- a script ----------------------------------------------------------------------------------------------------
 
 
-def _script(command: list[str], args: list[str]) -> TaskCommand:
+def _script(command: list[str], args: list[str], env: Mapping[str, Part]) -> TaskCommand:
     words = [*command, *args]
     head, script, rest = words[:2], words[2] if len(words) > 2 else "", words[3:]
     kept: list[Statement] = []
@@ -327,7 +361,7 @@ def _script(command: list[str], args: list[str]) -> TaskCommand:
             kept_last = True
     flags: dict[str, str] = {}
     without_flags = [part._replace(text=_without_flags_in_script(part.text, flags)) for part in kept]
-    if _tell(flags):
+    if _tell(flags, env):
         kept = without_flags
     else:
         flags = {}
