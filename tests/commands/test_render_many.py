@@ -255,7 +255,7 @@ def test_a_further_job_takes_a_few_kilobytes(monkeypatch: pytest.MonkeyPatch) ->
         "again": many_again - few_again,
     }
     of_a_job = {name: size / (many - few) for name, size in of_all.items()}
-    assert max(of_a_job.values()) < 3.5 * 1024, of_a_job
+    assert max(of_a_job.values()) < 5_000, of_a_job  # the goal of docs/performance.md
 
 
 def test_as_many_processes_as_one_write_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
