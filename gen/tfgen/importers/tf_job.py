@@ -79,6 +79,8 @@ _CLEANS_NONE: Final = (1, 6)
 _TELLS_EVALUATOR: Final = (1, 1)
 """From this version on the evaluator stands in every task's cluster."""
 
+_OF_ONE_TASK: Final = "one task alone is told of no cluster, and the program had this value before"
+"""Why a variable TF_CONFIG is dropped that no operator replaced."""
 _TENSORBOARD: Final = "tensorboard"
 """v1alpha1's field, in lower case. Go's reader of JSON, and so the operator, takes it in any case."""
 
@@ -97,11 +99,11 @@ _SHAPE: Final = {
         "replicaSpecs": [_REPLICA],
         "runPolicy": _RUN_POLICY,
         "successPolicy": SCALAR,
-        _TENSORBOARD: {"logDir": SCALAR},
         "terminationPolicy": {"chief": {"replicaIndex": SCALAR, "replicaName": SCALAR}},
         "tfReplicaSpecs": {EACH: _REPLICA},
     },
 }
+_TENSORBOARD_SHAPE: Final = {"logDir": SCALAR}
 
 
 def is_tf_job(item: Part) -> bool:
@@ -179,8 +181,13 @@ def read(item: Part, others: Sequence[Part], options: Options, account: Account)
     if api_version(item) not in VERSIONS:
         account.refuse(item.value["apiVersion"], f"no TFJob has this version; known are {either(VERSIONS, 'and')}")
         return None
-    if refuse_misshapen(item, _SHAPE, account):
+    boards = [part for key, part in item.entries("spec") if key.lower() == _TENSORBOARD]
+    if any(
+        [refuse_misshapen(item, _SHAPE, account), *(refuse_misshapen(b, _TENSORBOARD_SHAPE, account) for b in boards)]
+    ):
         return None
+    if len(boards) > 1:
+        account.refuse(boards[1], f"it stands here twice, first as {boards[0].path[-1]}; a TFJob has it once")
     _refuse_second_replicas(item, account)
     return _TFJob(item, others, options, account).foreign_job()
 
@@ -201,6 +208,13 @@ class _TFJob:
     def _is_tf_job(self) -> bool:
         """Whether a TFJob is written, too."""
         return self.options.kind == "TFJob"
+
+    @property
+    def _is_alone(self) -> bool:
+        """Whether the job is one task, which is told of no cluster."""
+        numbers = {role: part.get("replicas") for role, part in self.job.entries("spec", "tfReplicaSpecs")}
+        tasks = {role: number.value if number else 1 for role, number in numbers.items() if not number or number.value}
+        return self.options.alone == "Single" and list(tasks.values()) == [1] and "PS" not in tasks
 
     def foreign_job(self) -> ForeignJob | None:
         replicas = self.job.get("spec", "tfReplicaSpecs")
@@ -319,8 +333,8 @@ class _TFJob:
         main = pod_template.main_container(template)
         command = read_command(main) if main and not self._is_tf_job else TaskCommand()
         if main is None or not legacy_keys([command]):
-            # A variable TF_CONFIG says nothing: the operator puts its own behind it.
-            return TaskCommand(Program(omitted={TF_CONFIG: WHY_TF_CONFIG}))
+            # The operator puts its own TF_CONFIG behind that of a program, but gives none to one task alone.
+            return TaskCommand(Program(omitted={TF_CONFIG: _OF_ONE_TASK if self._is_alone else WHY_TF_CONFIG}))
         if command.refused:
             self.account.refuse(main, command.refused)
         for key in ("command", "args"):
