@@ -261,7 +261,7 @@ def _jobs(parts: Sequence[Part], options: Options, account: Account) -> Iterator
 
 def _kind_in_words(item: Part) -> str:
     version = item.get("apiVersion")
-    return f"{kind(item)} of {version.written if version else 'no API version'}" if kind(item) else "no kind"
+    return f"{kind(item)} of {(version and version.written) or 'no API version'}" if kind(item) else "no kind"
 
 
 def _grouped(readings: Mapping[Name, _Reading], options: Options, account: Account) -> list[_Job]:

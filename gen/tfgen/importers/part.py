@@ -46,7 +46,7 @@ class Part(Record):
         kind, name = (self.get("kind"), self.get("metadata", "name")) if not self.path else (None, None)
         if kind is None:
             return path_name(self.path)
-        return " ".join(part.written[:_LONGEST_NAME] for part in (kind, name) if part)
+        return " ".join(part.written[:_LONGEST_NAME] for part in (kind, name) if part and part.written) or path_name(())
 
     @property
     def data(self) -> Any:
