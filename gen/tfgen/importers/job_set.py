@@ -17,7 +17,7 @@ from tfgen.importers.objects import LAST_APPLIED, api_group, drop_server_fields,
 from tfgen.importers.options import Options
 from tfgen.importers.part import Part
 from tfgen.importers.shapes import METADATA, SCALAR, refuse_misshapen
-from tfgen.importers.task_command import TaskCommand, legacy_keys, read_command, why_changed
+from tfgen.importers.task_command import TaskCommand, legacy_keys, read_command, why_changed, why_told_nothing
 from tfgen.job.training_job import RoleName
 from tfgen.kubernetes import keys
 from tfgen.schema.workload_kinds.facts import CompletionBy
@@ -39,6 +39,7 @@ _DROPPED: Final[Mapping[str, str]] = {
     "coordinator": "TF_CONFIG names the chief",
     "managedBy": "it hands the JobSet to another controller",
     "network": "tfgen gives each task a name of its own, ready or not",
+    "volumeClaimPolicies": "it asks for no claims",
     "startupPolicy": "all tasks start together, and TensorFlow waits for its ps itself",
 }
 """What a JobSet says, and a job not."""
@@ -114,13 +115,10 @@ def read(item: Part, _others: Sequence[Part], options: Options, account: Account
     jobs = list(item.items("spec", "replicatedJobs"))
     commands = [_command(job) for job in jobs]
     if not any(command.tells for command in commands):
-        account.refuse(
-            item,
-            "this JobSet tells its tasks of no TensorFlow cluster: it has neither TF_CONFIG, nor --ps_hosts and "
-            "--worker_hosts",
-        )
+        why = why_told_nothing(commands, "TF_CONFIG, nor --ps_hosts and --worker_hosts")
+        account.refuse(item, f"this JobSet {why}")
         return None
-    if policies := item.get("spec", "volumeClaimPolicies"):
+    if (policies := item.get("spec", "volumeClaimPolicies")) and policies.value != []:
         why = "tfgen makes no claims of templates; make them yourself, and name them in the pods' volumes"
         account.refuse(policies, why)
         return None

@@ -70,6 +70,7 @@ class TaskCommand(Record):
         legacy: whether it is told by flags.
         legacy_variables: whether it is told by the variables of their names.
         references: the variables that what is taken off names.
+        lone_role: the role in a --job_name that tells nothing, since nothing tells the hosts.
         notes: what is odd in it.
         refused: why the command cannot be carried; empty where it can.
     """
@@ -83,6 +84,7 @@ class TaskCommand(Record):
     legacy: bool = False
     legacy_variables: bool = False
     references: tuple[str, ...] = ()
+    lone_role: str = ""
     notes: tuple[str, ...] = ()
     refused: str = ""
 
@@ -125,6 +127,18 @@ def why_changed(command: TaskCommand) -> str:
     if command.hosts:
         return "tfgen tells the task its place by flags"
     return "tfgen tells the task its place and the hosts by flags; a host that the program names has another name here"
+
+
+def why_told_nothing(commands: Iterable[TaskCommand], neither: str) -> str:
+    """Why commands tell tasks of no cluster.
+
+    Args:
+        commands: those of all tasks.
+        neither: what would tell them, and is not there.
+    """
+    role = next((command.lone_role for command in commands if command.lone_role), "")
+    lone = f"; --job_name={role} is not enough without the hosts" if role else ""
+    return f"tells its tasks of no TensorFlow cluster: it has neither {neither}{lone}"
 
 
 def _tf_config_text(env: Mapping[str, Part]) -> str | None:
@@ -283,7 +297,7 @@ def _flags(command: list[str], args: list[str], env: Mapping[str, Part]) -> Task
     flags: dict[str, str] = {}
     kept_command, kept_args = (list(_without_flags(words, flags)) for words in (command, args))
     if not _tell(flags, env):
-        return TaskCommand()
+        return TaskCommand(lone_role=_lone_role(flags, env))
     return _told_by_flags(flags, Program(kept_command, kept_args))
 
 
@@ -310,6 +324,11 @@ def _tell(flags: Mapping[str, str], env: Mapping[str, Part]) -> bool:
         return False
     told = _tf_config(config).role if config is not None else _resolved("$(JOB_NAME)", env)
     return _is_role(_resolved(flags["job_name"], env)) and not _is_role(told)
+
+
+def _lone_role(flags: Mapping[str, str], env: Mapping[str, Part]) -> str:
+    role = _resolved(flags.get("job_name"), env)
+    return role if role and _is_role(role) else ""
 
 
 def _is_role(text: str | None) -> bool:
@@ -361,13 +380,15 @@ def _script(command: list[str], args: list[str], env: Mapping[str, Part]) -> Tas
             kept_last = True
     flags: dict[str, str] = {}
     without_flags = [part._replace(text=_without_flags_in_script(part.text, flags)) for part in kept]
+    lone_role = ""
     if _tell(flags, env):
         kept = without_flags
     else:
-        flags = {}
+        lone_role, flags = _lone_role(flags, env), {}
     kept = _without_unused(kept, " ".join((config or "", *flags.values())))
     if not (hosts or config or flags):
-        return TaskCommand(tells=TF_CONFIG in script, refused=_refused(script, {}) if TF_CONFIG in script else "")
+        refused = _refused(script, {}) if TF_CONFIG in script else ""
+        return TaskCommand(tells=TF_CONFIG in script, refused=refused, lone_role=lone_role)
     left = shell.joined(kept)
     refused = _refused(left, hosts)
     left = _INDEX.sub("${TASK_INDEX}", left)

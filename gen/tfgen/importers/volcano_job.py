@@ -18,7 +18,7 @@ from tfgen.importers.objects import LAST_APPLIED, api_group, drop_server_fields,
 from tfgen.importers.options import Options
 from tfgen.importers.part import Part
 from tfgen.importers.shapes import EACH, METADATA, SCALAR, TEXTS, refuse_misshapen
-from tfgen.importers.task_command import TaskCommand, legacy_keys, read_command, why_changed
+from tfgen.importers.task_command import TaskCommand, legacy_keys, read_command, why_changed, why_told_nothing
 from tfgen.job.training_job import RoleName
 from tfgen.schema.workload_kinds.facts import CompletionBy
 from tfgen.words import either
@@ -164,11 +164,9 @@ class _VolcanoJob:
             main = pod_template.main_container(task.get("template") or task)
             self.commands[key] = read_command(main) if main else TaskCommand()
         if not self._is_tensorflow(tasks):
-            self.account.refuse(
-                self.job.value["spec"],
-                "this Volcano Job tells its tasks of no TensorFlow cluster: it has neither the plugin tensorflow, nor "
-                "TF_CONFIG, nor --ps_hosts and --worker_hosts",
-            )
+            neither = "the plugin tensorflow, nor TF_CONFIG, nor --ps_hosts and --worker_hosts"
+            why = why_told_nothing(self.commands.values(), neither)
+            self.account.refuse(self.job.value["spec"], f"this Volcano Job {why}")
             return None
         roles = self._roles(tasks)
         if not roles:
