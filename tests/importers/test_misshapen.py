@@ -1,4 +1,7 @@
-"""No value of a manifest has to be of the type that its kind gives it: what has another is refused, at its place."""
+"""No value of a manifest has to be of the type that its kind gives it: what has another is refused, at its place.
+
+Nor need a value be there at all, or stand where its kind has it: what stands below it may be in its place.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +31,10 @@ def paths(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         yield from paths(data[step], (*path, step))
 
 
-def put(data: Any, path: Sequence[Any], value: Any) -> None:
-    for step in path[:-1]:
+def at(data: Any, path: Sequence[Any]) -> Any:
+    for step in path:
         data = data[step]
-    data[path[-1]] = value
+    return data
 
 
 @settings(max_examples=150, deadline=None, phases=[Phase.generate], suppress_health_check=[HealthCheck.too_slow])
@@ -39,7 +42,12 @@ def put(data: Any, path: Sequence[Any], value: Any) -> None:
 def test_a_value_of_another_type_is_imported_or_refused(data: st.DataObject) -> None:
     manifest = data.draw(st.sampled_from(MANIFESTS))
     documents = [json.loads(json.dumps(d, default=str)) for d in yaml.safe_load_all(manifest.read_text()) if d]
-    put(documents, data.draw(st.sampled_from(list(paths(documents)))), data.draw(st.sampled_from(WRONG)))
+    path = data.draw(st.sampled_from(list(paths(documents))))
+    above, below = at(documents, path[:-1]), [at(documents, (*path, *inner)) for inner in paths(at(documents, path))]
+    if data.draw(st.booleans()):
+        above[path[-1]] = data.draw(st.sampled_from((*WRONG, *below)))
+    else:
+        del above[path[-1]]
     sources = [Source("a.yaml", "---\n".join(json.dumps(document) + "\n" for document in documents).encode())]
     options = Options(kind=data.draw(st.sampled_from(["StatefulSet", "TFJob", "VolcanoJob", "JobSet"])))
     try:

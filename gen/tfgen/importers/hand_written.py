@@ -172,9 +172,12 @@ def _template(item: Part) -> Part | None:
 
 
 def _task(item: Part, account: Account) -> _Task | None:
+    if refuse_misshapen(item, _SHAPE, account):
+        return None
     template = _template(item)
     main = pod_template.main_container(template) if template else None
-    if template is None or main is None or refuse_misshapen(item, _SHAPE, account):
+    if template is None or main is None:
+        account.refuse(item.value["spec"], f"the {kind(item)} has no pod template, in which its containers must stand")
         return None
     command = read_command(main)
     words = [word for word in re.split(r"[-_\d]+", name(item).lower()) if word in _ROLES]

@@ -204,8 +204,6 @@ def _lenient(part: Part) -> Any:
         return {key: _lenient(inner) for key, inner in part.value.items()}
     if isinstance(part.value, list):
         return [_lenient(inner) for inner in part.value]
-    if isinstance(part.value, float):
-        return part.text
     return volumes.octal(part)
 
 
@@ -423,7 +421,8 @@ class _Translation:
 
     def _host_port(self, port: Part) -> None:
         """What a port says of its node: job.yaml has no word for it, but a podTemplate has."""
-        of_the_host = {key: part for key in _OF_THE_HOST if (part := port.get(key))}
+        # To Kubernetes, the port 0 is none.
+        of_the_host = {key: part for key in _OF_THE_HOST if (part := port.get(key)) and part.value != 0}
         network = self.template.get("spec", "hostNetwork")
         if network and network.value is True:
             for part in of_the_host.values():
