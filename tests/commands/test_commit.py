@@ -889,6 +889,15 @@ def test_a_retired_job_is_enabled_with_its_next_run(clone: Path, capsys: Printed
     assert "mnist-2-worker" in patches
 
 
+def test_a_ledger_that_a_formatter_wrote_anew_is_as_good(clone: Path, capsys: Printed) -> None:
+    ledger = clone / ".tfgen/mnist.json"
+    ledger.write_text(json.dumps(json.loads(ledger.read_text()), indent=8))
+    commit_all()
+    write("jobs/mnist.yaml", f"# why\n{JOB}")
+    run(capsys, "jobs")
+    assert committed_files() == ["jobs/mnist.yaml"]
+
+
 # -- another tfgen in the same folder --------------------------------------------------------------------------------
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import ClassVar
 
@@ -239,12 +240,11 @@ def with_removals(report: Report, removals: Iterable[Rendering], spool: Spool) -
 
 def _check_ledgers(plan: WritePlan, out: Path) -> None:
     """See that each job has the ledger that its files were worked out by. Raises TfgenError."""
-    planned = {job.rendering.job: job.digests[ledger_path(job.rendering.job)] for job in plan.jobs}
-    kept = {job: plan.ledgers.digests[job] for job in plan.kept}
-    now = read_ledgers(out).digests
-    for job, digest in {**planned, **kept}.items():
-        if now.get(job) != digest:
-            raise TfgenError(f"{ledger_path(job)}: another tfgen rendered {job} meanwhile; run this again")
+    now = read_ledgers(out)
+    planned = (job.rendering.job for job in plan.jobs if now.get(job.rendering.job) != job.after)
+    kept = (job for job in plan.kept if now.digests.get(job) != plan.ledgers.digests[job])
+    for job in chain(planned, kept):
+        raise TfgenError(f"{ledger_path(job)}: another tfgen rendered {job} meanwhile; run this again")
 
 
 def _files_of_jobs(
