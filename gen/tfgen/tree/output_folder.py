@@ -213,7 +213,7 @@ class OutputFolder:
         Raises:
             TfgenError: A file changed since `survey`. That file and those after it stay as they are.
         """
-        whole = {folder for folder in _own_folders(digests) if self._put_folder(folder)}
+        whole = {folder for folder in sorted(_own_folders(digests)) if self._put_folder(folder)}
         rest = {path: digest for path, digest in digests.items() if own_folder(path) not in whole} if whole else digests
         for folder, name, path, digest in self._entries([rest]):
             expect(folder, name, path, digest)
