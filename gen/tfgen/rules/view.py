@@ -27,7 +27,7 @@ from tfgen.record import Record
 from tfgen.rules.reading import ALL, Noted, Reading
 from tfgen.rules.rule import Finding, Rule
 from tfgen.schema import tunables
-from tfgen.schema.value_paths import differences, whole_values
+from tfgen.schema.value_paths import whole_values
 from tfgen.text.document import Document
 
 
@@ -232,6 +232,7 @@ def views(document: Document) -> tuple[View, ...]:
     every = (own, *(by_environment[form.name] for form in job.environments))
     names = (None, *(form.name for form in job.environments))
     reading, shape, filled = Reading(), _shape(job.structure), dict[Hashable, Any]()
+    kept = [Kept(values, own, filled) for values in every]
     return tuple(
         View(
             document=document,
@@ -239,12 +240,12 @@ def views(document: Document) -> tuple[View, ...]:
             values=values if name else Noted(values, reading),
             all_values=every,
             _environment=name,
-            _scope=Scope(values, release=job.name, chart=job.name, kept=Kept(values, own, filled)),
+            _scope=Scope(values, release=job.name, chart=job.name, kept=of_form),
             _shape=shape,
             _reading=reading,
-            _differences=frozenset((ALL, *differences(own, values))),
+            _differences=of_form.differing | {ALL},
         )
-        for name, values in zip(names, every, strict=True)
+        for name, values, of_form in zip(names, every, kept, strict=True)
     )
 
 
