@@ -177,7 +177,7 @@ TESTS = {
 @pytest.mark.parametrize("name", FILLED)
 def test_fill(name):
     node, expected = FILLED[name]
-    scope = SCOPE.binding({"role": {"image": None}}) if name == "a field that is missing" else SCOPE
+    scope = SCOPE._replace(bound={"role": {"image": None}}) if name == "a field that is missing" else SCOPE
     assert fill(node, scope) == expected
     assert type(fill(node, scope)) is type(expected)
 
@@ -185,7 +185,7 @@ def test_fill(name):
 @pytest.mark.parametrize("name", TESTS)
 def test_a_test_is_a_boolean(name):
     node, expected = TESTS[name]
-    assert evaluate(node, SCOPE.binding({"role": {}})) is expected
+    assert evaluate(node, SCOPE._replace(bound={"role": {}})) is expected
 
 
 def test_filling_changes_neither_graph_nor_values():

@@ -243,7 +243,7 @@ def _check_ledgers(plan: WritePlan, out: Path) -> None:
     now = read_ledgers(out)
     planned = (job.rendering.job for job in plan.jobs if now.get(job.rendering.job) != job.after)
     kept = (job for job in plan.kept if now.digests.get(job) != plan.ledgers.digests[job])
-    for job in chain(planned, kept):
+    if job := next(chain(planned, kept), None):
         raise TfgenError(f"{ledger_path(job)}: another tfgen rendered {job} meanwhile; run this again")
 
 

@@ -89,10 +89,6 @@ class Scope(NamedTuple):
     arguments: Mapping[str, Any] = EMPTY
     kept: Kept | None = None
 
-    def binding(self, names: Mapping[str, Any]) -> Scope:
-        """The scope with more names bound."""
-        return Scope(self.values, self.release, self.chart, {**self.bound, **names}, self.arguments, self.kept)
-
     def open(self) -> tuple[Scope, dict[str, Any]]:
         """The same scope with a mapping of its own for the names: each entry, index or let is bound in that one."""
         bound = dict(self.bound)
@@ -459,7 +455,7 @@ def _looked_up(data: Filler, path: str) -> Filler:
         try:
             for key in keys:
                 place = place[key]
-        except (KeyError, TypeError):  # a value that is missing, or null; to ask first takes a third of the time
+        except (KeyError, TypeError):  # a value that is missing, or null; asking at each step would be slower
             return None
         return place
 
