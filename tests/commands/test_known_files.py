@@ -91,6 +91,8 @@ EDITS: dict[str, Edit] = {
     "a ledger of an earlier tfgen": replace(".tfgen/a.json", '"tool": "', '"tool": "0.0.'),
     "a new job of the same name": lambda root: write(root / "jobs" / "c.yaml", job("a")),
     "a new job in the same cluster": lambda root: write(root / "jobs" / "c.yaml", job("c", GITOPS)),
+    "a job in the same cluster, which ignores the clash": lambda root: ignored_clash(root),
+    "a clash that was ignored, and is gone": lambda root: (ignored_clash(root), (root / "jobs/b.yaml").unlink()),
     "a job that is gone": lambda root: (root / "jobs/b.yaml").unlink(),
     "a job that has moved": lambda root: (root / "jobs/a.yaml").rename(root / "jobs/c.yaml"),
     "another commit": lambda root: (replace("jobs/a.yaml", "replicas: 2", "replicas: 3")(root), commit(), undo(root)),
@@ -99,6 +101,14 @@ EDITS: dict[str, Edit] = {
 
 def undo(root: Path) -> None:
     replace("jobs/a.yaml", "replicas: 3", "replicas: 2")(root)
+
+
+def ignored_clash(root: Path) -> None:
+    """A job beside another that makes the same PriorityClass, looked at with that one."""
+    text = job("c", GITOPS).removesuffix("\n") + "  # tfgen: ignore cluster-wide-object both have it alike\n"
+    write(root / "jobs" / "c.yaml", text)
+    assert cli.run(["render", "jobs"]) == cli.run(["check", "jobs"]) == cli.OK
+    commit()
 
 
 @pytest.fixture

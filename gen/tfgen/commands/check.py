@@ -73,7 +73,7 @@ def check_paths(
         find_manifests()  # once, and not in each process
     known = _find_known(sources, out, against, find_manifests()) if keeps else {}
     find_unchanged = cache(partial(_unchanged_jobs, sources, out, against)) if is_quick else None
-    scope = CheckScope(find_manifests, kubernetes_version, find_unchanged)
+    scope = CheckScope(find_manifests, kubernetes_version, find_unchanged, kept_for=out if keeps else None)
     with Spool(out) as spool:
         judged = judge_files(sources, known, spool, scope, track)
         checked = judged.checked
@@ -83,7 +83,7 @@ def check_paths(
             from tfgen.commands.full_check import full_check  # 80 ms, which files that are known need not pay
 
             is_written = is_written or is_stdin  # what is on disk did not come of it
-            report = full_check(judged, spool, against=against, out=out, is_written=is_written, keeps=keeps)
+            report = full_check(judged, spool, against=against, out=out, is_written=is_written)
     orphans = () if is_stdin else tuple(find_orphans(checked, paths, out, read_ledgers(out)))
     if not (sources or orphans):
         raise no_job_below(paths)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfgen.record import Record
@@ -21,9 +22,11 @@ class CheckScope(Record):
         find_unchanged: gives what says of a job whether it is checked by itself alone, and not rendered. It is called
             before the first job is.
         ends_with_errors: whether nothing more is rendered once a file has errors.
+        kept_for: the output folder for which what is worked out is kept for the next run; None where it is not kept.
     """
 
     find_manifests: Callable[[], Sequence[Manifest]] = tuple
     kubernetes_version: str | None = None
     find_unchanged: Callable[[], Callable[[Document], bool]] | None = None
     ends_with_errors: bool = False
+    kept_for: Path | None = None

@@ -18,7 +18,6 @@ from tfgen.check.files import FileComparison, compare_files
 from tfgen.check.severities import weigh_unused
 from tfgen.commands.check_report import Report
 from tfgen.commands.judged_files import JudgedFiles
-from tfgen.commands.keep_files import keep_files
 from tfgen.commands.rendered_file import RenderedFile, render_files
 from tfgen.commands.sums import find_sums
 from tfgen.job.facts import name_of
@@ -28,9 +27,7 @@ from tfgen.tree.spool import Spool, Spooled
 from tfgen.tree.write import plan_write
 
 
-def full_check(
-    judged: JudgedFiles, spool: Spool, *, against: str, out: Path, is_written: bool = False, keeps: bool = False
-) -> Report:
+def full_check(judged: JudgedFiles, spool: Spool, *, against: str, out: Path, is_written: bool = False) -> Report:
     """Check jobs beside their files on disk, and beside what is committed.
 
     Args:
@@ -39,7 +36,6 @@ def full_check(
         against: the revision that is compared with.
         out: the output folder.
         is_written: whether the files are about to be written anyway, so that those on disk are no matter.
-        keeps: whether what is worked out is kept for the next run.
 
     Raises:
         UsageError: there is no such revision, or nothing that evaluates the policies that the jobs' tfgen.yaml names.
@@ -69,9 +65,6 @@ def full_check(
         files = FileComparison((), ()) if is_written else compare_files({job.name: job.place for job in beside}, plan)
         problems += (*again.problems, *files.problems)
         notes += (*again.notes, *files.notes)
-        if keeps:
-            of_files = ((file, of_file.description) for file, of_file in whole)
-            keep_files(((file, one.read()) for file, one in of_files if one), plan, scope.find_manifests())
     return Report(in_order(problems), tuple(notes), len(compared.pairs), tuple(jobs))
 
 

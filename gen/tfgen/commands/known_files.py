@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfgen.check.across import JobRecord
-from tfgen.job.sources import Source, source_name
+from tfgen.job.sources import Source
 from tfgen.problems import Position, Problem
 from tfgen.record import Record
 from tfgen.tree import cache
@@ -43,18 +42,6 @@ class KnownFile(Record):
     ledgers: Mapping[str, str]
 
 
-class Description(Record):
-    """What is kept of a file.
-
-    Attributes:
-        known: what is known of it.
-        jobs: what its documents say, with the defaults under them, as the text of a list in JSON.
-    """
-
-    known: KnownFile
-    jobs: str
-
-
 def recall_files(sources: Iterable[Source], manifests: Sequence[Manifest] = ()) -> dict[str, KnownFile]:
     """The files that were rendered or checked as they are, by name, whatever is on disk of them now.
 
@@ -71,16 +58,23 @@ def recall_jobs(source: Source) -> Any:
     return None if data is None else json.loads(data["jobs"])
 
 
-def keep(source: Source, file: Description, manifests: Sequence[Manifest] = ()) -> None:
-    """Keep what is known of a file. It counts once its ledgers are on disk."""
-    cache.keep({_key(source, manifests): {**_data_of(file.known), "jobs": file.jobs}})
+def keep(source: Source, known: KnownFile, jobs: str, manifests: Sequence[Manifest] = ()) -> None:
+    """Keep what is known of a file. It counts while its ledgers are on disk.
+
+    Args:
+        source: the file, and all defaults under it.
+        known: what is known of it.
+        jobs: what its documents say, with the defaults under them, as the text of a list in JSON.
+        manifests: what the objects were held against beside.
+    """
+    cache.keep({_key(source, manifests): {**_data_of(known), "jobs": jobs}})
 
 
 # -- the cache -----------------------------------------------------------------------------------------------------
 
 
 def _key(source: Source, manifests: Sequence[Manifest]) -> str:
-    parts = (source_name(Path(source.file)), repr(manifests), repr(source.identity))
+    parts = (source.name, repr(manifests), repr(source.identity))
     return cache.key(part.encode("utf-8", "surrogatepass") for part in parts)
 
 

@@ -66,7 +66,7 @@ def render_paths(
     out = out or output_root_of(paths, (source.file for source in sources))
     known = find_known(sources, out)
     with Spool(out) as spool:
-        judged = judge_files(sources, known, spool, CheckScope(ends_with_errors=True), track)
+        judged = judge_files(sources, known, spool, CheckScope(ends_with_errors=True, kept_for=out), track)
         checked, rendered = judged.checked, judged.rendered
         unread = (known[file.source.file] for file in checked.files if file.is_known)
         problems = [*checked.problems, *(problem for file in unread for problem in file.of_rules)]
@@ -91,12 +91,6 @@ def render_paths(
         )
         done = [job for file in known.values() for job in file.ledgers]
         plan = apply(plan_write(out, renderings, done=done, force=force, upgrade=upgrade, keep=spool.keep))
-        if rendered:
-            from tfgen.commands.keep_files import keep_files  # 60 ms, which files that are known need not pay
-
-            of_files = ((file, rendered.get(file.source.file)) for file in checked.files)
-            descriptions = ((file, one.description.read()) for file, one in of_files if one and one.description)
-            keep_files(descriptions, plan)
         yield Written(in_order(problems), plan, len(jobs))
 
 

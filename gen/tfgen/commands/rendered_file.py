@@ -14,7 +14,7 @@ from tfgen.check.jobs import Checker
 from tfgen.check.limits import JobUse
 from tfgen.check.severities import weigh_unused
 from tfgen.commands.check_scope import CheckScope
-from tfgen.commands.keep_files import describe_file
+from tfgen.commands.keep_file import keep_file
 from tfgen.commands.rendered_job import RenderedJob, render_job
 from tfgen.commands.sums import uses_of
 from tfgen.errors import TfgenError
@@ -23,6 +23,7 @@ from tfgen.job.sources import Source
 from tfgen.problems import Place, Problem
 from tfgen.text.document import Document
 from tfgen.tree.spool import Slot, Spool
+from tfgen.tree.write import digest_of_ledger
 from tfgen.workers import map_items
 
 # From the start of a word alone: to look for a key from each letter of a long text takes time by the square of them.
@@ -57,7 +58,6 @@ class RenderedFile(NamedTuple):
         unknown: the kinds of its objects that no schema is known of.
         uses: what its jobs ask for, where sums of that are limited.
         jobs: those that are rendered.
-        description: what is kept of it from run to run (`Description`).
         error: why its jobs cannot be held against the platform's policies, and so are not rendered.
     """
 
@@ -69,7 +69,6 @@ class RenderedFile(NamedTuple):
     unknown: frozenset[str] = frozenset()
     uses: tuple[JobUse, ...] = ()
     jobs: tuple[SpooledJob, ...] = ()
-    description: Slot | None = None
     error: TfgenError | None = None
 
     def require_policies(self) -> None:
@@ -146,14 +145,15 @@ def _render_file(
         tuple(problem for job in jobs for problem in job.weighed.ignored),
     )
     unused = weigh_unused(documents, (*file.weighed.ignored, *of_objects.ignored))
-    description = describe_file(file, of_objects, unused) if not passed_over else None
+    if scope.kept_for is not None and not passed_over:
+        ledgers = {job.rendering.job: digest_of_ledger(scope.kept_for, job.rendering) for job in jobs}
+        keep_file(file, of_objects, unused, ledgers, scope.find_manifests())
     return rendered._replace(
         of_objects=of_objects,
         unused=unused,
         unknown=frozenset(kind for job in jobs for kind in job.unknown),
         uses=(*(use for job in jobs for use in job.uses), *uses_of(passed_over)),
         jobs=tuple(_spooled(spool, document, job) for document, job in zip(documents, jobs, strict=True)),
-        description=spool.put(description) if description else None,
     )
 
 

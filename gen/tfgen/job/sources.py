@@ -15,6 +15,7 @@ import re
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn
 
@@ -78,6 +79,11 @@ class Source(Record):
         """The content as text, or what keeps it from being one. Raises as `read` does."""
         content = self.read()
         return content if isinstance(content, str) else decode(content, self.file)
+
+    @cached_property
+    def name(self) -> str:
+        """`source_name` of the file, for which the disk is asked once."""
+        return source_name(Path(self.file))
 
     @property
     def identity(self) -> Any:
@@ -207,10 +213,14 @@ class _Layers:
 
     def __init__(self) -> None:
         self._contents: dict[Path, bytes | None] = {}
+        self._of_folders: dict[tuple[Path, bool], Source | None] = {}
 
     def under(self, job: Path) -> Source | None:
         """The defaults of a job's file."""
-        return defaults_under(job, self._content)
+        folder = real_path(job).parent, job.is_absolute()
+        if folder not in self._of_folders:
+            self._of_folders[folder] = defaults_under(job, self._content)
+        return self._of_folders[folder]
 
     def _content(self, path: Path) -> bytes | None:
         if path not in self._contents:

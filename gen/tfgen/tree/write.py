@@ -55,6 +55,16 @@ def find_unchanged(out: Path, ledgers: Mapping[str, str]) -> set[str]:
         return {job for job, digest in ledgers.items() if job in jobs and _is_unchanged(folder, job, digest)}
 
 
+def digest_of_ledger(out: Path, rendering: Rendering) -> str:
+    """The digest of a job's ledger once a rendering of it is written."""
+    with OutputFolder(out) as folder:
+        try:
+            before = parse_ledger(rendering.job, folder.read_text(ledger_path(rendering.job), LEDGER_READ))
+        except TfgenError:  # there is none, or `plan_write` tells what is wrong with it
+            before = None
+    return digest_of(rendering.following(before).ledger(__version__).to_text())
+
+
 def _is_unchanged(folder: OutputFolder, job: str, digest: str) -> bool:
     """Whether all files of a job, and its ledger, are as they were."""
     text = folder.read_text(ledger_path(job), LEDGER_READ)
