@@ -73,9 +73,9 @@ def _print_written(args: Namespace, done: Written, plan: WritePlan) -> None:
     actions = {"created": FileAction.CREATE, "changed": FileAction.CHANGE, "removed": FileAction.REMOVE}
     numbers = dict.fromkeys(actions, 0)
     for word, action in actions.items():
-        for file in plan.paths(action):
-            print(f"{word:<8} {file}")
-            numbers[word] += 1
+        for changes in plan.changes(action):
+            print("".join(f"{word:<8} {change.path}\n" for change in changes), end="")
+            numbers[word] += len(changes)
     numbers["unchanged"] = sum(1 for _ in plan.unchanged())
     print(f"{count(done.jobs, 'job')}, ", end="")
     print(", ".join(f"{number} {word}" for word, number in numbers.items()))

@@ -219,32 +219,10 @@ class OutputFolder:
             expect(folder, name, path, digest)
             self._put(folder, name, path)
 
-    def overwrite(self, batches: Iterable[Mapping[str, str | None]], number: int) -> None:
-        """Makes or replaces files without a look at their digests, and removes them for None.
-
-        Ledgers need no such look: the lock guards them.
-
-        Args:
-            batches: Some texts by path, and then others: only those of one batch are in memory, and all paths.
-            number: How many they are together, or a few more.
-        """
-        written: list[str] = []
-        removed: list[str] = []
-        try:
-            for batch in batches:
-                texts = {path: text for path, text in batch.items() if text is not None}
-                written += texts
-                removed += batch.keys() - texts.keys()
-                self.stage(texts, number)
-            self.sync_staged(number)
-            for folder, name, path, _ in self._entries([dict.fromkeys(written)]):
-                self._put(folder, name, path)
-        except BaseException:
-            with suppress(TfgenError):  # the next run looks for them where ledgers are
-                self.discard(map(self._staging, written))
-            raise
-        self.sync_folders([*written, *removed], number)
-        self.discard(removed)
+    def put(self, paths: Iterable[str]) -> None:
+        """Renames staged files to their paths without a look at what is there."""
+        for folder, name, path, _ in self._entries([dict.fromkeys(paths)]):
+            self._put(folder, name, path)
 
     def remove(self, batches: Iterable[Mapping[str, str | None]]) -> None:
         """Removes each file that still has its digest. Raises the errors of `replace`."""

@@ -181,8 +181,8 @@ class WritePlan(Record):
     """What `force` overrides: what each of these says is lost."""
     leftovers: tuple[str, ...]
     """Temporary files of a render that was killed."""
-    undone: int
-    """How many jobs are not on disk as they should be, ledgers included."""
+    undone: Sequence[int]
+    """The places of the jobs that are not on disk as they should be, ledgers included."""
     recounted: tuple[str, ...]
     """The jobs whose ledger is gone, so that the number in a file that is there begins again."""
 

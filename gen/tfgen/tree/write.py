@@ -4,8 +4,9 @@
     apply(plan)     # raises ConflictsError if anything of the user's would be lost
 
 The order on disk is what makes a kill at any moment harmless: each job's ledger is first replaced by its intent
-(old and new digests), then all new files are staged, put in their places and old ones removed, then the ledgers are
-finished. Each step is on the medium before the next begins, so that this holds for a power cut too.
+(old and new digests), then all new files are staged, and the ledgers in the end with them; then the files are put in
+their places and old ones removed, and then the ledgers. Each step is on the medium before the next begins, so that this
+holds for a power cut too.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple, TypeVar
 
 from tfgen import __version__
 from tfgen.errors import TfgenError
@@ -28,8 +30,15 @@ from tfgen.tree.plan import Conflict, ConflictsError, FileAction, JobPlan, Keep,
 from tfgen.tree.rendering import Rendering
 from tfgen.workers import map_items
 
+_Result = TypeVar("_Result")
+
 LOCK_WAIT_S = 30.0
 """How long to wait for another tfgen at work in the same folder."""
+_SYNC_EVERY = 100
+"""Jobs that are staged from one sync of the machine to the next: the disk is at work while more are staged.
+
+Seen on ext4 for 1,000 jobs of 65 files, with two processes: 2.3 s with one sync in the end, 2.0 s with ten.
+"""
 _LOSS_READ = 1 << 20
 """Characters of a user's file that are read to say what of it would be lost."""
 
@@ -194,13 +203,12 @@ def _plan(
     counts: list[Mapping[FileAction, int]] = []
     recounted: list[str] = []
     decided: set[tuple[str, FileAction]] = set()
-    undone = 0
+    undone: list[int] = []
 
     def read(path: str) -> str:
         return folder.read_text(path, _LOSS_READ)
 
     def plans() -> Iterator[JobPlan]:
-        nonlocal undone
         for rendering in renderings:
             if rendering.job not in together.names:
                 continue
@@ -212,9 +220,9 @@ def _plan(
             decided.update(job.shared_decisions())
             conflicts.extend(of_job)
             unfinished.update(_folders(before) if before and before.unfinished is not None else ())
+            undone.extend([] if job.is_done() else [len(counts)])
             counts.append(job.counts())
             recounted.extend([job.rendering.job] if job.is_recounted() else ())
-            undone += not job.is_done()
             yield job
 
     def files_of_done() -> Iterator[list[str]]:
@@ -243,7 +251,7 @@ def _plan(
         conflicts=tuple(one for one in conflicts if not (force and one.can_force)),
         lost=tuple(one for one in conflicts if force and one.can_force),
         leftovers=leftovers,
-        undone=undone,
+        undone=tuple(undone),
         recounted=tuple(recounted),
     )
 
@@ -259,51 +267,94 @@ _ENDS = (FileAction.REMOVE, FileAction.FORGET)
 
 
 def _write(folder: OutputFolder, plan: WritePlan) -> None:
-    def overwrite_touched(ledger: Callable[[JobPlan], Ledger | None]) -> None:
-        jobs = plan.jobs_with(*_WRITES, *_ENDS)
-        folder.overwrite((_ledger_text(job, ledger(job)) for job in jobs), plan.undone)
-
+    touched = plan.which(*_WRITES, *_ENDS)
+    writes, ledgers = plan.count(*_WRITES), len(plan.undone)
     folder.discard(plan.leftovers)
-    writes = plan.count(*_WRITES)
     try:
-        overwrite_touched(JobPlan.intent)
-        _for_each_job(plan, partial(_stage, folder, writes))
-        folder.sync_staged(writes)
+        _overwrite_ledgers(folder, plan, touched, JobPlan.intent)
+        staged: list[_StagedLedger] = []
+        for ledger in _for_jobs(plan, plan.undone, partial(_stage, folder, writes, ledgers)):
+            staged.append(ledger)
+            if len(staged) % _SYNC_EVERY == 0:
+                folder.sync_staged(max(writes, ledgers))
+        folder.sync_staged(max(writes, ledgers))
     except BaseException:
         # No file was touched yet. If something staged stays, or the disk does not even take the old ledgers, the
         # intents stay: they are true, and by them the next run finds it.
         with suppress(TfgenError):
-            folder.unstage(_written_paths(plan))
-            overwrite_touched(lambda job: job.before)
+            _unstage(folder, plan)
+            _overwrite_ledgers(folder, plan, touched, lambda job: job.before)
         raise
-    with folder.unstaged_on_error(_written_paths(plan)):
-        _for_each_job(plan, partial(_replace, folder))
-    folder.remove({change.path: change.digest for change in changes} for changes in plan.changes(FileAction.REMOVE))
-    folder.prune(change.path for changes in plan.changes(*_ENDS) for change in changes)
-    changed = (change.path for changes in plan.changes(*_WRITES, *_ENDS) for change in changes)
-    folder.sync_folders(changed, writes + plan.count(*_ENDS))
-    folder.overwrite((_ledger_text(job, job.after) for job in plan.jobs if not job.is_done()), plan.undone)
+    try:
+        for _ in _for_jobs(plan, plan.which(*_WRITES), partial(_replace, folder)):
+            pass
+        folder.remove({change.path: change.digest for change in changes} for changes in plan.changes(FileAction.REMOVE))
+        folder.prune(change.path for changes in plan.changes(*_ENDS) for change in changes)
+        changed = (change.path for changes in plan.changes(*_WRITES, *_ENDS) for change in changes)
+        folder.sync_folders(changed, writes + plan.count(*_ENDS))
+        _put_ledgers(folder, staged)
+    except BaseException:
+        with suppress(TfgenError):
+            _unstage(folder, plan)
+        raise
 
 
-def _for_each_job(plan: WritePlan, write: Callable[[JobPlan], None]) -> None:
-    """Takes a step for each job that has files to write, of many some at a time."""
-    for _ in map_items(lambda at: write(plan.jobs[at]), plan.which(*_WRITES)):
-        pass
+def _for_jobs(plan: WritePlan, places: Sequence[int], step: Callable[[JobPlan], _Result]) -> Iterator[_Result]:
+    """Takes a step for each job at some places of a plan, of many some at a time."""
+    return map_items(lambda at: step(plan.jobs[at]), places)
 
 
-def _written_paths(plan: WritePlan) -> Iterator[list[str]]:
-    return ([change.path for change in changes] for changes in plan.changes(*_WRITES))
-
-
-def _stage(folder: OutputFolder, number: int, job: JobPlan) -> None:
+def _stage(folder: OutputFolder, writes: int, ledgers: int, job: JobPlan) -> _StagedLedger:
+    """Stages a job's files, and its ledger in the end."""
     texts = {change.path: change.text or "" for change in job.changes_by(*_WRITES)}
-    folder.stage(texts, number, replaced=[change.path for change in job.changes_by(FileAction.CHANGE)])
+    folder.stage(texts, writes, replaced=[change.path for change in job.changes_by(FileAction.CHANGE)])
+    return _stage_ledger(folder, ledgers, lambda job: job.after, job)
+
+
+def _unstage(folder: OutputFolder, plan: WritePlan) -> None:
+    """Removes what is staged. Raises TfgenError where the disk does not let go of some."""
+    folder.unstage([change.path for change in changes] for changes in plan.changes(*_WRITES))
+    folder.discard(folder.temporary_files(LEDGER_FOLDER))  # all there are ours: the folder is locked
 
 
 def _replace(folder: OutputFolder, job: JobPlan) -> None:
     folder.replace({change.path: change.digest for change in job.changes_by(*_WRITES)})
 
 
-def _ledger_text(job: JobPlan, ledger: Ledger | None) -> dict[str, str | None]:
-    """The job's ledger with its text; None for no file."""
-    return {ledger_path(job.rendering.job): ledger.to_text() if ledger else None}
+class _StagedLedger(NamedTuple):
+    """A ledger that is staged, or that is to go.
+
+    Attributes:
+        path: its path.
+        goes: whether there is to be none.
+    """
+
+    path: str
+    goes: bool
+
+
+def _overwrite_ledgers(
+    folder: OutputFolder, plan: WritePlan, places: Sequence[int], ledger: Callable[[JobPlan], Ledger | None]
+) -> None:
+    """Gives the jobs at some places of a plan other ledgers; None for no ledger."""
+    staged = [*_for_jobs(plan, places, partial(_stage_ledger, folder, len(places), ledger))]
+    folder.sync_staged(len(places))
+    _put_ledgers(folder, staged)
+
+
+def _stage_ledger(
+    folder: OutputFolder, ledgers: int, ledger: Callable[[JobPlan], Ledger | None], job: JobPlan
+) -> _StagedLedger:
+    path, content = ledger_path(job.rendering.job), ledger(job)
+    if content:
+        folder.stage({path: content.to_text()}, ledgers)
+    return _StagedLedger(path, content is None)
+
+
+def _put_ledgers(folder: OutputFolder, ledgers: Sequence[_StagedLedger]) -> None:
+    """Puts them in their places. They need no look at what is there: the lock guards them."""
+    paths = [ledger.path for ledger in ledgers]
+    removed = [ledger.path for ledger in ledgers if ledger.goes]
+    folder.put(ledger.path for ledger in ledgers if not ledger.goes)
+    folder.sync_folders(paths, len(paths))
+    folder.discard(removed)
