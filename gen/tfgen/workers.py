@@ -13,7 +13,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from typing import Any, Final, TypeVar
@@ -37,8 +37,10 @@ _WORK: Final[list[tuple[Callable[[Any], Any], Sequence[Any], mmap.mmap]]] = []
 
 def map_items(
     function: Callable[[_Item], _Result], items: Sequence[_Item], alike: Callable[[_Item], object] | None = None
-) -> Iterator[_Result]:
+) -> Generator[_Result, None, None]:
     """What a function makes of each item, in their order, some at a time. The first error is raised.
+
+    To close it ends the processes.
 
     Args:
         function: what it makes of an item can be pickled.

@@ -12,8 +12,8 @@ holds for a power cut too.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -268,16 +268,10 @@ _ENDS = (FileAction.REMOVE, FileAction.FORGET)
 
 def _write(folder: OutputFolder, plan: WritePlan) -> None:
     touched = plan.which(*_WRITES, *_ENDS)
-    writes, ledgers = plan.count(*_WRITES), len(plan.undone)
     folder.discard(plan.leftovers)
     try:
         _overwrite_ledgers(folder, plan, touched, JobPlan.intent)
-        staged: list[_StagedLedger] = []
-        for ledger in _for_jobs(plan, plan.undone, partial(_stage, folder, writes, ledgers)):
-            staged.append(ledger)
-            if len(staged) % _SYNC_EVERY == 0:
-                folder.sync_staged(max(writes, ledgers))
-        folder.sync_staged(max(writes, ledgers))
+        staged = _stage_jobs(folder, plan)
     except BaseException:
         # No file was touched yet. If something staged stays, or the disk does not even take the old ledgers, the
         # intents stay: they are true, and by them the next run finds it.
@@ -291,7 +285,7 @@ def _write(folder: OutputFolder, plan: WritePlan) -> None:
         folder.remove({change.path: change.digest for change in changes} for changes in plan.changes(FileAction.REMOVE))
         folder.prune(change.path for changes in plan.changes(*_ENDS) for change in changes)
         changed = (change.path for changes in plan.changes(*_WRITES, *_ENDS) for change in changes)
-        folder.sync_folders(changed, writes + plan.count(*_ENDS))
+        folder.sync_folders(changed, plan.count(*_WRITES, *_ENDS))
         _put_ledgers(folder, staged)
     except BaseException:
         with suppress(TfgenError):
@@ -299,9 +293,24 @@ def _write(folder: OutputFolder, plan: WritePlan) -> None:
         raise
 
 
-def _for_jobs(plan: WritePlan, places: Sequence[int], step: Callable[[JobPlan], _Result]) -> Iterator[_Result]:
+def _for_jobs(
+    plan: WritePlan, places: Sequence[int], step: Callable[[JobPlan], _Result]
+) -> Generator[_Result, None, None]:
     """Takes a step for each job at some places of a plan, of many some at a time."""
     return map_items(lambda at: step(plan.jobs[at]), places)
+
+
+def _stage_jobs(folder: OutputFolder, plan: WritePlan) -> list[_StagedLedger]:
+    """Stages all files, and the ledgers in the end."""
+    writes, ledgers = plan.count(*_WRITES), len(plan.undone)
+    staged = []
+    with closing(_for_jobs(plan, plan.undone, partial(_stage, folder, writes, ledgers))) as jobs:
+        for ledger in jobs:
+            staged.append(ledger)
+            if len(staged) % _SYNC_EVERY == 0:
+                folder.sync_staged(max(writes, ledgers))
+    folder.sync_staged(max(writes, ledgers))
+    return staged
 
 
 def _stage(folder: OutputFolder, writes: int, ledgers: int, job: JobPlan) -> _StagedLedger:
