@@ -6,12 +6,12 @@ fifth of their speed: seen on ext4 without a journal, which leaves the places of
 
 from __future__ import annotations
 
-import statistics
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from statistics import median
 from typing import NamedTuple
 
 from tests.bench.jobs import job_text, write_jobs
@@ -44,7 +44,7 @@ class Row(NamedTuple):
         title: what is done.
         ours: the seconds of tfgen.
         beside: what it is held against, and its seconds.
-        factor: of the two, as the goal says it.
+        factor: of the two, as the goal says it: the median of those of the rounds.
         goal: what the factor is to be.
         command: of tfgen.
     """
@@ -75,7 +75,7 @@ class Results(NamedTuple):
 
 def few_rounds(sizes: Sizes) -> int:
     """The rounds of what takes minutes."""
-    return min(sizes.rounds, 3)
+    return min(sizes.rounds, 5)
 
 
 RENDER = ("tfgen", "render", "jobs")
@@ -90,10 +90,10 @@ def run_all(sizes: Sizes, folder: Path) -> Results:
         program(name)  # before all the work
     rows = [*_one_job(folder / "one", sizes), *_many_jobs(folder / "many", sizes)]
     workers = _grow(folder, sizes, _up_to(sizes.workers, 4, 100, 1_000), lambda n: job_text(3, workers=n))
-    rows.append(_row_of_workers(workers))
+    rows.append(_row_of_workers(workers, sizes))
     environments = _grow(folder, sizes, (1, 3, 10, 30), lambda n: job_text(3, environments=n))
     jobs = [_render_jobs(folder / f"jobs-{count}", count, sizes) for count in _up_to(sizes.most, 1, 10, 100, 1_000)]
-    return Results(rows, jobs, workers, environments)
+    return Results(rows, jobs, _medians(workers), _medians(environments))
 
 
 def _one_job(folder: Path, sizes: Sizes) -> list[Row]:
@@ -103,10 +103,10 @@ def _one_job(folder: Path, sizes: Sizes) -> list[Row]:
     _run(CHECK, folder)  # so that Python has compiled all that is timed
     _commit(folder)
     commands = {"stdout": STDOUT, "again": RENDER, "check": CHECK, "helm": HELM}
-    costs = _in_turn({name: partial(_run, command, folder) for name, command in commands.items()}, sizes.rounds)
-    beside = ("helm template", costs["helm"])
+    times = _in_turn({name: partial(_run, command, folder) for name, command in commands.items()}, sizes.rounds)
+    beside = ("helm template", median(times["helm"]))
     return [
-        Row(title, costs[name], beside, costs[name] / costs["helm"], goal, " ".join(commands[name]))
+        Row(title, median(times[name]), beside, _factor(times[name], times["helm"]), goal, " ".join(commands[name]))
         for name, title, goal in (
             ("stdout", "objects of one job printed", "at most 1.4"),
             ("again", "one job rendered, with nothing to do", "at most 1.3"),
@@ -145,7 +145,7 @@ def _many_jobs(folder: Path, sizes: Sizes) -> list[Row]:
         put_aside(".cache")
         return _run(CHECK, folder)
 
-    costs = _in_turn(
+    times = _in_turn(
         {
             "peers": peers,
             "two": partial(cold, 2),
@@ -157,9 +157,9 @@ def _many_jobs(folder: Path, sizes: Sizes) -> list[Row]:
         few_rounds(sizes),
     )
     what = f"{sizes.jobs:,} jobs of {structures} structures"
-    beside = ("helm template and kustomize build", costs["peers"])
+    beside = ("helm template and kustomize build", median(times["peers"]))
     rows = [
-        Row(title, costs[name], beside, costs["peers"] / costs[name], goal, " ".join(command))
+        Row(title, median(times[name]), beside, _factor(times["peers"], times[name]), goal, " ".join(command))
         for name, title, goal, command in (
             ("one", f"{what} rendered, on one core", "at least 30", RENDER),
             ("again", "the same again, with nothing to do", "at least 150", RENDER),
@@ -167,21 +167,22 @@ def _many_jobs(folder: Path, sizes: Sizes) -> list[Row]:
             ("unknown", "the same checked as CI has it, without a cache", "at least 40", CHECK),
         )
     ]
-    one = ("the same on one core", costs["one"])
-    factor = costs["one"] / costs["two"]
-    return [*rows, Row(f"{what} rendered, on two cores", costs["two"], one, factor, "at least 1.7", " ".join(RENDER))]
+    title, beside = f"{what} rendered, on two cores", ("the same on one core", median(times["one"]))
+    factor = _factor(times["one"], times["two"])
+    return [*rows, Row(title, median(times["two"]), beside, factor, "at least 1.7", " ".join(RENDER))]
 
 
-def _row_of_workers(points: Sequence[Point]) -> Row:
-    few, most = points[0], points[-1]
-    factor = most.cost.seconds / few.cost.seconds
-    title = f"a job with {most.number:,} workers rendered"
-    beside = (f"the same with {few.number}", few.cost.seconds)
-    return Row(title, most.cost.seconds, beside, factor, "at most 2", " ".join(RENDER))
+def _row_of_workers(runs: Mapping[int, Sequence[Cost]], sizes: Sizes) -> Row:
+    few, most = ([cost.seconds for cost in runs[count]] for count in (min(runs), sizes.workers))
+    title = f"a job with {sizes.workers:,} workers rendered"
+    beside = (f"the same with {min(runs)}", median(few))
+    return Row(title, median(most), beside, _factor(most, few), "at most 2", " ".join(RENDER))
 
 
-def _grow(folder: Path, sizes: Sizes, counts: Sequence[int], text: Callable[[int], str]) -> list[Point]:
-    """One job rendered where nothing is, on one core, with more and more of something."""
+def _grow(
+    folder: Path, sizes: Sizes, counts: Sequence[int], text: Callable[[int], str]
+) -> Mapping[int, Sequence[Cost]]:
+    """What one job costs where nothing is rendered, on one core, with more and more of something."""
 
     def cost(count: int) -> Cost:
         here = Path(tempfile.mkdtemp(dir=folder))
@@ -193,7 +194,11 @@ def _grow(folder: Path, sizes: Sizes, counts: Sequence[int], text: Callable[[int
     for _ in range(sizes.rounds):
         for count in counts:
             runs[count].append(cost(count))
-    return [Point(count, Cost(*map(statistics.median, zip(*costs, strict=True)))) for count, costs in runs.items()]
+    return runs
+
+
+def _medians(runs: Mapping[int, Sequence[Cost]]) -> list[Point]:
+    return [Point(count, Cost(*map(median, zip(*costs, strict=True)))) for count, costs in runs.items()]
 
 
 def _render_jobs(folder: Path, count: int, sizes: Sizes) -> Point:
@@ -206,14 +211,19 @@ def _up_to(most: int, *counts: int) -> tuple[int, ...]:
     return (*(count for count in counts if count < most), most)
 
 
-def _in_turn(commands: dict[str, Callable[[], Cost]], rounds: int) -> dict[str, float]:
-    """The medians of the seconds of some commands, which are run in turn."""
+def _in_turn(commands: dict[str, Callable[[], Cost]], rounds: int) -> dict[str, list[float]]:
+    """The seconds of some commands in each round, in which they are run in turn."""
     seconds: dict[str, list[float]] = {name: [] for name in commands}
     for number in range(rounds):
         for name, command in commands.items():
             _tell(f"round {number + 1} of {rounds}: {name}")
             seconds[name].append(command().seconds)
-    return {name: statistics.median(times) for name, times in seconds.items()}
+    return seconds
+
+
+def _factor(over: Sequence[float], under: Sequence[float]) -> float:
+    """How many times one is the other. The two of a round are close in time: a machine gets slower and faster."""
+    return median(a / b for a, b in zip(over, under, strict=True))
 
 
 def _repository(folder: Path, jobs: int, structures: int) -> None:

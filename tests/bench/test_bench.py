@@ -74,10 +74,10 @@ def test_the_jobs_are_right_and_of_as_many_structures_as_is_said() -> None:
 
 
 def test_the_page_says_how_memory_grows_and_what_ran_beside_it() -> None:
-    text = page(RESULTS, Sizes(rounds=5), Machine("2026-01-31", 2, (0.25, 1.5), {"tfgen": "1.2.3", "helm": "4.5.6"}))
+    text = page(RESULTS, Sizes(rounds=7), Machine("2026-01-31", 2, (0.25, 1.5), {"tfgen": "1.2.3", "helm": "4.5.6"}))
     assert "| one job rendered | `tfgen render jobs` | 50 ms | helm template | 40 ms | 1.2 | at most 1.4 |\n" in text
     words = " ".join(text.split())
-    assert "the median of 5 runs, and of 3 where it is 1,000 jobs" in words
+    assert "the median of 7 runs, and of 5 where it is 1,000 jobs" in words
     assert "Measured on 2026-01-31, on 2 cores, with tfgen 1.2.3, helm 4.5.6." in words
     assert "The load of the machine was 0.2 before and 1.5 at the end." in words
     assert "From 1 to 1,000 jobs it grows by 10.3 KiB a job." in words  # 10 MiB over 999 jobs
