@@ -14,7 +14,7 @@ from tfgen.errors import TfgenError
 from tfgen.tree import spool as spool_module
 from tfgen.tree.file_tree import FileTree, digest_of
 from tfgen.tree.rendering import Rendering
-from tfgen.tree.spool import Spool
+from tfgen.tree.spool import Spool, Spooled
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def spool(tmp_path: Path) -> Iterator[Spool]:
 
 
 def test_values_are_read_one_by_one_in_their_order(spool: Spool) -> None:
-    values = spool.keep({"number": number, "text": "é" * number} for number in range(5))
+    values = Spooled(spool.put({"number": number, "text": "é" * number}) for number in range(5))
     assert len(values) == 5
     assert [value["number"] for value in values] == [0, 1, 2, 3, 4]
     assert values[-1] == {"number": 4, "text": "éééé"}
@@ -32,9 +32,9 @@ def test_values_are_read_one_by_one_in_their_order(spool: Spool) -> None:
 
 
 def test_a_value_is_another_one_each_time(spool: Spool) -> None:
-    (value,) = spool.keep([[]])
+    (value,) = Spooled([spool.put([])])
     value.append(1)
-    assert [*spool.keep([[]])] == [[]]
+    assert [*Spooled([spool.put([])])] == [[]]
 
 
 def test_no_file_is_to_be_seen_while_it_is_open_or_after(tmp_path: Path) -> None:

@@ -227,7 +227,7 @@ def _plan_work(jobs: Sequence[Path], judged: JudgedFiles, spool: Spool, out: Pat
     removals = find_removed_jobs(read_ledgers(out).sources, jobs, {job.name for job in report.jobs}, removed)
     if not (matched or removals):
         raise no_job_below(jobs)
-    plan = plan_write(out, with_removals(report, removals, spool), upgrade=False, keep=spool.keep)
+    plan = plan_write(out, with_removals(report, removals, spool), upgrade=False, put=spool.put)
     if plan.conflicts:
         raise ConflictsError(plan.conflicts)
     return _Work(report, matched, plan)
@@ -299,7 +299,7 @@ def commit_to_branch(before: Repository, branch: str, paths: Sequence[str], mess
 
 
 def _files_that_differ(report: Report, spool: Spool, out: Path) -> tuple[Problem, ...]:
-    plan = plan_write(out, report.renderings, keep=spool.keep)
+    plan = plan_write(out, report.renderings, put=spool.put)
     return compare_files({job.name: job.place for job in report.jobs}, plan).problems
 
 

@@ -274,7 +274,7 @@ def _commit_once(repository: Repository, branch: str, tip: str, work: _Work) -> 
         names = {job.name for job in work.report.jobs}
         ledgers = read_ledgers(out)
         removals = find_removed_jobs(ledgers.sources, work.jobs, names, removed)
-        plan = plan_write(out, with_removals(work.report, removals, work.spool), upgrade=False, keep=work.spool.keep)
+        plan = plan_write(out, with_removals(work.report, removals, work.spool), upgrade=False, put=work.spool.put)
         if plan.conflicts:
             raise ConflictsError(plan.conflicts)
         again = compare_overlays(pairs, plan, git.HEAD, is_written=True)

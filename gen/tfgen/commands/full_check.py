@@ -60,7 +60,7 @@ def full_check(judged: JudgedFiles, spool: Spool, *, against: str, out: Path, is
     jobs = [job for _, of_file in whole for job in of_file.jobs]
     if beside := [job for job in jobs if not job.branch]:
         renderings: Spooled[Rendering] = Spooled(job.rendering for job in beside)
-        plan = plan_write(out, renderings, upgrade=not is_written, keep=spool.keep)
+        plan = plan_write(out, renderings, upgrade=not is_written, put=spool.put)
         again = compare_overlays(compared.pairs, plan, against, is_written=is_written)
         files = FileComparison((), ()) if is_written else compare_files({job.name: job.place for job in beside}, plan)
         problems += (*again.problems, *files.problems)

@@ -90,7 +90,7 @@ def render_paths(
             [*(job.rendering for file in rendered.values() for job in file.jobs), *map(spool.put, removals)]
         )
         done = [job for file in known.values() for job in file.ledgers]
-        plan = apply(plan_write(out, renderings, done=done, force=force, upgrade=upgrade, keep=spool.keep))
+        plan = apply(plan_write(out, renderings, done=done, force=force, upgrade=upgrade, put=spool.put))
         yield Written(in_order(problems), plan, len(jobs))
 
 

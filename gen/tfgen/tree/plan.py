@@ -8,11 +8,11 @@ The law: a byte that tfgen did not write is lost only when `force` was asked for
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from enum import StrEnum
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias
 
 from tfgen.errors import TfgenError
 from tfgen.places import is_in_own_folder
@@ -22,15 +22,7 @@ from tfgen.tree.ledger import Ledger, ledger_path
 from tfgen.tree.ledgers import Ledgers
 from tfgen.tree.output_folder import DiskEntry
 from tfgen.tree.rendering import Rendering
-
-_Value = TypeVar("_Value")
-
-
-class Keep(Protocol):
-    """Where values wait of which there may be many: in memory, or in a spool."""
-
-    def __call__(self, values: Iterable[_Value], /) -> Sequence[_Value]:
-        """Take some values."""
+from tfgen.tree.spool import Put
 
 
 class FileAction(StrEnum):
@@ -65,6 +57,10 @@ class FileChange(NamedTuple):
         return None if self.tree is None else self.tree.files[self.path]
 
 
+Decision: TypeAlias = tuple[str, FileAction]
+"""A path with its fate."""
+
+
 class Conflict(Record):
     """A path that tfgen may not write; `force` takes it all the same where `can_force`."""
 
@@ -93,8 +89,6 @@ class JobPlan(Record):
     before: Ledger | None
     target: Ledger
     changes: tuple[FileChange, ...]
-    repeated: frozenset[tuple[str, FileAction]] = frozenset()
-    """The paths that an earlier job of the plan has too, with the same fate. The earlier job takes care of them."""
 
     @property
     def after(self) -> Ledger | None:
@@ -125,14 +119,14 @@ class JobPlan(Record):
         }
         return {**decided, ledger_path(self.rendering.job): digest_of(self.after.to_text()) if self.after else None}
 
-    def changes_by(self, *actions: FileAction) -> list[FileChange]:
-        """The changes of some fates that no earlier job takes care of."""
-        return [c for c in self.changes if c.action in actions and (c.path, c.action) not in self.repeated]
+    def changes_by(self, actions: Collection[FileAction], but: Set[Decision]) -> list[FileChange]:
+        """The changes of some fates, but for some."""
+        return [c for c in self.changes if c.action in actions and (c.path, c.action) not in but]
 
-    def shared_decisions(self) -> Iterator[tuple[str, FileAction]]:
+    def shared_decisions(self) -> tuple[Decision, ...]:
         """The paths that other jobs may have too, with their fates."""
         name = self.rendering.job
-        return ((c.path, c.action) for c in self.changes if not is_in_own_folder(name, c.path))
+        return tuple((c.path, c.action) for c in self.changes if not is_in_own_folder(name, c.path))
 
     def counts(self) -> dict[FileAction, int]:
         """How many files have which fate."""
@@ -168,11 +162,13 @@ class WritePlan(Record):
     jobs: Sequence[JobPlan]
     counts: Sequence[Mapping[FileAction, int]]
     """How many files of each of those have which fate: of what it has none of, its plan need not be read."""
+    repeated: Mapping[int, Set[Decision]]
+    """By the place of a job, the paths that an earlier one has too, with the same fate: that one takes care of them."""
     done: Collection[str]
     """The names of the jobs that nothing was rendered of, since they are on disk as their ledgers say."""
     done_files: Sequence[Sequence[str]]
     """The paths of their files, but for those that an earlier job has too: one of these, or of the plans."""
-    keep: Keep
+    put: Put
     """Where plans and paths wait."""
     kept: Mapping[str, str]
     """The jobs that stay as an earlier tfgen, or earlier defaults, made them: by name, that tfgen's version."""
@@ -222,13 +218,13 @@ class WritePlan(Record):
         """The places of the jobs that have a file of such a fate."""
         return [at for at, counts in enumerate(self.counts) if not counts.keys().isdisjoint(actions)]
 
-    def jobs_with(self, *actions: FileAction) -> Iterator[JobPlan]:
-        """The plans of those jobs."""
-        return (self.jobs[at] for at in self.which(*actions))
-
     def changes(self, *actions: FileAction) -> Iterator[list[FileChange]]:
         """Such changes of each job that has any; what several jobs have is with the first of them."""
-        return (job.changes_by(*actions) for job in self.jobs_with(*actions))
+        return (self.jobs[at].changes_by(actions, self.repeated_by(at)) for at in self.which(*actions))
+
+    def repeated_by(self, at: int) -> Set[Decision]:
+        """What an earlier job than the one at a place takes care of."""
+        return self.repeated.get(at, frozenset())
 
 
 class Surroundings(Record):
@@ -239,14 +235,12 @@ class Surroundings(Record):
         on_disk: what is on disk, for each path of the job's tree and ledger.
         final: how many jobs have each path, case folded, in the end; of paths that more than one job may have.
         read: the text on disk at a path; asked for only where a conflict has to say what is lost.
-        decided: the paths that earlier jobs share with others, with their fates.
     """
 
     ledgers: Ledgers
     on_disk: Mapping[str, DiskEntry]
     final: Mapping[str, int]
     read: Callable[[str], str]
-    decided: Set[tuple[str, FileAction]] = frozenset()
 
     def owner(self, path: str, job: str) -> str | None:
         """Another job that has the path."""
@@ -284,8 +278,7 @@ def plan_job(rendering: Rendering, around: Surroundings, tool_version: str) -> t
     ]
     changes = tuple(change for change, _ in decided if change)
     conflicts = tuple(conflict for _, conflict in decided if conflict)
-    repeated = around.decided & {(change.path, change.action) for change in changes}
-    return JobPlan(rendering, before, rendering.ledger(tool_version), changes, frozenset(repeated)), conflicts
+    return JobPlan(rendering, before, rendering.ledger(tool_version), changes), conflicts
 
 
 _Decision: TypeAlias = tuple[FileChange | None, Conflict | None]

@@ -1,7 +1,7 @@
 """Values that wait on disk until they are wanted, so that few of them are in memory at once.
 
     with Spool(Path(".")) as spool:
-        values = spool.keep(render(document) for document in documents)
+        values = Spooled(spool.put(render(document)) for document in documents)
         len(values), values[0]
 
 The file has no name, and is on the disk of the output folder if that takes one: the system frees it with the last
@@ -14,12 +14,12 @@ from __future__ import annotations
 import fcntl
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, Generic, NamedTuple, Self, TypeVar, overload
+from typing import Any, Final, Generic, NamedTuple, Self, TypeAlias, TypeVar, overload
 
 from tfgen.errors import TfgenError
 from tfgen.tree.disk_file import errors_at, temporary_name
@@ -49,10 +49,24 @@ class Slot(NamedTuple):
         return pickle.loads(os.pread(self.file, self.length, self.start))  # noqa: S301  # our own
 
 
-class Spooled(Sequence[_Value], Generic[_Value]):
-    """Values in a spool: each is read where it is asked for, anew each time."""
+class Held(NamedTuple):
+    """A value that waits in memory."""
 
-    def __init__(self, slots: Iterable[Slot]) -> None:
+    value: Any
+
+    def read(self) -> Any:
+        """The value."""
+        return self.value
+
+
+Put: TypeAlias = Callable[[object], Slot | Held]
+"""Takes a value of which there may be many, and gives where it waits: in a spool, or in memory."""
+
+
+class Spooled(Sequence[_Value], Generic[_Value]):
+    """Values that wait: each is read where it is asked for, in a spool anew each time."""
+
+    def __init__(self, slots: Iterable[Slot | Held]) -> None:
         self._slots = tuple(slots)
 
     def __len__(self) -> int:
@@ -153,10 +167,6 @@ class Spool:
     def is_given_up(self) -> bool:
         """Whether that was noted."""
         return os.pread(self._file, 1, 0) == b"x"
-
-    def keep(self, values: Iterable[_Value]) -> Spooled[_Value]:
-        """Write some values. Raises as `put` does."""
-        return Spooled([self.put(value) for value in values])
 
 
 def _open_nameless(near: Path) -> int:

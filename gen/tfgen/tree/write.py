@@ -12,11 +12,11 @@ holds for a power cut too.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from tfgen import __version__
 from tfgen.errors import TfgenError
@@ -26,11 +26,10 @@ from tfgen.tree.file_tree import FileTree, ancestors, digest_of, path_fault
 from tfgen.tree.ledger import LEDGER_FOLDER, LEDGER_READ, Ledger, check_ledger, job_of, ledger_path, parse_ledger
 from tfgen.tree.ledgers import Ledgers
 from tfgen.tree.output_folder import OutputFolder
-from tfgen.tree.plan import Conflict, ConflictsError, FileAction, JobPlan, Keep, Surroundings, WritePlan, plan_job
+from tfgen.tree.plan import Conflict, ConflictsError, Decision, FileAction, JobPlan, Surroundings, WritePlan, plan_job
 from tfgen.tree.rendering import Rendering
+from tfgen.tree.spool import Held, Put, Slot, Spooled
 from tfgen.workers import map_items
-
-_Result = TypeVar("_Result")
 
 LOCK_WAIT_S = 30.0
 """How long to wait for another tfgen at work in the same folder."""
@@ -91,7 +90,7 @@ def plan_write(
     done: Collection[str] = (),
     force: bool = False,
     upgrade: bool = True,
-    keep: Keep = tuple,
+    put: Put = Held,
 ) -> WritePlan:
     """What `apply` will do; reads the disk, and writes nothing below it.
 
@@ -101,14 +100,14 @@ def plan_write(
         done: The names of jobs that are on disk as their ledgers say, so that nothing was rendered of them.
         force: Write over what the user edited.
         upgrade: Write anew what only this version of tfgen, or other defaults, change (`Ledger.stays`).
-        keep: Where the plans of the jobs wait.
+        put: Where the plans of the jobs wait.
 
     Raises:
         FileTreeError: Two renderings have one path.
         TfgenError: The disk, or a ledger, cannot be read.
     """
     with _reading(out) as folder:
-        return _plan(folder, renderings, done=done, force=force, upgrade=upgrade, keep=keep)
+        return _plan(folder, renderings, done=done, force=force, upgrade=upgrade, put=put)
 
 
 def apply(plan: WritePlan) -> WritePlan:
@@ -127,9 +126,7 @@ def apply(plan: WritePlan) -> WritePlan:
         return plan
     with OutputFolder(plan.out, create=True) as folder, folder.locked(LEDGER_FOLDER, LOCK_WAIT_S):
         if Ledgers(folder) != plan.ledgers:
-            plan = _plan(
-                folder, plan.renderings, done=plan.done, force=plan.force, upgrade=plan.upgrade, keep=plan.keep
-            )
+            plan = _plan(folder, plan.renderings, done=plan.done, force=plan.force, upgrade=plan.upgrade, put=plan.put)
             if plan.conflicts:
                 raise ConflictsError(plan.conflicts)
         _write(folder, plan)
@@ -147,12 +144,12 @@ class _Jobs(Record):
     """What the renderings are together.
 
     Attributes:
-        names: of the jobs.
+        written: the jobs that do not stay as they are, by the places of their renderings.
         final: how many jobs have each path, case folded, when all is written; of paths that more than one may have.
         kept: the jobs that stay as they are, as `WritePlan` has them.
     """
 
-    names: frozenset[str]
+    written: Mapping[int, str]
     final: Mapping[str, int]
     kept: Mapping[str, str]
 
@@ -160,10 +157,11 @@ class _Jobs(Record):
 def _look_at(renderings: Iterable[Rendering], ledgers: Ledgers, *, upgrade: bool) -> _Jobs:
     """Look at all jobs; refuses what two of them cannot both have, their ledgers' names included."""
     names: dict[str, str] = {}
+    written: dict[int, str] = {}
     kept: dict[str, str] = {}
     parts: dict[str, Mapping[str, str]] = {}
     shared: set[str] = set()
-    for rendering in renderings:
+    for at, rendering in enumerate(renderings):
         job = rendering.job
         if "/" in job or job.startswith(".") or path_fault(job):
             raise TfgenError(f"{job!r} is no name for a job: its ledger could not be named so")
@@ -174,17 +172,40 @@ def _look_at(renderings: Iterable[Rendering], ledgers: Ledgers, *, upgrade: bool
         if before and before.stays(rendering.ledger(__version__)):
             kept[job] = before.tool_version
             continue
+        written[at] = job
         # The digest stands for the text: it is as equal as that is.
         texts = {path: text for path, text in rendering.tree.digests.items() if not is_in_own_folder(job, path)}
         if texts:
             parts[f"job {job}"] = texts
             shared |= rendering.shared
     FileTree.combine(parts, shared)
-    written = frozenset(names.values()).difference(kept)
+    names_written = frozenset(written.values())
     final = Counter(path.casefold() for part in parts.values() for path in part)
     for path, owners in ledgers.paths_of_several():
-        final[path] += len({*owners} - written)
+        final[path] += len({*owners} - names_written)
     return _Jobs(written, final, kept)
+
+
+class _Planned(NamedTuple):
+    """What the plans of several jobs are put together from, of one job.
+
+    Attributes:
+        slot: where its plan waits.
+        conflicts: what is in its way.
+        counts: how many files have which fate.
+        shared: the paths that other jobs may have too, with their fates.
+        unfinished: the folders in which a render that was killed has left something.
+        is_done: whether the disk has all as it should be.
+        is_recounted: whether the ledger is gone of which the number in a file goes on.
+    """
+
+    slot: Slot | Held
+    conflicts: tuple[Conflict, ...]
+    counts: Mapping[FileAction, int]
+    shared: tuple[Decision, ...]
+    unfinished: frozenset[str]
+    is_done: bool
+    is_recounted: bool
 
 
 def _plan(
@@ -194,46 +215,39 @@ def _plan(
     done: Collection[str],
     force: bool,
     upgrade: bool,
-    keep: Keep,
+    put: Put,
 ) -> WritePlan:
     ledgers = Ledgers(folder)
     together = _look_at(renderings, ledgers, upgrade=upgrade)
+    slots: list[Slot | Held] = []
     conflicts: list[Conflict] = []
     unfinished: set[str] = set()
     counts: list[Mapping[FileAction, int]] = []
     recounted: list[str] = []
-    decided: set[tuple[str, FileAction]] = set()
+    decided: dict[Decision, Decision] = {}  # so that many jobs have one object
+    repeated: dict[int, Set[Decision]] = {}
     undone: list[int] = []
-
-    def read(path: str) -> str:
-        return folder.read_text(path, _LOSS_READ)
-
-    def plans() -> Iterator[JobPlan]:
-        for rendering in renderings:
-            if rendering.job not in together.names:
-                continue
-            before = ledgers.get(rendering.job)
-            on_disk = folder.survey({*rendering.tree.files, *(before.paths() if before else ())})
-            around = Surroundings(ledgers, on_disk, together.final, read, decided)
-            job, of_job = plan_job(rendering, around, __version__)
-            check_ledger(rendering.job, job.target)
-            decided.update(job.shared_decisions())
-            conflicts.extend(of_job)
-            unfinished.update(_folders(before) if before and before.unfinished is not None else ())
-            undone.extend([] if job.is_done() else [len(counts)])
-            counts.append(job.counts())
-            recounted.extend([job.rendering.job] if job.is_recounted() else ())
-            yield job
+    plan_one = partial(_plan_one, folder, ledgers, together.final, put)
+    planned = map_items(lambda at: plan_one(renderings[at]), [*together.written])
+    for at, (name, job) in enumerate(zip(together.written.values(), planned, strict=True)):
+        slots.append(job.slot)
+        conflicts += job.conflicts
+        unfinished |= job.unfinished
+        counts.append(job.counts)
+        recounted += [name] if job.is_recounted else []
+        undone += [] if job.is_done else [at]
+        if again := frozenset(decided[one] for one in job.shared if one in decided):
+            repeated[at] = again
+        decided.update((one, one) for one in job.shared if one not in decided)
 
     def files_of_done() -> Iterator[list[str]]:
-        for job in done:
-            if job in ledgers:
-                new = [path for path in ledgers[job].files if (path, FileAction.KEEP) not in decided]
-                decided.update((path, FileAction.KEEP) for path in new if not is_in_own_folder(job, path))
-                yield new
+        for name in done:
+            if name in ledgers:
+                keeps = [(path, FileAction.KEEP) for path in ledgers[name].files]
+                yield [path for path, action in keeps if (path, action) not in decided]
+                decided.update((one, one) for one in keeps if not is_in_own_folder(name, one[0]))
 
-    jobs = keep(plans())
-    done_files = keep(files_of_done())
+    done_files: Spooled[list[str]] = Spooled([put(files) for files in files_of_done()])
     conflicts.sort(key=lambda one: one.path)
     leftovers = tuple(path for name in sorted({LEDGER_FOLDER, *unfinished}) for path in folder.temporary_files(name))
     return WritePlan(
@@ -242,17 +256,37 @@ def _plan(
         upgrade=upgrade,
         ledgers=ledgers,
         renderings=renderings,
-        jobs=jobs,
+        jobs=Spooled(slots),
         counts=tuple(counts),
+        repeated=repeated,
         done=done,
         done_files=done_files,
-        keep=keep,
+        put=put,
         kept=together.kept,
         conflicts=tuple(one for one in conflicts if not (force and one.can_force)),
         lost=tuple(one for one in conflicts if force and one.can_force),
         leftovers=leftovers,
         undone=tuple(undone),
         recounted=tuple(recounted),
+    )
+
+
+def _plan_one(
+    folder: OutputFolder, ledgers: Ledgers, final: Mapping[str, int], put: Put, rendering: Rendering
+) -> _Planned:
+    before = ledgers.get(rendering.job)
+    on_disk = folder.survey({*rendering.tree.files, *(before.paths() if before else ())})
+    around = Surroundings(ledgers, on_disk, final, partial(folder.read_text, limit=_LOSS_READ))
+    job, conflicts = plan_job(rendering, around, __version__)
+    check_ledger(rendering.job, job.target)
+    return _Planned(
+        slot=put(job),
+        conflicts=conflicts,
+        counts=job.counts(),
+        shared=job.shared_decisions(),
+        unfinished=frozenset(_folders(before) if before and before.unfinished is not None else ()),
+        is_done=job.is_done(),
+        is_recounted=job.is_recounted(),
     )
 
 
@@ -280,7 +314,7 @@ def _write(folder: OutputFolder, plan: WritePlan) -> None:
             _overwrite_ledgers(folder, plan, touched, lambda job: job.before)
         raise
     try:
-        for _ in _for_jobs(plan, plan.which(*_WRITES), partial(_replace, folder)):
+        for _ in map_items(partial(_replace, folder, plan), plan.which(*_WRITES)):
             pass
         folder.remove({change.path: change.digest for change in changes} for changes in plan.changes(FileAction.REMOVE))
         folder.prune(change.path for changes in plan.changes(*_ENDS) for change in changes)
@@ -293,18 +327,11 @@ def _write(folder: OutputFolder, plan: WritePlan) -> None:
         raise
 
 
-def _for_jobs(
-    plan: WritePlan, places: Sequence[int], step: Callable[[JobPlan], _Result]
-) -> Generator[_Result, None, None]:
-    """Takes a step for each job at some places of a plan, of many some at a time."""
-    return map_items(lambda at: step(plan.jobs[at]), places)
-
-
 def _stage_jobs(folder: OutputFolder, plan: WritePlan) -> list[_StagedLedger]:
     """Stages all files, and the ledgers in the end."""
     writes, ledgers = plan.count(*_WRITES), len(plan.undone)
     staged = []
-    with closing(_for_jobs(plan, plan.undone, partial(_stage, folder, writes, ledgers))) as jobs:
+    with closing(map_items(partial(_stage, folder, plan, writes, ledgers), plan.undone)) as jobs:
         for ledger in jobs:
             staged.append(ledger)
             if len(staged) % _SYNC_EVERY == 0:
@@ -313,11 +340,13 @@ def _stage_jobs(folder: OutputFolder, plan: WritePlan) -> list[_StagedLedger]:
     return staged
 
 
-def _stage(folder: OutputFolder, writes: int, ledgers: int, job: JobPlan) -> _StagedLedger:
-    """Stages a job's files, and its ledger in the end."""
-    texts = {change.path: change.text or "" for change in job.changes_by(*_WRITES)}
-    folder.stage(texts, writes, replaced=[change.path for change in job.changes_by(FileAction.CHANGE)])
-    return _stage_ledger(folder, ledgers, lambda job: job.after, job)
+def _stage(folder: OutputFolder, plan: WritePlan, writes: int, ledgers: int, at: int) -> _StagedLedger:
+    """Stages the files of the job at a place of the plan, and its ledger in the end."""
+    job = plan.jobs[at]
+    changes = job.changes_by(_WRITES, plan.repeated_by(at))
+    replaced = [change.path for change in changes if change.action is FileAction.CHANGE]
+    folder.stage({change.path: change.text or "" for change in changes}, writes, replaced=replaced)
+    return _stage_ledger(folder, ledgers, job, job.after)
 
 
 def _unstage(folder: OutputFolder, plan: WritePlan) -> None:
@@ -326,8 +355,9 @@ def _unstage(folder: OutputFolder, plan: WritePlan) -> None:
     folder.discard(folder.temporary_files(LEDGER_FOLDER))  # all there are ours: the folder is locked
 
 
-def _replace(folder: OutputFolder, job: JobPlan) -> None:
-    folder.replace({change.path: change.digest for change in job.changes_by(*_WRITES)})
+def _replace(folder: OutputFolder, plan: WritePlan, at: int) -> None:
+    changes = plan.jobs[at].changes_by(_WRITES, plan.repeated_by(at))
+    folder.replace({change.path: change.digest for change in changes})
 
 
 class _StagedLedger(NamedTuple):
@@ -346,18 +376,21 @@ def _overwrite_ledgers(
     folder: OutputFolder, plan: WritePlan, places: Sequence[int], ledger: Callable[[JobPlan], Ledger | None]
 ) -> None:
     """Gives the jobs at some places of a plan other ledgers; None for no ledger."""
-    staged = [*_for_jobs(plan, places, partial(_stage_ledger, folder, len(places), ledger))]
+
+    def stage(at: int) -> _StagedLedger:
+        job = plan.jobs[at]
+        return _stage_ledger(folder, len(places), job, ledger(job))
+
+    staged = [*map_items(stage, places)]
     folder.sync_staged(len(places))
     _put_ledgers(folder, staged)
 
 
-def _stage_ledger(
-    folder: OutputFolder, ledgers: int, ledger: Callable[[JobPlan], Ledger | None], job: JobPlan
-) -> _StagedLedger:
-    path, content = ledger_path(job.rendering.job), ledger(job)
-    if content:
-        folder.stage({path: content.to_text()}, ledgers)
-    return _StagedLedger(path, content is None)
+def _stage_ledger(folder: OutputFolder, ledgers: int, job: JobPlan, ledger: Ledger | None) -> _StagedLedger:
+    path = ledger_path(job.rendering.job)
+    if ledger:
+        folder.stage({path: ledger.to_text()}, ledgers)
+    return _StagedLedger(path, ledger is None)
 
 
 def _put_ledgers(folder: OutputFolder, ledgers: Sequence[_StagedLedger]) -> None:
