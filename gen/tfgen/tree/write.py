@@ -11,8 +11,7 @@ holds for a power cut too.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -20,15 +19,14 @@ from typing import NamedTuple
 
 from tfgen import __version__
 from tfgen.errors import TfgenError
-from tfgen.places import is_in_own_folder, own_folder
-from tfgen.record import Record
-from tfgen.tree.file_tree import FileTree, ancestors, digest_of, path_fault
-from tfgen.tree.ledger import LEDGER_FOLDER, LEDGER_READ, Ledger, check_ledger, job_of, ledger_path, parse_ledger
+from tfgen.tree.file_tree import digest_of
+from tfgen.tree.ledger import LEDGER_FOLDER, LEDGER_READ, Ledger, job_of, ledger_path, parse_ledger
 from tfgen.tree.ledgers import Ledgers
 from tfgen.tree.output_folder import OutputFolder
-from tfgen.tree.plan import Conflict, ConflictsError, Decision, FileAction, JobPlan, Surroundings, WritePlan, plan_job
+from tfgen.tree.plan import ConflictsError, FileAction, JobPlan, WritePlan
 from tfgen.tree.rendering import Rendering
-from tfgen.tree.spool import Held, Put, Slot, Spooled
+from tfgen.tree.spool import Held, Put
+from tfgen.tree.write_plan import plan_jobs
 from tfgen.workers import map_items
 
 LOCK_WAIT_S = 30.0
@@ -38,8 +36,6 @@ _SYNC_EVERY = 100
 
 Seen on ext4 for 1,000 jobs of 65 files, with two processes: 2.3 s with one sync in the end, 2.0 s with ten.
 """
-_LOSS_READ = 1 << 20
-"""Characters of a user's file that are read to say what of it would be lost."""
 
 
 def read_ledgers(out: Path) -> Ledgers:
@@ -107,7 +103,7 @@ def plan_write(
         TfgenError: The disk, or a ledger, cannot be read.
     """
     with _reading(out) as folder:
-        return _plan(folder, renderings, done=done, force=force, upgrade=upgrade, put=put)
+        return plan_jobs(folder, renderings, done=done, force=force, upgrade=upgrade, put=put)
 
 
 def apply(plan: WritePlan) -> WritePlan:
@@ -126,7 +122,9 @@ def apply(plan: WritePlan) -> WritePlan:
         return plan
     with OutputFolder(plan.out, create=True) as folder, folder.locked(LEDGER_FOLDER, LOCK_WAIT_S):
         if Ledgers(folder) != plan.ledgers:
-            plan = _plan(folder, plan.renderings, done=plan.done, force=plan.force, upgrade=plan.upgrade, put=plan.put)
+            plan = plan_jobs(
+                folder, plan.renderings, done=plan.done, force=plan.force, upgrade=plan.upgrade, put=plan.put
+            )
             if plan.conflicts:
                 raise ConflictsError(plan.conflicts)
         _write(folder, plan)
@@ -138,162 +136,6 @@ def _reading(out: Path) -> Iterator[OutputFolder]:
     """The folder while no tfgen writes to it: half a render would look like a user's edits."""
     with OutputFolder(out) as folder, folder.locked(LEDGER_FOLDER, LOCK_WAIT_S, shared=True):
         yield folder
-
-
-class _Jobs(Record):
-    """What the renderings are together.
-
-    Attributes:
-        written: the jobs that do not stay as they are, by the places of their renderings.
-        final: how many jobs have each path, case folded, when all is written; of paths that more than one may have.
-        kept: the jobs that stay as they are, as `WritePlan` has them.
-    """
-
-    written: Mapping[int, str]
-    final: Mapping[str, int]
-    kept: Mapping[str, str]
-
-
-def _look_at(renderings: Iterable[Rendering], ledgers: Ledgers, *, upgrade: bool) -> _Jobs:
-    """Look at all jobs; refuses what two of them cannot both have, their ledgers' names included."""
-    names: dict[str, str] = {}
-    written: dict[int, str] = {}
-    kept: dict[str, str] = {}
-    parts: dict[str, Mapping[str, str]] = {}
-    shared: set[str] = set()
-    for at, rendering in enumerate(renderings):
-        job = rendering.job
-        if "/" in job or job.startswith(".") or path_fault(job):
-            raise TfgenError(f"{job!r} is no name for a job: its ledger could not be named so")
-        if other := names.get(job.casefold()):
-            raise TfgenError(f"{job!r} and {other!r} are two jobs with one ledger; give one of them another name")
-        names[job.casefold()] = job
-        before = None if upgrade else ledgers.get(job)
-        if before and before.stays(rendering.ledger(__version__)):
-            kept[job] = before.tool_version
-            continue
-        written[at] = job
-        # The digest stands for the text: it is as equal as that is.
-        texts = {path: text for path, text in rendering.tree.digests.items() if not is_in_own_folder(job, path)}
-        if texts:
-            parts[f"job {job}"] = texts
-            shared |= rendering.shared
-    FileTree.combine(parts, shared)
-    names_written = frozenset(written.values())
-    final = Counter(path.casefold() for part in parts.values() for path in part)
-    for path, owners in ledgers.paths_of_several():
-        final[path] += len({*owners} - names_written)
-    return _Jobs(written, final, kept)
-
-
-class _Planned(NamedTuple):
-    """What the plans of several jobs are put together from, of one job.
-
-    Attributes:
-        slot: where its plan waits.
-        conflicts: what is in its way.
-        counts: how many files have which fate.
-        shared: the paths that other jobs may have too, with their fates.
-        unfinished: the folders in which a render that was killed has left something.
-        is_done: whether the disk has all as it should be.
-        is_recounted: whether the ledger is gone of which the number in a file goes on.
-    """
-
-    slot: Slot | Held
-    conflicts: tuple[Conflict, ...]
-    counts: Mapping[FileAction, int]
-    shared: tuple[Decision, ...]
-    unfinished: frozenset[str]
-    is_done: bool
-    is_recounted: bool
-
-
-def _plan(
-    folder: OutputFolder,
-    renderings: Sequence[Rendering],
-    *,
-    done: Collection[str],
-    force: bool,
-    upgrade: bool,
-    put: Put,
-) -> WritePlan:
-    ledgers = Ledgers(folder)
-    together = _look_at(renderings, ledgers, upgrade=upgrade)
-    slots: list[Slot | Held] = []
-    conflicts: list[Conflict] = []
-    unfinished: set[str] = set()
-    counts: list[Mapping[FileAction, int]] = []
-    recounted: list[str] = []
-    decided: dict[Decision, Decision] = {}  # so that many jobs have one object
-    repeated: dict[int, Set[Decision]] = {}
-    undone: list[int] = []
-    plan_one = partial(_plan_one, folder, ledgers, together.final, put)
-    planned = map_items(lambda at: plan_one(renderings[at]), [*together.written])
-    for at, (name, job) in enumerate(zip(together.written.values(), planned, strict=True)):
-        slots.append(job.slot)
-        conflicts += job.conflicts
-        unfinished |= job.unfinished
-        counts.append(job.counts)
-        recounted += [name] if job.is_recounted else []
-        undone += [] if job.is_done else [at]
-        if again := frozenset(decided[one] for one in job.shared if one in decided):
-            repeated[at] = again
-        decided.update((one, one) for one in job.shared if one not in decided)
-
-    def files_of_done() -> Iterator[list[str]]:
-        for name in done:
-            if name in ledgers:
-                keeps = [(path, FileAction.KEEP) for path in ledgers[name].files]
-                yield [path for path, action in keeps if (path, action) not in decided]
-                decided.update((one, one) for one in keeps if not is_in_own_folder(name, one[0]))
-
-    done_files: Spooled[list[str]] = Spooled([put(files) for files in files_of_done()])
-    conflicts.sort(key=lambda one: one.path)
-    leftovers = tuple(path for name in sorted({LEDGER_FOLDER, *unfinished}) for path in folder.temporary_files(name))
-    return WritePlan(
-        out=folder.path,
-        force=force,
-        upgrade=upgrade,
-        ledgers=ledgers,
-        renderings=renderings,
-        jobs=Spooled(slots),
-        counts=tuple(counts),
-        repeated=repeated,
-        done=done,
-        done_files=done_files,
-        put=put,
-        kept=together.kept,
-        conflicts=tuple(one for one in conflicts if not (force and one.can_force)),
-        lost=tuple(one for one in conflicts if force and one.can_force),
-        leftovers=leftovers,
-        undone=tuple(undone),
-        recounted=tuple(recounted),
-    )
-
-
-def _plan_one(
-    folder: OutputFolder, ledgers: Ledgers, final: Mapping[str, int], put: Put, rendering: Rendering
-) -> _Planned:
-    before = ledgers.get(rendering.job)
-    on_disk = folder.survey({*rendering.tree.files, *(before.paths() if before else ())})
-    around = Surroundings(ledgers, on_disk, final, partial(folder.read_text, limit=_LOSS_READ))
-    job, conflicts = plan_job(rendering, around, __version__)
-    check_ledger(rendering.job, job.target)
-    return _Planned(
-        slot=put(job),
-        conflicts=conflicts,
-        counts=job.counts(),
-        shared=job.shared_decisions(),
-        unfinished=frozenset(_folders(before) if before and before.unfinished is not None else ()),
-        is_done=job.is_done(),
-        is_recounted=job.is_recounted(),
-    )
-
-
-def _folders(ledger: Ledger) -> Iterator[str]:
-    """The folders above a ledger's files, in which a render that was killed has left temporary files and folders."""
-    for path in ledger.files:
-        yield from ancestors(path) if own_folder(path) else (path.rpartition("/")[0],)
 
 
 _WRITES = (FileAction.CREATE, FileAction.CHANGE)
