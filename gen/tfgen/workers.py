@@ -36,7 +36,11 @@ _WORK: Final[list[tuple[Callable[[Any], Any], Sequence[Any], mmap.mmap]]] = []
 
 
 def map_items(
-    function: Callable[[_Item], _Result], items: Sequence[_Item], alike: Callable[[_Item], object] | None = None
+    function: Callable[[_Item], _Result],
+    items: Sequence[_Item],
+    alike: Callable[[_Item], object] | None = None,
+    *,
+    many: int = MANY,
 ) -> Generator[_Result, None, None]:
     """What a function makes of each item, in their order, some at a time. The first error is raised.
 
@@ -47,13 +51,14 @@ def map_items(
         items: they stay as they are until all is done.
         alike: one process is given neighbours for which this gives the same, as far as the processes' shares allow: the
             function remembers something of an item for those that are like it.
+        many: how many items it takes until several processes pay.
 
     Raises:
         TfgenError: something killed one of the processes.
     """
     processes = min(_MOST, _processors(), len(items) // _AT_ONCE)
     # A fork of a process with threads may hang: https://docs.python.org/3/library/os.html#os.fork.
-    if len(items) < MANY or processes < 2 or sys.platform != "linux" or threading.active_count() > 1:
+    if len(items) < many or processes < 2 or sys.platform != "linux" or threading.active_count() > 1:
         yield from map(function, items)
         return
     from concurrent.futures import ProcessPoolExecutor

@@ -93,6 +93,9 @@ EDITS: dict[str, Edit] = {
     "a new job in the same cluster": lambda root: write(root / "jobs" / "c.yaml", job("c", GITOPS)),
     "a job in the same cluster, which ignores the clash": lambda root: ignored_clash(root),
     "a clash that was ignored, and is gone": lambda root: (ignored_clash(root), (root / "jobs/b.yaml").unlink()),
+    "two committed jobs of one name": lambda root: namesakes(root),
+    "a render that is refused, since a rendered file was edited": lambda root: refused(root),
+    "another output folder": lambda root: cli.run(["render", "jobs", "--out", str(root / "out")]),
     "a job that is gone": lambda root: (root / "jobs/b.yaml").unlink(),
     "a job that has moved": lambda root: (root / "jobs/a.yaml").rename(root / "jobs/c.yaml"),
     "another commit": lambda root: (replace("jobs/a.yaml", "replicas: 2", "replicas: 3")(root), commit(), undo(root)),
@@ -109,6 +112,22 @@ def ignored_clash(root: Path) -> None:
     write(root / "jobs" / "c.yaml", text)
     assert cli.run(["render", "jobs"]) == cli.run(["check", "jobs"]) == cli.OK
     commit()
+
+
+def namesakes(root: Path) -> None:
+    """Two jobs of one name, of which what is on disk is the second one's; both are looked at."""
+    write(root / "jobs" / "c.yaml", job("a").replace("replicas: 2", "replicas: 5"))
+    assert cli.run(["render", "jobs/c.yaml", "--force"]) == cli.OK
+    commit()
+    assert cli.run(["check", "jobs"]) == cli.PROBLEMS
+
+
+def refused(root: Path) -> None:
+    """A job that changed, and was rendered for nothing."""
+    append("charts/a/values.yaml", "edited: 1\n")(root)
+    replace("jobs/a.yaml", "replicas: 2", "replicas: 3")(root)
+    assert cli.run(["render", "jobs"]) == cli.PROBLEMS
+    git("checkout", "--quiet", "--", "charts/a/values.yaml")
 
 
 @pytest.fixture

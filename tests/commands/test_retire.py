@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import subprocess
 from pathlib import Path
 
@@ -51,6 +53,27 @@ def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         write(tmp_path, name)
     assert cli.run(["render", "jobs"]) == 0
     return tmp_path
+
+
+def test_a_removal_that_is_cut_short_is_gone_on_with(
+    repo: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (repo / "jobs" / "b" / "job.yaml").unlink()
+    unlink, removed = os.unlink, []
+
+    def fails_at_the_sixth(name: str, *, dir_fd: int | None = None) -> None:
+        if len(removed) == 5:
+            raise OSError(errno.EIO, "Input/output error")
+        unlink(name, dir_fd=dir_fd)
+        removed.append(name)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "unlink", fails_at_the_sixth)
+        assert cli.run(["render", "jobs"]) == cli.FAILED
+    assert "Input/output error" in capsys.readouterr().err
+    assert any("/b/" in path for path in on_disk(repo))
+    assert cli.run(["render", "jobs"]) == cli.OK
+    assert not [path for path in on_disk(repo) if "/b/" in path or path == ".tfgen/b.json"]
 
 
 def test_a_retired_job_leaves_its_claims() -> None:

@@ -203,6 +203,25 @@ def test_a_disk_that_fails_at_any_step_is_an_error_and_the_next_run_mends_it(tmp
         assert not [path for path in everything(out) if path.endswith(".tmp")]
 
 
+@pytest.mark.parametrize("full_from", range(1, 7))
+def test_a_full_disk_keeps_nothing_temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full_from: int) -> None:
+    """Not even what the old ledgers were staged in, which it does not take either: it lets files go still."""
+    start(tmp_path)
+    mine = files(tmp_path)
+    write, numbers = output_folder.write_temporary, count(1)
+
+    def write_in_part(*args: Any, **named: Any) -> None:
+        write(*args, **named)
+        if next(numbers) >= full_from:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(output_folder, "write_temporary", write_in_part)
+    with pytest.raises(TfgenError, match="No space left on device"):
+        render(tmp_path, NEW)
+    assert not [path for path in everything(tmp_path) if path.endswith(".tmp")]
+    assert files(tmp_path) == mine
+
+
 def test_a_first_render_that_fails_leaves_only_the_folder_that_another_may_wait_for(tmp_path: Path) -> None:
     trace, error = render_or_error(tmp_path, NEW, fails_at(12))
     assert error

@@ -27,5 +27,5 @@ def find_known(sources: Iterable[Source], out: Path, manifests: Sequence[Manifes
         TfgenError: the disk cannot be read.
     """
     files = recall_files(sources, manifests)
-    unchanged = find_unchanged(out, {job: digest for file in files.values() for job, digest in file.ledgers.items()})
-    return {name: file for name, file in files.items() if file.ledgers.keys() <= unchanged}
+    unchanged = find_unchanged(out, [ledger for file in files.values() for ledger in file.ledgers.items()])
+    return {name: file for name, file in files.items() if file.ledgers.items() <= unchanged}

@@ -146,7 +146,8 @@ class JobPlan(Record):
                 replaced[change.path] = change.digest
             elif (last := self.before.last_finished(change.path)) is not None:
                 replaced[change.path] = last
-        return self.target.replaced(input_digest="", unfinished=replaced, defaults_digest="")
+        source = self.target.source or (self.before.source if self.before else "")  # of a job that goes
+        return self.target.replaced(input_digest="", unfinished=replaced, defaults_digest="", source=source)
 
 
 class WritePlan(Record):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import closing
 from functools import partial
 from typing import NamedTuple
 
@@ -51,17 +52,17 @@ def plan_jobs(
     repeated: dict[int, Set[Decision]] = {}
     undone: list[int] = []
     plan_one = partial(_plan_one, folder, ledgers, together.final, put)
-    planned = map_items(lambda at: plan_one(renderings[at]), [*together.written])
-    for at, (name, job) in enumerate(zip(together.written.values(), planned, strict=True)):
-        slots.append(job.slot)
-        conflicts += job.conflicts
-        unfinished |= job.unfinished
-        counts.append(job.counts)
-        recounted += [name] if job.is_recounted else []
-        undone += [] if job.is_done else [at]
-        if again := frozenset(decided[one] for one in job.shared if one in decided):
-            repeated[at] = again
-        decided.update((one, one) for one in job.shared if one not in decided)
+    with closing(map_items(lambda at: plan_one(renderings[at]), [*together.written])) as planned:
+        for at, (name, job) in enumerate(zip(together.written.values(), planned, strict=True)):
+            slots.append(job.slot)
+            conflicts += job.conflicts
+            unfinished |= job.unfinished
+            counts.append(job.counts)
+            recounted += [name] if job.is_recounted else []
+            undone += [] if job.is_done else [at]
+            if again := frozenset(decided[one] for one in job.shared if one in decided):
+                repeated[at] = again
+            decided.update((one, one) for one in job.shared if one not in decided)
 
     def files_of_done() -> Iterator[list[str]]:
         for name in done:
