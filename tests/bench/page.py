@@ -60,8 +60,9 @@ def page(results: Results, sizes: Sizes, machine: Machine) -> str:
             "`make bench` measures what stands here, and writes this page. Each time is that of a whole process, from "
             f"its start to its end: the median of {count(sizes.rounds, 'run')}, and of {few_rounds(sizes)} where it is "
             f"{sizes.jobs:,} jobs, in turn with the programs that stand beside it. A factor says more than its two "
-            "times, which are those of one machine on one day. It is the median of the factors of each turn, since a "
-            "machine gets slower and faster. The goal is what the project aims at."
+            "times, which are those of one machine on one day. It is the median of the factors of each round, and so "
+            "not always the quotient of the two: a machine gets slower and faster meanwhile. The goal is what the "
+            "project aims at."
         ),
         where=_filled(
             f"Measured on {machine.day}, on {machine.cores} cores, with {_versions(machine)}. The load of the machine "

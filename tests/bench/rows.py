@@ -106,7 +106,7 @@ def _one_job(folder: Path, sizes: Sizes) -> list[Row]:
     times = _in_turn({name: partial(_run, command, folder) for name, command in commands.items()}, sizes.rounds)
     beside = ("helm template", median(times["helm"]))
     return [
-        Row(title, median(times[name]), beside, _factor(times[name], times["helm"]), goal, " ".join(commands[name]))
+        Row(title, median(times[name]), beside, factor(times[name], times["helm"]), goal, " ".join(commands[name]))
         for name, title, goal in (
             ("stdout", "objects of one job printed", "at most 1.4"),
             ("again", "one job rendered, with nothing to do", "at most 1.3"),
@@ -159,7 +159,7 @@ def _many_jobs(folder: Path, sizes: Sizes) -> list[Row]:
     what = f"{sizes.jobs:,} jobs of {structures} structures"
     beside = ("helm template and kustomize build", median(times["peers"]))
     rows = [
-        Row(title, median(times[name]), beside, _factor(times["peers"], times[name]), goal, " ".join(command))
+        Row(title, median(times[name]), beside, factor(times["peers"], times[name]), goal, " ".join(command))
         for name, title, goal, command in (
             ("one", f"{what} rendered, on one core", "at least 30", RENDER),
             ("again", "the same again, with nothing to do", "at least 150", RENDER),
@@ -168,21 +168,21 @@ def _many_jobs(folder: Path, sizes: Sizes) -> list[Row]:
         )
     ]
     title, beside = f"{what} rendered, on two cores", ("the same on one core", median(times["one"]))
-    factor = _factor(times["one"], times["two"])
-    return [*rows, Row(title, median(times["two"]), beside, factor, "at least 1.7", " ".join(RENDER))]
+    gain = factor(times["one"], times["two"])
+    return [*rows, Row(title, median(times["two"]), beside, gain, "at least 1.7", " ".join(RENDER))]
 
 
 def _row_of_workers(runs: Mapping[int, Sequence[Cost]], sizes: Sizes) -> Row:
     few, most = ([cost.seconds for cost in runs[count]] for count in (min(runs), sizes.workers))
     title = f"a job with {sizes.workers:,} workers rendered"
     beside = (f"the same with {min(runs)}", median(few))
-    return Row(title, median(most), beside, _factor(most, few), "at most 2", " ".join(RENDER))
+    return Row(title, median(most), beside, factor(most, few), "at most 2", " ".join(RENDER))
 
 
 def _grow(
     folder: Path, sizes: Sizes, counts: Sequence[int], text: Callable[[int], str]
 ) -> Mapping[int, Sequence[Cost]]:
-    """What one job costs where nothing is rendered, on one core, with more and more of something."""
+    """What each run costs of one job where nothing is rendered, on one core, by how many it has of something."""
 
     def cost(count: int) -> Cost:
         here = Path(tempfile.mkdtemp(dir=folder))
@@ -221,7 +221,7 @@ def _in_turn(commands: dict[str, Callable[[], Cost]], rounds: int) -> dict[str, 
     return seconds
 
 
-def _factor(over: Sequence[float], under: Sequence[float]) -> float:
+def factor(over: Sequence[float], under: Sequence[float]) -> float:
     """How many times one is the other. The two of a round are close in time: a machine gets slower and faster."""
     return median(a / b for a, b in zip(over, under, strict=True))
 

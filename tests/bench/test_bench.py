@@ -13,7 +13,7 @@ from tests.bench.jobs import STRUCTURES, job_text
 from tests.bench.measure import Cost
 from tests.bench.page import Machine, page
 from tests.bench.plot import plot
-from tests.bench.rows import Point, Results, Row, Sizes
+from tests.bench.rows import Point, Results, Row, Sizes, factor
 from tests.support.command import Command, CommandError
 from tests.support.tools import ROOT, helm_program, kustomize_program
 from tfgen.check.jobs import check
@@ -71,6 +71,10 @@ def test_the_jobs_are_right_and_of_as_many_structures_as_is_said() -> None:
     jobs = (TrainingJob.from_document(one.documents[0].data) for one in checked)
     structures = {repr(job.structure).replace(job.structure.name, "NAME") for job in jobs}
     assert len(structures) == STRUCTURES
+
+
+def test_a_factor_is_the_median_of_those_of_the_rounds() -> None:
+    assert factor([2, 9, 4], [1, 3, 4]) == 2  # 2, 3 and 1; of the medians it would be 4/3
 
 
 def test_the_page_says_how_memory_grows_and_what_ran_beside_it() -> None:

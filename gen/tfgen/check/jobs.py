@@ -115,6 +115,8 @@ class Checker:
 
             file = files[number]
             read = file if file.accepted else self.check(file.source)
-            files[number] = (read if file.is_known else file).replaced(clashes=True)
+            if file.is_known:  # of many such files the documents are too much for the memory
+                file = CheckedFile(file.source, (), (), read.weighed, read.records, read.names)
+            files[number] = file.replaced(clashes=True)
             weighed += (weigh_clash(read, at, rule, clash, is_guarded=self._is_guarded) for at, rule, clash in of_file)
         return weighed

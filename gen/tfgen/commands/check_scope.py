@@ -22,7 +22,7 @@ class CheckScope(Record):
         find_unchanged: gives what says of a job whether it is checked by itself alone, and not rendered. It is called
             before the first job is.
         ends_with_errors: whether nothing more is rendered once a file has errors.
-        kept_for: the output folder for which what is worked out is kept for the next run; None where it is not kept.
+        kept_for: the output folder by whose ledgers what is kept for the next run counts; None where nothing is kept.
     """
 
     find_manifests: Callable[[], Sequence[Manifest]] = tuple

@@ -35,7 +35,9 @@ def render_sources(sources: Sequence[Source], environment: str | None) -> tuple[
     documents = [
         document
         for file in checked.files
-        for document in (_known_documents(file.source, known[file.source.file]) if file.is_known else file.documents)
+        for document in (
+            _known_documents(file.source, known[file.source.file]) if file.source.file in known else file.documents
+        )
     ]
     # Of which nothing was wrong with the objects of any environment.
     whole = {file.source.file for file in checked.files if file.is_known and not known[file.source.file].of_objects}

@@ -146,8 +146,8 @@ def _render_file(
     )
     unused = weigh_unused(documents, (*file.weighed.ignored, *of_objects.ignored))
     if scope.kept_for is not None and not passed_over:
-        ledgers = {job.rendering.job: digest_of_ledger(scope.kept_for, job.rendering) for job in jobs}
-        keep_file(file, of_objects, unused, ledgers, scope.find_manifests())
+        digests = {job.rendering.job: partial(digest_of_ledger, scope.kept_for, job.rendering) for job in jobs}
+        keep_file(file, of_objects, unused, digests, scope.find_manifests())
     return rendered._replace(
         of_objects=of_objects,
         unused=unused,
