@@ -96,6 +96,7 @@ EDITS: dict[str, Edit] = {
     "two committed jobs of one name": lambda root: namesakes(root),
     "a render that is refused, since a rendered file was edited": lambda root: refused(root),
     "another output folder": lambda root: cli.run(["render", "jobs", "--out", str(root / "out")]),
+    "a chart that is not committed, of a job that is": lambda root: only_job_committed(root),
     "a job that is gone": lambda root: (root / "jobs/b.yaml").unlink(),
     "a job that has moved": lambda root: (root / "jobs/a.yaml").rename(root / "jobs/c.yaml"),
     "another commit": lambda root: (replace("jobs/a.yaml", "replicas: 2", "replicas: 3")(root), commit(), undo(root)),
@@ -120,6 +121,17 @@ def namesakes(root: Path) -> None:
     assert cli.run(["render", "jobs/c.yaml", "--force"]) == cli.OK
     commit()
     assert cli.run(["check", "jobs"]) == cli.PROBLEMS
+
+
+def only_job_committed(root: Path) -> None:
+    """A job that has no overlays, and whose objects have a warning."""
+    write(root / "k8s" / "quota.yaml", QUOTA)
+    write(root / "jobs" / "a.yaml", job("a, namespace: ml-dev", "  outputs: [charts]\n"))
+    assert cli.run(["render", "jobs"]) == cli.OK
+    commit()
+    replace("jobs/a.yaml", "replicas: 2", "replicas: 3")(root)
+    commit()
+    assert cli.run(["render", "jobs"]) == cli.run(["check", "jobs"]) == cli.OK
 
 
 def refused(root: Path) -> None:

@@ -27,6 +27,7 @@ from tfgen.job.output_root import output_root_of
 from tfgen.job.sources import STDIN, Source, no_job_below, read_sources
 from tfgen.places import OVERLAYS
 from tfgen.problems import in_order
+from tfgen.tree.ledger import ledger_path
 from tfgen.tree.spool import Spool
 from tfgen.tree.write import read_ledgers
 
@@ -71,7 +72,7 @@ def check_paths(
     find_manifests = cache(lambda: read_foreign_manifests(out, read_ledgers(out)) if sources else ())
     if not is_stdin:  # a job in it may have errors, and then needs none
         find_manifests()  # once, and not in each process
-    known = _find_known(sources, out, against, find_manifests()) if keeps else {}
+    known = _find_known(sources, out, against, find_manifests(), is_quick=is_quick) if keeps else {}
     find_unchanged = cache(partial(_unchanged_jobs, sources, out, against)) if is_quick else None
     scope = CheckScope(find_manifests, kubernetes_version, find_unchanged, kept_for=out if keeps else None)
     with Spool(out) as spool:
@@ -92,14 +93,22 @@ def check_paths(
 
 
 def _find_known(
-    sources: Sequence[Source], out: Path, against: str, manifests: Sequence[Manifest]
+    sources: Sequence[Source], out: Path, against: str, manifests: Sequence[Manifest], *, is_quick: bool
 ) -> dict[str, KnownFile]:
-    """The files of which nothing has changed since they were committed, either."""
+    """The files of which nothing has changed since they were committed, either.
+
+    What is rendered beside the overlays counts where it is quick: of a job that differs in that more is said.
+    """
     known = find_known(sources, out, manifests)
     if known:
         committed = find_committed([source for source in sources if source.file in known], against)
         touched = {path.partition("/")[0] for path in git.changed(out / OVERLAYS, against)}
         known = {name: file for name, file in known.items() if name in committed and touched.isdisjoint(file.ledgers)}
+    if known and is_quick:
+        changed = git.changed(out, against)
+        ledgers = read_ledgers(out).items() if changed else ()
+        touched = {job for job, ledger in ledgers if not changed.isdisjoint({ledger_path(job), *ledger.files})}
+        known = {name: file for name, file in known.items() if touched.isdisjoint(file.ledgers)}
     return known
 
 
