@@ -111,7 +111,7 @@ def _row(row: Row) -> str:
     name, seconds = row.beside
     return (
         f"| {row.title} | `{row.command}` | {_time(row.ours)} | {name} | {_time(seconds)} "
-        f"| {row.factor:.1f} | {row.goal} |\n"
+        f"| {row.factor:.{2 if row.factor < 10 else 1}f} | {row.goal} |\n"
     )
 
 

@@ -79,7 +79,7 @@ def test_a_factor_is_the_median_of_those_of_the_rounds() -> None:
 
 def test_the_page_says_how_memory_grows_and_what_ran_beside_it() -> None:
     text = page(RESULTS, Sizes(rounds=7), Machine("2026-01-31", 2, (0.25, 1.5), {"tfgen": "1.2.3", "helm": "4.5.6"}))
-    assert "| one job rendered | `tfgen render jobs` | 50 ms | helm template | 40 ms | 1.2 | at most 1.4 |\n" in text
+    assert "| one job rendered | `tfgen render jobs` | 50 ms | helm template | 40 ms | 1.25 | at most 1.4 |\n" in text
     words = " ".join(text.split())
     assert "the median of 7 runs, and of 5 where it is 1,000 jobs" in words
     assert "Measured on 2026-01-31, on 2 cores, with tfgen 1.2.3, helm 4.5.6." in words
