@@ -25,6 +25,8 @@ _Result = TypeVar("_Result")
 
 MANY: Final = 20
 """Items, of some 50 ms each, from which on it pays."""
+MANY_SMALL: Final = 300
+"""Items of a millisecond or less from which on it pays."""
 _MOST: Final = 8
 """Processes: the items go through pipes, and what is left is done by one."""
 _AT_ONCE: Final = 4

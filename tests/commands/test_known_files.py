@@ -92,6 +92,7 @@ EDITS: dict[str, Edit] = {
     "a new job of the same name": lambda root: write(root / "jobs" / "c.yaml", job("a")),
     "a new job in the same cluster": lambda root: write(root / "jobs" / "c.yaml", job("c", GITOPS)),
     "a job in the same cluster, which ignores the clash": lambda root: ignored_clash(root),
+    "a clash of jobs whose objects have a warning that is off": lambda root: clash_beside_a_warning_that_is_off(root),
     "a clash that was ignored, and is gone": lambda root: (ignored_clash(root), (root / "jobs/b.yaml").unlink()),
     "two committed jobs of one name": lambda root: namesakes(root),
     "a render that is refused, since a rendered file was edited": lambda root: refused(root),
@@ -113,6 +114,15 @@ def ignored_clash(root: Path) -> None:
     write(root / "jobs" / "c.yaml", text)
     assert cli.run(["render", "jobs"]) == cli.run(["check", "jobs"]) == cli.OK
     commit()
+
+
+def clash_beside_a_warning_that_is_off(root: Path) -> None:
+    quota = "{kind: ResourceQuota, apiVersion: v1, metadata: {name: shared}, spec: {hard: {requests.cpu: 4}}}"
+    append("tfgen.yaml", 'rules: {namespace-quota: {severity: "off", reason: they are small}}\n')(root)
+    for name in ("a", "b"):
+        more = f"  environments: {{dev: {{}}}}\n  objects: {{q: {quota}}}\n"
+        write(root / "jobs" / f"{name}.yaml", job(f"{name}, namespace: ml-dev", more))
+    assert cli.run(["render", "jobs"]) == cli.run(["check", "jobs"]) == cli.OK
 
 
 def namesakes(root: Path) -> None:

@@ -23,7 +23,7 @@ from tfgen.git.command import Git
 from tfgen.graph import built
 from tfgen.job.sources import Source
 from tfgen.text.document import Document
-from tfgen.tree import cache, ledgers, write
+from tfgen.tree import cache, ledgers, write, write_plan
 from tfgen.tree.file_tree import FileTree
 from tfgen.tree.ledger import Ledger
 from tfgen.tree.ledgers import Ledgers
@@ -45,6 +45,8 @@ GITOPS = "  gitops: {repository: https://git.internal/ml/jobs.git, rendered: {br
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(cache, "folder", lambda: tmp_path / "cache")
+    for module in (write, write_plan):  # so that some dozens are many to all that goes on in processes
+        monkeypatch.setattr(module, "MANY_SMALL", workers.MANY)
     (tmp_path / "jobs").mkdir()
     return tmp_path
 

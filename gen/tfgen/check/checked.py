@@ -20,6 +20,7 @@ class CheckedFile(Record):
     """The documents of one file, and what is wrong with it by itself.
 
     Attributes:
+        documents: none where it was known, even if it was read again for a clash.
         accepted: the documents that the schema accepts, over defaults that have no errors.
         records: what those are judged by beside the jobs of all files.
         names: what its documents call their jobs, right or wrong.
@@ -60,7 +61,7 @@ class Checked(Record):
 
     @property
     def documents(self) -> tuple[Document, ...]:
-        """The documents of all files that were read."""
+        """The documents of all files that have them here."""
         return tuple(document for file in self.files for document in file.documents)
 
     @property

@@ -25,14 +25,16 @@ from tfgen.commands.track import Track, untracked
 from tfgen.git import read as git
 from tfgen.job.output_root import output_root_of
 from tfgen.job.sources import STDIN, Source, no_job_below, read_sources
-from tfgen.places import OVERLAYS
+from tfgen.places import CHARTS, OVERLAYS
 from tfgen.problems import in_order
-from tfgen.tree.ledger import ledger_path
+from tfgen.tree.ledger import LEDGER_FOLDER, ledger_path
 from tfgen.tree.spool import Spool
 from tfgen.tree.write import read_ledgers
 
 if TYPE_CHECKING:
     from tfgen.text.document import Document
+
+_RENDERED = (f"{CHARTS}/", f"{OVERLAYS}/", f"{LEDGER_FOLDER}/")
 
 
 def check_paths(
@@ -105,7 +107,7 @@ def _find_known(
         touched = {path.partition("/")[0] for path in git.changed(out / OVERLAYS, against)}
         known = {name: file for name, file in known.items() if name in committed and touched.isdisjoint(file.ledgers)}
     if known and is_quick:
-        changed = git.changed(out, against)
+        changed = {path for path in git.changed(out, against) if path.startswith(_RENDERED)}
         ledgers = read_ledgers(out).items() if changed else ()
         touched = {job for job, ledger in ledgers if not changed.isdisjoint({ledger_path(job), *ledger.files})}
         known = {name: file for name, file in known.items() if touched.isdisjoint(file.ledgers)}

@@ -40,7 +40,7 @@ def render_sources(sources: Sequence[Source], environment: str | None) -> tuple[
         )
     ]
     # Of which nothing was wrong with the objects of any environment.
-    whole = {file.source.file for file in checked.files if file.is_known and not known[file.source.file].of_objects}
+    whole = {name for name, file in known.items() if not file.of_objects}
     objects, of_objects = render_objects(documents, environment, whole)
     return objects, in_order((*problems, *of_objects))
 

@@ -57,7 +57,7 @@ class FileChange(NamedTuple):
         return None if self.tree is None else self.tree.files[self.path]
 
 
-Decision: TypeAlias = tuple[str, FileAction]
+Fate: TypeAlias = tuple[str, FileAction]
 """A path with its fate."""
 
 
@@ -119,11 +119,11 @@ class JobPlan(Record):
         }
         return {**decided, ledger_path(self.rendering.job): digest_of(self.after.to_text()) if self.after else None}
 
-    def changes_by(self, actions: Collection[FileAction], but: Set[Decision]) -> list[FileChange]:
+    def changes_by(self, actions: Collection[FileAction], but: Set[Fate]) -> list[FileChange]:
         """The changes of some fates, but for some."""
         return [c for c in self.changes if c.action in actions and (c.path, c.action) not in but]
 
-    def shared_decisions(self) -> tuple[Decision, ...]:
+    def shared_decisions(self) -> tuple[Fate, ...]:
         """The paths that other jobs may have too, with their fates."""
         name = self.rendering.job
         return tuple((c.path, c.action) for c in self.changes if not is_in_own_folder(name, c.path))
@@ -163,7 +163,7 @@ class WritePlan(Record):
     jobs: Sequence[JobPlan]
     counts: Sequence[Mapping[FileAction, int]]
     """How many files of each of those have which fate: of what it has none of, its plan need not be read."""
-    repeated: Mapping[int, Set[Decision]]
+    repeated: Mapping[int, Set[Fate]]
     """By the place of a job, the paths that an earlier one has too, with the same fate: that one takes care of them."""
     done: Collection[str]
     """The names of the jobs that nothing was rendered of, since they are on disk as their ledgers say."""
@@ -223,7 +223,7 @@ class WritePlan(Record):
         """Such changes of each job that has any; what several jobs have is with the first of them."""
         return (self.jobs[at].changes_by(actions, self.repeated_by(at)) for at in self.which(*actions))
 
-    def repeated_by(self, at: int) -> Set[Decision]:
+    def repeated_by(self, at: int) -> Set[Fate]:
         """What an earlier job than the one at a place takes care of."""
         return self.repeated.get(at, frozenset())
 

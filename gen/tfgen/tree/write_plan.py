@@ -22,10 +22,10 @@ from tfgen.tree.file_tree import FileTree, ancestors, path_fault
 from tfgen.tree.ledger import LEDGER_FOLDER, Ledger, check_ledger
 from tfgen.tree.ledgers import Ledgers
 from tfgen.tree.output_folder import OutputFolder
-from tfgen.tree.plan import Conflict, Decision, FileAction, Surroundings, WritePlan, plan_job
+from tfgen.tree.plan import Conflict, Fate, FileAction, Surroundings, WritePlan, plan_job
 from tfgen.tree.rendering import Rendering
 from tfgen.tree.spool import Held, Put, Slot, Spooled
-from tfgen.workers import map_items
+from tfgen.workers import MANY_SMALL, map_items
 
 _LOSS_READ = 1 << 20
 """Characters of a user's file that are read to say what of it would be lost."""
@@ -48,11 +48,11 @@ def plan_jobs(
     unfinished: set[str] = set()
     counts: list[Mapping[FileAction, int]] = []
     recounted: list[str] = []
-    decided: dict[Decision, Decision] = {}  # so that many jobs have one object
-    repeated: dict[int, Set[Decision]] = {}
+    decided: dict[Fate, Fate] = {}  # so that many jobs have one object
+    repeated: dict[int, Set[Fate]] = {}
     undone: list[int] = []
     plan_one = partial(_plan_one, folder, ledgers, together.final, put)
-    with closing(map_items(lambda at: plan_one(renderings[at]), [*together.written])) as planned:
+    with closing(map_items(lambda at: plan_one(renderings[at]), [*together.written], many=MANY_SMALL)) as planned:
         for at, (name, job) in enumerate(zip(together.written.values(), planned, strict=True)):
             slots.append(job.slot)
             conflicts += job.conflicts
@@ -157,7 +157,7 @@ class _Planned(NamedTuple):
     slot: Slot | Held
     conflicts: tuple[Conflict, ...]
     counts: Mapping[FileAction, int]
-    shared: tuple[Decision, ...]
+    shared: tuple[Fate, ...]
     unfinished: frozenset[str]
     is_done: bool
     is_recounted: bool
