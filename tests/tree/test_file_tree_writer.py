@@ -453,3 +453,12 @@ def test_a_large_batch_is_synced_at_once(tmp_path: Path, batches_are_large: list
     render(tmp_path, job("mnist", {f"a/{number}": "1\n" for number in range(5)}))
     assert len(files(tmp_path)) == 5
     assert len(batches_are_large) == 5  # the intents are staged, and renamed; all else is; the ledgers are renamed
+
+
+def test_the_disk_takes_what_is_staged_while_more_is(
+    tmp_path: Path, batches_are_large: list[None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tree_writer, "_SYNC_EVERY", 2)
+    jobs = [job(name, {f"charts/{name}/{number}": "1\n" for number in range(3)}) for name in ("a", "b")]
+    apply(plan_write(tmp_path, jobs))
+    assert len(batches_are_large) == 7  # two more than in the test before: after each job
