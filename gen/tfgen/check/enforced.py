@@ -11,7 +11,7 @@ for in every image of the objects, wherever the image comes from.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from typing import Any, Final, NamedTuple
 
 from tfgen import data_path
@@ -137,14 +137,13 @@ def _forms(own: Any, enforced: _Enforced) -> Iterator[tuple[Path, Any]]:
 
 
 def _in_form(own: Any, base: Path, rest: Path, says: list[Path], data: Any) -> Iterator[tuple[Path, Any]]:
-    """The same of the spec or of one environment: the path itself, and where a role says it. No podTemplate does.
+    """The paths of the spec or of one environment, and those of its roles, each with the value that it has to have.
 
     `says` is where the layer that enforces says it, the nearest first, and `data` what that layer says.
     """
     value = _first(data, [(*above, *rest) for above in says])
     yield (*base, *rest), value
-    is_of_pods = rest[:1] and rest[0] in _pod_keys()
-    if not is_of_pods:
+    if not rest or rest[0] not in _shared_keys():
         return
     for role in data_path.at(own, (*base, "roles")) or ():
         of_role = _first(
@@ -153,11 +152,12 @@ def _in_form(own: Any, base: Path, rest: Path, says: list[Path], data: Any) -> I
         yield (*base, "roles", role, *rest), of_role
 
 
-def _pod_keys() -> Mapping[str, Any]:
-    """The keys that the job says of all its pods, and a role of its own."""
+def _shared_keys() -> Set[str]:
+    """The keys that a job and a role both have."""
     schema = schema_file.load()
     spec, worker = (schema_file.node(schema, path) or {} for path in (("spec",), ("spec", "roles", "worker")))
-    return {key: None for key in spec["properties"] if key in worker["properties"] and key != "podTemplate"}
+    shared: Set[str] = spec["properties"].keys() & worker["properties"].keys()
+    return shared
 
 
 def _first(data: Any, paths: list[Path]) -> Any:

@@ -1,0 +1,111 @@
+"""The paths that a tfgen.yaml enforces, against every place in which a job can set them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tfgen.check.checked import Checked
+from tfgen.check.jobs import check
+from tfgen.job.sources import Source
+from tfgen.schema import file as schema_file
+
+PREFERRED = {"weight": 1, "podAffinityTerm": {"topologyKey": "zone"}}
+SHARED: dict[str, tuple[Any, Any]] = {
+    "image": ("registry.example.com/ml/mnist:1.4.0", "registry.example.com/ml/other:1.4.0"),
+    "imagePullPolicy": ("Always", "Never"),
+    "command": (["train"], ["sh"]),
+    "args": (["--steps=5"], ["--steps=6"]),
+    "workingDir": ("/work", "/tmp"),
+    "env": ({"A": "a"}, {"A": "b"}),
+    "envFrom": ([{"secretRef": {"name": "a"}}], [{"secretRef": {"name": "b"}}]),
+    "nodeSelector": ({"pool": "training"}, {"pool": "serving"}),
+    "tolerations": ([{"key": "gpu", "operator": "Exists"}], [{"key": "spot", "operator": "Exists"}]),
+    "affinity": (
+        {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [PREFERRED]}},
+        {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}},
+    ),
+    "placement": ("spread", "pack"),
+    "topologySpreadConstraints": (
+        [{"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}],
+        [{"topologyKey": "zone", "maxSkew": 2, "whenUnsatisfiable": "DoNotSchedule"}],
+    ),
+    "spot": (True, False),
+    "priorityClassName": ("low", "high"),
+    "serviceAccountName": ("training", "admin"),
+    "runtimeClassName": ("gvisor", "runc"),
+    "labels": ({"example.com/team": "ads"}, {"example.com/team": "video"}),
+    "annotations": ({"example.com/owner": "ads"}, {"example.com/owner": "video"}),
+    "shm": ("1Gi", "2Gi"),
+    "initContainers": ([{"name": "a", "image": "registry/a:1"}], [{"name": "b", "image": "registry/b:1"}]),
+    "sidecars": ([{"name": "a", "image": "registry/a:1"}], [{"name": "b", "image": "registry/b:1"}]),
+    "podTemplate": ({"spec": {"dnsPolicy": "ClusterFirst"}}, {"spec": {"dnsPolicy": "Default"}}),
+}
+"""A value that a tfgen.yaml enforces and another one, for each key that the job and a role both have."""
+
+OF_ENVIRONMENTS = sorted(SHARED.keys() - {"initContainers", "sidecars", "podTemplate"})
+
+
+def checked(team: dict[str, Any], spec: dict[str, Any], **metadata: Any) -> Checked:
+    """A job over a tfgen.yaml."""
+    head = {"apiVersion": "tfgen/v1alpha1"}
+    job = {
+        **head,
+        "kind": "TrainingJob",
+        "metadata": {"name": "mnist", **metadata},
+        "spec": {"roles": {"chief": {}, "worker": {"replicas": 2}}, **spec},
+    }
+    return check(json.dumps(job), "job.yaml", Source("tfgen.yaml", json.dumps({**head, "kind": "Defaults", **team})))
+
+
+def refusals(team: dict[str, Any], spec: dict[str, Any]) -> list[str]:
+    """The messages of the rule, each up to the first colon; no path of the enforced keys is refused for its shape."""
+    problems = checked(team, spec).problems
+    assert [problem.message for problem in problems if problem.file == "tfgen.yaml"] == []
+    return [problem.message.split(":")[0] for problem in problems if problem.rule == "enforced"]
+
+
+def shared_keys() -> set[str]:
+    schema = schema_file.load()
+    spec, worker = (schema_file.node(schema, path) or {} for path in (("spec",), ("spec", "roles", "worker")))
+    return spec["properties"].keys() & worker["properties"].keys()
+
+
+def test_the_table_has_every_key_that_a_job_and_a_role_share() -> None:
+    assert SHARED.keys() == shared_keys()
+
+
+@pytest.mark.parametrize("key", SHARED)
+@pytest.mark.parametrize("is_set", [True, False], ids=["set", "unset"])
+def test_a_role_does_not_override_a_key(key: str, is_set: bool) -> None:
+    enforced, other = SHARED[key]
+    team = {"enforce": [f"spec.{key}"], "spec": {key: enforced} if is_set else {}}
+    (message,) = refusals(team, {"roles": {"chief": {}, "worker": {"replicas": 2, key: other}}})
+    assert message.startswith(f"spec.roles.worker.{key}")
+
+
+@pytest.mark.parametrize("key", SHARED)
+def test_a_job_does_not_override_a_key(key: str) -> None:
+    enforced, other = SHARED[key]
+    (message,) = refusals({"enforce": [f"spec.{key}"], "spec": {key: enforced}}, {key: other})
+    assert message.startswith(f"spec.{key}")
+
+
+@pytest.mark.parametrize("key", OF_ENVIRONMENTS)
+@pytest.mark.parametrize("is_role", [True, False], ids=["role", "environment"])
+def test_an_environment_does_not_override_a_key(key: str, is_role: bool) -> None:
+    enforced, other = SHARED[key]
+    part = {"roles": {"worker": {key: other}}} if is_role else {key: other}
+    (message,) = refusals(
+        {"enforce": [f"spec.{key}"], "spec": {key: enforced}}, {key: enforced, "environments": {"dev": part}}
+    )
+    assert message.startswith(f"spec.environments.dev.{'roles.worker.' if is_role else ''}{key}")
+
+
+@pytest.mark.parametrize("key", SHARED)
+def test_a_role_may_repeat_an_enforced_value(key: str) -> None:
+    enforced, _ = SHARED[key]
+    team = {"enforce": [f"spec.{key}"], "spec": {key: enforced}}
+    assert refusals(team, {"roles": {"chief": {}, "worker": {"replicas": 2, key: enforced}}}) == []
