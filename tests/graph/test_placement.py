@@ -8,6 +8,9 @@ from typing import Any
 import yaml
 
 from tfgen.graph.built import plain_objects
+from tfgen.graph.fill import Scope
+from tfgen.graph.graph import graph
+from tfgen.job.training_job import TrainingJob
 
 JOB = """\
 metadata: {name: mnist}
@@ -81,3 +84,14 @@ def test_only_tasks_with_a_gpu_need_a_node_with_the_product():
         "worker": None,
         "evaluator": {"nvidia.com/gpu.product": "NVIDIA-T4"},
     }
+
+
+def test_the_pod_of_helm_test_finds_the_nodes_of_the_job():
+    """On a cluster whose nodes all have a taint, `helm test` waits for ever for a pod that does not tolerate it."""
+    document = yaml.safe_load(JOB)
+    document["spec"] |= {"spot": True, "nodeSelector": {"pool": "training"}}
+    job = TrainingJob.from_document(document)
+    (template,) = (template for template in graph(job.structure) if template.name == "tests/connection")
+    ((_, pod),) = template.objects(Scope(job.values, "mnist", "mnist"))
+    assert pod["spec"]["nodeSelector"] == {"pool": "training"}
+    assert pod["spec"]["tolerations"] == [*SPOT, GPU]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from tfgen.graph.holes import Node, Splice, given
-from tfgen.graph.objects import config_map, environment, labels, names, resources, security
+from tfgen.graph.objects import config_map, environment, labels, names, placement, resources, security
 from tfgen.graph.objects.pod_spec import pod_spec
 from tfgen.graph.objects.values import of_role, value
 from tfgen.job.training_job import Structure
@@ -44,6 +44,7 @@ def connection_test(structure: Structure) -> Node:
         "spec": pod_spec(
             ending={"restartPolicy": "Never"},
             security_context=security.pod_part(structure.profile),
+            scheduling=placement.of_job(),
             pull_secrets=value("imagePullSecrets"),
             containers=[
                 {
