@@ -134,6 +134,15 @@ _RULES: Final = {
                 "enum": ["error", "warning", "off"],
                 "examples": ["error"],
             },
+            "ignorable": {
+                "description": (
+                    "Whether a comment `# tfgen: ignore RULE REASON` in a job may ignore the problems of the rule. A "
+                    "nearer tfgen.yaml keeps false."
+                ),
+                "type": "boolean",
+                "default": True,
+                "examples": [False],
+            },
             "reason": {
                 "description": "Why the rule is off.",
                 "type": "string",
@@ -146,7 +155,7 @@ _RULES: Final = {
         "examples": [{"severity": "error"}],
     },
     "maxProperties": 200,
-    "examples": [{"latest-tag": {"severity": "error"}}],
+    "examples": [{"latest-tag": {"severity": "error"}, "plaintext-secret": {"severity": "error", "ignorable": False}}],
 }
 _POLICIES: Final = {
     "description": (

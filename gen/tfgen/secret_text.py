@@ -7,7 +7,8 @@ tokens so that they can be found.
 from __future__ import annotations
 
 import re
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
 
 _SECRET_NAME: Final = re.compile(
     r"(^|[-_.])(pass(word|wd|phrase)?|pwd|secret|token|credentials?"
@@ -39,6 +40,14 @@ _SECRET_VALUE: Final = re.compile(
     re.VERBOSE | re.ASCII,
 )
 
+# A flag with its value, or an assignment, alone or in a line of a shell's: --password=hunter2, db.password='hunter2'.
+_FLAG: Final = re.compile(
+    r"""(?<![^\s"';&|(])(?:--?(?P<flag>[A-Za-z][\w.-]*)(?:=|[ \t]+(?!-))|(?P<variable>[A-Za-z][\w.-]*)=)["']?"""
+    r"""(?P<value>[^\s"']*)"""
+)
+_FLAG_NAME: Final = re.compile(r"--?(?P<name>[A-Za-z][\w.-]*)")
+_SHELL_VARIABLE: Final = re.compile(r"\$[{(]?\w")
+
 
 def looks_secret(name: str, value: str) -> bool:
     """Whether a value, or the name that it has, looks like a secret's."""
@@ -53,3 +62,20 @@ def names_secret(name: str, value: str) -> bool:
 def has_secret(text: str) -> bool:
     """Whether a text holds what has the form of a secret."""
     return _SECRET_VALUE.search(text) is not None
+
+
+def find_secret_arguments(arguments: Sequence[Any]) -> Iterator[int]:
+    """The indexes of the arguments that hold a secret: by its form, or as the value of a flag such as --password."""
+    flag = ""
+    for index, text in enumerate(arguments):
+        if isinstance(text, str):
+            flags = [(flag, text)] if flag and not text.startswith("-") else []
+            flags += ((match["flag"] or match["variable"], match["value"]) for match in _FLAG.finditer(text))
+            if has_secret(text) or any(_is_secret_flag(name, value) for name, value in flags):
+                yield index
+        alone = _FLAG_NAME.fullmatch(text) if isinstance(text, str) else None
+        flag = alone["name"] if alone else ""
+
+
+def _is_secret_flag(name: str, value: str) -> bool:
+    return names_secret(name, value) and not _SHELL_VARIABLE.match(value)

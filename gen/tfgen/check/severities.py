@@ -4,7 +4,8 @@
     job.yaml        image: tf:latest  # tfgen: ignore latest-tag it moves on purpose
 
 An error stays an error: what it refuses no cluster takes, or not all three outputs say it alike. One that is made of a
-warning, by `severity: error` or by `warningsAsErrors`, is ignored by a comment with its reason, as the warning is.
+warning, by `severity: error` or by `warningsAsErrors`, is ignored by a comment with its reason, as the warning is. With
+`ignorable: false` no comment ignores the problems of a rule.
 """
 
 from __future__ import annotations
@@ -49,10 +50,20 @@ _ORDER: Final = ("off", "warning", "error")
 
 
 class _Setting(Record):
-    """What a tfgen.yaml says of a rule, and where."""
+    """The severity of a rule, and the line of the tfgen.yaml that sets it.
+
+    Attributes:
+        not_ignorable: the line of the tfgen.yaml that lets no comment ignore the rule, or None.
+    """
 
     severity: str
     place: Place
+    not_ignorable: Place | None = None
+
+    @property
+    def is_ignorable(self) -> bool:
+        """Whether a comment may ignore the problems of the rule."""
+        return self.not_ignorable is None
 
 
 class _Severities(Record):
@@ -80,10 +91,14 @@ def weigh(document: Document, problems: Iterable[Problem], *, is_guarded: bool =
             weighed.append(problem)
         elif setting and setting.severity == "off":
             continue
-        elif (problem.file, (problem.position.line, problem.rule)) in comments:
+        elif (setting is None or setting.is_ignorable) and (
+            problem.file,
+            (problem.position.line, problem.rule),
+        ) in comments:
             ignored.append(problem)
         elif setting and setting.severity == "error":
-            weighed.append(_error(problem, f"an error by {setting.place}"))
+            unless = "" if setting.is_ignorable else ", which no comment ignores"
+            weighed.append(_error(problem, f"an error by {setting.place}{unless}"))
         elif severities.as_errors:
             weighed.append(_error(problem, f"warnings are errors by {severities.as_errors}"))
         else:
@@ -107,14 +122,19 @@ def find_unused(documents: Iterable[Document], ignored: Iterable[Problem]) -> It
         ignored: the warnings that comments ignore.
     """
     used = {(problem.file, problem.position.line, problem.rule) for problem in ignored}
-    for file, directives in {document.file: document.directives for document in documents}.items():
-        for directive in directives:
+    for document in {document.file: document for document in documents}.values():
+        rules = _severities(document.under).rules if document.directives else EMPTY
+        for directive in document.directives:
             if _fault(directive):
                 continue
             rule = _rule(directive)
-            if (file, directive.line, rule) not in used:
+            if (document.file, directive.line, rule) in used:
+                continue
+            if rule in rules and (place := rules[rule].not_ignorable):
+                message = f"no comment ignores {rule}, by {place}; remove the comment"
+            else:
                 message = f"no warning of {rule} stands at line {directive.line}; remove the comment"
-                yield Problem(file, directive.position, message, UNUSED_IGNORE, "warning")
+            yield Problem(document.file, directive.position, message, UNUSED_IGNORE, "warning")
 
 
 def weigh_unused(documents: Iterable[Document], ignored: Sequence[Problem]) -> tuple[Problem, ...]:
@@ -141,6 +161,12 @@ def check_severities(defaults: Document) -> Iterator[Problem]:
                 f"{farther.severity}; a nearer tfgen.yaml may only make more of it"
             )
             yield Problem(*layer.place(("rules", name, "severity")), message, GUARD_RAIL)
+        if farther and farther.not_ignorable and setting.get("ignorable"):
+            message = (
+                f"{path_name(('rules', name, 'ignorable'))}: found true, where {farther.not_ignorable} sets false, "
+                "which a nearer tfgen.yaml keeps"
+            )
+            yield Problem(*layer.place(("rules", name, "ignorable")), message, GUARD_RAIL)
     if above.as_errors and layer.data.get("warningsAsErrors") is False:
         message = f"warningsAsErrors: found false, where {above.as_errors} says true, which a nearer tfgen.yaml keeps"
         yield Problem(*layer.place(("warningsAsErrors",)), message, GUARD_RAIL)
@@ -156,7 +182,11 @@ def _severities(nearest_layer: Document | None) -> _Severities:
     as_errors = None
     for layer in reversed(layers):
         for name, setting in _rules(layer).items():
-            rules[name] = _Setting(setting["severity"], layer.place(("rules", name, "severity")))
+            place = layer.place(("rules", name, "severity"))
+            not_ignorable = rules[name].not_ignorable if name in rules else None
+            if setting.get("ignorable") is False and not_ignorable is None:
+                not_ignorable = layer.place(("rules", name, "ignorable"))
+            rules[name] = _Setting(setting["severity"], place, not_ignorable)
         if layer.data.get("warningsAsErrors"):
             as_errors = layer.place(("warningsAsErrors",))
     return _Severities(rules, as_errors)

@@ -6,14 +6,14 @@ The value itself is never in the message.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from tfgen.data_path import Path
 from tfgen.rules import pod_parts
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
-from tfgen.secret_text import has_secret, looks_secret, names_secret
+from tfgen.secret_text import find_secret_arguments, has_secret, looks_secret, names_secret
 from tfgen.words import path_name
 
 _HUMP: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -42,10 +42,10 @@ def _check(view: View) -> Iterator[Finding]:
                 f"volume name that ({_REFERENCE[str(path[2])]})"
             )
             yield Finding(path, message)
-    for path, text in _arguments(view):
-        if has_secret(text):
+    for path, texts in _arguments(view):
+        for index in find_secret_arguments(texts):
             message = "this argument looks like a secret, which would stand in git; pass a variable with secretKeyRef"
-            yield Finding(path, message)
+            yield Finding((*path, index), message)
     for path, message in _literals(view):
         yield Finding(path, message)
 
@@ -100,11 +100,20 @@ def _options(view: View) -> Iterator[tuple[Path, str, str]]:
                 yield ("storage", volume, source, field, name), name, value
 
 
-def _arguments(view: View) -> Iterator[tuple[Path, str]]:
+def _arguments(view: View) -> Iterator[tuple[Path, Sequence[Any]]]:
+    """The commands and arguments of all containers of tasks, each as a whole list with its path."""
     for role in view.roles:
         for field in ("command", "args"):
-            path, texts = view.effective(role.name, field)
-            yield from (((*path, index), text) for index, text in enumerate(texts))
+            yield view.effective(role.name, field)
+        for parts in (
+            pod_parts.beside(view, role.name),
+            pod_parts.patched(view, role.name, "containers"),
+            pod_parts.patched(view, role.name, "initContainers"),
+        ):
+            for container in parts:
+                for field in ("command", "args"):
+                    if isinstance(container.data.get(field), list):
+                        yield (*container.path, field), container.data[field]
 
 
 RULES: Final = (Rule("plaintext-secret", "warning", "A secret seems to stand in the job as text.", _check),)
