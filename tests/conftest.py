@@ -1,4 +1,4 @@
-"""What holds for all tests: how hard hypothesis tries, which tier a test is of, and where none may be skipped."""
+"""What holds for all tests: the profile of hypothesis, which tier a test is of, and where none may be skipped."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-import hypothesis
 import pytest
 
 from tests.support.again import Again
+from tests.support.draws import load_profile
 from tfgen.tree import cache
 
 if TYPE_CHECKING:
@@ -24,11 +24,7 @@ TIERS = ("train", E2E)
 for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"):
     os.environ.pop(name, None)
 
-# No deadline: many properties run real programs, whose first start is slow.
-hypothesis.settings.register_profile("dev", deadline=None)
-# The same examples each time, so that a red run is due to its change; developers' runs search on.
-hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
-hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "dev")
+load_profile()
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.generated import drawn, jobs
+from tests.support.draws import drawn
+from tests.support.generated import jobs
 from tfgen.cli import FAILED, OK, PROBLEMS, USAGE, run
 from tfgen.commands.fmt import format_file
 from tfgen.job.sources import Source

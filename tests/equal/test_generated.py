@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from tests.support.generated import drawn, jobs
+from tests.support.draws import drawn
+from tests.support.generated import jobs
 from tests.support.helm import HelmLibrary
 from tests.support.rendered import Rendered
 from tests.support.tools import helm_lint, kustomize_program

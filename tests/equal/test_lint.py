@@ -16,8 +16,9 @@ from hypothesis import given
 
 from tests.support import tools
 from tests.support.command import CommandError
+from tests.support.draws import drawn
 from tests.support.examples import each_environment, each_example
-from tests.support.generated import Document, drawn, jobs
+from tests.support.generated import Document, jobs
 from tests.support.helm import HelmLibrary
 from tests.support.rendered import Rendered
 from tests.support.tools import ROOT

@@ -13,7 +13,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.support import normal
-from tests.support.generated import Document, accepted, drawn, jobs, saying
+from tests.support.draws import drawn
+from tests.support.generated import Document, accepted, jobs, saying
 from tests.support.rendered import Rendered
 from tfgen.graph.fill import Scope, fill
 from tfgen.graph.objects.finisher import config_map

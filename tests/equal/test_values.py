@@ -18,7 +18,8 @@ from hypothesis import given
 from tests.support import normal, tools
 from tests.support.chart_job import JOB
 from tests.support.command import CommandError
-from tests.support.generated import accepted, drawn, jobs, saying
+from tests.support.draws import drawn
+from tests.support.generated import accepted, jobs, saying
 from tests.support.helm import HelmLibrary, HelmProgram
 from tests.support.rendered import Rendered
 from tfgen.graph.built import plain_objects

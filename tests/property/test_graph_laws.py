@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.command import Command
-from tests.support.generated import Document, drawn, jobs, saying
+from tests.support.draws import drawn
+from tests.support.generated import Document, jobs, saying
 from tests.support.tools import ROOT
 from tfgen.check.jobs import check
 from tfgen.graph.graph import graph

@@ -15,8 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.draws import drawn
 from tests.support.everything import EVERYTHING
-from tests.support.generated import HOSTILE, drawn, jobs
+from tests.support.generated import HOSTILE, jobs
 from tests.support.values_chart import chart
 from tfgen import data_path
 from tfgen.commands.init import Form, new_job

@@ -14,19 +14,18 @@ import copy
 import functools
 import itertools
 import json
-import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, get_args
 
 import jsonschema_rs
-from hypothesis import HealthCheck, Phase, assume, settings
+from hypothesis import assume
 from hypothesis import strategies as st
 
 from tests.support.tools import ROOT
 from tfgen.check.jobs import check
 from tfgen.graph.built import build
-from tfgen.kubernetes.object import literal_name
+from tfgen.kubernetes.object import group, literal_name
 from tfgen.problems import has_errors
 from tfgen.rules.uncarried_text import NOT_TEXT
 from tfgen.schema import workload_kinds as kinds
@@ -219,19 +218,23 @@ _OBJECT_METADATA = {
     "labels": {"zone": st.just("08"), "example.com/on": "y"},
     "annotations": {"example.com/note": TEXT.filter(bool), "zone": st.just("1e3")},
 }
-# What a patch may change of an object of a kind beside its metadata.
-_CHANGES: Mapping[str, Sequence[Strategy]] = {
-    "Deployment": (
+# Changes that a patch may make beside metadata, by the API group and the kind of the object.
+_CHANGES: Mapping[tuple[str, str], Sequence[Strategy]] = {
+    ("apps", "Deployment"): (
         st.builds(
             lambda *items: {"merge": {"spec": {"template": {"spec": {"containers": [*items]}}}}},
             st.just({"name": "tensorboard", "env": [{"name": "LEVEL", "value": "{{ 08 }}"}]}),
             st.fixed_dictionaries({"name": st.just("proxy"), "image": st.just("proxy:1"), "args": st.lists(TEXT)}),
         ),
     ),
-    "Job": (_merging(spec=st.fixed_dictionaries({"podFailurePolicy": st.sampled_from([None, {"rules": []}])})),),
-    "NetworkPolicy": (st.just({"json": [{"op": "add", "path": "/spec/ingress/-", "value": {"from": []}}]}),),
-    "PersistentVolumeClaim": (_merging(spec=st.just({"volumeMode": "Block"})),),
-    "StatefulSet": (
+    ("batch", "Job"): (
+        _merging(spec=st.fixed_dictionaries({"podFailurePolicy": st.sampled_from([None, {"rules": []}])})),
+    ),
+    ("networking.k8s.io", "NetworkPolicy"): (
+        st.just({"json": [{"op": "add", "path": "/spec/ingress/-", "value": {"from": []}}]}),
+    ),
+    ("", "PersistentVolumeClaim"): (_merging(spec=st.just({"volumeMode": "Block"})),),
+    ("apps", "StatefulSet"): (
         _merging(spec=st.fixed_dictionaries({"minReadySeconds": st.integers(0, 9)})),
         st.just({"json": [{"op": "add", "path": "/spec/minReadySeconds", "value": 5}]}),
     ),
@@ -529,12 +532,15 @@ def _with_patches(draw: st.DrawFn, document: Document) -> Any:
 def _patches(document: Document) -> Strategy:
     """Patches of the objects that the job has, or all of a kind of these."""
     objects = build(document).base
-    targets = [{"kind": item["kind"], "name": name} for name, item in objects.items() if literal_name(item) is None]
-    return st.dictionaries(st.sampled_from(["a", "08", "on"]), st.sampled_from(targets).flatmap(_patch), max_size=2)
+    targets = [(name, item) for name, item in objects.items() if literal_name(item) is None]
+    patch = st.sampled_from(targets).flatmap(lambda target: object_patches(*target))
+    return st.dictionaries(st.sampled_from(["a", "08", "on"]), patch, max_size=2)
 
 
-def _patch(target: Mapping[str, str]) -> Strategy:
-    changes = [_merging(metadata=_OBJECT_METADATA), *_CHANGES.get(target["kind"], ())]
+def object_patches(name: str, item: Mapping[str, Any]) -> Strategy:
+    """Patches that Kubernetes accepts of the object that the job calls by this name."""
+    target = {"kind": item["kind"], "name": name}
+    changes = [_merging(metadata=_OBJECT_METADATA), *_CHANGES.get((group(item), item["kind"]), ())]
     targets = st.sampled_from([target, {"kind": target["kind"]}])
     return st.builds(lambda target, change: {"target": target, **change}, targets, st.one_of(changes))
 
@@ -665,14 +671,6 @@ def document(data: Document) -> Parsed:
     (found,) = parsed.documents
     assert found.data == data
     return found
-
-
-def drawn(count: int) -> settings:
-    """Settings for a test of so many jobs. For a small one that fails too, a search of minutes, CI does not wait."""
-    phases = [phase for phase in Phase if phase is not Phase.shrink or "CI" not in os.environ]
-    return settings(
-        max_examples=count, phases=phases, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
-    )
 
 
 def accepted(document: Mapping[str, Any]) -> bool:

@@ -1,0 +1,35 @@
+"""Profiles of hypothesis: the settings of tests that draw their values.
+
+`dev` draws new values in each run, `ci` the same values each time, so that a red run is due to its change. `shrink` is
+for the developer who waits minutes for a smaller job that fails:
+
+    pytest tests/property -k graph_laws --hypothesis-profile=shrink
+"""
+
+from __future__ import annotations
+
+import os
+
+import hypothesis
+from hypothesis import HealthCheck, Phase
+
+_SHRINK = "shrink"
+
+
+def load_profile() -> None:
+    """Load the profile for CI, or for a developer's machine."""
+    # No deadline: many properties run real programs, whose first start is slow.
+    hypothesis.settings.register_profile("dev", deadline=None)
+    hypothesis.settings.register_profile(_SHRINK, deadline=None)
+    hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+    hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+
+def drawn(count: int) -> hypothesis.settings:
+    """Return the settings of a test that draws so many jobs; the test searches for a smaller one under `shrink`."""
+    may_shrink = hypothesis.settings.get_current_profile_name() == _SHRINK
+    return hypothesis.settings(
+        max_examples=count,
+        phases=[phase for phase in Phase if may_shrink or phase is not Phase.shrink],
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    )
