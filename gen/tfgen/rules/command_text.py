@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
@@ -19,6 +20,7 @@ from tfgen.words import shown
 
 _SHELLS: Final = frozenset(("ash", "bash", "dash", "ksh", "sh", "zsh"))
 _VARIABLE: Final = re.compile(r"(?<!\$)\$(?:([A-Z_][A-Z0-9_]*)|\{([A-Z_][A-Z0-9_]*)\})")
+_OPERATORS: Final = frozenset(("&&", "||", "|", "&", ";", ">", ">>", "<", "2>", "2>&1", "&>"))
 _CURLY: Final = re.compile(
     "[\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}"
     "\N{LEFT SINGLE QUOTATION MARK}\N{RIGHT SINGLE QUOTATION MARK}]"
@@ -26,8 +28,8 @@ _CURLY: Final = re.compile(
 _PLAIN: Final = {"\N{LEFT SINGLE QUOTATION MARK}": "'", "\N{RIGHT SINGLE QUOTATION MARK}": "'"}
 
 
-class _Word(NamedTuple):
-    """A word of a role's command or arguments, and the path of its list."""
+class Word(NamedTuple):
+    """A word of a role's command or arguments, and its path."""
 
     path: Path
     text: str
@@ -46,8 +48,8 @@ def _check_program(view: View) -> Iterator[Finding]:
 
 def _check_variables(view: View) -> Iterator[Finding]:
     for role in view.roles:
-        words = [*_words(view, role.name)]
-        if words and _is_shell(view, role.name):
+        words = [*list_words(view, role.name)]
+        if words and has_shell(view, role.name):
             continue
         for word in words:
             if match := _VARIABLE.search(word.text):
@@ -58,26 +60,41 @@ def _check_variables(view: View) -> Iterator[Finding]:
 
 def _check_quotes(view: View) -> Iterator[Finding]:
     for role in view.roles:
-        for word in _words(view, role.name):
+        for word in list_words(view, role.name):
             if match := _CURLY.search(word.text):
                 plain = _PLAIN.get(match[0], '"')
                 message = f"the quotation mark {match[0]} in {shown(word.text)} is text to every program; write {plain}"
                 yield Finding(word.path, message)
 
 
-def _words(view: View, role: RoleName) -> Iterator[_Word]:
+def _check_operators(view: View) -> Iterator[Finding]:
+    for role in view.roles:
+        words = [*list_words(view, role.name)]
+        is_shell = has_shell(view, role.name)
+        for before, word in pairwise(words):
+            # The value of a flag, as in `--delimiter |`, and the end of `find -exec ... {} ;` are arguments.
+            if word.text not in _OPERATORS or before.text.startswith("-") or before.text == "{}":
+                continue
+            cure = "put the whole line into the one word after -c" if is_shell else "write [sh, -c, LINE]"
+            message = f"only a shell reads {shown(word.text)} as an operator, and here it is an argument; {cure}"
+            yield Finding(word.path, message)
+
+
+def list_words(view: View, role: RoleName) -> Iterator[Word]:
+    """List the words of a role's command, then those of its arguments."""
     for field in ("command", "args"):
         path, words = view.effective(role, field)
-        yield from (_Word((*path, index), text) for index, text in enumerate(words))
+        yield from (Word((*path, index), text) for index, text in enumerate(words))
 
 
-def _is_shell(view: View, role: RoleName) -> bool:
-    """Whether a shell reads the words: the program, or one that it starts, such as that of `env` or `tini`."""
-    return any(PurePosixPath(word.text).name in _SHELLS for word in _words(view, role))
+def has_shell(view: View, role: RoleName) -> bool:
+    """Check for a shell among a role's words: the program, or a program that `env` or `tini` starts."""
+    return any(PurePosixPath(word.text).name in _SHELLS for word in list_words(view, role))
 
 
 RULES: Final = (
     Rule("command-word", "warning", "The first word of a command is several words.", _check_program),
     Rule("curly-quote", "warning", "A command has quotation marks of a text processor.", _check_quotes),
+    Rule("shell-operator", "warning", "A command has an operator of a shell as a word.", _check_operators),
     Rule("shell-variable", "warning", "A variable is written as for a shell, and none runs.", _check_variables),
 )

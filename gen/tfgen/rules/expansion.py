@@ -1,4 +1,4 @@
-"""References `$(X)` in environment variables that Kubernetes would leave as they stand.
+"""References `$(X)` in environment variables, commands and arguments that Kubernetes would leave as they stand.
 
 It expands only what is set before, by envFrom or earlier in the list, and says nothing of the rest
 (https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/); `$$(X)` is
@@ -13,12 +13,16 @@ from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from tfgen.data_path import Path
+from tfgen.job.training_job import RoleName
 from tfgen.rules import pod_parts
+from tfgen.rules.command_text import has_shell, list_words
 from tfgen.rules.pod_parts import Part
 from tfgen.rules.rule import Finding, Rule, did_you_mean
 from tfgen.rules.view import View
+from tfgen.words import shown
 
 _REFERENCE: Final = re.compile(r"\$\$|\$\(([^)]*)\)")
+_VARIABLE: Final = re.compile(r"[A-Z_][A-Z0-9_]*")
 _SHORT: Final = 1_000
 """Characters of a text whose references are kept."""
 
@@ -94,6 +98,7 @@ def _check_order(view: View) -> Iterator[Finding]:
 
 
 def _check_names(view: View) -> Iterator[Finding]:
+    yield from _check_words(view)
     for reference in _references(view):
         if reference.to not in reference.order and not reference.from_elsewhere:
             message = (
@@ -103,15 +108,38 @@ def _check_names(view: View) -> Iterator[Finding]:
             yield Finding(reference.path, message)
 
 
+def _check_words(view: View) -> Iterator[Finding]:
+    for role in view.roles:
+        words = [word for word in list_words(view, role.name) if "$(" in word.text]
+        if not words or view.effective(role.name, "envFrom")[1]:
+            continue
+        order = _order(view, role.name)
+        is_shell = has_shell(view, role.name)
+        for word in words:
+            for to in find_references(word.text):
+                # In a shell, $(date) runs a command. No command has a name in upper case.
+                if to in order or (is_shell and not _VARIABLE.fullmatch(to)):
+                    continue
+                message = (
+                    f"the word {shown(word.text)} refers to $({to}), which is not set and would stay as it is (write "
+                    f"$$({to}) if that is meant){did_you_mean(to, order)}"
+                )
+                yield Finding(word.path, message)
+
+
+def _order(view: View, role: RoleName) -> Mapping[str, int]:
+    """The index of each variable of a role's main container, in the order in which Kubernetes sets the variables."""
+    added = (pod_parts.name(item) for part in pod_parts.main_container(view, role) for item in _env(part))
+    names = [*(variable["name"] for variable in view.variables(role)), *added]
+    return {name: index for index, name in reversed(list(enumerate(names)))}
+
+
 def _references(view: View) -> Iterator[_Reference]:
     for role in view.roles:
         referring = {name: value for name, value in view.env(role.name).items() if "$(" in value}
         if not referring:
             continue
-        printed = view.variables(role.name)
-        added = (pod_parts.name(item) for part in pod_parts.main_container(view, role.name) for item in _env(part))
-        names = [*(variable["name"] for variable in printed), *added]
-        order = {name: index for index, name in reversed(list(enumerate(names)))}
+        order = _order(view, role.name)
         from_elsewhere = bool(view.effective(role.name, "envFrom")[1])
         for name, value in referring.items():
             for to in find_references(value):
@@ -124,5 +152,10 @@ def _env(container: Part) -> Iterator[Part]:
 
 RULES: Final = (
     Rule("expansion-order", "error", "A variable refers to one that is set after it.", _check_order),
-    Rule("unknown-variable", "warning", "A variable refers to one that is not set.", _check_names),
+    Rule(
+        "unknown-variable",
+        "warning",
+        "A variable, command or argument refers to a variable that is not set.",
+        _check_names,
+    ),
 )

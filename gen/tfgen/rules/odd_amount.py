@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 _LEAST_BYTES: Final = 2**20
 """No container starts with less memory, and no disk is smaller."""
-_MOST_CPUS: Final = 2_000
-"""No node has as many: the largest that a cloud lends has 1,920."""
+_MOST_CPUS: Final = 499
+"""More CPUs than a task asks for. The nodes with more, of up to 1,920, are for databases in memory."""
 
 
 def _check(view: View) -> Iterator[Finding]:

@@ -1,0 +1,45 @@
+"""Ports that only root may listen on.
+
+Some container runtimes let every user listen on a low port, and some do not: containerd 1 by default does not
+(enable_unprivileged_ports of https://github.com/containerd/containerd/blob/main/docs/cri/config.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from tfgen.job.training_job import RoleName
+from tfgen.rules import pod_parts
+from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.view import View
+
+_FIRST: Final = 1024
+"""The first port that a user without rights may listen on (ip_unprivileged_port_start of Linux)."""
+
+
+def _check(view: View) -> Iterator[Finding]:
+    port, user = view.job.structure.port, view.values["security"]["runAsUser"]
+    if not view.job.structure.is_distributed or port >= _FIRST or user == 0:
+        return
+    if not all(_lets_listen(view, role.name) for role in view.roles):
+        message = f"the user {user} may not listen on port {port} in every cluster; choose a port from {_FIRST}"
+        yield Finding(view.blamed(("port",), ("security", "runAsUser")), message)
+
+
+def _lets_listen(view: View, role: RoleName) -> bool:
+    """Check for a podTemplate of a role that grants low ports, by a sysctl, a capability or another user."""
+    contexts = [
+        context
+        for part in (*pod_parts.specs(view, role), *pod_parts.main_container(view, role))
+        for context in pod_parts.child(part, "securityContext")
+    ]
+    sysctls = (item for context in contexts for item in pod_parts.items(context, "sysctls"))
+    return (
+        any(pod_parts.name(item) == "net.ipv4.ip_unprivileged_port_start" for item in sysctls)
+        or any(context.data.get("runAsUser") == 0 for context in contexts)
+        or any("NET_BIND_SERVICE" in str(context.data.get("capabilities")) for context in contexts)
+    )
+
+
+RULES: Final = (Rule("low-port", "warning", "TensorFlow's port is one that only root may listen on.", _check),)
