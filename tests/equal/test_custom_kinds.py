@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tests.support import tools
+from tests.support import normal, tools
 from tests.support.command import CommandError
-from tests.support.generated import Document, accepted
+from tests.support.generated import TEXT, Document, accepted, drawn
 from tests.support.rendered import Rendered
 
 CHANGES: Mapping[str, Mapping[str, Any]] = {
@@ -38,12 +42,61 @@ def document(kind: str, environment: Mapping[str, Any]) -> Document:
     }
 
 
-@pytest.mark.parametrize("kind", ["JobSet", "VolcanoJob", "TFJob"])
+KINDS = ("JobSet", "VolcanoJob", "TFJob")
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("change", CHANGES)
 def test_an_environment_has_the_same_objects_in_all_outputs(change, kind, tmp_path):
     job = document(kind, CHANGES[change])
     assert accepted(job)
     Rendered.write(job, tmp_path).assert_equal("prod")
+
+
+# kustomize writes such a text as a literal block, and some of these blocks no reader of YAML can read.
+BLOCKS = st.builds("".join, st.lists(st.sampled_from("\t\n x:#-"), min_size=2, max_size=6))
+
+
+def with_text(kind: str, text: str, change: str) -> Document:
+    """A job that has a text in each place from which it reaches the custom object, and an environment."""
+    job = document(kind, CHANGES[change])
+    chief = {"command": ["sh", "-c", text], "args": [text], "env": {"TEXT": text}, "annotations": {"a/b": text}}
+    sidecar = {"name": "log", "image": "log:1", "args": [text]}
+    return {**job, "spec": {**job["spec"], "roles": {**job["spec"]["roles"], "chief": chief}, "sidecars": [sidecar]}}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@drawn(12)
+@given(text=TEXT | BLOCKS, change=st.sampled_from([*CHANGES]))
+def test_kustomize_carries_a_text_into_every_place_of_the_object(kind, text, change):
+    job = with_text(kind, text, change)
+    if accepted(job):
+        assert_by_kustomize(job)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("change", CHANGES)
+def test_kustomize_carries_a_block_that_begins_with_a_tab(change, kind):
+    job = with_text(kind, "\tx\ny", change)
+    assert accepted(job)
+    assert_by_kustomize(job)
+
+
+def test_a_text_that_an_environment_adds_may_begin_with_a_tab():
+    job = document("JobSet", {"args": ["\tx\ny"], "roles": {"worker": {"replicas": 8}}})
+    assert accepted(job)
+    assert_by_kustomize(job)
+
+
+def assert_by_kustomize(job: Document) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        rendered = Rendered.write(job, Path(folder))
+        outputs = {
+            "tfgen": rendered.by_tfgen("prod"),
+            "kustomize": rendered.by_kustomize("prod"),
+            "our reading of the overlay": rendered.by_our_reading("prod"),
+        }
+    normal.assert_equal(outputs)
 
 
 def test_a_patch_says_what_changes_and_no_more(tmp_path):

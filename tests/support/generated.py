@@ -67,6 +67,7 @@ HOSTILE = (
     "trailing ",
     " leading",
     "a\ttab",
+    "\ta tab\nfirst",
     "two\nlines",
     "two\nlines\n",
     "\n\n",

@@ -16,6 +16,7 @@ from tfgen.rules import pod_parts
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
 from tfgen.schema.workload_kinds import FACTS
+from tfgen.text.yaml_text import is_misread_by_kustomize
 from tfgen.words import path_name, shown
 
 # Of the forms that goyaml's resolve.go reads as something else, those that a label key can have.
@@ -76,7 +77,7 @@ def _of_metadata(base: Path, metadata: Mapping[str, Any]) -> Iterator[Finding]:
                 yield Finding((*base, field, key), message)
     for key, text in _map(metadata.get("annotations")).items():
         path: Path = (*base, "annotations", key)
-        if isinstance(text, str) and text.startswith("\t") and "\n" in text:
+        if isinstance(text, str) and is_misread_by_kustomize(text):
             message = f"{path_name(path)}: kustomize cannot read several lines that begin with a tab; indent by blanks"
             yield Finding(path, message)
 

@@ -133,6 +133,14 @@ def is_literal(text: str) -> bool:
     return "\n" in text and not text[0].isspace() and not text.endswith("\n\n") and not _BLANK_AT_LINE_END.search(text)
 
 
+def is_misread_by_kustomize(text: str) -> bool:
+    """Return whether kustomize writes a text as a literal block that it cannot read back.
+
+    goyaml, its YAML library, gives no indentation indicator to a block whose first line begins with a tab.
+    """
+    return text.startswith("\t") and "\n" in text
+
+
 def _add_block(lines: list[str], data: object, first: str, rest: str) -> None:
     """Add the lines of a value: `first` is what stands before its first line, `rest` the blanks before the others."""
     if data and isinstance(data, dict):

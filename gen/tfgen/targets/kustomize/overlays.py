@@ -236,14 +236,12 @@ def _is_generated(item: Object, files: Mapping[str, File]) -> bool:
 
     It writes the keys of labels, annotations and data without quotes, and ``1e3`` is no text then (SetField in
     https://github.com/kubernetes-sigs/kustomize/blob/master/kyaml/yaml/fns.go). It writes a text of several lines as a
-    literal block, whose first line no reader knows how to take where it begins with a tab.
+    literal block (`yaml_text.is_misread_by_kustomize`).
     """
     metadata = item["metadata"]
     keys = [*metadata.get("labels", {}), *metadata.get("annotations", {}), *files]
-    texts = [file.text for file in files.values()]
-    return all(yaml_text.scalar(key) == key for key in keys) and not any(
-        text.startswith("\t") and "\n" in text for text in texts
-    )
+    is_misread = any(yaml_text.is_misread_by_kustomize(file.text) for file in files.values())
+    return all(yaml_text.scalar(key) == key for key in keys) and not is_misread
 
 
 def _generator(item: Object, files: Mapping[str, File]) -> dict[str, Any]:
@@ -270,7 +268,7 @@ def _head(item: Object) -> dict[str, Any]:
 
 def _patch(item: Object, wanted: Object) -> Patch | None:
     is_literal = literal_name(item) is not None
-    if not is_literal and not merges_by_key(item) and changes_items(item, wanted):
+    if not is_literal and not merges_by_key(item) and changes_items(item, wanted) and _takes_json_patch(item, wanted):
         return json_patch(item, wanted)
     if is_literal:
         difference = replacing_patch(item, wanted)
@@ -280,6 +278,15 @@ def _patch(item: Object, wanted: Object) -> Patch | None:
         return None
     head = _head(item)
     return {**head, **difference, "metadata": {**head["metadata"], **difference.get("metadata", {})}}
+
+
+def _takes_json_patch(item: Object, wanted: Object) -> bool:
+    """Return whether kustomize can apply a JSON patch to the object.
+
+    It writes the whole object as YAML before and after such a patch, and reads each text back:
+    https://github.com/kubernetes-sigs/kustomize/blob/master/api/filters/patchjson6902/patchjson6902.go
+    """
+    return not any(yaml_text.is_misread_by_kustomize(text) for part in (item, wanted) for text in texts(part))
 
 
 def _replicas(pairs: Mapping[str, tuple[Object, Object]], wanted: Objects) -> dict[str, int]:
