@@ -31,7 +31,7 @@ def pod(*images: str, first: str | None = None) -> dict[str, Any]:
     spec: dict[str, Any] = {"containers": [{"name": f"c{i}", "image": image} for i, image in enumerate(images)]}
     if first:
         spec["initContainers"] = [{"name": "first", "image": first}]
-    return {"spec": {"template": {"spec": spec}}}
+    return {"kind": "Job", "spec": {"template": {"spec": spec}}}
 
 
 SAID = {

@@ -12,10 +12,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 from tfgen.kubernetes.object import Object
 from tfgen.record import Record
+
+_LISTS: Final = ("containers", "initContainers")
+"""The lists of an object in which kustomize looks for images, wherever the object has them."""
+
+_PATHS: Final = tuple(
+    (*pod, *path)
+    for pod in (("spec",), ("spec", "template", "spec"))
+    for path in (("containers", "image"), ("initContainers", "image"), ("volumes", "image", "reference"))
+)
+"""The paths of images in every object, from kustomize's api/internal/konfig/builtinpluginconsts/images.go."""
+
+_NOT_SEARCHED: Final = "CustomResourceDefinition"
+"""The kind whose lists of containers kustomize leaves alone."""
 
 
 class Image(Record):
@@ -61,7 +74,8 @@ def image_changes(
     """The changes of image that kustomize says exactly; the others are left to patches.
 
     Those are: an image to lose its tag or digest, two of one name that part ways, and one whose name an object is to
-    have in the end with another tag, for ``images`` comes after the patches and reaches every object.
+    have in the end with another tag, for ``images`` comes after the patches and reaches every object. All changes are
+    left to patches where kustomize would look for an image in a node that has another shape: the build would fail.
 
     Args:
         before: the objects that stay, as they are.
@@ -79,20 +93,30 @@ def image_changes(
         for place, image in images[id(old)]:
             if place in of_new:
                 pairs.setdefault(Image.parse(image).name, set()).add((image, of_new[place]))
-    final = {image for item in wanted for _, image in images[id(item)]}
+    final = {image for item in wanted for image in reached(item)}
+    if None in final:
+        return ()
     changes = []
     for name, ways in sorted(pairs.items()):
         (old_text, new_text), *others = ways
         change = ImageChange(Image.parse(old_text), Image.parse(new_text))
-        undisturbed = all(image == new_text for image in final if _reaches(name, image))
+        undisturbed = all(image == new_text for image in final if image is not None and _reaches(name, image))
         if not others and old_text != new_text and _reaches(name, old_text) and _is_exact(change) and undisturbed:
             changes.append(change)
     return tuple(changes)
 
 
+def reached(item: Object) -> Iterator[str | None]:
+    """Yield each text of an object that kustomize takes for an image, and None for each node on which it fails."""
+    if item["kind"] != _NOT_SEARCHED:
+        yield from _of_containers(item)
+    for path in _PATHS:
+        yield from _at(item, path)
+
+
 def with_images(item: Object, change: Callable[[Image], Image | None]) -> Object:
     """The object with other images in its containers; they keep theirs where the change says none."""
-    replaced: Object = _replaced(item, change)
+    replaced: Object = item if item["kind"] == _NOT_SEARCHED else _replaced(item, change)
     return replaced
 
 
@@ -121,12 +145,45 @@ def _images(node: Any, place: tuple[str | int, ...] = ()) -> Iterator[tuple[tupl
     """Where each container's image stands, by the container's name, and the image."""
     if isinstance(node, dict):
         for key, child in node.items():
-            if key in ("containers", "initContainers") and isinstance(child, list):
+            if key in _LISTS and isinstance(child, list):
                 for index, container in enumerate(child):
                     if _has_image(container):
                         yield (*place, key, container.get("name", index)), container["image"]
             else:
                 yield from _images(child, (*place, key))
+
+
+def _of_containers(node: Any) -> Iterator[str | None]:
+    if isinstance(node, dict):
+        for key, child in node.items():
+            yield from _of_containers(child)
+            for container in child if key in _LISTS and isinstance(child, list) else ():
+                if not isinstance(container, dict):
+                    yield None
+                elif "image" in container:
+                    yield _text(container["image"])
+    elif isinstance(node, list):
+        for child in node:
+            yield from _of_containers(child)
+
+
+def _at(node: Any, path: Sequence[str]) -> Iterator[str | None]:
+    """Yield the texts at a path, which goes through each item of a list, and None for each node that ends the path."""
+    if not path:
+        yield _text(node)
+    elif isinstance(node, list):
+        for child in node:
+            yield from _at(child, path)
+    elif isinstance(node, dict):
+        key, *below = path
+        if key in node:
+            yield from _at(node[key], below)
+    else:
+        yield None
+
+
+def _text(node: Any) -> str | None:
+    return node if isinstance(node, str) else None
 
 
 def _replaced(node: Any, change: Callable[[Image], Image | None]) -> Any:
@@ -135,7 +192,7 @@ def _replaced(node: Any, change: Callable[[Image], Image | None]) -> Any:
     if not isinstance(node, dict):
         return node
     out = {key: _replaced(child, change) for key, child in node.items()}
-    for key in ("containers", "initContainers"):
+    for key in _LISTS:
         containers = out.get(key)
         for container in containers if isinstance(containers, list) else ():
             image = change(Image.parse(container["image"])) if _has_image(container) else None

@@ -24,7 +24,13 @@ from tfgen.kubernetes.object import Object, group, identity, literal_name
 from tfgen.places import OVERLAYS
 from tfgen.record import EMPTY, Record
 from tfgen.targets.kustomize.images import as_changed, image_changes, with_images
-from tfgen.targets.kustomize.patch import has_bare_item, merge_patch, replacing_patch, strategic_merge_patch
+from tfgen.targets.kustomize.patch import (
+    changes_shape,
+    has_bare_item,
+    merge_patch,
+    replacing_patch,
+    strategic_merge_patch,
+)
 from tfgen.targets.kustomize.references import references, texts
 from tfgen.text import yaml_text
 
@@ -269,6 +275,8 @@ def _head(item: Object) -> dict[str, Any]:
 def _patch(item: Object, wanted: Object) -> Patch | None:
     is_literal = literal_name(item) is not None
     if not is_literal and not merges_by_key(item) and changes_items(item, wanted) and _takes_json_patch(item, wanted):
+        return json_patch(item, wanted)
+    if is_literal and changes_shape(item, wanted):
         return json_patch(item, wanted)
     if is_literal:
         difference = replacing_patch(item, wanted)

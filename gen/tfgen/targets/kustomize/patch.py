@@ -49,6 +49,18 @@ def replacing_patch(before: Object, after: Object) -> dict[str, Any]:
     }
 
 
+def changes_shape(before: Object, after: Object) -> bool:
+    """Return whether a field of the object itself changes its shape: a mapping, a list or a scalar becomes another.
+
+    kustomize refuses a merge patch with such a change, and takes no directive in the object itself.
+    """
+    return any(_shape(value) != _shape(after[key]) for key, value in before.items() if key in after)
+
+
+def _shape(value: Any) -> type:
+    return type(value) if isinstance(value, dict | list) else str
+
+
 def has_bare_item(patch: Object) -> bool:
     """Whether a list of a strategic merge patch has an item that changes nothing, and only keeps the order."""
     return _has_bare_item(patch, kustomize_keys(patch.get("kind", "")))
