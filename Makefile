@@ -89,6 +89,10 @@ schema: $(VENV)/.installed ## Writes the derived schemas anew: of environments a
 rooms: $(VENV)/.installed ## Draws docs/rooms.svg anew, the picture of which room imports which
 	@$(PYTHON) -m house
 
+.PHONY: pictures
+pictures: $(VENV)/.installed ## Draws docs/dist-mnist.svg again
+	@$(TFGEN) draw examples/dist-mnist/job.yaml > docs/dist-mnist.svg
+
 .PHONY: cli
 cli: $(VENV)/.installed ## Writes docs/cli.md anew, the page of the commands, from their parsers
 	@$(PYTHON) -m cli_page

@@ -79,6 +79,8 @@ def test_a_command_of_a_document_is_run(  # noqa: C901 - a branch a command
             assert "kind:" in helm_template(rendered(chart), release, "--skip-tests", *known)
         case ["tfgen", "render", path]:
             assert cli.run(["render", str(ROOT / path), "--out", str(tmp_path)]) == cli.OK
+        case ["tfgen", "draw", path]:
+            assert cli.run(["draw", str(ROOT / path)]) == cli.OK
         case ["tfgen", "local", path, "--env", "dev"]:
             # tests/train/test_local.py runs each of these examples so.
             trained = (ROOT / "tests" / "train" / "test_local.py").read_text(encoding="utf-8")

@@ -32,6 +32,7 @@ COMMANDS: Final = (
     "rerun",
     "rm",
     "local",
+    "draw",
     "plan",
     "apply",
     "delete",
@@ -104,7 +105,9 @@ def parsers(names: Iterable[str]) -> Parsers:
             formatter_class=with_example,
         )
         parser.set_defaults(run=command.run)
-        parser.add_argument("--format", choices=command.formats, default="text", help="how results are printed")
+        parser.add_argument(
+            "--format", choices=command.formats, default=command.formats[0], help="how results are printed"
+        )
         command.arguments(parser)
         commands[name] = parser
     return Parsers(root, commands)

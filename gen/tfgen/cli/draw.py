@@ -1,0 +1,43 @@
+"""``tfgen draw``: the picture of a job as SVG, Mermaid or Graphviz text."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from typing import Final
+
+from tfgen.cli.command import OK, PROBLEMS, Command
+from tfgen.cli.live import job_argument
+from tfgen.cli.output import one_job, print_json
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    job_argument(parser)
+
+
+def _run(args: Namespace) -> int:
+    from tfgen.pictures.data import as_data
+    from tfgen.pictures.describe import describe
+    from tfgen.pictures.dot import as_dot
+    from tfgen.pictures.mermaid import as_mermaid
+    from tfgen.pictures.svg import as_svg
+
+    document = one_job(args, "a picture shows one job")
+    if document is None:
+        return PROBLEMS
+    picture = describe(document, args.env)
+    if args.format == "json":
+        print_json(as_data(picture))
+    else:
+        writers = {"svg": as_svg, "mermaid": as_mermaid, "dot": as_dot}
+        print(writers[args.format](picture), end="")
+    return OK
+
+
+COMMAND: Final = Command(
+    "draw",
+    "draw a job: tasks, gang, volumes, network and delivery of each environment",
+    _arguments,
+    _run,
+    example="tfgen draw job.yaml --env prod > job.svg",
+    formats=("svg", "mermaid", "dot", "json"),
+)

@@ -1,0 +1,1 @@
+"""Pictures of jobs: one description, written as SVG, Mermaid or Graphviz text."""

@@ -1,0 +1,242 @@
+"""The description of a job's picture, read from the objects that the job becomes.
+
+describe(document, "prod")  ->  Picture("mnist", (Panel("prod", ...),))
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from tfgen.check.object_checks.pods import pods_of
+from tfgen.check.totals import amount
+from tfgen.graph.built import Built, build, task_objects
+from tfgen.graph.objects.storage import SHM, TMP
+from tfgen.job.facts import check_environment
+from tfgen.job.training_job import GitOps, Structure
+from tfgen.kubernetes import keys
+from tfgen.kubernetes.object import Object, group, identity, literal_name
+from tfgen.kubernetes.pod_requests import pod_requests
+from tfgen.live.wanted_run import WantedRun, wanted_run
+from tfgen.local.pod import pods
+from tfgen.pictures.network import network_notes
+from tfgen.pictures.picture import Panel, Picture, Tasks, Volume
+from tfgen.places import CHARTS, OVERLAYS
+from tfgen.plural import count
+from tfgen.record import Record
+from tfgen.text.document import Document
+from tfgen.words import either
+
+_CLAIM: Final = "PersistentVolumeClaim"
+_EVALUATOR: Final = "evaluator"
+_VOLCANO_JOB: Final = ("batch.volcano.sh/v1alpha1", "Job")
+_UNITS: Final[Mapping[str, str]] = {"cpu": " CPU", "memory": " memory"}
+
+
+def describe(document: Document, environment: str | None) -> Picture:
+    """Return the description of a job's picture.
+
+    Args:
+        document: the job, which has no errors.
+        environment: the only environment to draw; None for all of them, or for the job itself where none exist.
+
+    Raises:
+        UsageError: the job has no such environment.
+    """
+    if environment is not None:
+        check_environment(document, environment)
+    built = build(document.data, None if environment is None else (environment,))
+    names: Sequence[str | None] = [*built.environments] or [None]
+    return Picture(built.job.name, tuple(_panel(document, built, name) for name in names))
+
+
+class _Variant(Record):
+    """The facts of one environment that several parts of its panel need.
+
+    Attributes:
+        objects: the plain objects.
+        specs: the PodSpec of each role.
+        gang: scheduler, queue and size of the gang; empty without a gang.
+    """
+
+    structure: Structure
+    run: WantedRun
+    objects: tuple[Object, ...]
+    specs: Mapping[str, Mapping[str, Any]]
+    gang: str
+
+
+def _panel(document: Document, built: Built, environment: str | None) -> Panel:
+    objects = tuple((built.base if environment is None else built.environments[environment]).values())
+    plain = task_objects(document.data, environment)
+    run = wanted_run(built, plain, environment)
+    specs = {pod.role: pod.spec for pod in pods(plain.objects, "")} | _pod_specs(objects)
+    variant = _Variant(built.job.structure, run, objects, specs, _gang(run, objects))
+    return Panel(
+        title=environment or built.job.name,
+        facts=tuple(_facts(run)),
+        gang=variant.gang,
+        tasks=tuple(_tasks(role, variant) for role, number in run.roles.items() if number),
+        volumes=tuple(_volumes(variant)),
+        notes=(*_end_notes(variant), *network_notes(objects), *_delivery_notes(built.job.gitops, run)),
+    )
+
+
+def _pod_specs(objects: Sequence[Object]) -> dict[str, Mapping[str, Any]]:
+    """Return the PodSpec of each role that an object has a pod template for; an operator's kind may have none."""
+    return {
+        template_pods.labels[keys.ROLE]: template_pods.spec
+        for item in objects
+        for template_pods in pods_of(item)
+        if keys.ROLE in template_pods.labels
+    }
+
+
+def _facts(run: WantedRun) -> Iterator[str]:
+    if not run.is_enabled:
+        yield "retired: the job does not run here"
+    for label, value in (("namespace", run.namespace), ("cluster", run.cluster), ("run", run.run)):
+        if value:
+            yield f"{label} {value}"
+
+
+def _gang(run: WantedRun, objects: Sequence[Object]) -> str:
+    """Return scheduler, queue and size of the gang, which a PodGroup, a Volcano Job or a queue of Kueue starts."""
+    for item in objects:
+        spec, queue = item.get("spec") or {}, (item["metadata"].get("labels") or {}).get(keys.QUEUE)
+        if run.gang is not None and identity(item) == run.gang[0]:
+            return _gang_text(run.gang[1], spec, group(item))
+        if identity(item) == run.end and "minAvailable" in spec:
+            return _gang_text(spec["minAvailable"], spec, group(item))
+        if queue and literal_name(item) is None:
+            return f"queue {queue}, all pods admitted together (kueue.x-k8s.io)"
+    return ""
+
+
+def _gang_text(size: int, spec: Mapping[str, Any], api_group: str) -> str:
+    queue = f" in queue {spec['queue']}" if spec.get("queue") else ""
+    return f"gang of {count(size, 'pod')}{queue}, started together ({api_group})"
+
+
+def _tasks(role: str, variant: _Variant) -> Tasks:
+    run, structure, spec = variant.run, variant.structure, variant.specs[role]
+    requests = pod_requests(spec)
+    in_gang = bool(variant.gang) and role != _EVALUATOR
+    return Tasks(
+        role=role,
+        count=run.roles[role],
+        devices=_devices(requests, spec.get("nodeSelector") or {}),
+        resources=", ".join(
+            f"{amount(name, requests[name])}{unit}" for name, unit in _UNITS.items() if requests.get(name)
+        ),
+        controller=" ".join((run.controllers.get(role) or run.end or ("", "", ""))[1:]),
+        hosts=_span(_hosts(variant.objects).get(role, ())),
+        start=_start(role, variant),
+        in_gang=in_gang,
+        ends=role == structure.ends,
+        mounts={mount["name"]: mount["mountPath"] for mount in _mounts(spec)},
+    )
+
+
+def _devices(requests: Mapping[str, Any], selector: Mapping[str, str]) -> str:
+    """Return the GPUs of a pod with their product, as the node selector names the product."""
+    product = next((value for label, value in selector.items() if label.endswith("gpu.product")), None)
+    return ", ".join(
+        f"{amount(name, value)} {product if product and name.endswith('/gpu') else name}"
+        for name, value in requests.items()
+        if value and "/" in name
+    )
+
+
+def _start(role: str, variant: _Variant) -> str:
+    if variant.structure.kind == "JobSet" and variant.structure.ps_first and role != "ps":
+        return "starts after ps"
+    if not variant.gang:
+        return "starts at once"
+    return "starts outside the gang" if role == _EVALUATOR else "starts with the gang"
+
+
+def _hosts(objects: Sequence[Object]) -> Mapping[str, Sequence[str]]:
+    """Return the hosts of each role, as the ConfigMap for TF_CONFIG lists them; none where an operator names them."""
+    for item in objects:
+        if item["kind"] == "ConfigMap" and "cluster" in item.get("data", {}):
+            hosts: Mapping[str, Sequence[str]] = json.loads(item["data"]["cluster"])
+            return hosts
+    return {}
+
+
+def _span(hosts: Sequence[str]) -> str:
+    """Return the first and the last of some hosts as one text.
+
+    >>> _span(["m-ps-0.m:2222"]), _span(["m-ps-0.m:2222", "m-ps-1.m:2222", "m-ps-2.m:2222"])
+    ('m-ps-0.m:2222', 'm-ps-{0..2}.m:2222')
+    """
+    if len(hosts) < 2:
+        return "".join(hosts)
+    name, _, domain = hosts[0].partition(".")
+    return f"{name.removesuffix('0')}{{0..{len(hosts) - 1}}}.{domain}"
+
+
+def _mounts(spec: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the mounts of the main container, without the temporary folder and the shared memory."""
+    for mount in spec["containers"][0].get("volumeMounts", ()):
+        if mount["name"] not in (TMP, SHM):
+            yield mount
+
+
+def _volumes(variant: _Variant) -> Iterator[Volume]:
+    """Yield the volumes that the tasks mount, by name, and then the claims that no task mounts."""
+    claims = {item["metadata"]["name"]: item for item in variant.objects if item["kind"] == _CLAIM}
+    specs = [variant.specs[role] for role, number in variant.run.roles.items() if number]
+    mounted = {mount["name"] for spec in specs for mount in _mounts(spec)}
+    volumes = {volume["name"]: volume for spec in specs for volume in spec.get("volumes", ())}
+    used = set()
+    for name in sorted(mounted & volumes.keys()):
+        claim = volumes[name].get("persistentVolumeClaim", {}).get("claimName")
+        used.add(claim)
+        text = _claim_text(claim, claims.get(claim)) if claim else _source_text(volumes[name])
+        yield Volume(name, text, is_kept=claim is not None)
+    for name in sorted(claims.keys() - used):
+        yield Volume(name, _claim_text(name, claims[name]), is_kept=True)
+
+
+def _source_text(volume: Mapping[str, Any]) -> str:
+    kind, source = next((key, value) for key, value in volume.items() if key != "name")
+    name = source.get("name") or source.get("secretName") or source.get("server") or source.get("path") or ""
+    return f"{kind} {name}".strip()
+
+
+def _claim_text(name: str, claim: Object | None) -> str:
+    if claim is None:
+        return f"claim {name}, which exists already"
+    spec = claim["spec"]
+    facts = (spec["resources"]["requests"]["storage"], spec.get("storageClassName", ""), *spec["accessModes"])
+    return ", ".join(filter(None, (f"claim {name}", *map(str, facts))))
+
+
+def _end_notes(variant: _Variant) -> Iterator[tuple[str, str]]:
+    run, structure = variant.run, variant.structure
+    if not run.is_enabled:
+        return
+    ending = "all workers exit" if structure.completion == "AllWorkers" else f"{structure.ends}-0 exits"
+    if run.finisher:
+        stopped = [role for role, number in run.roles.items() if number and role != structure.ends]
+        work = f"stops {either(stopped, 'and')}" if stopped else "ends the run"
+        yield "end", f"when {ending}, the finisher {work}"
+    elif run.end:
+        kind = "Volcano Job" if run.end[:2] == _VOLCANO_JOB else run.end[1]
+        yield "end", f"the {kind} {run.end[2]} ends when {ending}"
+    if run.tensorboard_port:
+        yield "TensorBoard", f"{run.full_name}-tensorboard:{run.tensorboard_port}"
+
+
+def _delivery_notes(gitops: GitOps | None, run: WantedRun) -> Iterator[tuple[str, str]]:
+    if gitops is None or run.environment is None:
+        return
+    is_chart = gitops.is_chart and run.is_enabled
+    folder = f"{CHARTS}/{run.job}" if is_chart else f"{OVERLAYS}/{run.job}/{run.environment}"
+    path = "/".join(filter(None, (gitops.path, folder)))
+    for tool, settings in (("Argo CD", gitops.argocd), ("Flux", gitops.flux)):
+        if settings is not None:
+            yield "delivery", f"{tool} applies {path} of {gitops.repository}, branch {gitops.branch}"

@@ -1,0 +1,47 @@
+"""The picture of a job as a Mermaid flowchart, which GitHub and GitLab draw in Markdown.
+
+A node's text is quoted, and characters that Mermaid reads as syntax are written as its entity codes:
+https://mermaid.js.org/syntax/flowchart.html#entity-codes-to-escape-characters
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tfgen.pictures.picture import Panel, Picture
+from tfgen.pictures.words import mounts_of, panel_title, task_lines, volume_lines
+
+
+def as_mermaid(picture: Picture) -> str:
+    """Return the picture as Mermaid text."""
+    lines = ["flowchart LR"]
+    for index, panel in enumerate(picture.panels):
+        lines += [f'  subgraph p{index}["{_text([panel_title(picture, panel)])}"]', *_panel(index, panel), "  end"]
+    return "\n".join(lines) + "\n"
+
+
+def _panel(index: int, panel: Panel) -> Iterator[str]:
+    in_gang = [tasks for tasks in panel.tasks if tasks.in_gang]
+    if in_gang:
+        yield f'    subgraph p{index}_gang["{_text([panel.gang])}"]'
+    for tasks in in_gang:
+        yield f'      p{index}_{tasks.role}["{_text(task_lines(tasks))}"]'
+    if in_gang:
+        yield "    end"
+    for tasks in panel.tasks:
+        if not tasks.in_gang:
+            yield f'    p{index}_{tasks.role}["{_text(task_lines(tasks))}"]'
+    for number, volume in enumerate(panel.volumes):
+        yield f'    p{index}_v{number}[("{_text(volume_lines(volume))}")]'
+    for role, number, path in mounts_of(panel):
+        yield f'    p{index}_{role} -- "{_text([path])}" --> p{index}_v{number}'
+    for number, (label, text) in enumerate(panel.notes):
+        yield f'    p{index}_n{number}(["{_text([f"{label}: {text}"])}"])'
+
+
+def _text(lines: list[str]) -> str:
+    """Return lines as the text of a node: letters, digits and some marks unchanged, everything else as a code."""
+    return "<br/>".join("".join(c if c.isalnum() or c in _PLAIN else f"#{ord(c)};" for c in line) for line in lines)
+
+
+_PLAIN = frozenset(" ./:,-_()=+×")

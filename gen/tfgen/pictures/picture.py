@@ -1,0 +1,80 @@
+"""Records that describe the picture of a job, without colours or coordinates.
+
+Each writer (`svg`, `mermaid`, `dot`) reads these records alone, so that all formats show the same facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tfgen.record import Record
+
+
+class Tasks(Record):
+    """The equal tasks of one role.
+
+    Attributes:
+        role: chief, ps, worker or evaluator.
+        count: number of tasks.
+        devices: GPUs of one task, such as "1 NVIDIA-T4"; empty without GPUs.
+        resources: CPU and memory that one task requests, such as "4 CPU, 8Gi".
+        controller: kind and name of the object that creates the pods.
+        hosts: host name and port of the tasks, such as "mnist-worker-{0..3}.mnist:2222"; empty where an operator
+            chooses the names.
+        start: the time at which the tasks start, such as "with the gang".
+        in_gang: whether the scheduler starts the tasks together with those of the other roles.
+        ends: whether the exit of these tasks ends the job.
+        mounts: mount path by the name of the volume.
+    """
+
+    role: str
+    count: int
+    devices: str
+    resources: str
+    controller: str
+    hosts: str
+    start: str
+    in_gang: bool
+    ends: bool
+    mounts: Mapping[str, str]
+
+
+class Volume(Record):
+    """A volume that tasks mount.
+
+    Attributes:
+        name: name of the volume in the job.
+        source: source of the volume, such as "claim mnist-model, 20Gi, ReadWriteMany".
+        is_kept: whether the volume outlives the run and the job: a claim.
+    """
+
+    name: str
+    source: str
+    is_kept: bool
+
+
+class Panel(Record):
+    """An environment of a job, or the job itself.
+
+    Attributes:
+        title: name of the environment, or of the job.
+        facts: namespace, cluster, run and image.
+        gang: scheduler, queue and size of the gang; empty without a gang.
+        tasks: the roles in the order chief, ps, worker, evaluator; empty where the environment is retired.
+        volumes: the volumes of all roles, by name.
+        notes: label and text of further facts: end, network, TensorBoard, delivery.
+    """
+
+    title: str
+    facts: tuple[str, ...]
+    gang: str
+    tasks: tuple[Tasks, ...]
+    volumes: tuple[Volume, ...]
+    notes: tuple[tuple[str, str], ...]
+
+
+class Picture(Record):
+    """A job: one panel for each environment."""
+
+    title: str
+    panels: tuple[Panel, ...]

@@ -1,0 +1,224 @@
+"""The picture of a job as SVG: one column for each environment.
+
+A task is a square: filled with a GPU, empty without. A dot in a volume's column says that the tasks of the row mount
+the volume. Text has a row of its own, and long text is wrapped, so that labels never overlap, whatever the number of
+tasks. The colours follow the reader's light or dark scheme.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from textwrap import wrap
+from typing import Final
+
+from tfgen.pictures.picture import Panel, Picture, Tasks, Volume
+from tfgen.plural import count
+from tfgen.record import Record
+from tfgen.words import either
+
+_WIDTH: Final = 560  # of a panel, in pixels, with two columns of volumes
+_GAP: Final = 24  # between two panels, and around all
+_PAD: Final = 14  # between a box and its content
+_LINE: Final = 18  # from one line of text to the next
+_COLUMN: Final = 22  # of a volume
+_LABEL: Final = 172  # from the left edge of a row to its tasks
+_INDENT: Final = 84  # from a label to its text
+_MANY: Final = 60  # tasks of a role from which on squares are small
+_CHARACTER: Final = 6.6  # pixels of a character at 12 px: no common font is wider on average
+
+_STYLE: Final = """\
+  text { font: 12px ui-sans-serif, system-ui, sans-serif; fill: #1f2328; }
+  .title { font-size: 17px; font-weight: 600; }
+  .role { font-size: 14px; font-weight: 600; }
+  .small { fill: #59636e; }
+  .accent { fill: #0969da; }
+  .panel { fill: #ffffff; stroke: #d1d9e0; }
+  .gang { fill: none; stroke: #8250df; stroke-dasharray: 5 4; }
+  .gang-text { fill: #8250df; }
+  .row { fill: #f6f8fa; stroke: #d1d9e0; }
+  .task { fill: none; stroke: #0969da; }
+  .gpu { fill: #0969da; stroke: #0969da; }
+  .rail { stroke: #d1d9e0; }
+  .volume { fill: #1a7f37; }
+  @media (prefers-color-scheme: dark) {
+    text { fill: #f0f6fc; }
+    .small { fill: #9198a1; }
+    .accent { fill: #4493f8; }
+    .panel { fill: #0d1117; stroke: #3d444d; }
+    .gang { stroke: #ab7df8; }
+    .gang-text { fill: #ab7df8; }
+    .row { fill: #151b23; stroke: #3d444d; }
+    .task { stroke: #4493f8; }
+    .gpu { fill: #4493f8; stroke: #4493f8; }
+    .rail { stroke: #3d444d; }
+    .volume { fill: #3fb950; }
+  }"""
+
+
+class _Block(Record):
+    """Lines of SVG whose top is at 0, and their height."""
+
+    lines: tuple[str, ...]
+    height: float
+
+
+def as_svg(picture: Picture) -> str:
+    """Return the picture as the text of an SVG file."""
+    columns = max(len(panel.volumes) for panel in picture.panels)
+    width = _WIDTH + _COLUMN * max(columns - 2, 0)
+    blocks = [_panel(panel, width) for panel in picture.panels]
+    tallest = max(block.height for block in blocks)
+    title = f"{picture.title}: {', '.join(panel.title for panel in picture.panels)}"
+    total, height = (width + _GAP) * len(blocks) + _GAP, tallest + 2 * _GAP
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {total:g} {height:g}" width="{total:g}" '
+        f'height="{height:g}" role="img" aria-label="{escape(title)}">',
+        f"<title>{escape(title)}</title>",
+        f"<desc>{escape('; '.join(map(_summary, picture.panels)))}</desc>",
+        f"<style>\n{_STYLE}\n</style>",
+    ]
+    for index, block in enumerate(blocks):
+        lines += [
+            f'<g transform="translate({_GAP + index * (width + _GAP):g} {_GAP})">',
+            f'<rect class="panel" width="{width:g}" height="{tallest:g}" rx="8"/>',
+            *block.lines,
+            "</g>",
+        ]
+    return "\n".join([*lines, "</svg>"]) + "\n"
+
+
+def _summary(panel: Panel) -> str:
+    """Return a panel in one sentence, for a screen reader."""
+    roles = [f"{count(tasks.count, f'{tasks.role} task')}{_per_task(tasks)}" for tasks in panel.tasks]
+    return f"{panel.title}: {', '.join([*roles, *filter(None, [panel.gang])]) or 'no tasks'}"
+
+
+def _per_task(tasks: Tasks) -> str:
+    return f" with {tasks.devices} each" if tasks.devices else ""
+
+
+def _panel(panel: Panel, width: float) -> _Block:
+    content_width = width - 2 * _PAD
+    blocks = [_text(panel.title, "title", content_width), _text(" · ".join(panel.facts), "small", content_width)]
+    if panel.volumes and panel.tasks:
+        blocks.append(_volume_heads(panel, content_width))
+    gang = [_row(tasks, panel, content_width - 2 * _PAD) for tasks in panel.tasks if tasks.in_gang]
+    if gang:
+        blocks.append(_gang(panel.gang, gang, content_width))
+    blocks += [
+        _shifted(_row(tasks, panel, content_width - 2 * _PAD), _PAD) for tasks in panel.tasks if not tasks.in_gang
+    ]
+    blocks += [
+        _labelled(f"volume {number}", _volume_text(volume, panel), "volume", content_width)
+        for number, volume in _numbered(panel)
+    ]
+    blocks += [_labelled(label, text, "accent", content_width) for label, text in panel.notes]
+    return _stack([block for block in blocks if block.height])
+
+
+def _volume_heads(panel: Panel, content_width: float) -> _Block:
+    """Return the numbers of the volumes above their columns."""
+    columns = ((number, _column(number - 1, panel, content_width)) for number, _ in _numbered(panel))
+    return _Block(
+        tuple(f'<text class="volume" x="{x:g}" y="12" text-anchor="middle">{number}</text>' for number, x in columns),
+        _LINE,
+    )
+
+
+def _numbered(panel: Panel) -> Iterator[tuple[int, Volume]]:
+    yield from enumerate(panel.volumes, start=1)
+
+
+def _volume_text(volume: Volume, panel: Panel) -> str:
+    paths = dict.fromkeys(tasks.mounts[volume.name] for tasks in panel.tasks if volume.name in tasks.mounts)
+    where = f" at {either(paths, 'and')}" if paths else ""
+    return f"{volume.name}{where}: {volume.source}{', kept after the run' if volume.is_kept else ''}"
+
+
+def _column(index: int, panel: Panel, content_width: float) -> float:
+    """Return the middle of a volume's column, from the left edge of the panel's content."""
+    return content_width - _PAD - _COLUMN * (len(panel.volumes) - index) + _COLUMN / 2
+
+
+def _gang(text: str, rows: Sequence[_Block], content_width: float) -> _Block:
+    head = _text(text, "gang-text", content_width - 2 * _PAD)
+    content = _stack([head, *rows])
+    return _Block(
+        (f'<rect class="gang" width="{content_width:g}" height="{content.height:g}" rx="8"/>', *content.lines),
+        content.height,
+    )
+
+
+def _row(tasks: Tasks, panel: Panel, width: float) -> _Block:
+    """Return the box of one role: its name and facts on the left, its tasks, and a dot for each volume."""
+    dots = _COLUMN * len(panel.volumes)
+    space = width - _LABEL - dots - _PAD
+    size, step = (14, 18) if tasks.count <= _MANY else (6, 8)
+    per_line = int(space // step)
+    squares = [
+        f'<rect class="{"gpu" if tasks.devices else "task"}" x="{_LABEL + index % per_line * step:g}" '
+        f'y="{_PAD + index // per_line * step:g}" width="{size}" height="{size}" rx="{size // 6}"/>'
+        for index in range(tasks.count)
+    ]
+    slots = -(-tasks.count // per_line) * step
+    label = _stack(
+        [
+            _text(f"{tasks.role} × {tasks.count}", "role", _LABEL - 2 * _PAD),
+            *(_text(text, "small", _LABEL - 2 * _PAD) for text in (tasks.resources, tasks.devices) if text),
+        ],
+    )
+    facts = [tasks.controller, tasks.hosts, tasks.start]
+    right = _stack(
+        [
+            *(_text(text, "small", space) for text in facts if text),
+            *([_text("its exit ends the job", "accent", space)] if tasks.ends else []),
+        ],
+        left=0,
+        top=_PAD + slots + 4,
+        gap=0,
+    )
+    height = max(label.height, right.height)
+    lines = [f'<rect class="row" width="{width:g}" height="{height:g}" rx="6"/>', *label.lines, *squares]
+    lines += [f'<g transform="translate({_LABEL} 0)">', *right.lines, "</g>"]
+    for index, volume in enumerate(panel.volumes):
+        x = width - dots + _COLUMN * index + _COLUMN / 2
+        lines.append(f'<path class="rail" d="M{x:g} 0V{height:g}"/>')
+        if volume.name in tasks.mounts:
+            lines.append(f'<circle class="volume" cx="{x:g}" cy="{height / 2:g}" r="5"/>')
+    return _Block(tuple(lines), height)
+
+
+def _text(text: str, style: str, width: float) -> _Block:
+    """Return some text in as many lines as the width asks for."""
+    size = 1.4 if style == "title" else 1
+    parts = wrap(text, max(int(width / (_CHARACTER * size)), 8), break_on_hyphens=False) if text else []
+    step = 24 if style == "title" else _LINE
+    lines = [
+        f'<text class="{style}" y="{step * (index + 1) - 5:g}">{escape(part)}</text>'
+        for index, part in enumerate(parts)
+    ]
+    return _Block(tuple(lines), step * len(parts))
+
+
+def _labelled(label: str, text: str, style: str, width: float) -> _Block:
+    """Return a label, and text beside the label."""
+    content = _text(text, "small", width - _INDENT)
+    return _Block(
+        (f'<text class="{style}" y="{_LINE - 5}">{escape(label)}</text>', *_shifted(content, _INDENT).lines),
+        content.height,
+    )
+
+
+def _shifted(block: _Block, x: float) -> _Block:
+    return _Block((f'<g transform="translate({x:g} 0)">', *block.lines, "</g>"), block.height)
+
+
+def _stack(blocks: Sequence[_Block], left: float = _PAD, top: float = _PAD, *, gap: float = 8) -> _Block:
+    """Return blocks one below the other, with space around and between them."""
+    lines: list[str] = []
+    y = top
+    for block in blocks:
+        lines += [f'<g transform="translate({left:g} {y:g})">', *block.lines, "</g>"]
+        y += block.height + gap
+    return _Block(tuple(lines), y - gap + _PAD)

@@ -1,0 +1,34 @@
+"""The texts that the pictures of all formats share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tfgen.pictures.picture import Panel, Picture, Tasks, Volume
+
+
+def panel_title(picture: Picture, panel: Panel) -> str:
+    """Return the heading of a panel, such as "mnist in prod: namespace ml, run 2"."""
+    title = picture.title if panel.title == picture.title else f"{picture.title} in {panel.title}"
+    return f"{title}: {', '.join(panel.facts)}" if panel.facts else title
+
+
+def task_lines(tasks: Tasks) -> list[str]:
+    """Return the facts of a role, one in a line."""
+    ends = "its exit ends the job" if tasks.ends else ""
+    size = ", ".join(filter(None, (tasks.resources, tasks.devices)))
+    lines = [f"{tasks.role} × {tasks.count}", size, tasks.controller, tasks.hosts, tasks.start, ends]
+    return [line for line in lines if line]
+
+
+def volume_lines(volume: Volume) -> list[str]:
+    """Return the facts of a volume, one in a line."""
+    return [volume.name, volume.source, *(["kept after the run"] if volume.is_kept else [])]
+
+
+def mounts_of(panel: Panel) -> Iterator[tuple[str, int, str]]:
+    """Yield each mount of a panel: the role, the position of the volume in the panel, and the path."""
+    positions = {volume.name: position for position, volume in enumerate(panel.volumes)}
+    for tasks in panel.tasks:
+        for name, path in tasks.mounts.items():
+            yield tasks.role, positions[name], path
