@@ -128,7 +128,7 @@ def said_of_spec(spec: str) -> str:
         (
             "run: Test_1\nroles: {chief: {}}",
             '5:8: spec.run: found "Test_1", expected lower-case letters, digits and "-", with a letter or digit at'
-            ' both ends, or "" [wrong-format]\n',
+            ' both ends, or ""; write test-1 [wrong-format]\n',
         ),
         (
             "run: abcdefghij-abcdefghij\nroles: {chief: {}}",
@@ -237,7 +237,7 @@ def test_a_mistake_in_an_environment_is_said(environments, expected):
         (
             "apiVersion: kubeflow.org/v1\nkind: TFJob\nspec: {tfReplicaSpecs: {}}",
             'job.yaml:2:7: found a document of kind "TFJob" of "kubeflow.org/v1", expected kind TrainingJob of'
-            " tfgen/v1alpha1 [wrong-kind]\n",
+            " tfgen/v1alpha1; tfgen import job.yaml makes a job.yaml from it [wrong-kind]\n",
         ),
         (
             "apiVersion: tfgen/v1\nkind: Trainingjob\nmetadata: {name: flux}\nspec: {roles: {chief: {}}}",
@@ -248,7 +248,8 @@ def test_a_mistake_in_an_environment_is_said(environments, expected):
         ),
         (
             "kind: TrainingJob",
-            'job.yaml:1:1: missing key "apiVersion" in the document: Version of this format [missing-key]\n'
+            'job.yaml:1:1: missing key "apiVersion" in the document: Version of this format'
+            "; write apiVersion: tfgen/v1alpha1 [missing-key]\n"
             'job.yaml:1:1: missing key "metadata" in the document: What the job is called, and where it runs'
             " [missing-key]\n"
             'job.yaml:1:1: missing key "spec" in the document: What the job runs [missing-key]\n',

@@ -22,6 +22,7 @@ from tfgen.job import defaults
 from tfgen.places import JOB_SCHEMA
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
+from tfgen.schema.messages import as_name
 
 Ci: TypeAlias = Literal["github", "gitlab"]
 """Whose CI checks the repository."""
@@ -160,6 +161,7 @@ def _repository_address(folder: Path) -> str:
 def _check_name(name: str, what: str) -> None:
     node = schema_file.node(schema_file.load(), ("metadata", "name")) or {}
     if not re.fullmatch(node["pattern"], name) or len(name) > node["maxLength"]:
-        raise UsageError(f"{name!r} is no {what}: {node['x-pattern-says']}, at most {node['maxLength']} characters")
+        rule = f"{node['x-pattern-says']}, at most {node['maxLength']} characters"
+        raise UsageError(f"{name!r} is no {what}: {rule}{as_name(name, node)}")
     if name in node["not"]["enum"]:
         raise UsageError(f"{name!r} is no {what}: choose {node['x-not-says']}")

@@ -23,6 +23,9 @@ _ANY: Final = "*"
 
 _HABITS: Final[Mapping[tuple[str, ...], str]] = {
     ("envFrom", _ANY): "write {{configMapRef: {named}}}, or {{secretRef: {named}}}",
+    (
+        "cleanPodPolicy",
+    ): "write completion: {{release: ScaleToZero}} for Running and All, or {{release: Keep}} for None",
     ("env", _ANY, "value"): "write it in its place, {{{name}: {value}}}",
     ("env", _ANY, "valueFrom"): "write what is in it in its place, {name}: {value}",
     ("gpu", "model"): "write product: {value}",
@@ -52,17 +55,40 @@ _HABITS: Final[Mapping[tuple[str, ...], str]] = {
     ("spec", "environments", _ANY, "spec"): "an environment has the keys of spec itself; write them without it",
     ("spec", "resumeFrom"): "each job says that itself, and so does each of its environments",
     ("spec", "roles"): "each job says itself which roles it has; environments.NAME.roles may say what they have there",
-    ("spec", "runPolicy"): "write retries for its backoffLimit, and deadline for its activeDeadlineSeconds",
+    ("spec", "runPolicy"): (
+        "write retries for its backoffLimit, deadline for its activeDeadlineSeconds, and completion.release for its "
+        "cleanPodPolicy"
+    ),
     ("spec", "run"): "each job says that itself, and so does each of its environments",
     ("spec", "volumes"): "write storage: {value}, each with its mountPath",
     ("storage", _ANY, "claim", "claimName"): "write name: {value}",
     ("storage", _ANY, "path"): "write mountPath: {value} for where it is mounted, and subPath for a folder within it",
     ("storage", _ANY, "persistentVolumeClaim"): "write claim: {named}",
     ("storage", _ANY, "pvc"): "write claim: {named}",
+    ("successPolicy",): "write completion: {{by: AllWorkers}} for AllWorkers, or {{by: Worker0}} for the default",
     ("volumeMounts",): "a volume of spec.storage has its mountPath itself, and in for the roles that mount it",
 }
 """By the end of a key's path, what to do; `name` is the key around it, `value` what it has, in our words, and `named`
 the same where a text is a name."""
+
+LONG_FORMS: Final[Mapping[str, str]] = {
+    "RWO": "ReadWriteOnce",
+    "ROX": "ReadOnlyMany",
+    "RWX": "ReadWriteMany",
+    "RWOP": "ReadWriteOncePod",
+}
+"""The access modes of a volume by the short forms that kubectl prints."""
+
+_IMPORTED: Final[Mapping[str, tuple[str, ...]]] = {
+    "TFJob": ("kubeflow.org",),
+    "TfJob": ("kubeflow.org",),
+    "TrainJob": ("trainer.kubeflow.org",),
+    "JobSet": ("jobset.x-k8s.io",),
+    "Job": ("batch.volcano.sh", "batch"),
+    **dict.fromkeys(("Pod", "ReplicationController"), ("",)),
+    **dict.fromkeys(("Deployment", "ReplicaSet", "StatefulSet"), ("apps",)),
+}
+"""The kinds that `tfgen import` reads, with their API groups."""
 
 _OUR_KEYS: Final = {"persistentVolumeClaim": "claim", "claimName": "name"}
 _WRAPPERS: Final = ("value", "valueFrom")
@@ -84,6 +110,17 @@ def instead(path: Path, value: Any) -> str:
     if isinstance(value, list) and _by_name(value):
         return f"; write them by name: {_shown(value)}"
     return ""
+
+
+def can_import(kind: str, version: Any) -> bool:
+    """Check that `tfgen import` reads objects of a kind."""
+    return isinstance(version, str) and version.rpartition("/")[0] in _IMPORTED.get(kind, ())
+
+
+def one_line(value: Any) -> str:
+    """A value as YAML in one line, without what may be a secret; shortened if the line is long."""
+    text = flow(_hidden("", value))
+    return text if len(text) <= _LONGEST else "[{...}]" if isinstance(value, list) else "{...}"
 
 
 def as_items(value: Any, key: str) -> str:

@@ -14,11 +14,13 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from tfgen import data_path
+from tfgen.kubernetes import quantity
 from tfgen.problems import Problem
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
-from tfgen.schema.habits import flow, instead
+from tfgen.schema.habits import LONG_FORMS, can_import, flow, instead, one_line
 from tfgen.schema.hints import choices, expected, hint_for_key, integers, json_types
+from tfgen.text.odd_spaces import find_odd_space
 from tfgen.words import NEAR, either, meant, nearest, path_name, shown
 
 if TYPE_CHECKING:
@@ -47,6 +49,8 @@ RULES: Mapping[str, str] = {
     "wrong-type": "A value is of another type than its key needs.",
 }
 """The ids of the problems that the schema finds, and what each is about."""
+
+JOB_KIND = "TrainingJob"
 
 MOST = 100
 """Problems of a document; more help nobody, and each costs a search for the nearest name."""
@@ -182,7 +186,7 @@ def _unknown_key(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
             yield _not_tunable(checked, path)
         else:
             owner = {"propertyNames": error.node} if error.of_key else error.node
-            hint = _instead(checked, path) or hint_for_key(key, owner, checked.schema, error.path)
+            hint = _odd_space(key) or _instead(checked, path) or hint_for_key(key, owner, checked.schema, error.path)
             hint = "; what only holds an anchor stands at the top of the document" if key.startswith("x-") else hint
             message = f"unknown key {shown(key)} in {checked.name(error.path)}{hint}"
             yield checked.problem(path, message, "unknown-key", at_key=True)
@@ -214,8 +218,9 @@ def _is_in_spec(schema: Schema, path: Path) -> bool:
 def _missing_key(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
     (name,) = error.names
     node = schema_file.resolve(checked.schema, error.node["properties"][name])
-    message = f"missing key {shown(name)} in {checked.name(error.path)}: {schema_file.first_sentence(node)}"
-    yield checked.problem(error.path, message.rstrip("."), "missing-key", at_key=True)
+    message = f"missing key {shown(name)} in {checked.name(error.path)}: {schema_file.first_sentence(node)}".rstrip(".")
+    cure = f"; write {name}: {node['const']}" if "const" in node else ""
+    yield checked.problem(error.path, message + cure, "missing-key", at_key=True)
 
 
 def _missing_companion(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
@@ -233,7 +238,13 @@ def _wrong_type(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
         return
     text = checked.text(error.path) or ""
     hint = _instead(checked, error.path) if json_types(error.node) == ["object"] else ""
-    hint = hint or _as_only_key(value, error.node)
+    hint = (
+        hint
+        or _odd_space(value)
+        or _as_only_key(value, error.node)
+        or _as_items(checked, value, error.node)
+        or _as_text(checked, error)
+    )
     wanted = expected(error.node) + ("" if hint else _such_as(checked, error))
     if not isinstance(value, (str, bool)) and text and "string" in json_types(error.node):
         wanted = _form(text, error.node) or wanted
@@ -253,7 +264,9 @@ def _not_allowed(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
         return
     value = checked.value(error.path)
     message = f"{checked.name(error.path)}: found {shown(value)}, expected {expected(error.node)}"
-    yield checked.problem(error.path, message + meant(nearest(value, error.node["enum"], NEAR)), "not-allowed")
+    long_form = LONG_FORMS.get(str(value).upper())
+    near = long_form if long_form in error.node["enum"] else nearest(value, error.node["enum"], NEAR)
+    yield checked.problem(error.path, message + (_odd_space(value) or meant(near)), "not-allowed")
 
 
 def _out_of_range(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
@@ -266,7 +279,11 @@ def _out_of_range(checked: CheckedData, error: SchemaError) -> Iterator[Problem]
 
 def _wrong_format(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
     rule = "quantity" if error.node.get("x-kind") == "quantity" else "wrong-format"
-    hint = _as_quantity(checked.value(error.path)) if rule == "quantity" and not error.of_key else ""
+    if error.of_key:
+        hint = as_name(error.names[0], error.node)
+    else:
+        value = checked.value(error.path)
+        hint = _odd_space(value) or (_as_quantity(value) if rule == "quantity" else as_name(value, error.node))
     yield _wrong_text(checked, error, error.node["x-pattern-says"] + hint, rule)
 
 
@@ -355,6 +372,8 @@ def _other_kind(checked: CheckedData) -> Problem | None:
     version = checked.data.get("apiVersion")
     of = f" of {shown(version)}" if isinstance(version, str) else ""
     message = f"found a document of kind {shown(kind)}{of}, expected kind {wanted} of tfgen/v1alpha1"
+    if wanted == JOB_KIND and can_import(kind, version):
+        message += f"; tfgen import {checked.document.file} makes a job.yaml from it"
     return checked.problem(("kind",), message, "wrong-kind")
 
 
@@ -386,6 +405,8 @@ def hint_for_value(value: Any, text: str, node: Schema) -> str:
     return f'; quote it: "{text}"' if "string" in json_types(node) and not _form(text, node) else ""
 
 
+_PUNCTUATION: Final = re.compile(r"[^\w. -]")
+"""Characters that no name has, so that the text is probably something else, such as a path."""
 _DURATION: Final = re.compile(r"(?:([0-9]{1,6})d)?(?:([0-9]{1,6})h)?(?:([0-9]{1,6})m(?:in)?)?(?:([0-9]{1,6})s)?")
 _SECONDS: Final = (86_400, 3600, 60, 1)
 
@@ -399,13 +420,24 @@ def _in_seconds(text: str, node: Schema) -> str:
     return f"; write {seconds}, in seconds"
 
 
-_AMOUNT: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([kmgt])i?b", re.IGNORECASE)
+_AMOUNT: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([kmgt])i?b?", re.IGNORECASE)
+
+
+def as_name(text: object, node: Schema) -> str:
+    """Suggest a name for a text that has upper case or characters which the names of a node do not have.
+
+    >>> as_name("My_Mnist", {"pattern": "^[a-z][-a-z0-9]*$"})
+    '; write my-mnist'
+    """
+    name = re.sub("[^a-z0-9]+", "-", str(text).lower()).strip("-")
+    fits = re.search(node.get("pattern", ""), name) and len(name) <= node.get("maxLength", len(name))
+    return f"; write {name}" if name and fits and not _PUNCTUATION.search(str(text)) else ""
 
 
 def _as_quantity(text: object) -> str:
-    """`4Gi` for `4gb`: of the two units that Kubernetes has, most mean the larger."""
+    """`4Gi` for `4g`: of the two units that Kubernetes has, most mean the larger."""
     amount = _AMOUNT.fullmatch(str(text))
-    if amount is None:
+    if amount is None or quantity.is_quantity(text):
         return ""
     number, unit = amount[1], amount[2].upper()
     return f"; write {number}{unit}i, or {number}{unit.replace('K', 'k')} for powers of 1000"
@@ -425,6 +457,30 @@ def _as_only_key(value: Any, node: Schema) -> str:
     if not isinstance(value, str) or json_types(node) != ["object"] or len(needed) != 1:
         return ""
     return f"; write {flow({needed[0]: value})}"
+
+
+def _odd_space(text: object) -> str:
+    """The name of a space in a key or a text that looks like a blank."""
+    odd = find_odd_space(text) if isinstance(text, str) else None
+    return f"; {odd}" if odd else ""
+
+
+def _as_items(checked: CheckedData, value: Any, node: Schema) -> str:
+    """`[{key: gpu}]` for `{key: gpu}`, where a list needs items with that key."""
+    items = schema_file.resolve(checked.schema, node.get("items", {}))
+    is_item = isinstance(value, dict) and value and value.keys() <= items.get("properties", {}).keys()
+    return f"; write {one_line([value])}" if is_item and json_types(node) == ["array"] else ""
+
+
+def _as_text(checked: CheckedData, error: SchemaError) -> str:
+    """`"--x: y"` for `{--x: y}`, where the item of a list is a text with a colon."""
+    value = checked.value(error.path)
+    is_item = isinstance(value, dict) and len(value) == 1 and isinstance(error.path[-1], int)
+    if not is_item or json_types(error.node) != ["string"]:
+        return ""
+    (key,) = value
+    text = checked.text((*error.path, key))
+    return "" if text is None else f"; quote it: {shown(f'{key}: {text}'.rstrip())}"
 
 
 def _such_as(checked: CheckedData, error: SchemaError) -> str:

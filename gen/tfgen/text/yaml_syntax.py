@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from tfgen.problems import Position, Problem
 from tfgen.record import Record
+from tfgen.text.odd_spaces import find_odd_space, odd_space_column
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,6 +70,9 @@ _NO_BLANK_AFTER_COLON = re.compile(r"\s*(?:- +)*(?P<key>[A-Za-z_][\w./-]*):(?P<v
 """`name:foo`, but no address (`http://...`)."""
 
 
+_QUOTED = re.compile(r""""(?:[^"\\]|\\.)*"|'[^']*'|#.*""")
+"""What may hold any character: quoted text, and a comment."""
+
 _CONFLICT = re.compile(r"(?:<{7}|={7}|>{7})(?: |$)")
 """A line that git writes into a file where two changes meet."""
 
@@ -81,6 +85,10 @@ def explain(error: yaml.MarkedYAMLError, text: str, file: str) -> Problem:
     lines = text.split("\n")
     at = min(_position(error.problem_mark), Position(len(lines), len(lines[-1]) + 1))
     failure = _Failure(at, _position(error.context_mark) if error.context_mark else at, lines)
+    for number in sorted({failure.since.line, at.line, at.line - 1}):
+        line = _QUOTED.sub(lambda match: "x" * len(match[0]), lines[number - 1]) if 0 < number <= len(lines) else ""
+        if message := find_odd_space(line):
+            return Problem(file, Position(number, odd_space_column(line)), message, "yaml-character")
     libyaml = str(error.problem)
     explained = _EXPLANATIONS.get(libyaml)
     position, message = explained(failure) if explained else (at, libyaml)
