@@ -9,10 +9,12 @@ import pytest
 from tests.support.drawn_plans import RUNTIME_CLASS, Case, draw_case
 from tfgen.graph.built import plain_objects
 from tfgen.scheduling.board import Board
-from tfgen.scheduling.certainty import Outcomes, always_placed, outcomes
+from tfgen.scheduling.certainty import Certainty, Outcomes, outcomes
 from tfgen.scheduling.cluster import cluster_of
+from tfgen.scheduling.node_pool import NodePool
 from tfgen.scheduling.placement import Placement
-from tfgen.scheduling.pod_set import PodTemplate, pod_set
+from tfgen.scheduling.pod_set import pod_set
+from tfgen.scheduling.pod_template import PodTemplate
 
 
 def board(cpus: list[int], *sets: tuple[int, int]) -> Board:
@@ -25,7 +27,7 @@ def board(cpus: list[int], *sets: tuple[int, int]) -> Board:
         PodTemplate("run", f"role-{cpu}", "ns", {}, {"containers": [{"resources": {"requests": {"cpu": cpu}}}]}, pods)
         for pods, cpu in sets
     ]
-    return Board(cluster.nodes, [pod_set(template, cluster) for template in templates])
+    return Board(NodePool(cluster), [pod_set(template, cluster) for template in templates])
 
 
 ALL, SOME, NONE = Outcomes(True, False), Outcomes(True, True), Outcomes(False, True)
@@ -49,7 +51,7 @@ def test_the_orders_of_a_small_board(cpus: list[int], sets: list[tuple[int, int]
     tried = board(cpus, *sets)
     assert outcomes(tried) == expected
     if expected != ALL:
-        assert not all(always_placed(tried, number) for number in range(len(sets)))
+        assert not all(Certainty(tried).always_placed(number) for number in range(len(sets)))
 
 
 @pytest.mark.parametrize(
@@ -63,7 +65,7 @@ def test_the_orders_of_a_small_board(cpus: list[int], sets: list[tuple[int, int]
 )
 def test_what_has_too_many_orders_is_counted(cpus: list[int], sets: list[tuple[int, int]]) -> None:
     tried = board(cpus, *sets)
-    assert all(always_placed(tried, number) for number in range(len(sets)))
+    assert all(Certainty(tried).always_placed(number) for number in range(len(sets)))
 
 
 def test_too_many_orders_are_no_answer() -> None:
@@ -79,7 +81,7 @@ def case_board(case: Case) -> Board:
             count = item["spec"].get("replicas", item["spec"].get("completions", 1))
             labels = template["metadata"]["labels"]
             templates.append(PodTemplate("run", item["metadata"]["name"], "default", labels, template["spec"], count))
-    return Board(cluster.nodes, [pod_set(template, cluster) for template in templates])
+    return Board(NodePool(cluster), [pod_set(template, cluster) for template in templates])
 
 
 def drop(luck: random.Random, tried: Board) -> bool:
@@ -102,7 +104,7 @@ def drop(luck: random.Random, tried: Board) -> bool:
 def test_no_order_of_a_drawn_case_is_other_than_certain(number: int) -> None:
     tried = case_board(draw_case(random.Random(number), number))
     ends = [drop(random.Random(seed), tried) for seed in range(30)]
-    if all(always_placed(tried, pods) for pods in range(len(tried.sets))):
+    if all(Certainty(tried).always_placed(pods) for pods in range(len(tried.sets))):
         assert all(ends)
     expected = outcomes(tried)
     if expected is not None:

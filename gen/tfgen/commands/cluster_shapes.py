@@ -26,7 +26,17 @@ def _may_be_null(schema: Mapping[str, Any]) -> Mapping[str, Any]:
 _EXPRESSIONS: Final = _list_of(_object(("key", "operator"), key=_TEXT, operator=_TEXT, values=_list_of(_TEXT)))
 _SELECTOR: Final = _may_be_null(_object(matchLabels=_TEXTS, matchExpressions=_EXPRESSIONS))
 _NODE_TERMS: Final = _list_of(_object(matchExpressions=_EXPRESSIONS, matchFields=_EXPRESSIONS))
-_POD_TERMS: Final = _list_of(_object(labelSelector=_SELECTOR))
+_POD_TERMS: Final = _list_of(
+    _object(
+        ("topologyKey",),
+        topologyKey=_TEXT,
+        labelSelector=_SELECTOR,
+        namespaces=_list_of(_TEXT),
+        namespaceSelector=_SELECTOR,
+        matchLabelKeys=_list_of(_TEXT),
+        mismatchLabelKeys=_list_of(_TEXT),
+    )
+)
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _AFFINITY: Final = _object(
     nodeAffinity=_object((), **{_REQUIRED: _object(nodeSelectorTerms=_NODE_TERMS)}),
@@ -34,7 +44,7 @@ _AFFINITY: Final = _object(
     podAntiAffinity=_object((), **{_REQUIRED: _POD_TERMS}),
 )
 _TOLERATIONS: Final = _list_of(_object(key=_TEXT, operator=_TEXT, value=_TEXT, effect=_TEXT))
-_CONTAINERS: Final = _list_of(_object(resources=_RESOURCES, ports=_list_of(_object()), restartPolicy=_TEXT))
+_CONTAINERS: Final = _list_of(_object(name=_TEXT, resources=_RESOURCES, ports=_list_of(_object()), restartPolicy=_TEXT))
 _SPREADS: Final = _list_of(
     _object(
         ("topologyKey", "maxSkew"),
@@ -61,7 +71,24 @@ _POD_SPEC: Final = _object(
     runtimeClassName=_TEXT,
     volumes=_list_of(_object(("name",), name=_TEXT, persistentVolumeClaim=_object(claimName=_TEXT))),
 )
-_METADATA: Final = _object(("name",), name=_TEXT, namespace=_TEXT, labels=_TEXTS)
+_METADATA: Final = _object(("name",), name=_TEXT, namespace=_TEXT, labels=_TEXTS, deletionTimestamp=_TEXT, uid=_TEXT)
+_STATES: Final = _list_of(_object(("name",), name=_TEXT, resources=_RESOURCES, allocatedResources=_AMOUNTS))
+_POD_STATUS: Final = _may_be_null(
+    _object(
+        phase=_TEXT,
+        containerStatuses=_STATES,
+        initContainerStatuses=_STATES,
+        resources=_RESOURCES,
+        allocatedResources=_AMOUNTS,
+        conditions=_list_of(_object(("type",), type=_TEXT, reason={"type": ["string", "null"]})),
+    )
+)
+_CLAIM_STATUS: Final = _may_be_null(_object(phase=_TEXT))
+_VOLUME_AFFINITY: Final = {
+    "type": ["object", "null"],
+    "properties": {"required": _object(nodeSelectorTerms=_NODE_TERMS)},
+}
+_CLAIM_REF: Final = _may_be_null(_object(namespace=_TEXT, name=_TEXT, uid=_TEXT))
 _TAINTS: Final = _list_of(_object(("key", "effect"), key=_TEXT, effect=_TEXT, value=_TEXT))
 
 SHAPES: Final[Mapping[str, Mapping[str, Any]]] = {
@@ -75,9 +102,19 @@ SHAPES: Final[Mapping[str, Mapping[str, Any]]] = {
                 "status": _object(("allocatable",), allocatable={**_AMOUNTS, "type": "object"}),
             },
         ),
-        ("Pod", ("spec",), {"spec": _POD_SPEC, "status": _object(phase=_TEXT)}),
-        ("PersistentVolumeClaim", ("spec",), {"spec": _object(volumeName=_TEXT)}),
-        ("PersistentVolume", ("spec",), {"spec": _object(accessModes=_list_of(_TEXT))}),
+        ("Pod", ("spec",), {"spec": _POD_SPEC, "status": _POD_STATUS}),
+        ("PersistentVolumeClaim", ("spec",), {"spec": _object(volumeName=_TEXT), "status": _CLAIM_STATUS}),
+        (
+            "PersistentVolume",
+            ("spec",),
+            {
+                "spec": _object(
+                    accessModes=_list_of(_TEXT),
+                    claimRef=_CLAIM_REF,
+                    nodeAffinity=_VOLUME_AFFINITY,
+                )
+            },
+        ),
         (
             "RuntimeClass",
             (),
@@ -87,6 +124,7 @@ SHAPES: Final[Mapping[str, Mapping[str, Any]]] = {
             },
         ),
         ("PriorityClass", ("value",), {"value": {"type": "integer"}}),
+        ("Namespace", (), {}),
     )
 }
 """JSON Schemas by kind. Whatever they do not name may be there, as a cluster's objects have much more."""

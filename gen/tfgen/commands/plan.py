@@ -9,9 +9,10 @@ from tfgen.check.object_checks.pods import Pods, pods_of
 from tfgen.commands.wanted_runs import RunObjects
 from tfgen.job.training_job import ROLE_NAMES
 from tfgen.kubernetes import keys
+from tfgen.kubernetes.controller_labels import added_labels
 from tfgen.kubernetes.object import Object, literal_name
 from tfgen.scheduling.cluster import cluster_of, namespace_of
-from tfgen.scheduling.pod_set import PodTemplate
+from tfgen.scheduling.pod_template import PodTemplate
 from tfgen.scheduling.verdict import PlannedRun, Verdict, judge
 
 _OUTSIDE_GANG: Final = "evaluator"
@@ -59,6 +60,7 @@ def _templates(item: RunObjects, namespace: str) -> Iterator[PodTemplate]:
             count=pods.count,
             in_gang=has_gang and _is_in_gang(pods),
             doubts=(*_doubts(pods, item.objects), *(f"objects.{name} may make pods of its own" for name in literal)),
+            added=added_labels(pods.owner, pods.count),
         )
 
 

@@ -116,6 +116,6 @@ def _messages(item: Any) -> Iterator[str]:
         if item["kind"] == "Node":
             counts_of(item["status"]["allocatable"])
         elif item["kind"] == "Pod":
-            counts_of_pod(item["spec"])
+            counts_of_pod(item["spec"], item.get("status") or {})
     except ValueError as error:
         yield f"{title} {item['metadata']['name']}: {error}"

@@ -33,6 +33,7 @@ CHART: Final = "helm.sh/chart"  # on metadata only: in a pod template it would m
 STATEFUL_SET_POD: Final = "statefulset.kubernetes.io/pod-name"
 STATEFUL_SET_INDEX: Final = "apps.kubernetes.io/pod-index"
 JOB_INDEX: Final = "batch.kubernetes.io/job-completion-index"
+JOB_NAMES: Final = ("batch.kubernetes.io/job-name", "job-name")  # the second key is that of Kubernetes before 1.27
 TF_JOB_INDEX: Final = "training.kubeflow.org/replica-index"
 OLD_TF_JOB_INDEX: Final = "tf-replica-index"  # of operators before 1.3
 VOLCANO_INDEX: Final = "volcano.sh/task-index"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from tfgen.kubernetes import quantity
 from tfgen.kubernetes.pod_requests import pod_requests
+from tfgen.record import EMPTY
 
 if TYPE_CHECKING:
     from tfgen.kubernetes.quantity import Amount
@@ -31,9 +32,17 @@ def counts_of(quantities: Mapping[str, Any]) -> dict[str, int]:
     return {resource: _count(resource, quantity.parse(value)) for resource, value in quantities.items()}
 
 
-def counts_of_pod(spec: Mapping[str, Any]) -> dict[str, int]:
-    """What a PodSpec takes of a node, its place among the node's pods included; nothing that it asks for 0 of."""
-    requests = {resource: _count(resource, value) for resource, value in pod_requests(spec).items()}
+def counts_of_pod(spec: Mapping[str, Any], status: Mapping[str, Any] = EMPTY) -> dict[str, int]:
+    """Return the amounts that a pod takes of a node, and its place among the node's pods; no amount is 0.
+
+    Args:
+        spec: the PodSpec.
+        status: the PodStatus of a pod that runs.
+
+    Raises:
+        ValueError: an amount is no quantity.
+    """
+    requests = {resource: _count(resource, value) for resource, value in pod_requests(spec, status).items()}
     return {PODS: 1} | {resource: value for resource, value in requests.items() if value > 0}
 
 

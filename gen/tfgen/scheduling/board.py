@@ -1,92 +1,68 @@
-"""Pods to be placed beside nodes: which may go where, how many, and what is there already. It never changes."""
+"""Sets of equal pods to be placed on nodes, and what the sets have to do with each other. A board never changes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
-from typing import Final
 
-from tfgen.scheduling.amounts import Counts
-from tfgen.scheduling.cluster import Node, namespace_of
-from tfgen.scheduling.node_choice import is_selected, untolerated
-from tfgen.scheduling.pod_set import PodSet, Spread
-
-UNBOUND: Final = 1 << 62
-"""More pods than there are."""
+from tfgen.scheduling.node_pool import NodePool, SpreadDomains
+from tfgen.scheduling.pod_set import PodSet
 
 
 class Domains:
-    """The domains of one topology spread of one set of pods.
+    """The domains of one topology spread of one set of pods, on a board.
 
     Attributes:
         of_node: the domain of each node that counts, by its index.
         counts: the pods that are counted there already, by domain.
         counted: which sets of pods are counted.
+        counts_itself: whether a pod of the set counts for the spread of the set.
     """
 
-    def __init__(self, own: PodSet, spread: Spread, nodes: Sequence[Node], sets: Sequence[PodSet]) -> None:
-        keys = {item.key for item in own.spreads}
-        self.spread = spread
-        self.of_node: dict[int, str] = {}
-        self.counts: dict[str, int] = {}
-        self.counted = [item.is_counted_by(own.namespace, spread.selector) for item in sets]
-        self.counts_itself = own.is_counted_by(own.namespace, spread.selector)
-        for index, node in enumerate(nodes):
-            is_left_out = (spread.by_selection and not is_selected(own.spec, node)) or (
-                spread.by_taints and untolerated(own.spec, node) is not None
-            )
-            if is_left_out or not keys <= node.labels.keys():
-                continue
-            domain = node.labels[spread.key]
-            self.of_node[index] = domain
-            self.counts[domain] = self.counts.get(domain, 0) + _counted_pods(own, spread, node)
-
-
-def _counted_pods(own: PodSet, spread: Spread, node: Node) -> int:
-    """CountPodsMatchSelector of Kubernetes: a pod that is being deleted counts no more."""
-    return sum(
-        not pod["metadata"].get("deletionTimestamp")
-        and own.replaced(namespace=namespace_of(pod), labels=pod["metadata"].get("labels") or {}).is_counted_by(
-            own.namespace, spread.selector
-        )
-        for pod in node.pods
-    )
+    def __init__(self, pods: PodSet, domains: SpreadDomains, sets: Sequence[PodSet]) -> None:
+        self.spread = domains.spread
+        self.of_node, self.counts = domains.of_node, domains.counts
+        self.counted = [item.is_counted_by(pods.namespace, self.spread.selector) for item in sets]
+        self.counts_itself = pods.is_counted_by(pods.namespace, self.spread.selector)
 
 
 class Board:
     """Sets of equal pods, and nodes.
 
     Attributes:
-        places: for each set, the indexes of the nodes that it may go to as long as they have room.
+        sites: for each set, the nodes that it may go to.
+        places: for each set, the indexes of these nodes.
+        room: for each set, the number of its pods that each of these nodes takes while no further pods come.
         domains: for each set, those of its topology spreads.
+        counting: for each set, the spreads that count its pods: the number of the spread's set, and the spread's place.
+        conflicts: for each set, the sets that are kept off its pods: a label of nodes, and the number of the set.
     """
 
-    def __init__(self, nodes: Sequence[Node], sets: Sequence[PodSet]) -> None:
-        self.nodes, self.sets = nodes, sets
-        self.places: list[list[int]] = []
-        self.domains: list[list[Domains]] = []
-        for own in sets:
-            keys = {spread.key for spread in own.spreads}
-            self.places.append(
-                [
-                    index
-                    for index, node in enumerate(nodes)
-                    if is_selected(own.spec, node)
-                    and untolerated(own.spec, node) is None
-                    and keys <= node.labels.keys()
-                ]
-            )
-            self.domains.append([Domains(own, spread, nodes, sets) for spread in own.spreads])
+    def __init__(self, pool: NodePool, sets: Sequence[PodSet]) -> None:
+        self.pool, self.nodes, self.sets = pool, pool.nodes, sets
+        self.sites = [pool.site(item) for item in sets]
+        self.places = [site.places for site in self.sites]
+        self.room = [site.room for site in self.sites]
+        self.domains = [
+            [Domains(item, domains, sets) for domains in site.domains]
+            for item, site in zip(sets, self.sites, strict=True)
+        ]
+        self.counting: list[list[tuple[int, int]]] = [[] for _ in sets]
+        for number, of_set in enumerate(self.domains):
+            for order, domains in enumerate(of_set):
+                for counted, is_counted in enumerate(domains.counted):
+                    if is_counted:
+                        self.counting[counted].append((number, order))
+        conflicts: list[dict[tuple[str, int], None]] = [{} for _ in sets]
+        for number, item in enumerate(sets):
+            for term in item.terms:
+                for other, pods in enumerate(sets):
+                    if pool.selects(term, pods):
+                        conflicts[number][term.key, other] = None
+                        conflicts[other][term.key, number] = None
+        self.conflicts = [[*of_set] for of_set in conflicts]
 
     @cached_property
-    def room(self) -> list[dict[int, int]]:
-        """For each set, how many of its pods each of its nodes takes, by the node's index, where no others come."""
-        return [
-            {index: min(own.count, capacity(self.nodes[index].free, own.requests)) for index in places}
-            for own, places in zip(self.sets, self.places, strict=True)
-        ]
-
-
-def capacity(free: Counts, requests: Mapping[str, int]) -> int:
-    """How many pods with some requests find room in what is free."""
-    return max(0, min((free.get(resource, 0) // value for resource, value in requests.items()), default=UNBOUND))
+    def pods(self) -> int:
+        """The number of all pods."""
+        return sum(item.count for item in self.sets)

@@ -2,17 +2,21 @@
 
 The scheduler takes one pod after another, in no order that could be known before, and gives it any node that has room.
 So that there is room for all pods does not mean that all find it: small ones may be where a large one had to be. Two
-ways lead to certainty. `always_placed` counts how much others can take away at most; it costs little, and may miss
+ways lead to certainty. `Certainty` counts how much others can take away at most; it costs little, and may miss
 some. `outcomes` tries all orders; it costs much, and ends without a word where there are too many.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Final
 
 from tfgen.record import Record
+from tfgen.scheduling.amounts import Counts
 from tfgen.scheduling.board import Board
+from tfgen.scheduling.effort import Effort
 from tfgen.scheduling.placement import Placement
 
 STATES: Final = 4_000
@@ -26,74 +30,211 @@ class Outcomes(Record):
     some_leave_over: bool
 
 
-def always_placed(board: Board, number: int) -> bool:
-    """Whether each pod of a set has a place, whatever the others do. False is no answer.
+class Rivals(Record):
+    """Equal pods that may take places from a set of pods.
 
-    A node takes a number of the set's pods, and each pod of another set takes away at most some of these places, by
-    the resource that it asks for most. Where all others together cannot take away all places of all nodes, there is
-    one left. Only those resources are counted of which the pods that find room on a node can leave too little.
-
-    With a topology spread, this must be so in each domain that has the fewest pods: that one takes a pod for certain.
+    Attributes:
+        count: the number of these pods.
+        nodes: the bits of the nodes that they may go to.
+        room: for each of these nodes, the number of these pods that the node takes.
+        requests: the amounts that one of them takes.
+        is_bounded: whether a topology spread bounds the number of these pods on the nodes in question.
+        keeps_away: whether one of them closes its node to the set of pods.
     """
-    domains = board.domains[number]
-    if not domains:
-        others = [own.count - (other == number) for other, own in enumerate(board.sets)]
-        return _has_place(board, number, board.places[number], others, {})
-    if len(domains) > 1 or len(domains[0].counts) < domains[0].spread.min_domains:
-        return False
-    (spread,) = domains
-    coming = sum(own.count for own, is_counted in zip(board.sets, spread.counted, strict=True) if is_counted)
-    least = (sum(spread.counts.values()) + coming - spread.counts_itself) // max(len(spread.counts), 1)
-    for domain, there in spread.counts.items():
-        if there > least:
-            continue  # it never has the fewest
-        nodes = [index for index in board.places[number] if spread.of_node.get(index) == domain]
-        others = [own.count - (other == number) for other, own in enumerate(board.sets)]
-        bound = {other: least - there for other, is_counted in enumerate(spread.counted) if is_counted}
-        if not _has_place(board, number, nodes, others, bound):
+
+    count: int
+    nodes: int
+    room: Mapping[int, int]
+    requests: Counts
+    is_bounded: bool = False
+    keeps_away: bool = False
+
+
+class Certainty:
+    """The sets of a board that have a place for each of their pods, whatever comes."""
+
+    def __init__(self, board: Board, effort: Effort | None = None) -> None:
+        self._board, self._effort = board, effort or Effort()
+        self._groups: dict[object, list[int]] = {}
+        for number in range(len(board.sets)):
+            self._groups.setdefault(self._key(number), []).append(number)
+        self._answers: dict[object, bool] = {}
+
+    def always_placed(self, number: int) -> bool:
+        """Whether each pod of a set has a place, whatever the others do. False is no answer.
+
+        A node takes a number of the set's pods, and each pod of another set takes away at most some of these places, by
+        the resource that it asks for most. Where all others together cannot take away all places of all nodes, there is
+        one left. Only those resources are counted of which the pods that find room on a node can leave too little.
+
+        With a topology spread, this must be so in each domain that has the fewest pods: that one takes a pod for
+        certain.
+        """
+        board = self._board
+        domains = board.domains[number]
+        if domains:
+            return self._is_placed_evenly(number)
+        if board.conflicts[number]:
+            return self._has_place(number, board.places[number], self._rivals(number), 0)
+        key = self._key(number)
+        if key not in self._answers:
+            self._answers[key] = self._has_place(number, board.places[number], self._rivals(number), 0)
+        return self._answers[key]
+
+    def _is_placed_evenly(self, number: int) -> bool:
+        board = self._board
+        domains = board.domains[number]
+        if len(domains) > 1 or len(domains[0].counts) < domains[0].spread.min_domains:
             return False
-    return bool(spread.counts)
+        (spread,) = domains
+        coming = sum(own.count for own, is_counted in zip(board.sets, spread.counted, strict=True) if is_counted)
+        least = (sum(spread.counts.values()) + coming - spread.counts_itself) // max(len(spread.counts), 1)
+        counted = {other for other, is_counted in enumerate(spread.counted) if is_counted}
+        rivals = self._rivals(number, counted)
+        nodes: dict[str, list[int]] = {}
+        for index in board.places[number]:
+            if index in spread.of_node:
+                nodes.setdefault(spread.of_node[index], []).append(index)
+        for domain, there in spread.counts.items():
+            if there > least:
+                continue  # it never has the fewest
+            if not self._has_place(number, nodes.get(domain, ()), rivals, least - there):
+                return False
+        return bool(spread.counts)
 
+    def _has_place(self, number: int, nodes: Sequence[int], rivals: Sequence[Rivals], bound: int) -> bool:
+        """Whether the rivals cannot take all places that some nodes have for a set.
 
-def _has_place(board: Board, number: int, nodes: list[int], others: list[int], together: Mapping[int, int]) -> bool:
-    """Whether the others cannot take all places that some nodes have for a set.
-
-    Args:
-        board: the pods and the nodes.
-        number: of the set.
-        nodes: the nodes' indexes.
-        others: how many pods there are of each set, beside the one that is looked for a place for.
-        together: how many pods at most are on these nodes of all sets that are named there, the same for each.
-    """
-    own = board.sets[number].requests
-    places = 0
-    taken: list[list[tuple[int, int]]] = [[] for _ in board.sets]
-    for index in nodes:
-        if not board.room[number][index]:
-            continue
-        free = board.nodes[index].free
-        scarce = [resource for resource in own if _use(board, index, others, resource) > free[resource] - own[resource]]
-        if not scarce:
+        Args:
+            number: of the set.
+            nodes: the nodes' indexes.
+            rivals: all pods beside the one that is looked for a place for.
+            bound: how many pods at most are on these nodes of all rivals that are bounded.
+        """
+        board = self._board
+        own, room = board.sets[number].requests, board.room[number]
+        closers = [rival for rival in rivals if rival.keeps_away]
+        if closers and any(self._is_shared(key) for key, _ in board.conflicts[number]):
+            return False
+        is_alone = bool(board.sites[number].alone_keys)
+        places: dict[int, tuple[int, list[str]]] = {}
+        for index in nodes:
+            if not room[index]:
+                continue
+            scarce = self._scarce(number, index)
+            is_closed = any(rival.room.get(index) for rival in closers)
+            if not scarce and not is_closed:
+                return True
+            free = board.nodes[index].free
+            count = min((free[resource] // own[resource] for resource in scarce), default=1)
+            places[index] = (1 if is_alone or not scarce else count, scarce)
+        total = sum(count for count, _ in places.values())
+        if total > self._simple_loss(own, places, rivals):
             return True
-        places += min(free[resource] // own[resource] for resource in scarce)
-        for other, room in enumerate(board.room):
-            most = min(room.get(index, 0), others[other])
-            if most:
-                requests = board.sets[other].requests
-                loss = max(-(-requests.get(resource, 0) // own[resource]) for resource in scarce)
-                taken[other].append((loss, most))
-    lost = sum(_largest(taken[other], count) for other, count in enumerate(others) if other not in together)
-    if together:
-        lost += _largest([item for other in together for item in taken[other]], next(iter(together.values())))
-    return places > lost
+        return self._effort.take(len(places) * len(rivals)) and total > self._loss(own, places, rivals, bound)
+
+    def _simple_loss(self, own: Counts, places: Mapping[int, tuple[int, list[str]]], rivals: Iterable[Rivals]) -> int:
+        """Return a bound on the places that the rivals take, by the most that one of them takes on any node."""
+        nodes = sum(1 << index for index in places)
+        scarce = {resource for _, resources in places.values() for resource in resources}
+        most = max((count for count, _ in places.values()), default=0)
+        return sum(
+            rival.count * (most if rival.keeps_away else _loss(own, rival.requests, scarce, most))
+            for rival in rivals
+            if rival.nodes & nodes
+        )
+
+    def _loss(
+        self, own: Counts, places: Mapping[int, tuple[int, list[str]]], rivals: Sequence[Rivals], bound: int
+    ) -> int:
+        """Return a bound on the places that the rivals take, by what each takes on each node."""
+        taken: list[list[tuple[int, int]]] = [[] for _ in rivals]
+        for index, (count, scarce) in places.items():
+            for rival, losses in zip(rivals, taken, strict=True):
+                most = min(rival.room.get(index, 0), rival.count)
+                if most:
+                    loss = count if rival.keeps_away else _loss(own, rival.requests, scarce, count)
+                    losses.append((loss, most))
+        lost = sum(
+            _largest(losses, rival.count) for rival, losses in zip(rivals, taken, strict=True) if not rival.is_bounded
+        )
+        bounded = [loss for rival, losses in zip(rivals, taken, strict=True) if rival.is_bounded for loss in losses]
+        return lost + _largest(bounded, bound)
+
+    def _rivals(self, number: int, counted: Iterable[int] = ()) -> list[Rivals]:
+        """All pods beside one of a set: those that take equal places as one."""
+        board = self._board
+        apart = {*counted, *(other for _, other in board.conflicts[number])}
+        conflicts = {other for _, other in board.conflicts[number]}
+        bounded = {*counted}
+        rivals = []
+        for numbers in self._groups.values():
+            site, requests = board.sites[numbers[0]], board.sets[numbers[0]].requests
+            count = sum(board.sets[other].count for other in numbers) - (number in numbers)
+            for other in apart.intersection(numbers):
+                own = board.sets[other].count - (other == number)
+                count -= own
+                rivals.append(
+                    Rivals(own, site.nodes, board.room[other], requests, other in bounded, other in conflicts)
+                )
+            room = board.room[numbers[0]] if len(numbers) == 1 else self._room[self._key(numbers[0])]
+            rivals.append(Rivals(count, site.nodes, room, requests))
+        return [rival for rival in rivals if rival.count]
+
+    def _scarce(self, number: int, index: int) -> list[str]:
+        """The resources of a node of which the pods beside one of a set can leave too little for that one."""
+        board = self._board
+        own, free, use = board.sets[number].requests, board.nodes[index].free, self._use[index]
+        numbers = self._groups[self._key(number)]
+        count = sum(board.sets[other].count for other in numbers)
+        # The pod itself is no rival: on a node that has room for all pods like it, one fewer comes.
+        without = 1 if self._room[self._key(number)][index] >= count else 0
+        return [name for name, value in own.items() if use[name] - without * value > free.get(name, 0) - value]
+
+    def _key(self, number: int) -> object:
+        """A value that is equal for sets whose pods ask for equal amounts on equal nodes."""
+        board = self._board
+        site, requests = board.sites[number], board.sets[number].requests
+        return (site.nodes, tuple(sorted(requests.items())), number if site.alone_keys else None)
+
+    def _is_shared(self, key: str) -> bool:
+        """Whether two nodes of the board have one value of a label."""
+        values = [node.labels[key] for node in self._board.nodes if key in node.labels]
+        return len(set(values)) < len(values)
+
+    @cached_property
+    def _room(self) -> Mapping[object, Mapping[int, int]]:
+        """For each group of sets, how many of its pods each node takes."""
+        board = self._board
+        rooms: dict[object, Mapping[int, int]] = {}
+        for key, numbers in self._groups.items():
+            if len(numbers) == 1:
+                rooms[key] = board.room[numbers[0]]
+                continue
+            count = sum(board.sets[number].count for number in numbers)
+            capacities = board.pool.capacities(board.sites[numbers[0]].nodes, board.sets[numbers[0]].requests)
+            rooms[key] = {
+                index: min(count, room) for index, room in zip(board.places[numbers[0]], capacities, strict=True)
+            }
+        return rooms
+
+    @cached_property
+    def _use(self) -> Sequence[Mapping[str, int]]:
+        """The most that all pods can take of each node's resources: each group of sets as if it were alone."""
+        board = self._board
+        uses: list[dict[str, int]] = [{} for _ in board.nodes]
+        for key, numbers in self._groups.items():
+            requests = board.sets[numbers[0]].requests
+            for index, room in self._room[key].items():
+                use = uses[index]
+                for resource, value in requests.items():
+                    use[resource] = use.get(resource, 0) + room * value
+        return uses
 
 
-def _use(board: Board, index: int, others: list[int], resource: str) -> int:
-    """The most that the others can take of a node's resource: each set as if it were alone."""
-    return sum(
-        min(others[other], room.get(index, 0)) * board.sets[other].requests.get(resource, 0)
-        for other, room in enumerate(board.room)
-    )
+def _loss(own: Counts, requests: Counts, scarce: Iterable[str], places: int) -> int:
+    """The places for a pod that another pod takes on a node, by the resource that the other asks for most."""
+    return min(places, max((-(-requests.get(resource, 0) // own[resource]) for resource in scarce), default=0))
 
 
 def _largest(losses: list[tuple[int, int]], pods: int) -> int:
@@ -105,24 +246,32 @@ def _largest(losses: list[tuple[int, int]], pods: int) -> int:
     return total
 
 
-def outcomes(board: Board, states: int = STATES) -> Outcomes | None:
+def outcomes(board: Board, effort: Effort | None = None, states: int = STATES) -> Outcomes | None:
     """What all orders and choices of the scheduler come to; None where there are too many.
 
     Nodes that differ in nothing but their name are taken for one another.
     """
+    effort = effort or Effort()
+    if board.pods > _DEEPEST or not effort.take(len(board.nodes) * len(board.sets)):
+        return None
     placement, kinds = Placement(board), [*_kinds(board)]
+    alike: dict[int, list[int]] = {}
+    for index, kind in enumerate(kinds):
+        alike.setdefault(kind, []).append(index)
     seen: set[object] = set()
     ends = {True: False, False: False}
 
     def follow() -> bool:
         """Whether all that comes of the placement as it is has been seen."""
-        key = tuple(sorted(zip(kinds, map(tuple, placement.placed), strict=True)))
+        key = tuple(
+            sorted((kinds[index], tuple(sorted(of_node.items()))) for index, of_node in placement.placed.items())
+        )
         if key in seen or all(ends.values()):
             return True
         seen.add(key)
-        if len(seen) > states:
+        if len(seen) > states or not effort.take((len(alike) + len(placement.placed)) * len(board.sets)):
             return False
-        moves = [*_moves(board, placement, kinds)]
+        moves = [*_moves(board, placement, kinds, alike)]
         if not moves:
             ends[not any(placement.left)] = True
         for number, index in moves:
@@ -133,21 +282,27 @@ def outcomes(board: Board, states: int = STATES) -> Outcomes | None:
                 return False
         return True
 
-    if sum(placement.left) > _DEEPEST or not follow():
-        return None
-    return Outcomes(ends[True], ends[False])
+    return Outcomes(ends[True], ends[False]) if follow() else None
 
 
 _DEEPEST: Final = 200
 """Pods; each is a level of Python's stack."""
 
 
-def _moves(board: Board, placement: Placement, kinds: list[int]) -> Iterator[tuple[int, int]]:
+def _moves(
+    board: Board, placement: Placement, kinds: list[int], alike: Mapping[int, list[int]]
+) -> Iterator[tuple[int, int]]:
     """Each set and node of which a pod may be placed next; of nodes that are alike, one."""
+    empty = (next((index for index in nodes if index not in placement.placed), None) for nodes in alike.values())
+    indexes = [*(index for index in empty if index is not None), *placement.placed]
     for number, left in enumerate(placement.left):
+        if not left:
+            continue
         tried: set[object] = set()
-        for index in board.places[number] if left else ():
-            node = (kinds[index], *placement.placed[index])
+        for index in indexes:
+            if not board.sites[number].nodes >> index & 1:
+                continue
+            node = (kinds[index], *sorted(placement.placed.get(index, {}).items()))
             if node not in tried and placement.takes(number, index):
                 tried.add(node)
                 yield number, index
@@ -156,14 +311,23 @@ def _moves(board: Board, placement: Placement, kinds: list[int]) -> Iterator[tup
 def _kinds(board: Board) -> Iterator[int]:
     """A number for each node, equal where nodes are alike to all pods."""
     kinds: dict[object, int] = {}
+    all_domains = [domains for of_set in board.domains for domains in of_set]
+    sizes = [Counter(domains.of_node.values()) for domains in all_domains]
+    keys = sorted({key for of_set in board.conflicts for key, _ in of_set})
+    nodes_of = Counter((key, node.labels[key]) for node in board.nodes for key in keys if key in node.labels)
     for index, node in enumerate(board.nodes):
-        places = tuple(index in room for room in board.room)
+        places = tuple(site.nodes >> index & 1 for site in board.sites)
         spreads = []
-        for domains in (domains for of_set in board.domains for domains in of_set):
+        for domains, size in zip(all_domains, sizes, strict=True):
             domain = domains.of_node.get(index)
-            peers = [peer for peer, name in domains.of_node.items() if name == domain]
             own = node.labels.get(domains.spread.key)
-            is_alone = peers == [index]
+            is_alone = domain is not None and size[domain] == 1
             spreads.append((domain is None, None if is_alone else own, domains.counts.get(domain or "", 0)))
-        key = (tuple(sorted(node.free.items())), places, tuple(spreads))
-        yield kinds.setdefault(key, len(kinds))
+        near = tuple((key in node.labels, _if_shared(nodes_of, key, node.labels.get(key, ""))) for key in keys)
+        whole = (tuple(sorted(node.free.items())), places, tuple(spreads), near)
+        yield kinds.setdefault(whole, len(kinds))
+
+
+def _if_shared(nodes_of: Mapping[tuple[str, str], int], key: str, value: str) -> str:
+    """The value of a node's label; empty where no further node has the value."""
+    return value if nodes_of.get((key, value), 0) > 1 else ""

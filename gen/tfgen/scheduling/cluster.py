@@ -9,6 +9,7 @@ from typing import Any, Final
 from tfgen.kubernetes.object import Object
 from tfgen.record import EMPTY, Record
 from tfgen.scheduling.amounts import Counts, counts_of, counts_of_pod
+from tfgen.scheduling.anti_affinity import NAMESPACE_NAME
 
 KINDS: Final[Mapping[str, str]] = {
     "Node": "v1",
@@ -17,6 +18,7 @@ KINDS: Final[Mapping[str, str]] = {
     "PersistentVolume": "v1",
     "RuntimeClass": "node.k8s.io/v1",
     "PriorityClass": "scheduling.k8s.io/v1",
+    "Namespace": "v1",
 }
 """What is read of a cluster, by the API version that says it."""
 
@@ -51,6 +53,8 @@ class Cluster(Record):
         volumes: by name, as the next two are.
         priorities: the value of each PriorityClass.
         default_priority: of a pod that names none.
+        has_all_priorities: whether `priorities` has every class of the cluster.
+        namespaces: the labels of each namespace, by its name.
     """
 
     nodes: tuple[Node, ...]
@@ -60,6 +64,8 @@ class Cluster(Record):
     runtime_classes: Mapping[str, Object] = EMPTY
     priorities: Mapping[str, int] = EMPTY
     default_priority: int = 0
+    has_all_priorities: bool = False
+    namespaces: Mapping[str, Mapping[str, str]] = EMPTY
 
     def priority(self, spec: Mapping[str, Any]) -> int | None:
         """The priority of a pod; None where it is that of a class that is not known."""
@@ -77,7 +83,7 @@ def cluster_of(objects: Iterable[Object]) -> Cluster:
         by_kind[item["kind"]].append(item)
     pods_by_node: dict[str, list[Object]] = defaultdict(list)
     for pod in by_kind["Pod"]:
-        if pod.get("status", {}).get("phase") not in _ENDED:
+        if (pod.get("status") or {}).get("phase") not in _ENDED:
             pods_by_node[pod["spec"].get("nodeName") or ""].append(pod)
     classes = by_kind["PriorityClass"]
     return Cluster(
@@ -88,6 +94,11 @@ def cluster_of(objects: Iterable[Object]) -> Cluster:
         runtime_classes={_name(item): item for item in by_kind["RuntimeClass"]},
         priorities={**_SYSTEM_PRIORITIES, **{_name(item): item["value"] for item in classes}},
         default_priority=max((item["value"] for item in classes if item.get("globalDefault")), default=0),
+        has_all_priorities={_name(item) for item in classes} >= _SYSTEM_PRIORITIES.keys(),
+        namespaces={
+            _name(item): {**(item["metadata"].get("labels") or {}), NAMESPACE_NAME: _name(item)}
+            for item in by_kind["Namespace"]
+        },
     )
 
 
@@ -106,7 +117,7 @@ def _node(item: Object, pods: Sequence[Object]) -> Node:
     spec = item.get("spec") or {}
     free = counts_of(item["status"]["allocatable"])
     for pod in pods:
-        for resource, value in counts_of_pod(pod["spec"]).items():
+        for resource, value in counts_of_pod(pod["spec"], pod.get("status") or {}).items():
             free[resource] = free.get(resource, 0) - value
     taints = tuple(spec.get("taints") or ()) + ((_UNSCHEDULABLE,) if spec.get("unschedulable") else ())
     return Node(_name(item), item["metadata"].get("labels") or {}, taints, free, tuple(pods))

@@ -1,4 +1,4 @@
-"""Which nodes a pod may go to, whatever runs there: its selectors, and the taints that it tolerates."""
+"""Nodes that a pod may go to, whatever runs there: by the pod's selectors, the node's taints, and the pod's volumes."""
 
 from __future__ import annotations
 
@@ -7,11 +7,22 @@ from typing import Any, Final
 
 from tfgen import data_path
 from tfgen.kubernetes.label_selector import matches, meets
+from tfgen.kubernetes.object import Object
 from tfgen.scheduling.cluster import Node
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _NODE_TERMS: Final = ("affinity", "nodeAffinity", _REQUIRED, "nodeSelectorTerms")
 _KEEPS_AWAY: Final = ("NoSchedule", "NoExecute")
+_VOLUME_TERMS: Final = ("spec", "nodeAffinity", "required", "nodeSelectorTerms")
+_TOPOLOGY_LABELS: Final[Mapping[str, str]] = {
+    "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
+    "topology.kubernetes.io/zone": "topology.kubernetes.io/zone",
+    "topology.kubernetes.io/region": "topology.kubernetes.io/region",
+}
+"""The labels that bind a volume to a zone or a region, each with its current name."""
+_ZONES: Final = "__"
+"""The text between two zones of a volume."""
 
 
 def is_selected(spec: Mapping[str, Any], node: Node) -> bool:
@@ -33,6 +44,25 @@ def untolerated(spec: Mapping[str, Any], node: Node) -> Mapping[str, str] | None
     tolerations: Sequence[Mapping[str, Any]] = spec.get("tolerations") or ()
     taints = (taint for taint in node.taints if taint.get("effect") in _KEEPS_AWAY)
     return next((taint for taint in taints if not any(_tolerates(own, taint) for own in tolerations)), None)
+
+
+def reaches(volume: Object, node: Node) -> bool:
+    """Return whether a node reaches a PersistentVolume: by the volume's node affinity, zone and region.
+
+    VolumeZone of the scheduler lets a node without such labels pass:
+    https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/scheduler/framework/plugins/volumezone/volume_zone.go
+    """
+    terms: Sequence[Mapping[str, Any]] | None = data_path.at(volume, _VOLUME_TERMS)
+    if terms is not None and not any(_is_met(term, node) for term in terms):
+        return False
+    if node.labels.keys().isdisjoint(_TOPOLOGY_LABELS):
+        return True
+    labels: Mapping[str, str] = volume["metadata"].get("labels") or {}
+    return all(
+        node.labels.get(key, node.labels.get(current)) in labels[key].split(_ZONES)
+        for key, current in _TOPOLOGY_LABELS.items()
+        if key in labels
+    )
 
 
 def selection(spec: Mapping[str, Any]) -> str:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 
-from tfgen.scheduling.board import Board, Domains, capacity
+from tfgen.scheduling.amounts import Counts
+from tfgen.scheduling.board import Board, Domains
+from tfgen.scheduling.node_pool import capacity
 
 
 class Placement:
@@ -12,78 +15,123 @@ class Placement:
 
     Attributes:
         left: of each set, how many pods have no place yet.
-        placed: how many of each set each node has.
-        free: of each node.
+        placed: for each node with pods, how many of each set it has.
     """
 
     def __init__(self, board: Board) -> None:
         self.board = board
         self.left = [own.count for own in board.sets]
-        self.placed = [[0] * len(board.sets) for _ in board.nodes]
-        self.free = [dict(node.free) for node in board.nodes]
-        self._counts = [[dict(domains.counts) for domains in of_set] for of_set in board.domains]
+        self.placed: dict[int, dict[int, int]] = {}
+        self._free: dict[int, dict[str, int]] = {}
+        self._counts = [[_DomainCounts(domains.counts) for domains in of_set] for of_set in board.domains]
+        self._near: defaultdict[tuple[str, str, int], int] = defaultdict(int)
+
+    def free(self, index: int) -> Counts:
+        """Return the amounts that a node has left."""
+        return self._free.get(index, self.board.nodes[index].free)
 
     def takes(self, number: int, index: int) -> bool:
         """Whether the scheduler would place a pod of a set on one of its nodes now."""
-        free, requests = self.free[index], self.board.sets[number].requests
-        return all(free.get(resource, 0) >= value for resource, value in requests.items()) and all(
-            self._is_even(number, order, index) for order in range(len(self.board.domains[number]))
-        )
+        board, free = self.board, self.free(index)
+        if any(free.get(resource, 0) < value for resource, value in board.sets[number].requests.items()):
+            return False
+        labels = board.nodes[index].labels
+        for key, other in board.conflicts[number]:
+            if key in labels and self._near.get((key, labels[key], other)):
+                return False
+        return all(self._is_even(number, order, index) for order in range(len(board.domains[number])))
 
     def put(self, number: int, index: int, pods: int = 1) -> None:
         """Place some pods of a set on a node; fewer than none takes them back."""
+        board = self.board
         self.left[number] -= pods
-        self.placed[index][number] += pods
-        free = self.free[index]
-        for resource, value in self.board.sets[number].requests.items():
+        placed = self.placed.setdefault(index, {})
+        placed[number] = placed.get(number, 0) + pods
+        if not placed[number]:
+            del placed[number]
+            if not placed:
+                del self.placed[index]
+        free = self._free.setdefault(index, dict(board.nodes[index].free))
+        for resource, value in board.sets[number].requests.items():
             free[resource] = free.get(resource, 0) - pods * value
-        for of_set, counts_of_set in zip(self.board.domains, self._counts, strict=True):
-            for domains, counts in zip(of_set, counts_of_set, strict=True):
-                if domains.counted[number] and index in domains.of_node:
-                    counts[domains.of_node[index]] += pods
+        for spreading, order in board.counting[number]:
+            domains = board.domains[spreading][order]
+            if index in domains.of_node:
+                self._counts[spreading][order].add(domains.of_node[index], pods)
+        labels = board.nodes[index].labels
+        for key in {key for key, _ in board.conflicts[number]} & labels.keys():
+            self._near[key, labels[key], number] += pods
+
+    def withdraw(self, numbers: Iterable[int]) -> None:
+        """Take all pods of some sets back."""
+        for number in numbers:
+            for index in [index for index, placed in self.placed.items() if number in placed]:
+                self.put(number, index, -self.placed[index][number])
 
     def _is_even(self, number: int, order: int, index: int) -> bool:
         """Whether one more pod on a node leaves its domain no fuller than the constraint allows."""
         domains: Domains = self.board.domains[number][order]
         counts, spread = self._counts[number][order], domains.spread
-        least = min(counts.values(), default=0) if len(counts) >= spread.min_domains else 0
-        own = counts.get(self.board.nodes[index].labels[spread.key], 0)
+        least = counts.least if len(counts.of_domain) >= spread.min_domains else 0
+        own = counts.of_domain.get(self.board.nodes[index].labels[spread.key], 0)
         return own + domains.counts_itself - least <= spread.max_skew
 
 
-def first_fit(board: Board, groups: Iterable[Iterable[int]]) -> Placement:
-    """The pods of a board on the first nodes that take them, group after group, in each the largest pods first.
+class _DomainCounts:
+    """The counted pods of each domain; the least of the counts is known without a look at every domain."""
 
-    Args:
-        board: the pods and the nodes.
-        groups: the numbers of the sets.
-    """
+    def __init__(self, counts: Mapping[str, int]) -> None:
+        self.of_domain = dict(counts)
+        self._levels = Counter(counts.values())
+
+    @property
+    def least(self) -> int:
+        return min(self._levels, default=0)
+
+    def add(self, domain: str, pods: int) -> None:
+        before = self.of_domain[domain]
+        self.of_domain[domain] = before + pods
+        self._levels[before + pods] += 1
+        self._levels[before] -= 1
+        if not self._levels[before]:
+            del self._levels[before]
+
+
+def first_fit(board: Board) -> Placement:
+    """The pods of a board on the first nodes that take them, the largest pods first."""
     placement = Placement(board)
-    for group in groups:
-        for number in sorted(group, key=lambda number: (-_size(board, number), len(board.places[number]))):
-            _place(placement, number)
+    fit(placement, range(len(board.sets)))
     return placement
+
+
+def fit(placement: Placement, numbers: Iterable[int]) -> None:
+    """Place the pods of some sets beside those that have a place, the largest pods first."""
+    board = placement.board
+    for number in sorted(numbers, key=lambda number: (-_size(board, number), len(board.places[number]))):
+        _place(placement, number)
 
 
 def _place(placement: Placement, number: int) -> None:
     """Place the pods of a set, as many as find room."""
     board = placement.board
     own = board.sets[number]
-    if not own.spreads:
+    if not own.spreads and not board.conflicts[number]:
         for index in board.places[number]:
-            pods = min(placement.left[number], capacity(placement.free[index], own.requests))
+            if not placement.left[number]:
+                return
+            pods = min(placement.left[number], capacity(placement.free(index), own.requests))
             if pods:
                 placement.put(number, index, pods)
         return
     while placement.left[number]:
-        takers = [index for index in board.places[number] if placement.takes(number, index)]
-        if not takers:
+        taker = next((index for index in board.places[number] if placement.takes(number, index)), None)
+        if taker is None:
             return
-        placement.put(number, takers[0])
+        placement.put(number, taker)
 
 
 def _size(board: Board, number: int) -> float:
     """The largest share that a pod takes of what all nodes have of a resource."""
-    requests = board.sets[number].requests
-    totals = {resource: sum(max(node.free.get(resource, 0), 0) for node in board.nodes) for resource in requests}
-    return max((value / totals[resource] for resource, value in requests.items() if totals[resource]), default=0.0)
+    totals = board.pool.totals
+    shares = (value / totals[name] for name, value in board.sets[number].requests.items() if totals.get(name))
+    return max(shares, default=0.0)

@@ -7,9 +7,13 @@ from typing import Any, Final
 
 from tfgen import data_path
 from tfgen.kubernetes.label_selector import matches
+from tfgen.kubernetes.object import Object
 from tfgen.record import Record
 from tfgen.scheduling.amounts import Counts, counts_of_pod
-from tfgen.scheduling.cluster import Cluster, namespace_of
+from tfgen.scheduling.anti_affinity import Term, terms_of
+from tfgen.scheduling.claims import claims_of
+from tfgen.scheduling.cluster import Cluster
+from tfgen.scheduling.pod_template import PodTemplate
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -47,6 +51,9 @@ class PodSet(Record):
         spec: Kubernetes' PodSpec, with what its RuntimeClass adds.
         requests: what one of them takes of a node.
         priority: None where it is not known.
+        terms: their anti-affinity.
+        volumes: the PersistentVolumes that they mount.
+        obstacles: the reasons for which none of them starts, whatever the nodes have, in words.
         doubts: why a place that arithmetic sees may be none, in words.
         is_open: whether they may also have places that arithmetic does not see.
         in_gang: whether none of them starts unless all of its owner's gang can.
@@ -61,6 +68,9 @@ class PodSet(Record):
     requests: Counts
     priority: int | None
     spreads: tuple[Spread, ...]
+    terms: tuple[Term, ...]
+    volumes: tuple[Object, ...]
+    obstacles: tuple[str, ...]
     doubts: tuple[str, ...]
     is_open: bool
     in_gang: bool
@@ -70,22 +80,10 @@ class PodSet(Record):
         return self.namespace == namespace and matches(selector, self.labels)
 
 
-class PodTemplate(Record):
-    """Equal pods as their owner has them, of no cluster yet: as `PodSet` has them."""
-
-    owner: str
-    role: str
-    namespace: str
-    labels: Mapping[str, str]
-    spec: Mapping[str, Any]
-    count: int
-    in_gang: bool = False
-    doubts: tuple[str, ...] = ()
-
-
 def pod_set(template: PodTemplate, cluster: Cluster) -> PodSet:
-    """Equal pods as a cluster's admission has them."""
+    """Equal pods as a cluster's admission has them; the template has all labels of the running pods."""
     spec = _with_runtime_class(template.spec, cluster)
+    claims = tuple(claims_of(spec, template.namespace, cluster))
     return PodSet(
         owner=template.owner,
         role=template.role,
@@ -96,7 +94,10 @@ def pod_set(template: PodTemplate, cluster: Cluster) -> PodSet:
         requests=counts_of_pod(spec),
         priority=cluster.priority(spec),
         spreads=tuple(_spreads(spec, template.labels)),
-        doubts=(*template.doubts, *_doubts(template, cluster)),
+        terms=terms_of(spec, template.labels, template.namespace),
+        volumes=tuple(claim.volume for claim in claims if claim.volume),
+        obstacles=(*_obstacles(template.spec, cluster), *(claim.obstacle for claim in claims if claim.obstacle)),
+        doubts=(*template.doubts, *_doubts(template, cluster), *(claim.doubt for claim in claims if claim.doubt)),
         is_open=bool(spec.get("nodeName")) or _lacks_runtime_class(template.spec, cluster),
         in_gang=template.in_gang,
     )
@@ -105,7 +106,7 @@ def pod_set(template: PodTemplate, cluster: Cluster) -> PodSet:
 def _with_runtime_class(spec: Mapping[str, Any], cluster: Cluster) -> Mapping[str, Any]:
     """https://kubernetes.io/docs/concepts/containers/runtime-class/#scheduling and #pod-overhead."""
     runtime = cluster.runtime_classes.get(spec.get("runtimeClassName") or "", _EMPTY)
-    own = runtime.get("scheduling") or {}
+    own = _scheduling(cluster, spec.get("runtimeClassName") or "")
     overhead = (runtime.get("overhead") or {}).get("podFixed") or {}
     return {
         **spec,
@@ -113,6 +114,28 @@ def _with_runtime_class(spec: Mapping[str, Any], cluster: Cluster) -> Mapping[st
         "tolerations": [*(spec.get("tolerations") or ()), *(own.get("tolerations") or ())],
         **({"overhead": overhead} if overhead else {}),
     }
+
+
+def _obstacles(spec: Mapping[str, Any], cluster: Cluster) -> Iterator[str]:
+    """Yield the reasons for which Kubernetes admits no pod with a PodSpec.
+
+    https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#priority and #runtimeclass
+    """
+    priority_class = spec.get("priorityClassName")
+    if priority_class and cluster.has_all_priorities and priority_class not in cluster.priorities:
+        yield f"no pod is made, since the PriorityClass {priority_class} does not exist"
+    name = spec.get("runtimeClassName") or ""
+    wanted = spec.get("nodeSelector") or {}
+    for key, value in _scheduling(cluster, name).get("nodeSelector", _EMPTY).items():
+        if wanted.get(key, value) != value:
+            reason = f"asks for nodes with {key}={value}, and the role for {key}={wanted[key]}"
+            yield f"no pod is made, since the RuntimeClass {name} {reason}"
+
+
+def _scheduling(cluster: Cluster, runtime_class: str) -> Mapping[str, Any]:
+    """Return the part of a RuntimeClass that chooses nodes."""
+    scheduling: Mapping[str, Any] = cluster.runtime_classes.get(runtime_class, _EMPTY).get("scheduling") or _EMPTY
+    return scheduling
 
 
 def _lacks_runtime_class(spec: Mapping[str, Any], cluster: Cluster) -> bool:
@@ -143,20 +166,13 @@ def _doubts(template: PodTemplate, cluster: Cluster) -> Iterator[str]:
     scheduler = spec.get("schedulerName") or DEFAULT_SCHEDULER
     if scheduler != DEFAULT_SCHEDULER:
         yield f"the scheduler {scheduler} decides"
-    for kind in ("podAffinity", "podAntiAffinity"):
-        if data_path.at(spec, ("affinity", kind, _REQUIRED)):
-            yield f"its {kind} decides"
-    for pod in (*(pod for node in cluster.nodes for pod in node.pods), *cluster.waiting):
-        if keeps_away(pod["spec"], template.labels):
-            yield f"the podAntiAffinity of {namespace_of(pod)}/{pod['metadata']['name']} decides"
-            break
+    if data_path.at(spec, ("affinity", "podAffinity", _REQUIRED)):
+        yield "its podAffinity decides"
     if _lacks_runtime_class(spec, cluster):
-        yield f"the RuntimeClass {spec['runtimeClassName']} is not there"
-    for constraint in spec.get("topologySpreadConstraints") or ():
-        unknown = [key for key in constraint.get("matchLabelKeys") or () if key not in template.labels]
-        if unknown:
-            yield f"its topology spread counts by the label {unknown[0]}"
-    yield from _doubts_of_volumes(template, cluster)
+        yield f"the given objects lack the RuntimeClass {spec['runtimeClassName']}"
+    priority_class = spec.get("priorityClassName")
+    if priority_class and not cluster.has_all_priorities and priority_class not in cluster.priorities:
+        yield f"the given objects lack the PriorityClass {priority_class}"
     if spec.get("resourceClaims"):
         yield "its resource claims decide"
     if spec.get("schedulingGates"):
@@ -166,24 +182,3 @@ def _doubts(template: PodTemplate, cluster: Cluster) -> Iterator[str]:
     ports = (port for part in _PARTS for container in spec.get(part) or () for port in container.get("ports") or ())
     if any(port.get("hostPort") for port in ports) or spec.get("hostNetwork"):
         yield "its ports of the node decide"
-
-
-def _doubts_of_volumes(template: PodTemplate, cluster: Cluster) -> Iterator[str]:
-    """A bound volume that every node reaches decides nothing; a CSI driver may limit how many a node takes."""
-    for volume in template.spec.get("volumes") or ():
-        if "ephemeral" in volume:
-            yield f"the volume {volume['name']} decides, which is made for the pod"
-        name = (volume.get("persistentVolumeClaim") or {}).get("claimName")
-        if not name:
-            continue
-        claim = cluster.claims.get((template.namespace, name), _EMPTY)
-        bound = cluster.volumes.get((claim.get("spec") or {}).get("volumeName") or "", _EMPTY).get("spec") or {}
-        modes = bound.get("accessModes") or ()
-        if not bound or "csi" in bound or bound.get("nodeAffinity") or "ReadWriteOncePod" in modes:
-            yield f"the claim {name} decides, by its volume"
-
-
-def keeps_away(spec: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    """Whether a PodSpec's pod may keep pods with some labels off its node, or off those near to it."""
-    terms = data_path.at(spec, ("affinity", "podAntiAffinity", _REQUIRED)) or ()
-    return any(matches(term.get("labelSelector") or {}, labels) for term in terms)

@@ -1,0 +1,84 @@
+"""Labels that Kubernetes' controllers add to the pods that they make.
+
+added_labels(stateful_set, 2).numbered  ->  ({"apps.kubernetes.io/pod-index": "0", ...}, {...: "1", ...})
+
+https://kubernetes.io/docs/reference/labels-annotations-taints/
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from tfgen.kubernetes import keys
+from tfgen.kubernetes.object import Object, group
+from tfgen.record import EMPTY, Record
+
+
+class AddedLabels(Record):
+    """Labels that a controller adds to its pods.
+
+    Attributes:
+        common: labels that every pod has.
+        numbered: for each pod in turn, the labels in which the pods differ; empty where the pods are equal.
+        unknown: keys of labels whose value only the controller knows; the pods of a controller have equal values.
+        controller: the kind and the name of the controller.
+    """
+
+    common: Mapping[str, str] = EMPTY
+    numbered: tuple[Mapping[str, str], ...] = ()
+    unknown: frozenset[str] = frozenset()
+    controller: str = ""
+
+
+def added_labels(owner: Object, count: int) -> AddedLabels:
+    """Return the labels that an object adds to its pods; a kind of an operator adds none that Kubernetes documents.
+
+    Args:
+        owner: the object that makes the pods.
+        count: the number of pods.
+    """
+    added = _CONTROLLERS.get((group(owner), owner["kind"]), _no_labels)(owner, count)
+    return added.replaced(controller=f"{owner['kind']} {owner['metadata']['name']}")
+
+
+def _of_stateful_set(owner: Object, count: int) -> AddedLabels:
+    start = (owner["spec"].get("ordinals") or {}).get("start", 0)
+    name = owner["metadata"]["name"]
+    numbered = (
+        {keys.STATEFUL_SET_POD: f"{name}-{index}", keys.STATEFUL_SET_INDEX: str(index)}
+        for index in range(start, start + count)
+    )
+    return AddedLabels(numbered=tuple(numbered), unknown=frozenset({"controller-revision-hash"}))
+
+
+def _of_job(owner: Object, count: int) -> AddedLabels:
+    is_indexed = owner["spec"].get("completionMode") == "Indexed"
+    return AddedLabels(
+        common=dict.fromkeys(keys.JOB_NAMES, owner["metadata"]["name"]),
+        numbered=tuple({keys.JOB_INDEX: str(index)} for index in range(count)) if is_indexed else (),
+        unknown=frozenset({"batch.kubernetes.io/controller-uid", "controller-uid"}),
+    )
+
+
+def _of_deployment(owner: Object, count: int) -> AddedLabels:
+    del owner, count
+    return AddedLabels(unknown=frozenset({"pod-template-hash"}))
+
+
+def _of_daemon_set(owner: Object, count: int) -> AddedLabels:
+    del owner, count
+    return AddedLabels(unknown=frozenset({"controller-revision-hash", "pod-template-generation"}))
+
+
+def _no_labels(owner: Object, count: int) -> AddedLabels:
+    del owner, count
+    return AddedLabels()
+
+
+_CONTROLLERS: Final[Mapping[tuple[str, str], Callable[[Object, int], AddedLabels]]] = {
+    ("apps", "StatefulSet"): _of_stateful_set,
+    ("apps", "Deployment"): _of_deployment,
+    ("apps", "DaemonSet"): _of_daemon_set,
+    ("batch", "Job"): _of_job,
+}

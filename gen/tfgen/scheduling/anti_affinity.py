@@ -1,0 +1,98 @@
+"""Terms of required pod anti-affinity: a term keeps pods off the nodes near the pod that has the term.
+
+https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/#inter-pod-affinity-and-anti-affinity
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from tfgen import data_path
+from tfgen.kubernetes.label_selector import matches
+from tfgen.record import Record
+
+NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
+"""The label that Kubernetes gives to every namespace."""
+_TERMS: Final = ("affinity", "podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
+
+
+class Term(Record):
+    """One term of a pod's anti-affinity.
+
+    Attributes:
+        key: the label of nodes; nodes with an equal value are near to each other.
+        selector: the labels of the pods that the term keeps away.
+        namespaces: the namespaces of these pods.
+        namespace_labels: the labels that select further namespaces; None where the term selects none by labels.
+    """
+
+    key: str
+    selector: Mapping[str, Any]
+    namespaces: frozenset[str]
+    namespace_labels: Mapping[str, Any] | None
+
+    def selects(self, labels: Mapping[str, str], namespace: str, labels_of: Mapping[str, Mapping[str, str]]) -> bool:
+        """Return whether the term keeps a pod away.
+
+        Args:
+            labels: of the pod.
+            namespace: of the pod.
+            labels_of: the labels of each known namespace.
+        """
+        is_selected = namespace in self.namespaces or (
+            self.namespace_labels is not None
+            and matches(self.namespace_labels, labels_of.get(namespace, {NAMESPACE_NAME: namespace}))
+        )
+        return is_selected and matches(self.selector, labels)
+
+    def needs_namespace(
+        self, labels: Mapping[str, str], namespace: str, labels_of: Mapping[str, Mapping[str, str]]
+    ) -> bool:
+        """Return whether the answer of `selects` depends on labels of a namespace that nobody knows."""
+        if namespace in self.namespaces or namespace in labels_of or not self.namespace_labels:
+            return False
+        return label_keys(self.namespace_labels) != {NAMESPACE_NAME} and matches(self.selector, labels)
+
+
+def terms_of(spec: Mapping[str, Any], labels: Mapping[str, str], namespace: str) -> tuple[Term, ...]:
+    """Return the anti-affinity of a pod, from its PodSpec, its labels and its namespace."""
+    return tuple(_terms(spec, labels, namespace))
+
+
+def selectors_of(spec: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Sequence[str]]]:
+    """Yield the label selector of each term of a PodSpec, and the label keys that the term adds to the selector."""
+    for term in data_path.at(spec, _TERMS) or ():
+        yield term.get("labelSelector") or {}, [*(term.get("matchLabelKeys") or ()), *_mismatched(term)]
+
+
+def label_keys(selector: Mapping[str, Any]) -> set[str]:
+    """Return the label keys that a label selector reads."""
+    expressions = selector.get("matchExpressions") or ()
+    return {*(selector.get("matchLabels") or {}), *(expression["key"] for expression in expressions)}
+
+
+def _terms(spec: Mapping[str, Any], labels: Mapping[str, str], namespace: str) -> Iterator[Term]:
+    for term in data_path.at(spec, _TERMS) or ():
+        selector = term.get("labelSelector")
+        if selector is None:
+            continue  # Kubernetes lets a missing selector match no pod
+        namespaces, by_labels = term.get("namespaces") or (), term.get("namespaceSelector")
+        is_default = not namespaces and by_labels is None
+        equal = ((key, "In") for key in term.get("matchLabelKeys") or ())
+        different = ((key, "NotIn") for key in _mismatched(term))
+        added = [
+            {"key": key, "operator": operator, "values": [labels[key]]}
+            for key, operator in (*equal, *different)
+            if key in labels
+        ]
+        yield Term(
+            key=term["topologyKey"],
+            selector={**selector, "matchExpressions": [*(selector.get("matchExpressions") or ()), *added]},
+            namespaces=frozenset((namespace,) if is_default else namespaces),
+            namespace_labels=by_labels,
+        )
+
+
+def _mismatched(term: Mapping[str, Any]) -> Sequence[str]:
+    return term.get("mismatchLabelKeys") or ()

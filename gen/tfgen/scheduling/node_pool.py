@@ -1,0 +1,273 @@
+"""The nodes of a cluster, and for each set of equal pods the nodes that may take a pod of the set.
+
+Sets of nodes are bits of an integer: bit 3 is the node with index 3. So many sets of pods with the same selectors share
+one answer, and a comparison of two sets of nodes takes a moment.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
+from typing import Any, Final
+
+from tfgen import data_path
+from tfgen.kubernetes.label_selector import matches
+from tfgen.kubernetes.object import Object
+from tfgen.record import Record
+from tfgen.scheduling.amounts import Counts
+from tfgen.scheduling.anti_affinity import Term, terms_of
+from tfgen.scheduling.cluster import Cluster, Node, namespace_of
+from tfgen.scheduling.node_choice import is_selected, reaches, selection, untolerated
+from tfgen.scheduling.pod_set import PodSet, Spread
+from tfgen.words import either
+
+UNBOUND: Final = 1 << 62
+"""More pods than any cluster has."""
+
+_NODE_AFFINITY: Final = ("affinity", "nodeAffinity")
+
+
+class SpreadDomains(Record):
+    """The domains of a topology spread of one set of pods, and the pods that they have.
+
+    Attributes:
+        of_node: the domain of each node that counts, by the node's index.
+        counts: for each domain, the number of counted pods.
+    """
+
+    spread: Spread
+    of_node: Mapping[int, str]
+    counts: Mapping[str, int]
+
+
+class Site(Record):
+    """The nodes that may take the pods of one set, as long as the nodes have room.
+
+    Attributes:
+        nodes: the bits of the nodes.
+        places: the indexes of the nodes.
+        room: for each of these nodes, the number of the set's pods that the node takes while no further pods come.
+        most: the number of the set's pods that all these nodes take together.
+        domains: the domains of each topology spread.
+        alone_keys: the labels of nodes within whose domains the set's pods keep each other away.
+    """
+
+    nodes: int
+    places: tuple[int, ...]
+    room: Mapping[int, int]
+    most: int
+    domains: tuple[SpreadDomains, ...]
+    alone_keys: tuple[str, ...]
+
+
+class NodePool:
+    """The nodes of a cluster with the pods that run there."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.nodes: Sequence[Node] = cluster.nodes
+        self.namespaces = cluster.namespaces
+        self._sites: dict[int, tuple[PodSet, Site]] = {}
+        self._masks: dict[str, int] = {}
+        self._indexes: dict[int, tuple[int, ...]] = {}
+        self._capacities: dict[object, list[int]] = {}
+
+    def site(self, pods: PodSet) -> Site:
+        """Return the nodes for a set of pods."""
+        if id(pods) not in self._sites:
+            self._sites[id(pods)] = (pods, self._site(pods))
+        return self._sites[id(pods)][1]
+
+    @cached_property
+    def totals(self) -> Mapping[str, int]:
+        """The free amount of each resource on all nodes together."""
+        totals: Counter[str] = Counter()
+        for node in self.nodes:
+            for resource, value in node.free.items():
+                totals[resource] += max(value, 0)
+        return totals
+
+    def free(self, nodes: int, resource: str) -> int:
+        """Return the free amount of a resource on some nodes together."""
+        return sum(max(self.nodes[index].free.get(resource, 0), 0) for index in self.indexes(nodes))
+
+    def indexes(self, nodes: int) -> tuple[int, ...]:
+        """Return the indexes of nodes that are given as bits."""
+        if nodes not in self._indexes:
+            digits = bin(nodes)[:1:-1]
+            self._indexes[nodes] = tuple(index for index, digit in enumerate(digits) if digit == "1")
+        return self._indexes[nodes]
+
+    def capacities(self, nodes: int, requests: Counts) -> list[int]:
+        """Return the number of pods with some requests that each of some nodes takes."""
+        key = (nodes, *sorted(requests.items()))
+        if key not in self._capacities:
+            self._capacities[key] = [capacity(self.nodes[index].free, requests) for index in self.indexes(nodes)]
+        return self._capacities[key]
+
+    def selects(self, term: Term, pods: PodSet) -> bool:
+        """Return whether an anti-affinity keeps a set of pods away."""
+        return term.selects(pods.labels, pods.namespace, self.namespaces)
+
+    def refusals(self, pods: PodSet) -> Iterator[str]:
+        """Yield, for each node that takes no pod of a set whatever room the node has, the reason in words."""
+        kept_away = self._kept_away(pods)
+        for node in self.nodes:
+            taint = untolerated(pods.spec, node)
+            spread = next((spread.key for spread in pods.spreads if spread.key not in node.labels), None)
+            volume = next((volume for volume in pods.volumes if not reaches(volume, node)), None)
+            near = next((pod for domain, pod in kept_away.items() if domain in node.labels.items()), None)
+            if not is_selected(pods.spec, node):
+                yield selection(pods.spec).replace("nodes with ", "without ", 1)
+            elif taint is not None:
+                value = f"={taint['value']}" if taint.get("value") else ""
+                yield f"with the taint {taint['key']}{value}:{taint['effect']}"
+            elif spread is not None:
+                yield f"without the label {spread}"
+            elif volume is not None:
+                yield f"out of reach of the volume {volume['metadata']['name']}"
+            elif near is not None:
+                yield f"near {near}, by podAntiAffinity"
+
+    def selection(self, pods: PodSet) -> str:
+        """Return the nodes that a set of pods may go to in words; empty where the set may go to every node."""
+        volumes = [volume for volume in pods.volumes if self._reached(volume).bit_count() < len(self.nodes)]
+        names = [volume["metadata"]["name"] for volume in volumes]
+        parts = [
+            f"within reach of the volume {either(names, 'and')}" if names else "",
+            f"away from {either(dict.fromkeys(self._kept_away(pods).values()), 'and')}"
+            if self._kept_away(pods)
+            else "",
+        ]
+        text = " ".join(filter(None, parts))
+        return f"{selection(pods.spec) or 'nodes'} {text}" if text else selection(pods.spec)
+
+    def _site(self, pods: PodSet) -> Site:
+        nodes = self._selected(pods) & self._tolerated(pods)
+        for spread in pods.spreads:
+            nodes &= self._labelled(spread.key)
+        for volume in pods.volumes:
+            nodes &= self._reached(volume)
+        for key, value in self._kept_away(pods):
+            nodes &= ~self._domain(key, value)
+        places = self.indexes(nodes)
+        alone_keys = tuple({term.key: None for term in pods.terms if self.selects(term, pods)})
+        alone = 0
+        for key in alone_keys:
+            alone |= self._labelled(key)
+        room = {
+            index: min(pods.count, capacity, 1 if alone >> index & 1 else UNBOUND)
+            for index, capacity in zip(places, self.capacities(nodes, pods.requests), strict=True)
+        }
+        return Site(
+            nodes=nodes,
+            places=places,
+            room=room,
+            most=min((self._most(room, key) for key in alone_keys), default=sum(room.values())),
+            domains=tuple(self._domains(pods, spread) for spread in pods.spreads),
+            alone_keys=alone_keys,
+        )
+
+    def _selected(self, pods: PodSet) -> int:
+        spec = pods.spec
+        key = f"selected {spec.get('nodeSelector')} {data_path.at(spec, _NODE_AFFINITY)}"
+        return self._mask(key, lambda node: is_selected(spec, node))
+
+    def _tolerated(self, pods: PodSet) -> int:
+        spec = pods.spec
+        return self._mask(f"tolerated {spec.get('tolerations')}", lambda node: untolerated(spec, node) is None)
+
+    def _reached(self, volume: Object) -> int:
+        return self._mask(f"volume {volume['metadata']['name']}", partial(reaches, volume))
+
+    def _labelled(self, key: str) -> int:
+        return self._mask(f"labelled {key}", lambda node: key in node.labels)
+
+    def _domain(self, key: str, value: str) -> int:
+        return self._mask(f"domain {key}={value}", lambda node: node.labels.get(key) == value)
+
+    def _mask(self, name: str, takes: Callable[[Node], bool]) -> int:
+        """Return the bits of the nodes that meet a condition with a name of its own."""
+        if name not in self._masks:
+            digits = "".join("1" if takes(node) else "0" for node in reversed(self.nodes))
+            self._masks[name] = int(digits or "0", 2)
+        return self._masks[name]
+
+    def _most(self, room: Mapping[int, int], key: str) -> int:
+        """Return the number of pods of which each domain of a label has one at most."""
+        domains: dict[str | int, int] = {}
+        for index, pods in room.items():
+            domain = self.nodes[index].labels.get(key, index)
+            domains[domain] = max(domains.get(domain, 0), pods)
+        return sum(domains.values())
+
+    @cached_property
+    def _running(self) -> Mapping[str, list[tuple[int, Mapping[str, str], bool, str]]]:
+        """The pods with a node by namespace: the node's index, the labels, whether deletion has begun, and the name."""
+        pods = defaultdict(list)
+        for index, node in enumerate(self.nodes):
+            for pod in node.pods:
+                metadata = pod["metadata"]
+                namespace, is_deleted = namespace_of(pod), bool(metadata.get("deletionTimestamp"))
+                title = f"{namespace}/{metadata['name']}"
+                pods[namespace].append((index, metadata.get("labels") or {}, is_deleted, title))
+        return pods
+
+    @cached_property
+    def _avoided(self) -> Sequence[tuple[Node, Term, str]]:
+        """The anti-affinity of the pods that have a node, with the node and the name of each pod."""
+        return [
+            (node, term, f"{namespace_of(pod)}/{pod['metadata']['name']}")
+            for node in self.nodes
+            for pod in node.pods
+            if pod["spec"].get("affinity")
+            for term in terms_of(pod["spec"], pod["metadata"].get("labels") or {}, namespace_of(pod))
+        ]
+
+    def _kept_away(self, pods: PodSet) -> Mapping[tuple[str, str], str]:
+        """Return the domains of nodes that a pod there closes to a set of pods, by an anti-affinity of either."""
+        domains: dict[tuple[str, str], str] = {}
+        for node, term, pod in self._avoided:
+            if term.key in node.labels and self.selects(term, pods):
+                domains.setdefault((term.key, node.labels[term.key]), pod)
+        for term in pods.terms:
+            for namespace, running in self._running.items():
+                for index, labels, _, pod in running:
+                    node = self.nodes[index]
+                    if term.key in node.labels and term.selects(labels, namespace, self.namespaces):
+                        domains.setdefault((term.key, node.labels[term.key]), pod)
+        return domains
+
+    def doubts(self, pods: PodSet) -> Iterator[str]:
+        """Yield the namespaces whose labels an anti-affinity reads, and which nobody knows, in words."""
+        namespaces = set()
+        for _, term, _ in self._avoided:
+            if term.needs_namespace(pods.labels, pods.namespace, self.namespaces):
+                namespaces.add(pods.namespace)
+        for term in pods.terms:
+            for namespace, running in self._running.items():
+                if any(term.needs_namespace(labels, namespace, self.namespaces) for _, labels, _, _ in running):
+                    namespaces.add(namespace)
+        for namespace in sorted(namespaces):
+            yield f"the given objects lack the Namespace {namespace}, whose labels a podAntiAffinity reads"
+
+    def _domains(self, pods: PodSet, spread: Spread) -> SpreadDomains:
+        nodes = (1 << len(self.nodes)) - 1
+        for key in {item.key for item in pods.spreads}:
+            nodes &= self._labelled(key)
+        if spread.by_selection:
+            nodes &= self._selected(pods)
+        if spread.by_taints:
+            nodes &= self._tolerated(pods)
+        of_node = {index: self.nodes[index].labels[spread.key] for index in self.indexes(nodes)}
+        counts = dict.fromkeys(of_node.values(), 0)
+        for index, labels, is_deleted, _ in self._running.get(pods.namespace, ()):
+            # CountPodsMatchSelector of Kubernetes leaves out a pod that is being deleted.
+            if index in of_node and not is_deleted and matches(spread.selector, labels):
+                counts[of_node[index]] += 1
+        return SpreadDomains(spread, of_node, counts)
+
+
+def capacity(free: Counts, requests: Mapping[str, Any]) -> int:
+    """How many pods with some requests find room in what is free."""
+    return max(0, min((free.get(resource, 0) // value for resource, value in requests.items()), default=UNBOUND))

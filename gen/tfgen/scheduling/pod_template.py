@@ -1,0 +1,116 @@
+"""Equal pods as their controller makes them, split where a selector tells the pods from each other.
+
+A StatefulSet gives each pod labels that no other pod has. A topology spread or an anti-affinity that reads such a label
+treats the pods differently, so the pods are no longer equal for the scheduler.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from typing import Any, TypeAlias
+
+from tfgen.kubernetes.controller_labels import AddedLabels
+from tfgen.kubernetes.label_selector import matches
+from tfgen.record import Record
+from tfgen.scheduling import anti_affinity
+from tfgen.scheduling.anti_affinity import label_keys
+
+LabelReader: TypeAlias = tuple[Mapping[str, Any], Sequence[str]]
+"""A label selector, and the label keys whose values in the selector's pod the selector also asks for."""
+
+
+class PodTemplate(Record):
+    """Equal pods as their owner has them, of no cluster yet: as `PodSet` has them.
+
+    Attributes:
+        added: the labels that the pods' controller adds.
+    """
+
+    owner: str
+    role: str
+    namespace: str
+    labels: Mapping[str, str]
+    spec: Mapping[str, Any]
+    count: int
+    in_gang: bool = False
+    doubts: tuple[str, ...] = ()
+    added: AddedLabels = AddedLabels()
+
+
+class LabelReaders:
+    """The label selectors of all pods that the scheduler looks at.
+
+    Attributes:
+        keys: the label keys that the selectors read.
+        copied: the label keys whose values the selectors take from their own pod.
+    """
+
+    def __init__(self, specs: Iterable[Mapping[str, Any]]) -> None:
+        readers = [reader for spec in specs for reader in _label_readers(spec)]
+        self._selectors = [selector for selector, _ in readers]
+        self.copied = {key for _, keys in readers for key in keys}
+        self.keys = self.copied.union(*map(label_keys, self._selectors))
+
+    def comparing(self, keys: Set[str], labels: Mapping[str, str]) -> set[str]:
+        """Return those of some label keys whose value decides whether a selector matches a pod with some labels."""
+        return {
+            key
+            for selector in (self.selectors(keys) if keys & self.keys else ())
+            for key in keys & _compared_keys(selector)
+            if matches(_without(selector, keys), labels)
+        }
+
+    def selectors(self, keys: Set[str]) -> list[Mapping[str, Any]]:
+        """Return the selectors that read one of some label keys."""
+        return [selector for selector in self._selectors if label_keys(selector) & keys]
+
+
+def split(template: PodTemplate, readers: LabelReaders) -> Iterator[PodTemplate]:
+    """Yield the pods of a template with their controller's labels: equal pods as one template."""
+    added = template.added
+    unknown = dict.fromkeys(added.unknown, f"? of {added.controller}")  # equal to no value of a real label
+    labels = {**template.labels, **added.common, **unknown}
+    doubts = (
+        f"the given objects lack the {added.controller}, which gives its pods the label {key}"
+        for key in sorted(readers.comparing(added.unknown, labels))
+    )
+    whole = template.replaced(labels=labels, doubts=(*template.doubts, *doubts))
+    numbered = readers.keys & {key for of_pod in added.numbered[:1] for key in of_pod}
+    if not numbered:
+        yield whole
+        return
+    copied, selectors = sorted(numbered & readers.copied), readers.selectors(numbered)
+    counts: Counter[tuple[object, ...]] = Counter()
+    first: dict[tuple[object, ...], Mapping[str, str]] = {}
+    for of_pod in added.numbered:
+        all_labels = {**labels, **of_pod}
+        group = (*(of_pod[key] for key in copied), *(matches(selector, all_labels) for selector in selectors))
+        counts[group] += 1
+        first.setdefault(group, all_labels)
+    for group, count in counts.items():
+        yield whole.replaced(labels=first[group], count=count)
+
+
+def _label_readers(spec: Mapping[str, Any]) -> Iterator[LabelReader]:
+    """Yield each selector of a PodSpec by which the scheduler counts pods."""
+    yield from anti_affinity.selectors_of(spec)
+    for constraint in spec.get("topologySpreadConstraints") or ():
+        if constraint.get("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule":
+            yield constraint.get("labelSelector") or {}, constraint.get("matchLabelKeys") or ()
+
+
+def _compared_keys(selector: Mapping[str, Any]) -> set[str]:
+    expressions = selector.get("matchExpressions") or ()
+    values = {expression["key"] for expression in expressions if expression["operator"] in ("In", "NotIn")}
+    return {*(selector.get("matchLabels") or {}), *values}
+
+
+def _without(selector: Mapping[str, Any], keys: Set[str]) -> Mapping[str, Any]:
+    """Return a label selector that asks for nothing of some label keys."""
+    labels = selector.get("matchLabels") or {}
+    expressions = selector.get("matchExpressions") or ()
+    return {
+        "matchLabels": {key: value for key, value in labels.items() if key not in keys},
+        "matchExpressions": [expression for expression in expressions if expression["key"] not in keys],
+    }
