@@ -1,4 +1,4 @@
-"""``tfgen delete``: a job's objects out of a cluster. Claims are kept."""
+"""``tfgen delete``: remove a job's objects from a cluster. A claim goes only where the user names it."""
 
 from __future__ import annotations
 
@@ -11,18 +11,21 @@ from tfgen.cli.live import change_arguments, print_changes, target_of
 
 def _arguments(parser: ArgumentParser) -> None:
     change_arguments(parser, dry_run="show what would be removed")
+    parser.add_argument(
+        "--claim", action="append", default=[], metavar="NAME", help="delete this claim and its data, too; repeatable"
+    )
 
 
 def _run(args: Namespace) -> int:
-    from tfgen.commands.apply import delete, plan_delete
+    from tfgen.commands.delete import delete, plan_delete
 
     place = target_of(args)
     if place is None:
         return PROBLEMS
     target, objects = place
-    changes = plan_delete(target, objects)
+    changes = plan_delete(target, objects, args.claim)
     print_changes(args, changes if args.dry_run else delete(target, changes), is_detailed=False)
-    return OK
+    return PROBLEMS if any(change.fate == "left" for change in changes) else OK
 
 
 COMMAND: Final = Command(

@@ -11,8 +11,8 @@ from tfgen.errors import UsageError
 from tfgen.words import either
 
 if TYPE_CHECKING:
-    from tfgen.commands.apply import ObjectChange, Target
     from tfgen.commands.live_runs import Clusters
+    from tfgen.commands.target import ObjectChange, Target
     from tfgen.kubernetes.object import Object
     from tfgen.live.pauses import Patience
     from tfgen.live.run_state import RunState
@@ -132,8 +132,8 @@ def target_of(args: Namespace) -> tuple[Target, Sequence[Object]] | None:
         UsageError: the file has another number of jobs, or the job has no such environment.
         TfgenError: the job does not run there.
     """
-    from tfgen.commands.apply import Target
     from tfgen.commands.render_objects import render_objects
+    from tfgen.commands.target import Target
     from tfgen.commands.wanted_runs import one_run
     from tfgen.kubernetes import keys
     from tfgen.live.pauses import ONCE

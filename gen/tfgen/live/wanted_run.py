@@ -122,7 +122,7 @@ def wanted_run(built: Built, tasks: TaskObjects, environment: str | None) -> Wan
         roles=Counter(pod.role for pod in pods(tasks.objects, _UNUSED_NAMESPACE) if is_enabled),
         controllers=controllers,
         end=_end(objects, structure),
-        finisher=_first_identity(item for item in objects if _makes_finisher(item)),
+        finisher=_first_identity(item for item in objects if is_finisher(item)),
         gang=next(((identity(item), _size(item)) for item in objects if item["kind"] == _GANG), None),
         claims=tuple(identity(item) for item in objects if item["kind"] == _CLAIM),
         tensorboard_port=structure.tensorboard_port if any(map(_shows_logs, objects)) else None,
@@ -139,7 +139,8 @@ def _end(objects: Sequence[Object], structure: Structure) -> Identity | None:
     return _first_identity((*own, *pods_of_it, *jobs))
 
 
-def _makes_finisher(item: Object) -> bool:
+def is_finisher(item: Object) -> bool:
+    """Test whether an object is the Job of a finisher."""
     return identity(item)[:2] == _JOB and bool(data_path.at(item, _POD_ROLE) == finisher.ROLE)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tfgen.commands.apply import ObjectChange
+from tfgen.commands.target import ObjectChange
 from tfgen.report.diff_json import field_row
 from tfgen.report.diff_text import field_lines
 
@@ -13,7 +13,8 @@ from tfgen.report.diff_text import field_lines
 def change_lines(change: ObjectChange, *, is_detailed: bool) -> Iterator[str]:
     """An object's line, and in detail one for each of its fields that changes."""
     _, kind, name = change.identity
-    yield f"{change.fate:<9}  {kind} {name}"
+    reason = f": {change.reason}" if change.reason else ""
+    yield f"{change.fate:<9}  {kind} {name}{reason}"
     if is_detailed:
         yield from (f"    {line}" for field in change.fields for line in field_lines(field))
 
@@ -22,4 +23,5 @@ def change_row(change: ObjectChange) -> dict[str, Any]:
     """An object for JSON."""
     version, kind, name = change.identity
     fields = [field_row(field) for field in change.fields]
-    return {"action": change.fate, "apiVersion": version, "kind": kind, "name": name, "fields": fields}
+    reason = {"reason": change.reason} if change.reason else {}
+    return {"action": change.fate, "apiVersion": version, "kind": kind, "name": name, "fields": fields, **reason}

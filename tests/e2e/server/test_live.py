@@ -28,6 +28,7 @@ from tests.e2e.servers.kubeconfig import write_kubeconfig
 from tests.support.command import Command
 from tests.support.tools import ROOT, helm_program
 from tfgen import cli
+from tfgen.kubernetes.keys import KEEP
 from tfgen.live import api as live_api
 from tfgen.live.connection import Access, Connection
 from tfgen.live.pauses import ONCE
@@ -1006,6 +1007,77 @@ def test_delete_needs_the_role_of_its_page(
     assert cli.run(["delete", str(job), "--kubeconfig", str(account(role("delete")))]) == cli.OK
     assert fates(capsys.readouterr().out)["kept"] == {"PersistentVolumeClaim mnist-model"}
     eventually(lambda: names(cluster, namespace) == {"mnist-model"}, "the claim alone")
+
+
+FOREIGN = """
+apiVersion: v1
+kind: Service
+metadata: {name: mnist, labels: {app.kubernetes.io/name: mnist}}
+spec: {clusterIP: None, selector: {app: mnist}}
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: mnist-worker}
+spec:
+  serviceName: mnist
+  replicas: 0
+  selector: {matchLabels: {app: mnist}}
+  template:
+    metadata: {labels: {app: mnist}}
+    spec: {containers: [{name: web, image: "registry.example.com/web:1"}]}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: mnist-model}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+"""
+
+
+def test_delete_leaves_objects_that_tfgen_did_not_create(
+    cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also a claim that another tool keeps, as the claims of tfgen are kept, and a claim that the user names."""
+    with_claim(job)
+    foreign = list(yaml.safe_load_all(FOREIGN))
+    foreign[2]["metadata"]["annotations"] = {**KEEP}
+    uids = {item["kind"]: cluster.client.create(item, namespace)["metadata"]["uid"] for item in foreign}
+    where = [str(job), "--kubeconfig", str(cluster.admin)]
+    assert cli.run(["apply", *where]) == cli.FAILED
+    assert "nothing is applied" in capsys.readouterr().err
+    left = {f"{item['kind']} {item['metadata']['name']}: job mnist did not create it" for item in foreign}
+    for more in ([], ["--dry-run"], ["--force"], ["--claim", "mnist-model"]):
+        assert cli.run(["delete", *where, *more]) == cli.PROBLEMS
+        assert fates(capsys.readouterr().out) == {"left": left}
+    assert cli.run(["delete", *where, "--claim", "mnist-data"]) == cli.USAGE
+    assert f"--claim: no claim mnist-data in {namespace}; the job has mnist-model" in capsys.readouterr().err
+    live = [
+        cluster.client.get(kind, item["metadata"]["name"], namespace)
+        for kind, item in zip(("v1/Service", "StatefulSet", "PersistentVolumeClaim"), foreign, strict=True)
+    ]
+    assert {item["kind"]: item["metadata"]["uid"] for item in live} == uids
+    assert not any("deletionTimestamp" in item["metadata"] for item in live)
+
+
+def test_delete_removes_what_the_inventory_lists_or_the_labels_name_and_the_finisher_last(
+    cluster: ControlPlane, job: Path, namespace: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with_claim(job)
+    rendered = write_job(job.read_text(encoding="utf-8"), tmp_path / "rendered")
+    cluster.kubectl("apply", "--server-side", "-n", namespace, "-k", rendered.overlay(None))
+    for item in ("service/mnist", "statefulset/mnist-ps"):
+        cluster.kubectl("delete", "-n", namespace, item)
+    where = [str(job), "--kubeconfig", str(cluster.admin)]
+    assert cli.run(["apply", *where]) == cli.OK
+    cluster.kubectl("label", "-n", namespace, "statefulset/mnist-ps", "app.kubernetes.io/managed-by-")
+    capsys.readouterr()
+    assert cli.run(["delete", *where, "--claim", "mnist-model"]) == cli.OK
+    out = capsys.readouterr().out
+    assert "kept" not in out
+    assert {"StatefulSet mnist-ps", "StatefulSet mnist-worker"} <= fates(out)["deleted"]
+    of_finisher = [" mnist-finisher" in line for line in out.splitlines()]
+    assert any(of_finisher)
+    assert of_finisher == sorted(of_finisher), "the finisher is the last"
+    eventually(lambda: names(cluster, namespace) == set(), "an empty namespace")
 
 
 def test_a_diff_with_the_cluster_shows_what_differs_whoever_looks_after_it(

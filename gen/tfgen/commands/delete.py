@@ -1,0 +1,130 @@
+"""``tfgen delete``: remove a job's objects from a cluster.
+
+An object is the job's where the inventory lists it, or where it has the job's labels. Every other object stays,
+whatever its name is. A claim goes only where the user names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+from tfgen.commands.inventory import delete_inventory, read_inventory
+from tfgen.commands.target import (
+    CLAIM,
+    MANAGER,
+    ObjectChange,
+    RefusedError,
+    Target,
+    check_owner,
+    delete_object,
+    find_object,
+    in_apply_order,
+    is_kept,
+)
+from tfgen.errors import TfgenError, UsageError
+from tfgen.kubernetes import keys
+from tfgen.kubernetes.object import Object, identity
+from tfgen.live.owner import owner_of
+from tfgen.live.wanted_run import Identity, is_finisher
+from tfgen.words import either
+
+
+def plan_delete(target: Target, objects: Sequence[Object], claims: Collection[str] = ()) -> list[ObjectChange]:
+    """Plan the removal of the objects of job.yaml and of the last apply, the last first and the finisher at the end.
+
+    Args:
+        target: the namespace.
+        objects: the objects of job.yaml.
+        claims: the names of the claims that are deleted, too.
+
+    Raises:
+        UsageError: the namespace has no claim of such a name.
+        TfgenError: another tool manages an object; the message lists all of them.
+        ApiError: the account may not read the objects.
+    """
+    inventory = read_inventory(target)
+    wanted = [*(identity(item) for item in in_apply_order(objects)), *((*CLAIM, name) for name in claims)]
+    candidates = reversed(list(dict.fromkeys([*inventory, *wanted])))
+    live_objects = {item: live for item in candidates if (live := find_object(target, item))}
+    missing = [name for name in claims if (*CLAIM, name) not in live_objects]
+    if missing:
+        raise UsageError(f"--claim: no claim {either(missing, 'and')} in {target.namespace}{_hint(live_objects)}")
+    of_job = {item for item, live in live_objects.items() if item in inventory or _has_labels(live, target.job)}
+    changes = [
+        _removal(live, claims) if item in of_job else ObjectChange(item, "left", reason=_foreign(live, target.job))
+        for item, live in _finisher_last(live_objects).items()
+    ]
+    check_owners(target, (live for item, live in live_objects.items() if item in of_job))
+    return changes
+
+
+def delete(target: Target, changes: Iterable[ObjectChange]) -> Iterator[ObjectChange]:
+    """Remove the planned objects, and yield each of them after its removal.
+
+    Raises:
+        ApiError: the server refuses a removal.
+        TfgenError: the server does not answer in time.
+    """
+    for change in changes:
+        if change.fate == "deleted":
+            delete_object(target, change.identity)
+        yield change
+    delete_inventory(target)
+
+
+def plan_prune(target: Target, identities: Iterable[Identity]) -> list[ObjectChange]:
+    """Plan the removal of objects that the last apply had, and that job.yaml has no more.
+
+    Raises:
+        TfgenError: another tool manages an object; the message lists all of them.
+        ApiError: the account may not read the objects.
+    """
+    live_objects = [live for item in identities if (live := find_object(target, item))]
+    check_owners(target, live_objects)
+    return [_removal(live, ()) for live in live_objects]
+
+
+def check_owners(target: Target, live_objects: Iterable[Object]) -> None:
+    """Refuse to remove objects that another tool manages.
+
+    Raises:
+        TfgenError: another tool manages an object; the message lists all of them.
+    """
+    refusals = []
+    for live in live_objects:
+        try:
+            check_owner(target, live)
+        except RefusedError as error:
+            refusals.append(str(error))
+    if refusals:
+        raise TfgenError("nothing is removed:\n" + "\n".join(refusals))
+
+
+def _finisher_last(live_objects: Mapping[Identity, Object]) -> dict[Identity, Object]:
+    """Move the finisher to the end: until then it releases the tasks, also where a removal is refused."""
+    names = [item[2] for item, live in live_objects.items() if is_finisher(live)]
+    prefixes = tuple(f"{name}-" for name in names)
+    return dict(sorted(live_objects.items(), key=lambda entry: f"{entry[0][2]}-".startswith(prefixes)))
+
+
+def _removal(live: Object, claims: Collection[str]) -> ObjectChange:
+    item = identity(live)
+    is_named = item[:2] == CLAIM and item[2] in claims
+    return ObjectChange(item, "kept" if is_kept(live) and not is_named else "deleted")
+
+
+def _has_labels(live: Object, job: str) -> bool:
+    """Test whether an object has the labels that tfgen gives all objects of a job."""
+    labels = live["metadata"].get("labels") or {}
+    return {keys.NAME: job, keys.MANAGED_BY: MANAGER}.items() <= labels.items()
+
+
+def _foreign(live: Object, job: str) -> str:
+    owner = owner_of(live)
+    manager = f", and {owner} looks after it" if owner else ""
+    return f"job {job} did not create it{manager}"
+
+
+def _hint(live_objects: Collection[Identity]) -> str:
+    names = [item[2] for item in live_objects if item[:2] == CLAIM]
+    return f"; the job has {either(names, 'and')}" if names else ""
