@@ -4,13 +4,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.support.recorded_run import read_recorded, read_run
+from tfgen.graph.programs import finisher
+from tfgen.kubernetes import keys
 from tfgen.live.run_state import judge
 from tfgen.report.status import as_text
 
+SUCCEEDED = Path(__file__).parent / "succeeded"
 CASES = sorted(path.parent for path in Path(__file__).parent.glob("*/cluster.json"))
 
 
@@ -19,6 +23,46 @@ def test_a_recorded_run_is_judged(case: Path) -> None:
     snapshot, environment, now = read_recorded(case / "cluster.json")
     run = read_run(case / "job.yaml", environment)
     assert as_text(judge(run, snapshot, "ml"), now) == (case / "status.txt").read_text(encoding="utf-8")
+
+
+IMAGE: dict[str, Any] = {
+    "phase": "Pending",
+    "containerStatuses": [
+        {
+            "name": "finisher",
+            "ready": False,
+            "restartCount": 0,
+            "state": {"waiting": {"reason": "ImagePullBackOff", "message": 'Back-off pulling image "pythn:3"'}},
+        }
+    ],
+}
+LOG = "2026-11-22T09:45:50Z jobs/mnist-chief: waiting for its end\n2026-11-22T09:46:07Z jobs/mnist-chief: timed out\n"
+
+
+def test_a_finisher_that_does_not_run_is_a_reason_also_after_the_end() -> None:
+    snapshot, _, now = read_recorded(SUCCEEDED / "cluster.json")
+    pods = tuple(pod | {"status": IMAGE} if "finisher" in pod["metadata"]["name"] else pod for pod in snapshot.pods)
+    state = judge(read_run(SUCCEEDED / "job.yaml", None), snapshot.replaced(pods=pods), "ml")
+    assert as_text(state, now).split("GPUs: ")[1].splitlines() == [
+        "    6 held",
+        "finisher: Pending",
+        "held:     ps and worker; to free the nodes now: tfgen release",
+        'why:      finisher: ImagePullBackOff: Back-off pulling image "pythn:3"',
+    ]
+
+
+def test_the_last_line_of_a_finisher_that_cannot_release_is_shown() -> None:
+    snapshot, _, now = read_recorded(SUCCEEDED / "cluster.json")
+    state = judge(read_run(SUCCEEDED / "job.yaml", None), snapshot.replaced(logs={"mnist-finisher-77h56": LOG}), "ml")
+    assert as_text(state, now).split("GPUs: ")[1].splitlines() == [
+        "    6 held",
+        "finisher: Releasing: 2026-11-22T09:46:07Z jobs/mnist-chief: timed out",
+        "held:     ps and worker; to free the nodes now: tfgen release",
+    ]
+
+
+def test_the_finisher_writes_the_annotation_by_which_a_start_is_known() -> None:
+    assert finisher.STARTED == keys.STARTED
 
 
 def test_there_are_cases() -> None:

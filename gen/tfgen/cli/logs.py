@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
@@ -18,12 +17,10 @@ from tfgen.cli.live import (
     release_argument,
     seconds,
 )
-from tfgen.cli.output import COLOURS, is_in_colour, number
+from tfgen.cli.output import COLOURS, is_in_colour, number, say
 
 if TYPE_CHECKING:
-    from tfgen.live.api import Api
-    from tfgen.live.follow_logs import LogChoice, TaskLine
-    from tfgen.live.wanted_run import WantedRun
+    from tfgen.live.follow_logs import TaskLine
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -39,8 +36,10 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(args: Namespace) -> int:
-    from tfgen.live.follow_logs import LogChoice
+    from tfgen.commands.status import read_states
+    from tfgen.live.follow_logs import Follower, LogChoice, read_logs
     from tfgen.live.pauses import FOLLOWING, ONCE
+    from tfgen.report.status import as_line
 
     run = one_run_of(args)
     if run is None:
@@ -50,23 +49,22 @@ def _run(args: Namespace) -> int:
     run = clusters.named(run, args.release)
     live = clusters.place(run)
     choice = LogChoice(args.role, args.index, args.all, args.since, args.tail)
-    with _lines(args, clusters.api(live.context), live.namespace, run, choice) as lines:
-        for text in _as_json(lines) if args.format == "json" else _as_text(lines):
-            print(text, flush=args.follow)
-    return OK
-
-
-@contextmanager
-def _lines(
-    args: Namespace, api: Api, namespace: str, run: WantedRun, choice: LogChoice
-) -> Iterator[Iterator[TaskLine]]:
-    from tfgen.live.follow_logs import Follower, read_logs
-
+    api = clusters.api(live.context)
     if not args.follow:
-        yield read_logs(api, namespace, run, choice)
-        return
-    with Follower(api, namespace, run, choice) as follower:
-        yield follower.lines()
+        _print_lines(args, read_logs(api, live.namespace, run, choice))
+        return OK
+    with Follower(api, live.namespace, run, choice) as follower:
+        _print_lines(args, follower.lines())
+    if follower.end is None or follower.end.result != "NotStarted":
+        return OK
+    (state,) = read_states(clusters, [run], with_logs=True)
+    say(as_line(state))
+    return PROBLEMS
+
+
+def _print_lines(args: Namespace, lines: Iterable[TaskLine]) -> None:
+    for text in _as_json(lines) if args.format == "json" else _as_text(lines):
+        print(text, flush=args.follow)
 
 
 def _as_text(lines: Iterable[TaskLine]) -> Iterator[str]:

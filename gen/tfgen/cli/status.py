@@ -57,9 +57,13 @@ def _run(args: Namespace) -> int:
         if is_screen or states != last:
             _show(args, states, is_one=is_one, is_screen=is_screen)
         if not args.watch or all(state.end or not state.run.is_enabled for state in states):
-            return OK
+            return PROBLEMS if args.watch and any(map(_has_failed, states)) else OK
         last = states
         time.sleep(_SECONDS)
+
+
+def _has_failed(state: RunState) -> bool:
+    return state.end is not None and state.end.result != "Succeeded"
 
 
 def _show(args: Namespace, states: Sequence[RunState], *, is_one: bool, is_screen: bool) -> None:

@@ -54,6 +54,9 @@ PREFERRED_TOPOLOGY: Final = "kueue.x-k8s.io/podset-preferred-topology"
 # A JobSet's annotation: https://jobset.sigs.k8s.io/docs/tasks/#exclusive-job-to-topology-placement
 EXCLUSIVE_TOPOLOGY: Final = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 
+# The finisher's annotation on the Job that ends a run, once the run has met its start deadline.
+STARTED: Final = "tfgen/started"
+
 # By which ElasticDL knows the pods of a job (elasticdl_client/common/k8s_client.py of its repository).
 ELASTIC_DL_JOB: Final = "elasticdl-job-name"
 ELASTIC_DL_TYPE: Final = "elasticdl-replica-type"

@@ -18,8 +18,9 @@ from tfgen.kubernetes.object import Object
 from tfgen.live.api import NOT_FOUND, Api, ApiError
 from tfgen.live.kubernetes_client import urllib3
 from tfgen.live.log_text import LogLine, LogPosition, read_line
+from tfgen.live.missed_start import missed_start
 from tfgen.live.read_snapshot import read_progress
-from tfgen.live.run_end import end_of
+from tfgen.live.run_end import End, end_of
 from tfgen.live.task_pod import path_of
 from tfgen.live.task_state import ENDED, index_of, main_container, role_of
 from tfgen.live.wanted_run import WantedRun
@@ -92,12 +93,17 @@ def read_logs(api: Api, namespace: str, run: WantedRun, choice: LogChoice) -> It
 
 
 class Follower:
-    """The threads that follow the logs of a run, from entering it on."""
+    """The threads that follow the logs of a run, from entering it on.
+
+    Attributes:
+        end: the end of the run; None while the run goes on.
+    """
 
     def __init__(self, api: Api, namespace: str, run: WantedRun, choice: LogChoice) -> None:
         self._api, self._namespace, self._run, self._choice = api, namespace, run, choice
         self._lines: queue.SimpleQueue[TaskLine | Exception | None] = queue.SimpleQueue()
         self._followed: dict[tuple[str, str], _ContainerLog] = {}
+        self.end: End | None = None
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._look, daemon=True)
 
@@ -148,7 +154,8 @@ class Follower:
         for (uid, _), log in self._followed.items():
             log.show(pods.get(uid), is_lost=is_lost)
         lead = snapshot.objects.get(self._run.end) if self._run.end else None
-        return bool(lead and end_of(lead)) and all(log.is_done for log in self._followed.values())
+        self.end = (end_of(lead) if lead else None) or missed_start(self._run, snapshot)
+        return self.end is not None and all(log.is_done for log in self._followed.values())
 
 
 class _ContainerLog:

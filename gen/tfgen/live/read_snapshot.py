@@ -10,8 +10,11 @@ from tfgen.graph.objects.names import CONTAINER
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, identity
 from tfgen.live.api import Api, ApiError
+from tfgen.live.missed_start import missed_start
+from tfgen.live.run_end import end_of
 from tfgen.live.run_state import leading_pod
 from tfgen.live.snapshot import Snapshot
+from tfgen.live.task_state import main_container
 from tfgen.live.wanted_run import Identity, WantedRun
 
 _POD: Final = ("v1", "Pod")
@@ -29,7 +32,7 @@ def read_snapshot(api: Api, namespace: str, runs: Sequence[WantedRun], *, with_l
         api: the cluster.
         namespace: where they are.
         runs: all of them.
-        with_logs: whether the end of the leading task's log is read too.
+        with_logs: whether the end of the log of the leading task is read too, and of the finisher after the run.
 
     Raises:
         ApiError: the account may not list the pods, or the objects by whose end the runs end.
@@ -50,12 +53,14 @@ def read_snapshot(api: Api, namespace: str, runs: Sequence[WantedRun], *, with_l
     snapshot = Snapshot(tuple(pods), objects, tuple(sorted(warnings, key=_time)))
     logs = {}
     for pod in filter(None, (leading_pod(run, snapshot) for run in runs if with_logs)):
-        logs[pod["metadata"]["name"]] = reader.log(pod["metadata"]["name"])
+        logs[pod["metadata"]["name"]] = reader.log(pod["metadata"]["name"], CONTAINER)
+    for pod in filter(None, (snapshot.finisher_pod(run) for run in runs if with_logs and _is_over(run, snapshot))):
+        logs[pod["metadata"]["name"]] = reader.log(pod["metadata"]["name"], main_container(pod))
     return snapshot.replaced(logs=logs, unseen=tuple(reader.unseen))
 
 
 def read_progress(api: Api, namespace: str, run: WantedRun) -> Snapshot:
-    """The pods of a run, and the object by whose end it ends.
+    """Return the pods of a run, the object by whose end the run ends, and the finisher.
 
     Raises:
         ApiError: the account may not list them.
@@ -66,7 +71,7 @@ def read_progress(api: Api, namespace: str, run: WantedRun) -> Snapshot:
     objects: dict[Identity, Object] = {}
     if run.end:
         listed = _by_identity(run.end[:2], reader.objects(run.end[:2], {"labelSelector": f"{keys.NAME}={run.job}"}))
-        objects = {item: there for item, there in listed.items() if item == run.end}
+        objects = {item: live for item, live in listed.items() if item in (run.end, run.finisher)}
     return Snapshot(tuple(pods), objects)
 
 
@@ -79,6 +84,12 @@ def read_pods(api: Api, namespace: str, labels: Mapping[str, str]) -> list[Objec
     """
     selector = ",".join(f"{key}={value}" for key, value in labels.items())
     return _Reader(api, namespace).objects(_POD, {"labelSelector": selector})
+
+
+def _is_over(run: WantedRun, snapshot: Snapshot) -> bool:
+    """Test whether the finisher of a run has something to do: the run has ended, or missed its start deadline."""
+    lead = snapshot.objects.get(run.end) if run.end else None
+    return bool(lead and end_of(lead)) or missed_start(run, snapshot) is not None
 
 
 class _Reader:
@@ -106,13 +117,13 @@ class _Reader:
             self.unseen.append(f"{kind[1]}: {error}")
             return []
 
-    def log(self, pod: str) -> str:
-        """The end of a pod's log; empty where there is none yet."""
+    def log(self, pod: str, container: str) -> str:
+        """Return the end of a container's log; empty where the container has not started."""
         resource = self._api.resource(*_POD)
         if resource is None:
             return ""
         try:
-            query = {"container": CONTAINER, "tailLines": _LINES}
+            query = {"container": container, "tailLines": _LINES}
             return self._api.text(resource.at(self._namespace, pod, "log"), query)
         except TfgenError as error:
             if not (isinstance(error, ApiError) and error.status in _NO_LOG):

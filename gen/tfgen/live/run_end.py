@@ -10,7 +10,7 @@ from tfgen.kubernetes.object import Object
 from tfgen.record import Record
 from tfgen.schema.workload_kinds import RESOURCES
 
-Result: TypeAlias = Literal["Succeeded", "Failed"]
+Result: TypeAlias = Literal["Succeeded", "Failed", "NotStarted"]
 
 _BY_CONDITION: Final[Mapping[str, Result]] = {
     "Complete": "Succeeded",  # a Job

@@ -10,16 +10,20 @@ from typing import Final, Literal, TypeAlias
 
 from tfgen.kubernetes.object import Object
 from tfgen.live.log_text import last_step
+from tfgen.live.missed_start import missed_start
 from tfgen.live.run_end import End, end_of, is_suspended
 from tfgen.live.snapshot import Snapshot
-from tfgen.live.task_state import ENDED, Reason, TaskState, index_of, role_of, task_states
+from tfgen.live.task_state import ENDED, Reason, TaskState, index_of, role_of, task_state, task_states
 from tfgen.live.wanted_run import WantedRun
 from tfgen.plural import count
 from tfgen.record import Record
 
-Phase: TypeAlias = Literal["Disabled", "Absent", "Suspended", "Pending", "Partial", "Running", "Succeeded", "Failed"]
+Phase: TypeAlias = Literal[
+    "Disabled", "Absent", "Suspended", "Pending", "Partial", "Running", "Succeeded", "Failed", "NotStarted"
+]
 """Disabled: the job is not to run there. Absent: the cluster has nothing of it. Suspended: it is held back. Pending:
-the task that leads it does not run. Partial: that task runs, and another one does not. Then as of a pod."""
+the task that leads it does not run. Partial: that task runs, and another one does not. Then as of a pod. NotStarted:
+the finisher released the run at its start deadline."""
 
 _MASTER: Final = "master"
 
@@ -68,6 +72,8 @@ class RunState(Record):
         why: what it waits for, or fails of.
         gpus: how many its pods hold.
         finisher: how the Job is that releases its tasks; empty where it has none.
+        finisher_log: the last line of the finisher's log; empty where nobody read the log.
+        held: the roles that hold their nodes although the run has ended.
         step: the last that the leading task's log names; None where it names none.
         unseen: what could not be looked at.
     """
@@ -81,6 +87,8 @@ class RunState(Record):
     why: tuple[Why, ...]
     gpus: int
     finisher: str
+    finisher_log: str
+    held: tuple[str, ...]
     step: int | None
     unseen: tuple[str, ...]
 
@@ -91,7 +99,7 @@ def judge(run: WantedRun, snapshot: Snapshot, namespace: str) -> RunState:
     states = task_states(pods)
     roles = _roles(run, states)
     lead = snapshot.objects.get(run.end) if run.end else None
-    end = end_of(lead) if lead else None
+    end = (end_of(lead) if lead else None) or missed_start(run, snapshot)
     leader = leading_pod(run, snapshot)
     return RunState(
         run=run,
@@ -100,9 +108,11 @@ def judge(run: WantedRun, snapshot: Snapshot, namespace: str) -> RunState:
         since=lead["metadata"]["creationTimestamp"] if lead else "",
         end=end,
         roles=roles,
-        why=() if end and end.result == "Succeeded" else tuple(_group(_reasons(run, snapshot, roles))),
+        why=tuple(_group(_why(run, snapshot, roles, end))),
         gpus=sum(task.gpus for task in states),
         finisher=_finisher(run, snapshot, end),
+        finisher_log=(snapshot.log_of_finisher(run).splitlines() or [""])[-1],
+        held=tuple(role.role for role in roles if end and any(task.holds_node for task in role.tasks)),
         step=last_step(snapshot.logs.get(leader["metadata"]["name"], "")) if leader else None,
         unseen=snapshot.unseen,
     )
@@ -138,6 +148,25 @@ def _phase(run: WantedRun, lead: Object | None, end: End | None, roles: Sequence
     return "Running" if all(role.ready >= role.wanted for role in roles) else "Partial"
 
 
+def _why(run: WantedRun, snapshot: Snapshot, roles: Sequence[RoleState], end: End | None) -> Iterator[Why]:
+    """Yield the reasons for the state of a run, each for one subject."""
+    match end:
+        case End(result="NotStarted"):
+            yield from _end_reason(run, end)
+        case End(result="Succeeded"):
+            yield from _finisher_reasons(run, snapshot)
+        case _:
+            yield from _reasons(run, snapshot, roles)
+            yield from _finisher_reasons(run, snapshot)
+            if end:
+                yield from _end_reason(run, end)
+
+
+def _end_reason(run: WantedRun, end: End) -> Iterator[Why]:
+    if run.end:
+        yield Why((f"{run.end[1]} {run.end[2]}",), Reason(end.result, end.message))
+
+
 def _reasons(run: WantedRun, snapshot: Snapshot, roles: Sequence[RoleState]) -> Iterator[Why]:
     """All that keeps the run from its end, each for one subject."""
     yield from _gang_reasons(run, snapshot)
@@ -162,15 +191,19 @@ def _reasons(run: WantedRun, snapshot: Snapshot, roles: Sequence[RoleState]) -> 
                 item.get("status", {}).get("phase", "Pending"), "it has no volume"
             )
             yield Why((f"claim {claim[2]}",), reason)
+
+
+def _finisher_reasons(run: WantedRun, snapshot: Snapshot) -> Iterator[Why]:
+    """Yield the reason why the finisher cannot work: its Job has no pod, or its pod does not run."""
     item = snapshot.objects.get(run.finisher) if run.finisher else None
-    if item and not end_of(item) and not item.get("status", {}).get("active"):
-        warning = _warning(snapshot, item)
-        if warning:
-            yield Why(("finisher",), warning)
-    lead = snapshot.objects.get(run.end) if run.end else None
-    end = end_of(lead) if lead else None
-    if run.end and end and end.result == "Failed":
-        yield Why((f"{run.end[1]} {run.end[2]}",), Reason("Failed", end.message))
+    if item is None or end_of(item):
+        return
+    pod = snapshot.finisher_pod(run)
+    state = task_state(pod) if pod else None
+    if state is None or not state.is_ready:
+        reason = (state.reason if state else None) or _warning(snapshot, pod or item) or _warning(snapshot, item)
+        if reason:
+            yield Why(("finisher",), reason)
 
 
 def _gang_reasons(run: WantedRun, snapshot: Snapshot) -> Iterator[Why]:
@@ -213,6 +246,7 @@ def _finisher(run: WantedRun, snapshot: Snapshot, run_end: End | None) -> str:
     end = end_of(item)
     if end:
         return {"Succeeded": "Complete", "Failed": "Failed"}[end.result]
-    if not item.get("status", {}).get("active"):
+    pod = snapshot.finisher_pod(run)
+    if not item.get("status", {}).get("active") or (pod and not task_state(pod).is_ready):
         return "Pending"
     return "Releasing" if run_end else "Waiting"

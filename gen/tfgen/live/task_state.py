@@ -43,6 +43,7 @@ class TaskState(Record):
         node: empty where it has none.
         since: when the pod was made, as Kubernetes writes times.
         gpus: how many it holds.
+        holds_node: whether the pod keeps its place on a node until somebody deletes the pod.
         reason: why it is not ready; None where it is, or its pod alone does not say it.
     """
 
@@ -56,6 +57,7 @@ class TaskState(Record):
     node: str
     since: str
     gpus: int
+    holds_node: bool
     reason: Reason | None
 
     @property
@@ -122,6 +124,7 @@ def task_state(pod: Object, earlier: int = 0) -> TaskState:
         node=node,
         since=pod["metadata"]["creationTimestamp"],
         gpus=sum(map(wanted_gpus, pod["spec"]["containers"])) if node and phase not in ENDED else 0,
+        holds_node=bool(node) and phase not in ENDED and not is_leaving,
         reason=None if is_ready or phase == "Succeeded" else _reason(pod),
     )
 

@@ -92,7 +92,10 @@ def _lines(state: RunState, now: datetime) -> Iterator[str]:
         yield f"step:     {state.step}"
     yield f"GPUs:     {state.gpus} held"
     if state.finisher:
-        yield f"finisher: {state.finisher}"
+        log = f": {printable(state.finisher_log)}" if state.held and state.finisher_log else ""
+        yield f"finisher: {state.finisher}{log}"
+    if state.held and state.finisher:
+        yield f"held:     {either(state.held, 'and')}; to free the nodes now: tfgen release"
     for why in state.why:
         named = list(why.subjects[:_SUBJECTS])
         rest = len(why.subjects) - len(named)
@@ -142,6 +145,8 @@ def _row(state: RunState) -> dict[str, Any]:
         "gpus": state.gpus,
         "step": state.step,
         "finisher": state.finisher or None,
+        "finisherLog": state.finisher_log or None,
+        "held": list(state.held),
         "roles": [
             {
                 "role": role.role,

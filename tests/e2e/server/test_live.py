@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import IO
 
@@ -21,6 +22,7 @@ import yaml
 
 from tests.e2e.client import Object, eventually
 from tests.e2e.control_plane import ControlPlane
+from tests.e2e.finisher import Finisher
 from tests.e2e.jobs import write_job
 from tests.e2e.kubelet import end
 from tests.e2e.servers.faulty_proxy import FaultyProxy
@@ -577,6 +579,40 @@ def test_wait_ends_where_the_run_is_deleted(cluster: ControlPlane, job: Path, na
         cluster.client.delete("Job", "mnist-chief", namespace)
         wait.wait_for("mnist: Absent")
         assert wait.process.wait(RETURN) == cli.PROBLEMS
+
+
+# -- a run that does not start ----------------------------------------------------------------------------------------
+
+
+def test_a_run_that_missed_its_start_deadline_has_ended_for_every_command(
+    cluster: ControlPlane,
+    job: Path,
+    namespace: str,
+    account: Callable[..., Path],
+    finisher: Finisher,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = job.read_text(encoding="utf-8").replace("  retries: 0\n", "  retries: 0\n  startDeadline: 15\n")
+    job.write_text(text.replace("count: 1", "count: 50"), encoding="utf-8")
+    admin = ["--kubeconfig", str(cluster.admin)]
+    reason = "Job mnist-chief: NotStarted: not started within 15 s: worker lacks 100 nvidia.com/gpu"
+    with ExitStack() as stack:
+        apply = stack.enter_context(Following("apply", job, *admin, "--wait"))
+        apply.wait_for("created +Job mnist-chief")
+        watch = stack.enter_context(Following("status", job, *admin, "--watch"))
+        logs = stack.enter_context(Following("logs", job, *admin, "--follow"))
+        finisher.run()
+        finisher.finish()
+        for command in (apply, watch, logs):
+            assert command.process.wait(60) == cli.PROBLEMS, command.lines
+            command.wait_for(re.escape(reason), RETURN)
+    capsys.readouterr()
+    assert cli.run(["wait", str(job), *admin]) == cli.PROBLEMS
+    assert capsys.readouterr().out == f"mnist: NotStarted, 0/5 ready, {reason}\n"
+    assert cli.run(["wait", str(job), "--kubeconfig", str(account(role("wait")))]) == cli.PROBLEMS
+    assert "Job mnist-chief: NotStarted: not started within 15 s\n" in capsys.readouterr().out
+    assert status(job, cluster.admin) == cli.OK
+    assert capsys.readouterr().out.startswith(f"mnist in {namespace}: NotStarted ")
 
 
 # -- logs ------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,101 @@
+"""A run that missed its start deadline, so that its finisher released all of its tasks.
+
+    missed_start(run, snapshot)  ->  End("NotStarted", at, "not started within 300 s: worker lacks 8 nvidia.com/gpu")
+
+The pods are gone by then. Their events, which Kubernetes keeps for an hour, and the finisher's log have the reason.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from tfgen import data_path
+from tfgen.check.totals import amount
+from tfgen.kubernetes.keys import STARTED
+from tfgen.kubernetes.object import Object
+from tfgen.kubernetes.pod_requests import pod_requests
+from tfgen.live.run_end import End, end_of, is_suspended
+from tfgen.live.snapshot import Snapshot
+from tfgen.live.wanted_run import WantedRun
+from tfgen.words import either
+
+_DEADLINE: Final = re.compile(r"--start-deadline=(\d+)")
+_MISSING: Final = re.compile(r"has not started within \d+ s, for want of (.*)")
+_RESOURCES: Final = {"statefulsets": "StatefulSet", "jobs": "Job"}
+_UNSCHEDULABLE: Final = "FailedScheduling"
+_LACKING: Final = re.compile(r"Insufficient ([\w./-]*\w)")
+
+
+def missed_start(run: WantedRun, snapshot: Snapshot) -> End | None:
+    """Return the end of a run that missed its start deadline; None for every other run."""
+    lead = snapshot.objects.get(run.end) if run.end else None
+    finisher = snapshot.objects.get(run.finisher) if run.finisher else None
+    if lead is None or finisher is None or not is_suspended(lead) or end_of(lead):
+        return None
+    seconds = _deadline(finisher)
+    end = end_of(finisher)
+    created = lead["metadata"]["creationTimestamp"]
+    has_started = STARTED in (lead["metadata"].get("annotations") or {})
+    if not seconds or has_started or end is None or end.result != "Succeeded" or end.at < created:
+        return None
+    reasons = "; ".join(_reasons(run, snapshot, created))
+    return End("NotStarted", end.at, f"not started within {seconds} s{': ' * bool(reasons)}{reasons}")
+
+
+def _deadline(finisher: Object) -> str:
+    """Return the seconds of the start deadline in the arguments of a finisher; empty where it has no deadline."""
+    containers = data_path.at(finisher, ("spec", "template", "spec", "containers")) or ()
+    arguments = [argument for container in containers for argument in container.get("args") or ()]
+    return next((match[1] for match in map(_DEADLINE.fullmatch, arguments) if match), "")
+
+
+def _reasons(run: WantedRun, snapshot: Snapshot, since: str) -> Iterator[str]:
+    missing = _missing(run, snapshot)
+    for role, controller in run.controllers.items():
+        if missing and (controller[1], controller[2]) not in missing:
+            continue
+        item = snapshot.objects.get(controller)
+        warnings = _pod_warnings(snapshot, controller[2], since)
+        event = snapshot.warning_of(item) if item else None
+        if warnings:
+            yield _scheduling_reason(role, item, warnings) or _text(role, [*warnings.values()][-1])
+        elif event:
+            yield _text(role, event)
+        elif missing:
+            yield f"{role} did not have all of its pods ready"
+
+
+def _missing(run: WantedRun, snapshot: Snapshot) -> set[tuple[str, str]]:
+    """Return the kinds and names of the controllers that the finisher's log names as not started."""
+    texts: list[str] = _MISSING.findall(snapshot.log_of_finisher(run))
+    things = [thing.split("/") for text in texts for thing in text.strip().split(", ")]
+    return {(_RESOURCES[thing[0]], thing[1]) for thing in things if thing[0] in _RESOURCES and len(thing) == 2}
+
+
+def _pod_warnings(snapshot: Snapshot, controller: str, since: str) -> dict[str, Object]:
+    """Return the last warning of each pod that a controller of this name made since a time."""
+    name = re.compile(rf"{re.escape(controller)}-\d+(-\w+)?")
+    warnings: dict[str, Object] = {}
+    for event in snapshot.warnings:
+        subject = event["involvedObject"]
+        is_new = str(event["metadata"]["creationTimestamp"]) >= since
+        if is_new and subject.get("kind") == "Pod" and name.fullmatch(subject.get("name", "")):
+            warnings[subject["name"]] = event
+    return warnings
+
+
+def _scheduling_reason(role: str, controller: Object | None, warnings: Mapping[str, Object]) -> str:
+    """Name the amounts that a role lacks, as `tfgen plan` does; empty where its pods miss no resource."""
+    messages = [str(event.get("message")) for event in warnings.values() if event.get("reason") == _UNSCHEDULABLE]
+    lacking = [resource for message in messages for resource in dict.fromkeys(_LACKING.findall(message))]
+    spec: Mapping[str, Any] = data_path.at(controller or {}, ("spec", "template", "spec")) or {}
+    requests = pod_requests(spec)
+    amounts = {name: requests[name] * lacking.count(name) for name in lacking if name in requests}
+    texts = [f"{amount(name, total)} {name}" for name, total in amounts.items()]
+    return f"{role} lacks {either(texts, 'and')}" if texts else ""
+
+
+def _text(role: str, event: Object) -> str:
+    return f"{role}: {event.get('reason', 'Warning')}: {event.get('message', '')}"
