@@ -61,6 +61,21 @@ def test_the_last_line_of_a_finisher_that_cannot_release_is_shown() -> None:
     ]
 
 
+def test_the_numbers_are_those_of_the_cluster_after_an_edit_that_it_refused(tmp_path: Path) -> None:
+    folder = Path(__file__).parent / "gang"
+    edited = tmp_path / "job.yaml"
+    text = (folder / "job.yaml").read_text(encoding="utf-8")
+    edited.write_text(text.replace("worker: {replicas: 4", "worker: {replicas: 2"), encoding="utf-8")
+    snapshot, _, now = read_recorded(folder / "cluster.json")
+    shown = as_text(judge(read_run(edited, None), snapshot, "ml"), now)
+    before = (folder / "status.txt").read_text(encoding="utf-8")
+    assert shown.splitlines() == [
+        *before.splitlines(),
+        "differs:  worker: the cluster asks for 4 tasks, and job.yaml for 2",
+        "differs:  gang mnist: the cluster asks for 7 pods, and job.yaml for 5",
+    ]
+
+
 def test_the_finisher_writes_the_annotation_by_which_a_start_is_known() -> None:
     assert finisher.STARTED == keys.STARTED
 

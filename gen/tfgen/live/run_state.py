@@ -5,7 +5,7 @@ judge(run, snapshot)  ->  RunState(phase="Pending", roles=(RoleState("worker", w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
 from tfgen.kubernetes.object import Object
@@ -13,6 +13,7 @@ from tfgen.live.log_text import last_step
 from tfgen.live.missed_start import missed_start
 from tfgen.live.run_end import End, end_of, is_suspended
 from tfgen.live.snapshot import Snapshot
+from tfgen.live.task_counts import differences, live_gang_size, live_task_counts
 from tfgen.live.task_state import ENDED, Reason, TaskState, index_of, role_of, task_state, task_states
 from tfgen.live.wanted_run import WantedRun
 from tfgen.plural import count
@@ -32,7 +33,7 @@ class RoleState(Record):
     """The tasks of one role.
 
     Attributes:
-        wanted: how many job.yaml asks for.
+        wanted: the number of tasks that the objects in the cluster ask for.
         tasks: those that have a pod.
     """
 
@@ -75,6 +76,7 @@ class RunState(Record):
         finisher_log: the last line of the finisher's log; empty where nobody read the log.
         held: the roles that hold their nodes although the run has ended.
         step: the last that the leading task's log names; None where it names none.
+        differences: the numbers that differ between the cluster and job.yaml.
         unseen: what could not be looked at.
     """
 
@@ -90,6 +92,7 @@ class RunState(Record):
     finisher_log: str
     held: tuple[str, ...]
     step: int | None
+    differences: tuple[str, ...]
     unseen: tuple[str, ...]
 
 
@@ -97,7 +100,7 @@ def judge(run: WantedRun, snapshot: Snapshot, namespace: str) -> RunState:
     """How a run is, by what its cluster has."""
     pods = snapshot.pods_of(run)
     states = task_states(pods)
-    roles = _roles(run, states)
+    roles = _roles(live_task_counts(run, snapshot), states)
     lead = snapshot.objects.get(run.end) if run.end else None
     end = (end_of(lead) if lead else None) or missed_start(run, snapshot)
     leader = leading_pod(run, snapshot)
@@ -114,6 +117,7 @@ def judge(run: WantedRun, snapshot: Snapshot, namespace: str) -> RunState:
         finisher_log=(snapshot.log_of_finisher(run).splitlines() or [""])[-1],
         held=tuple(role.role for role in roles if end and any(task.holds_node for task in role.tasks)),
         step=last_step(snapshot.logs.get(leader["metadata"]["name"], "")) if leader else None,
+        differences=tuple(differences(run, snapshot)),
         unseen=snapshot.unseen,
     )
 
@@ -130,9 +134,11 @@ def leading_pod(run: WantedRun, snapshot: Snapshot) -> Object | None:
     return max(own, key=lambda pod: str(pod["metadata"]["creationTimestamp"]), default=None)
 
 
-def _roles(run: WantedRun, states: Sequence[TaskState]) -> tuple[RoleState, ...]:
-    by_role = {role: tuple(state for state in states if state.role == role) for role in run.roles}
-    return tuple(RoleState(role, run.roles[role], tasks) for role, tasks in by_role.items())
+def _roles(counts: Mapping[str, int], states: Sequence[TaskState]) -> tuple[RoleState, ...]:
+    return tuple(
+        RoleState(role, number, tuple(state for state in states if state.role == role))
+        for role, number in counts.items()
+    )
 
 
 def _phase(run: WantedRun, lead: Object | None, end: End | None, roles: Sequence[RoleState]) -> Phase:
@@ -210,7 +216,7 @@ def _gang_reasons(run: WantedRun, snapshot: Snapshot) -> Iterator[Why]:
     """Whether the gang waits, and for how many: its scheduler starts none before it has room for all."""
     if run.gang is None or run.gang[0] not in snapshot.objects:
         return
-    identity, size = run.gang
+    identity, size = run.gang[0], live_gang_size(run, snapshot)
     pods = [pod for pod in snapshot.pods_of(run) if role_of(pod) in run.roles and role_of(pod) != "evaluator"]
     placed = sum("nodeName" in pod["spec"] or pod["status"].get("phase") in ENDED for pod in pods)
     if placed < size:

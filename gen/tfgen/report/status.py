@@ -101,6 +101,8 @@ def _lines(state: RunState, now: datetime) -> Iterator[str]:
         rest = len(why.subjects) - len(named)
         subjects = f"{', '.join(named)} and {rest} more" if rest else either(named, "and")
         yield f"why:      {subjects}: {_reason(why)}"
+    for text in state.differences:
+        yield f"differs:  {text}"
     for text in state.unseen:
         yield f"not seen: {printable(text)}"
 
@@ -161,6 +163,7 @@ def _row(state: RunState) -> dict[str, Any]:
             {"subjects": list(why.subjects), "reason": why.reason.word, "message": why.reason.message}
             for why in state.why
         ],
+        "differences": list(state.differences),
         "notSeen": list(state.unseen),
     }
 

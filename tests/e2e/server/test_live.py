@@ -285,11 +285,19 @@ def test_status_needs_the_role_of_its_page(
 
 
 @pytest.mark.usefixtures("running")
-def test_status_of_an_environment_compares_with_what_it_says(
-    cluster: ControlPlane, job: Path, capsys: pytest.CaptureFixture[str]
+def test_status_counts_the_tasks_that_the_cluster_asks_for_and_names_the_difference(
+    cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert status(job, cluster.admin, "--env", "dev") == cli.OK
-    assert re.search(r"^worker +2/1 ", capsys.readouterr().out, re.MULTILINE)
+    out = capsys.readouterr().out
+    assert re.search(r"^mnist/dev in .*: Running for .*^worker +2/2 ", out, re.MULTILINE | re.DOTALL)
+    assert "differs:  worker: the cluster asks for 2 tasks, and job.yaml for 1\n" in out
+    cluster.kubectl("scale", "-n", namespace, "statefulset/mnist-worker", "--replicas=1")
+    eventually(lambda: len(ready_pods(cluster, namespace)) == 5, "five running pods")
+    assert status(job, cluster.admin) == cli.OK
+    out = capsys.readouterr().out
+    assert re.search(r"^mnist in .*: Running for .*^worker +1/1 ", out, re.MULTILINE | re.DOTALL)
+    assert "differs:  worker: the cluster asks for 1 task, and job.yaml for 2\n" in out
 
 
 @pytest.mark.usefixtures("running")

@@ -1,0 +1,83 @@
+"""The number of tasks that the objects in a cluster ask for, by role.
+
+task_counts(stateful_set)  ->  {"worker": 4}
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from tfgen import data_path
+from tfgen.kubernetes import keys
+from tfgen.kubernetes.object import Object
+from tfgen.live.snapshot import Snapshot
+from tfgen.live.wanted_run import WantedRun
+from tfgen.plural import count
+
+_ROLE: Final = ("metadata", "labels", keys.ROLE)
+
+
+def live_task_counts(run: WantedRun, snapshot: Snapshot) -> Mapping[str, int]:
+    """Return the number of tasks of each role of a run.
+
+    The number comes from job.yaml where the cluster has no object of the role, or where the object was released.
+    """
+    controllers = dict.fromkeys([*run.controllers.values(), *([run.end] if run.end else [])])
+    live_objects = [snapshot.objects[item] for item in controllers if item in snapshot.objects]
+    counts: Counter[str] = Counter()
+    for item in live_objects:
+        counts.update(task_counts(item))
+    return {role: counts[role] or wanted for role, wanted in run.roles.items()}
+
+
+def live_gang_size(run: WantedRun, snapshot: Snapshot) -> int:
+    """Return the number of pods that the gang starts at once; 0 where the run has no gang."""
+    if run.gang is None:
+        return 0
+    spec = (snapshot.objects.get(run.gang[0]) or {}).get("spec")
+    live = data_path.at(spec, ("minMember",)) or data_path.at(spec, ("schedulingPolicy", "gang", "minCount"))
+    return int(live or run.gang[1])
+
+
+def differences(run: WantedRun, snapshot: Snapshot) -> Iterator[str]:
+    """Describe each number of a run that differs between the cluster and job.yaml."""
+    for role, number in live_task_counts(run, snapshot).items():
+        if number != run.roles[role]:
+            yield f"{role}: the cluster asks for {count(number, 'task')}, and job.yaml for {run.roles[role]}"
+    size = live_gang_size(run, snapshot)
+    if run.gang and size != run.gang[1]:
+        yield f"gang {run.gang[0][2]}: the cluster asks for {count(size, 'pod')}, and job.yaml for {run.gang[1]}"
+
+
+def task_counts(item: Object) -> Mapping[str, int]:
+    """Return the number of pods that an object asks for, by the role in the label of its pod template."""
+    counts: Counter[str] = Counter()
+    for template, number in _templates(item):
+        role = data_path.at(template, _ROLE)
+        if isinstance(role, str) and isinstance(number, int):
+            counts[role] += number
+    return counts
+
+
+def _templates(item: Object) -> Iterator[tuple[Any, Any]]:
+    """Yield each pod template of an object, with the number of its pods."""
+    spec: Mapping[str, Any] = item.get("spec") or {}
+    parts: Sequence[Mapping[str, Any]]
+    match item["kind"]:
+        case "StatefulSet":
+            yield spec.get("template"), spec.get("replicas", 1)
+        case "TFJob":
+            parts = [*(spec.get("tfReplicaSpecs") or {}).values()]
+            yield from ((part.get("template"), part.get("replicas", 1)) for part in parts)
+        case "JobSet":
+            parts = spec.get("replicatedJobs") or ()
+            for part in parts:
+                job = data_path.at(part, ("template", "spec")) or {}
+                yield job.get("template"), part.get("replicas", 1) * job.get("completions", 1)
+        case "Job" if "tasks" in spec:  # Volcano's
+            parts = spec["tasks"] or ()
+            yield from ((part.get("template"), part.get("replicas", 1)) for part in parts)
+        case "Job":
+            yield spec.get("template"), spec.get("completions", 1)
