@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from typing import Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.live import change_arguments, print_changes, target_of
+from tfgen.cli.live import change_arguments, old_target_of, print_changes
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -19,7 +19,7 @@ def _arguments(parser: ArgumentParser) -> None:
 def _run(args: Namespace) -> int:
     from tfgen.commands.delete import delete, plan_delete
 
-    place = target_of(args)
+    place = old_target_of(args)
     if place is None:
         return PROBLEMS
     target, objects = place

@@ -59,8 +59,12 @@ def clusters_of(args: Namespace, patience: Patience) -> Clusters:
     return Clusters(Access(args.kubeconfig, args.context, args.namespace), patience, say)
 
 
-def one_run_of(args: Namespace) -> WantedRun | None:
+def one_run_of(args: Namespace, *, may_be_retired: bool = False) -> WantedRun | None:
     """The run that `args.job` and `args.env` name; none where the job has errors, which are reported.
+
+    Args:
+        args: the command line.
+        may_be_retired: whether the command takes a run that the job does not have any more.
 
     Raises:
         UsageError: the file has another number of jobs, or the job has no such environment.
@@ -69,7 +73,7 @@ def one_run_of(args: Namespace) -> WantedRun | None:
     from tfgen.commands.wanted_runs import one_run
 
     document = one_job(args, "name one run")
-    return None if document is None else one_run(document, args.env)
+    return None if document is None else one_run(document, args.env, may_be_retired=may_be_retired).run
 
 
 def check_role(role: str | None, run: WantedRun) -> None:
@@ -133,24 +137,51 @@ def target_of(args: Namespace) -> tuple[Target, Sequence[Object]] | None:
         TfgenError: the job does not run there.
     """
     from tfgen.commands.render_objects import render_objects
-    from tfgen.commands.target import Target
     from tfgen.commands.wanted_runs import one_run
-    from tfgen.kubernetes import keys
-    from tfgen.live.pauses import ONCE
     from tfgen.problems import has_errors
 
     document = one_job(args, "name one run")
     if document is None:
         return None
-    run = one_run(document, args.env)
+    run = one_run(document, args.env).run
     objects, problems = render_objects([document], args.env)
     if has_errors(problems):
         report(args, problems)
         return None
+    return _target(args, run), _without_hooks(objects)
+
+
+def old_target_of(args: Namespace) -> tuple[Target, Sequence[Object]] | None:
+    """Return the namespace and the objects of a run that goes, also of a retired run.
+
+    None where the job has errors, which are reported.
+
+    Raises:
+        UsageError: the file has another number of jobs, or the job has no such environment.
+        TfgenError: the kubeconfig does not lead to the cluster.
+    """
+    from tfgen.commands.wanted_runs import one_run
+
+    document = one_job(args, "name one run")
+    if document is None:
+        return None
+    item = one_run(document, args.env, may_be_retired=True)
+    return _target(args, item.run), _without_hooks(item.objects)
+
+
+def _target(args: Namespace, run: WantedRun) -> Target:
+    from tfgen.commands.target import Target
+    from tfgen.live.pauses import ONCE
+
     clusters = clusters_of(args, ONCE)
     live = clusters.place(run)
-    tasks = [item for item in objects if keys.HOOK not in item["metadata"].get("annotations", {})]
-    return Target(clusters.api(live.context), live.namespace, run.job, is_forced=args.force), tasks
+    return Target(clusters.api(live.context), live.namespace, run.job, is_forced=args.force)
+
+
+def _without_hooks(objects: Iterable[Object]) -> Sequence[Object]:
+    from tfgen.kubernetes import keys
+
+    return [item for item in objects if keys.HOOK not in item["metadata"].get("annotations", {})]
 
 
 def print_changes(args: Namespace, changes: Iterable[ObjectChange], *, is_detailed: bool) -> None:

@@ -20,7 +20,7 @@ def _run(args: Namespace) -> int:
     from tfgen.commands.release import release_run
     from tfgen.live.pauses import ONCE
 
-    run = one_run_of(args)
+    run = one_run_of(args, may_be_retired=True)
     if run is None:
         return PROBLEMS
     clusters = clusters_of(args, ONCE)

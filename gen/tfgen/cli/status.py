@@ -39,7 +39,7 @@ def _run(args: Namespace) -> int:
     runs: Sequence[WantedRun] | None
     is_one = args.job is not None and not args.job.is_dir()
     if is_one:
-        run = one_run_of(args)
+        run = one_run_of(args, may_be_retired=True)
         runs = None if run is None else [run]
     else:
         runs = all_runs_of(args)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tfgen.commands.live_runs import Clusters
 from tfgen.live.read_snapshot import read_snapshot
 from tfgen.live.run_state import RunState, judge
+from tfgen.live.snapshot import Snapshot
 from tfgen.live.wanted_run import WantedRun
 
 
@@ -21,5 +22,8 @@ def read_states(clusters: Clusters, runs: Sequence[WantedRun], *, with_logs: boo
     states: dict[str, RunState] = {}
     for api, namespace, of_namespace in clusters.by_namespace(runs):
         snapshot = read_snapshot(api, namespace, of_namespace, with_logs=with_logs)
-        states |= {run.title: judge(run, snapshot, namespace) for run in of_namespace}
+        enabled = {(run.full_name, run.run) for run in of_namespace if run.is_enabled}
+        for run in of_namespace:
+            is_hidden = not run.is_enabled and (run.full_name, run.run) in enabled  # the objects are the enabled run's
+            states[run.title] = judge(run, Snapshot() if is_hidden else snapshot, namespace)
     return [states[run.title] for run in runs]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from tfgen import data_path
 from tfgen.errors import TfgenError
-from tfgen.graph.built import build, task_objects
+from tfgen.graph.built import Built, build, task_objects
 from tfgen.job.facts import check_environment
 from tfgen.job.output_root import output_root
 from tfgen.kubernetes.object import Object
@@ -16,7 +18,7 @@ from tfgen.text.document import Document
 
 
 class RunObjects(Record):
-    """A run of a job, and all of its objects."""
+    """A run of a job, and all of its objects; for a retired environment, the objects that it had until then."""
 
     run: WantedRun
     objects: tuple[Object, ...]
@@ -48,22 +50,37 @@ def wanted_runs(documents: Iterable[Document], environment: str | None, *, in_al
         if environment is not None:
             check_environment(document, environment)
         built = build(document.data, None if in_all and environment is None else asked)
+        places = {place.name: place for place in built.job.environments}
         names: Sequence[str | None] = list(built.environments) or [None]
         for name in names:
-            objects = built.base if name is None else built.environments[name]
-            run = wanted_run(built, task_objects(document.data, name), name)
-            runs.append(RunObjects(run, tuple(objects.values())))
+            if name is None or places[name].enabled:
+                runs.append(_run_objects(document.data, built, name))
+            else:
+                data = _enabled(document.data, name)
+                item = _run_objects(data, build(data, (name,)), name)
+                runs.append(item.replaced(run=item.run.replaced(is_enabled=False)))
     return runs
 
 
-def one_run(document: Document, environment: str | None) -> WantedRun:
-    """The run of a command that takes one.
+def one_run(document: Document, environment: str | None, *, may_be_retired: bool = False) -> RunObjects:
+    """Return the run of a command that takes one run, with its objects.
 
     Raises:
         UsageError: the job has no such environment.
-        TfgenError: the job does not run there.
+        TfgenError: the job is retired in the environment, and the command needs a job that runs.
     """
     (item,) = wanted_runs([document], environment)
-    if not item.run.is_enabled:
+    if not (item.run.is_enabled or may_be_retired):
         raise TfgenError(f"{item.run.title}: the job is not to run there (enabled: false)")
-    return item.run
+    return item
+
+
+def _run_objects(data: Mapping[str, Any], built: Built, environment: str | None) -> RunObjects:
+    objects = built.base if environment is None else built.environments[environment]
+    return RunObjects(wanted_run(built, task_objects(data, environment), environment), tuple(objects.values()))
+
+
+def _enabled(data: Mapping[str, Any], environment: str) -> Mapping[str, Any]:
+    """Return a job's data with an environment enabled."""
+    enabled: Mapping[str, Any] = data_path.with_value(data, ("spec", "environments", environment, "enabled"), True)
+    return enabled

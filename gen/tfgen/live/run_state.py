@@ -142,10 +142,12 @@ def _roles(counts: Mapping[str, int], states: Sequence[TaskState]) -> tuple[Role
 
 
 def _phase(run: WantedRun, lead: Object | None, end: End | None, roles: Sequence[RoleState]) -> Phase:
+    if not run.is_enabled:
+        return "Disabled"
     if end:
         return end.result
     if lead is None:
-        return "Absent" if run.is_enabled else "Disabled"
+        return "Absent"
     if is_suspended(lead):
         return "Suspended"
     first = leading_role(run)
@@ -156,6 +158,9 @@ def _phase(run: WantedRun, lead: Object | None, end: End | None, roles: Sequence
 
 def _why(run: WantedRun, snapshot: Snapshot, roles: Sequence[RoleState], end: End | None) -> Iterator[Why]:
     """Yield the reasons for the state of a run, each for one subject."""
+    if not run.is_enabled:
+        yield from _retired_reason(roles)
+        return
     match end:
         case End(result="NotStarted"):
             yield from _end_reason(run, end)
@@ -166,6 +171,14 @@ def _why(run: WantedRun, snapshot: Snapshot, roles: Sequence[RoleState], end: En
             yield from _finisher_reasons(run, snapshot)
             if end:
                 yield from _end_reason(run, end)
+
+
+def _retired_reason(roles: Sequence[RoleState]) -> Iterator[Why]:
+    subjects = tuple(role.role for role in roles if any(task.holds_node for task in role.tasks))
+    if subjects:
+        yield Why(
+            subjects, Reason("Disabled", "the job is retired there, and its tasks run on; tfgen delete ends them")
+        )
 
 
 def _end_reason(run: WantedRun, end: End) -> Iterator[Why]:

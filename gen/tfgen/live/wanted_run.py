@@ -104,7 +104,6 @@ def wanted_run(built: Built, tasks: TaskObjects, environment: str | None) -> Wan
     job, structure = built.job, built.job.structure
     place = next((item for item in job.environments if item.name == environment), None)
     objects = tuple((built.base if environment is None else built.environments[environment or ""]).values())
-    is_enabled = place is None or place.enabled
     values = job.values if place is None else place.values
     controllers = {
         item["metadata"]["labels"][keys.COMPONENT]: identity(item)
@@ -118,8 +117,8 @@ def wanted_run(built: Built, tasks: TaskObjects, environment: str | None) -> Wan
         run=values.get("run", ""),
         namespace=job.namespace if place is None else place.namespace,
         cluster=None if place is None else place.cluster,
-        is_enabled=is_enabled,
-        roles=Counter(pod.role for pod in pods(tasks.objects, _UNUSED_NAMESPACE) if is_enabled),
+        is_enabled=place is None or place.enabled,
+        roles=Counter(pod.role for pod in pods(tasks.objects, _UNUSED_NAMESPACE)),
         controllers=controllers,
         end=_end(objects, structure),
         finisher=_first_identity(item for item in objects if is_finisher(item)),

@@ -81,7 +81,7 @@ def _lines(state: RunState, now: datetime) -> Iterator[str]:
     if state.end:
         since = f" {age(state.end.at, now)} ago" if state.end.at else ""
     yield f"{state.run.title} in {state.namespace}: {state.phase}{since}"
-    if state.phase in ("Absent", "Disabled"):
+    if state.phase in ("Absent", "Disabled") and not any(role.tasks for role in state.roles):
         return
     yield ""
     yield from _columns(

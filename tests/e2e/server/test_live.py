@@ -506,7 +506,6 @@ def test_a_plugin_that_fails_is_heard(
     [
         (["--context", "e2d"], "no context 'e2d'; did you mean \"e2e\"?"),
         (["--env", "far"], "runs in the cluster elsewhere, and the kubeconfig has no context of that name; it has e2e"),
-        (["--env", "off"], "mnist/off: the job is not to run there (enabled: false)"),
         (["--env", "nope"], "no environment 'nope'; it has dev, off, far"),
     ],
 )
@@ -973,6 +972,31 @@ def test_an_apply_waits_no_longer_than_it_may(
     printed = capsys.readouterr()
     assert "Insufficient nvidia.com/gpu" in printed.out
     assert re.search(r"^tfgen: error: mnist: still Partial after 5 s$", printed.err, re.MULTILINE)
+
+
+def test_a_retired_run_is_disabled_and_can_be_released_and_deleted(
+    cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    where = [str(job), "--env", "dev", "--kubeconfig", str(cluster.admin)]
+    assert cli.run(["apply", *where]) == cli.OK
+    eventually(lambda: len(ready_pods(cluster, namespace)) == 5, "five running pods")
+    assert cli.run(["rm", str(job), "--env", "dev"]) == cli.OK
+    capsys.readouterr()
+    assert cli.run(["apply", *where]) == cli.FAILED
+    assert "mnist/dev: the job is not to run there (enabled: false)" in capsys.readouterr().err
+    assert status(job, cluster.admin, "--env", "dev") == cli.OK
+    out = capsys.readouterr().out
+    assert out.startswith(f"mnist/dev in {namespace}: Disabled for ")
+    assert "\nGPUs:     1 held\n" in out
+    assert "why:      chief, ps and worker: Disabled: the job is retired there, and its tasks run on" in out
+    assert cli.run(["release", *where]) == cli.OK
+    assert capsys.readouterr().out == RELEASED.replace("FATE", "released")
+    eventually(lambda: len(ready_pods(cluster, namespace)) == 1, "the finisher's pod alone")
+    assert cli.run(["delete", *where]) == cli.OK
+    assert {"StatefulSet mnist-worker", "Job mnist-chief"} <= fates(capsys.readouterr().out)["deleted"]
+    eventually(lambda: names(cluster, namespace) == set(), "an empty namespace")
+    assert status(job, cluster.admin, "--env", "dev") == cli.OK
+    assert capsys.readouterr().out == f"mnist/dev in {namespace}: Disabled\n"
 
 
 @pytest.mark.parametrize(
