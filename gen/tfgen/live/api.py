@@ -10,10 +10,11 @@ from typing import Any, ClassVar, Final
 
 from tfgen.errors import TfgenError
 from tfgen.kubernetes.object import Object
+from tfgen.live.answer import Shape, UnexpectedAnswerError, is_discovery, is_list, is_object, read_answer
 from tfgen.live.channels import Channels
 from tfgen.live.connection import Connection
 from tfgen.live.kubernetes_client import urllib3, websocket
-from tfgen.live.pauses import AGAIN, Patience, pause
+from tfgen.live.pauses import AGAIN, ONCE, Patience, pause
 from tfgen.record import EMPTY, Record
 
 _CHUNK: Final = 500
@@ -23,7 +24,10 @@ _FORBIDDEN: Final = 403
 NOT_FOUND: Final = 404
 CONFLICT: Final = 409
 _GONE: Final = 410
+_REDIRECT: Final = 300
 _ERROR: Final = 400
+_BUILT_IN: Final = ("/api/v1", "/apis/apps/v1", "/apis/batch/v1")
+"""Paths that every Kubernetes API has."""
 _SILENCE: Final = 60.0
 """Seconds without a line after which a log is asked for again: its connection may have died unseen."""
 _SHORT: Final = 1.0
@@ -104,7 +108,7 @@ class Api:
             more: dict[str, str] = {}
             try:
                 while True:
-                    page = self.data("GET", resource.at(namespace), {**query, "limit": str(_CHUNK), **more})
+                    page = self._ask("GET", resource.at(namespace), {**query, "limit": str(_CHUNK), **more}, is_list)
                     items += page["items"]
                     token = page["metadata"].get("continue")
                     if not token:
@@ -115,8 +119,8 @@ class Api:
                     raise
 
     def data(self, method: str, path: str, query: Query = EMPTY, body: Any = None, content_type: str = "") -> Any:
-        """The JSON of an answer."""
-        return self._ask(method, path, query, body, content_type)
+        """The JSON of an answer: an object, or the status of a request."""
+        return self._ask(method, path, query, is_object, body, content_type)
 
     def text(self, path: str, query: Query = EMPTY) -> str:
         """The text of an answer, such as a log's. It is asked for once: it is a node's, which may be gone for good."""
@@ -124,7 +128,7 @@ class Api:
             response = self._send("GET", path, query, None, "")
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise TfgenError(f"{self.connection.host}: {_cause(error)}") from error
-        if response.status >= _ERROR:
+        if response.status >= _REDIRECT:
             raise _error_of(response)
         return str(response.data.decode("utf-8", "replace"))
 
@@ -137,7 +141,7 @@ class Api:
             urllib3.exceptions.HTTPError: likewise.
         """
         response = self._send("GET", path, query, None, "", is_stream=True)
-        if response.status >= _ERROR:
+        if response.status >= _REDIRECT:
             error = _error_of(response)
             response.close()
             raise error
@@ -163,7 +167,7 @@ class Api:
         """https://kubernetes.io/docs/concepts/overview/kubernetes-api/#discovery-api."""
         path = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
         try:
-            listed: Sequence[Mapping[str, Any]] = self.data("GET", path)["resources"]
+            listed: Sequence[Mapping[str, Any]] = self._ask("GET", path, EMPTY, is_discovery)["resources"]
         except ApiError as error:
             if error.status != NOT_FOUND:
                 raise
@@ -172,7 +176,7 @@ class Api:
             item["kind"]: Resource(path, item["name"], item["namespaced"]) for item in listed if "/" not in item["name"]
         }
 
-    def _ask(self, method: str, path: str, query: Query, body: Any, content_type: str) -> Any:
+    def _ask(self, method: str, path: str, query: Query, shape: Shape, body: Any = None, content_type: str = "") -> Any:
         """The JSON of a good answer, as soon as there is one."""
         start, tries, is_renewed, is_told = time.monotonic(), 0, False, False
         while True:
@@ -180,9 +184,12 @@ class Api:
             try:
                 response = self._send(method, path, query, body, content_type)
                 if response.status < _ERROR:
+                    data = read_answer(response, shape)
                     self._allowed.add(path)
-                    return json.loads(response.data)
+                    return data
                 error: Exception = _error_of(response)
+                if response.status == NOT_FOUND and path in _BUILT_IN:
+                    raise UnexpectedAnswerError(f"no {path}, which every Kubernetes API has ({error})")
                 if response.status == _UNAUTHORIZED and not is_renewed:
                     is_renewed = True
                     self.connection.renew()
@@ -190,17 +197,25 @@ class Api:
                 if not self._may_succeed(response.status, path):
                     raise error
                 headers = response.headers
-            except (urllib3.exceptions.HTTPError, OSError, json.JSONDecodeError) as trouble:
+            except (urllib3.exceptions.HTTPError, OSError, UnexpectedAnswerError) as trouble:
                 error = trouble
             seconds, past = pause(tries, headers), time.monotonic() - start
             tries += 1
             self.failures += 1
-            if self._patience.ends(start, start + past + seconds):
+            is_over = self._patience.ends(start, start + past + seconds)
+            if isinstance(error, UnexpectedAnswerError) and (is_over or self._is_wrong_server(past + seconds)):
+                message = f"this is no Kubernetes API: check the server's address ({error})"
+                raise TfgenError(f"{self.connection.host}: {message}") from error
+            if is_over:
                 raise TfgenError(f"{self.connection.host}: no answer in {past:.0f} s: {_cause(error)}") from error
             if not is_told and past >= _SHORT:
                 is_told = True
                 self._tell(f"{self.connection.host}: {_cause(error)}; trying again")
             time.sleep(seconds)
+
+    def _is_wrong_server(self, seconds: float) -> bool:
+        """Test whether a server gave no good answer for so long that even a patient command stops."""
+        return not self._allowed and ONCE.in_all is not None and seconds > ONCE.in_all
 
     def _may_succeed(self, status: int, path: str) -> bool:
         """Whether the same request may yet succeed: an API server that has just started does not know its Roles yet."""
@@ -236,7 +251,7 @@ def _error(status: int, data: bytes, reason: str) -> ApiError:
     text = data.decode("utf-8", "replace")
     try:
         message = json.loads(text)["message"]
-    except (ValueError, KeyError, TypeError):  # a proxy's page
+    except (ValueError, KeyError, TypeError, RecursionError):  # a proxy's page
         message = text.strip()[:200] or reason
     if status == _UNAUTHORIZED:
         message = f"the account of the kubeconfig is not accepted ({message}); log in again, or take another --context"

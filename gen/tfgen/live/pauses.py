@@ -11,6 +11,7 @@ from tfgen.record import Record
 LONGEST: Final = 3.0
 """Seconds between two tries: with the time that a try may take, a server that is back is seen within 10."""
 _FIRST: Final = 0.25
+_LONGEST_RETRY_AFTER: Final = 10.0
 AGAIN: Final = frozenset({429, 500, 502, 503, 504})
 """The answers after which the same request may succeed."""
 
@@ -45,11 +46,11 @@ def pause(tries: int, headers: Mapping[str, str], between: Callable[[float, floa
 
     Args:
         tries: how many have failed.
-        headers: those of the answer, of which `Retry-After` is the server's own word; in seconds, as Kubernetes has it.
+        headers: those of the answer. `Retry-After` has the seconds that the server asks for, up to ten of them.
         between: draws a number between two.
     """
     own = headers.get("Retry-After", "")
     if own.isdecimal():
-        return float(own)
+        return min(float(own), _LONGEST_RETRY_AFTER)
     longest = min(_FIRST * 2.0**tries, LONGEST)
     return between(longest / 2, longest)

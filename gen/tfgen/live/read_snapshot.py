@@ -36,13 +36,14 @@ def read_snapshot(api: Api, namespace: str, runs: Sequence[WantedRun], *, with_l
 
     Raises:
         ApiError: the account may not list the pods, or the objects by whose end the runs end.
-        TfgenError: there is no answer in time.
+        TfgenError: there is no answer in time, or the server has the pods of a run without the kind that made them.
     """
     names = ",".join(sorted({run.job for run in runs}))
     reader = _Reader(api, namespace)
     full_names = ",".join(sorted({run.full_name for run in runs}))
     pods = reader.objects(_POD, {"labelSelector": f"{keys.JOB} in ({full_names})"})
     needed = {run.end[:2] for run in runs if run.end}
+    _check_kinds(api, runs, Snapshot(tuple(pods)))
     objects: dict[Identity, Object] = {}
     wanted = {item for run in runs for item in run.identities}
     for kind in sorted({item[:2] for item in wanted}):
@@ -84,6 +85,16 @@ def read_pods(api: Api, namespace: str, labels: Mapping[str, str]) -> list[Objec
     """
     selector = ",".join(f"{key}={value}" for key, value in labels.items())
     return _Reader(api, namespace).objects(_POD, {"labelSelector": selector})
+
+
+def _check_kinds(api: Api, runs: Iterable[WantedRun], snapshot: Snapshot) -> None:
+    """Refuse a server that has the pods of a run, and not the kind of the object by whose end the run ends."""
+    for run in runs:
+        if run.end and snapshot.pods_of(run) and api.resource(*run.end[:2]) is None:
+            raise TfgenError(
+                f"{run.title}: the server has pods of the run, and no kind {run.end[1]} of {run.end[0]}: "
+                "check the server's address"
+            )
 
 
 def _is_over(run: WantedRun, snapshot: Snapshot) -> bool:

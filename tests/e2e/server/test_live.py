@@ -438,6 +438,19 @@ def test_a_server_that_fails_for_a_while_is_asked_again(
 
 
 @pytest.mark.usefixtures("running")
+def test_an_answer_that_no_server_gives_is_asked_for_again(
+    job: Path, through: Path, proxy: FaultyProxy, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for body in (b"", b"null", b"[]", b'{"items": null}', b"\xff", b"[" * 100_000, b"<html>"):
+        proxy.fail(200, times=1, path="/(pods|statefulsets)[?]", body=body)
+        assert status(job, through) == cli.OK
+        assert ": Running for " in capsys.readouterr().out
+    proxy.fail(404, times=1, path="/apis/batch/v1$", body=b"404 page not found")
+    assert status(job, through) == cli.OK
+    assert ": Running for " in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("running")
 def test_a_list_that_is_too_old_to_go_on_with_begins_anew(
     cluster: ControlPlane, through: Path, proxy: FaultyProxy, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

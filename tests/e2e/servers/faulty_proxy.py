@@ -45,7 +45,7 @@ class FaultyProxy(ThreadingHTTPServer):
         self.context = ssl.create_default_context(cafile=str(authority))
         self.requests: list[str] = []
         self.mode = "work"
-        self._answer: tuple[int, int, Mapping[str, str], str] = (0, 0, {}, "")
+        self._answer: tuple[int, int, Mapping[str, str], str, bytes] = (0, 0, {}, "", b"")
         self._connections: set[socket.socket] = set()
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": _TICK}, daemon=True)
@@ -64,9 +64,11 @@ class FaultyProxy(ThreadingHTTPServer):
         """Its address."""
         return "http://{}:{}".format(*self.server_address[:2])
 
-    def fail(self, status: int, *, times: int, headers: Mapping[str, str] | None = None, path: str = "") -> None:
-        """Answers the next requests whose path has a pattern in it with an error."""
-        self._answer = (status, times, headers or {}, path)
+    def fail(
+        self, status: int, *, times: int, headers: Mapping[str, str] | None = None, path: str = "", body: bytes = b""
+    ) -> None:
+        """Gives the next requests whose path has a pattern in it an answer that the server would not give."""
+        self._answer = (status, times, headers or {}, path, body)
 
     def hang(self) -> None:
         """Answers nothing from now on."""
@@ -84,14 +86,14 @@ class FaultyProxy(ThreadingHTTPServer):
         """Passes on what it is asked."""
         self.mode = "work"
 
-    def taken_answer(self, path: str) -> tuple[int, Mapping[str, str]] | None:
-        """The error that a request is to get; None where it is to be passed on."""
+    def taken_answer(self, path: str) -> tuple[int, Mapping[str, str], bytes] | None:
+        """The answer that a request is to get; None where it is to be passed on."""
         with self._lock:
-            status, times, headers, pattern = self._answer
+            status, times, headers, pattern, body = self._answer
             if not times or not re.search(pattern, path):
                 return None
-            self._answer = (status, times - 1, headers, pattern)
-            return status, headers
+            self._answer = (status, times - 1, headers, pattern, body)
+            return status, headers, body
 
     def get_request(self) -> tuple[socket.socket, object]:
         connection, address = super().get_request()
@@ -122,11 +124,12 @@ class _Handler(BaseHTTPRequestHandler):
             time.sleep(3600)  # a request that was lost is never answered
         answer = proxy.taken_answer(self.path)
         if answer:
-            status, headers = answer
+            status, headers, body = answer
             self.send_response(status)
-            for key, value in ({"Content-Length": "0"} | dict(headers)).items():
+            for key, value in ({"Content-Length": str(len(body))} | dict(headers)).items():
                 self.send_header(key, value)
             self.end_headers()
+            self.wfile.write(body)
             return
         self._pass_on(body)
 

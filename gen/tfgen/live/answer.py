@@ -1,0 +1,60 @@
+"""The JSON of an API server's answer, after a check of its outer shape.
+
+A proxy, a login page or a server that restarts may answer for the API server. Such an answer never is an empty list.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+Shape: TypeAlias = Callable[[Any], bool]
+
+
+class UnexpectedAnswerError(Exception):
+    """An answer that does not come from a Kubernetes API."""
+
+
+def read_answer(response: Any, shape: Shape) -> Any:
+    """Return the JSON of an answer of urllib3.
+
+    Raises:
+        UnexpectedAnswerError: the answer is a redirect, no JSON, or JSON of another shape.
+    """
+    if response.status >= 300:
+        raise UnexpectedAnswerError(f"{response.status}: a redirect to {response.headers.get('Location', 'nowhere')}")
+    try:
+        data = json.loads(response.data)
+    except (ValueError, RecursionError) as error:
+        content_type = response.headers.get("Content-Type") or "an answer without a type"
+        raise UnexpectedAnswerError(f"{response.status}: {content_type} instead of JSON") from error
+    if not shape(data):
+        raise UnexpectedAnswerError(f"{response.status}: JSON that is not a Kubernetes {shape.__name__[3:]}")
+    return data
+
+
+def is_object(data: Any) -> bool:
+    """Test whether data is a Kubernetes object, or the status of a request."""
+    return isinstance(data, Mapping) and isinstance(data.get("kind"), str) and isinstance(data.get("metadata"), Mapping)
+
+
+def is_list(data: Any) -> bool:
+    """Test whether data is a list of Kubernetes objects. An item names no kind."""
+    items = data.get("items") if is_object(data) else None
+    return isinstance(items, list) and all(map(_has_name, items))
+
+
+def is_discovery(data: Any) -> bool:
+    """Test whether data is the list of the resources of an API group."""
+    resources = data.get("resources") if isinstance(data, Mapping) else None
+    return isinstance(resources, list) and all(map(_is_resource, resources))
+
+
+def _has_name(item: Any) -> bool:
+    metadata = item.get("metadata") if isinstance(item, Mapping) else None
+    return isinstance(metadata, Mapping) and isinstance(metadata.get("name"), str)
+
+
+def _is_resource(item: Any) -> bool:
+    return isinstance(item, Mapping) and {"name", "kind", "namespaced"} <= item.keys()

@@ -1,0 +1,139 @@
+"""Answers that no API server gives: of a proxy, a login page, or a server that restarts."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+import yaml
+
+pytest.importorskip("kubernetes", reason="needs the kubernetes client: pip install 'tfgen[live]'")
+
+from tests.support.recorded_run import read_run
+from tfgen.errors import TfgenError
+from tfgen.live.api import Api
+from tfgen.live.connection import Access, Connection
+from tfgen.live.pauses import Patience, pause
+from tfgen.live.read_snapshot import read_snapshot
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+Answer = tuple[int, Mapping[str, str], bytes]
+
+JSON = {"Content-Type": "application/json"}
+PODS = [{"name": "pods", "kind": "Pod", "namespaced": True}]
+DISCOVERY: Answer = (200, JSON, json.dumps({"kind": "APIResourceList", "resources": PODS}).encode())
+NO_PODS: Answer = (200, JSON, b'{"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": []}')
+NO_NAME = b'{"kind": "PodList", "metadata": {}, "items": [{"metadata": {}}]}'
+ODD: Mapping[str, tuple[Answer, str]] = {
+    "an empty body": ((200, JSON, b""), "200: application/json instead of JSON"),
+    "null": ((200, JSON, b"null"), "200: JSON that is not a Kubernetes list"),
+    "a list": ((200, JSON, b"[]"), "200: JSON that is not a Kubernetes list"),
+    "no items": ((200, JSON, b'{"kind": "PodList", "metadata": {}, "items": null}'), "200: JSON that is not"),
+    "an item without a name": ((200, JSON, NO_NAME), "200: JSON that is not a Kubernetes list"),
+    "invalid UTF-8": ((200, JSON, b'{"kind": "\xff"}'), "200: application/json instead of JSON"),
+    "deep nesting": ((200, JSON, b"[" * 100_000), "200: application/json instead of JSON"),
+    "a page": ((200, {"Content-Type": "text/html"}, b"<html>log in</html>"), "200: text/html instead of JSON"),
+    "a redirect": (
+        (302, {"Location": "https://login.example.com"}, b""),
+        "302: a redirect to https://login.example.com",
+    ),
+}
+
+
+@contextmanager
+def server(answers: Callable[[str], Answer]) -> Iterator[str]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            status, headers, body = answers(self.path)
+            self.send_response(status)
+            for key, value in {**headers, "Content-Length": str(len(body))}.items():
+                self.send_header(key, value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            """Print nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
+        thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield f"http://127.0.0.1:{http.server_address[1]}"
+        http.shutdown()
+        thread.join()
+
+
+def api(folder: Path, host: str, patience: Patience) -> Api:
+    config = {
+        "clusters": [{"name": "c", "cluster": {"server": host}}],
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "c",
+        "users": [{"name": "u", "user": {"token": "secret"}}],
+    }
+    kubeconfig = folder / "config"
+    kubeconfig.write_text(yaml.safe_dump(config))
+    return Api(Connection(Access(kubeconfig=str(kubeconfig))), patience, print)
+
+
+def pods(api: Api) -> object:
+    resource = api.resource("v1", "Pod")
+    assert resource
+    return api.objects(resource, "ml")
+
+
+@pytest.mark.parametrize("case", ODD)
+def test_an_odd_answer_is_asked_for_again(case: str, tmp_path: Path) -> None:
+    lists = [NO_PODS, ODD[case][0]]
+    with server(lambda path: lists.pop() if "/pods" in path else DISCOVERY) as host:
+        assert pods(api(tmp_path, host, Patience(answer=5, in_all=10))) == []
+    assert lists == []
+
+
+@pytest.mark.parametrize("case", ODD)
+def test_a_server_that_goes_on_with_odd_answers_is_no_kubernetes_api(case: str, tmp_path: Path) -> None:
+    answer, cause = ODD[case]
+    with (
+        server(lambda path: answer if "/pods" in path else DISCOVERY) as host,
+        pytest.raises(TfgenError, match="this is no Kubernetes API: check the server's address") as raised,
+    ):
+        pods(api(tmp_path, host, Patience(answer=5, in_all=0)))
+    assert cause in str(raised.value)
+
+
+@pytest.mark.parametrize("body", [b"{}", b'{"resources": null}', b'{"resources": [{"name": "pods"}]}'])
+def test_a_discovery_without_resources_is_no_kubernetes_api(body: bytes, tmp_path: Path) -> None:
+    with server(lambda _: (200, JSON, body)) as host, pytest.raises(TfgenError, match="not a Kubernetes discovery"):
+        pods(api(tmp_path, host, Patience(answer=5, in_all=0)))
+
+
+@pytest.mark.parametrize("group", ["v1", "apps/v1", "batch/v1"])
+def test_a_server_without_a_built_in_group_is_no_kubernetes_api(group: str, tmp_path: Path) -> None:
+    with server(lambda _: (404, {}, b"404 page not found")) as host:
+        asked = api(tmp_path, host, Patience(answer=5, in_all=0))
+        with pytest.raises(TfgenError, match=f"this is no Kubernetes API: .*/{group}, which every Kubernetes API has"):
+            asked.resource(group, "Pod")
+        assert asked.resource("jobset.x-k8s.io/v1alpha2", "JobSet") is None
+
+
+def test_a_server_that_asks_for_a_long_pause_is_asked_again_after_a_short_one() -> None:
+    assert pause(0, {"Retry-After": "3"}) == 3
+    assert pause(0, {"Retry-After": "86400"}) == 10
+
+
+def test_pods_of_a_run_whose_kind_the_server_lacks_are_an_error(tmp_path: Path) -> None:
+    run = read_run(GOLDEN / "job-set" / "job.yaml", None)
+    pod = {"metadata": {"name": "job-set-worker-0-0", "labels": {"tfgen/job": "job-set", "tfgen/run": run.run}}}
+    some = json.dumps({"kind": "PodList", "metadata": {}, "items": [pod]}).encode()
+
+    def answer(path: str) -> Answer:
+        if "jobset" in path:
+            return 404, {}, b"404 page not found"
+        return (200, JSON, some) if "/pods" in path else DISCOVERY
+
+    message = "the server has pods of the run, and no kind JobSet of jobset.x-k8s.io/v1alpha2"
+    with server(answer) as host, pytest.raises(TfgenError, match=message):
+        read_snapshot(api(tmp_path, host, Patience(answer=5, in_all=0)), "ml", [run])
