@@ -175,7 +175,8 @@ def _target(args: Namespace, run: WantedRun) -> Target:
 
     clusters = clusters_of(args, ONCE)
     live = clusters.place(run)
-    return Target(clusters.api(live.context), live.namespace, run.job, is_forced=args.force)
+    rerun = " ".join(["tfgen", "rerun", str(args.job), *(["--env", args.env] if args.env else [])])
+    return Target(clusters.api(live.context), live.namespace, run.job, rerun, is_forced=args.force)
 
 
 def _without_hooks(objects: Iterable[Object]) -> Sequence[Object]:

@@ -28,7 +28,10 @@ from tfgen.commands.target import (
 from tfgen.errors import TfgenError
 from tfgen.kubernetes.object import Object, identity
 from tfgen.live.api import CONFLICT, ApiError
+from tfgen.live.refusal import is_kept
 
+_KINDS_OF_RUN: Final = ("ConfigMap", "Job", "JobSet", "Pod", "StatefulSet")
+"""The kinds, Volcano's Job too, whose objects a new run makes anew: docs/runs.md#what-a-run-keeps."""
 _NO_DIFFERENCE: Final = ("managedFields", "resourceVersion", "generation", "creationTimestamp", "uid", "selfLink")
 """What the server writes into the metadata of each object."""
 
@@ -47,7 +50,7 @@ def plan_apply(target: Target, objects: Sequence[Object]) -> list[ObjectChange]:
         except ApiError as error:
             if error.is_forbidden and "is forbidden: User" in str(error):
                 raise
-            refusals.append(f"{name_of(identity(item))}: {_refusal(error)}")
+            refusals.append(f"{name_of(identity(item))}: {_refusal(target, item, error)}")
         except RefusedError as error:
             refusals.append(str(error))
     if refusals:
@@ -86,14 +89,23 @@ def _try_apply(target: Target, item: Object) -> ObjectChange:
     ):  # nobody owns a number that was scaled to 0
         raise RefusedError(
             f"{name_of(identity(item))}: is scaled to 0, and would start again; give the next run a name by "
-            "tfgen rerun, or start this one by --force"
+            f"{target.rerun}, or start this one by --force"
         )
     fields = tuple(field_changes(_content(before), _content(after)))
     return ObjectChange(identity(item), "changed" if fields else "unchanged", fields)
 
 
-def _refusal(error: ApiError) -> str:
-    return f"{error}; --force takes it over" if error.status == CONFLICT else str(error)
+def _refusal(target: Target, item: Object, error: ApiError) -> str:
+    """Name the cure of a refusal. A conflict may hide a field that no force changes."""
+    if error.status == CONFLICT:
+        try:
+            apply_object(target.replaced(is_forced=True), item, is_trial=True)
+        except ApiError as refusal:
+            return _refusal(target, item, refusal) if refusal.status != CONFLICT else str(refusal)
+        return f"{error}; --force takes it over"
+    if is_kept(str(error)) and item["kind"] in _KINDS_OF_RUN:
+        return f"{error}; a run keeps its pods: {target.rerun}"
+    return str(error)
 
 
 def _replicas(item: Object) -> int | None:

@@ -40,12 +40,14 @@ class Target(Record):
 
     Attributes:
         job: the job's name.
+        rerun: the command that gives the job's next run its name.
         is_forced: whether tfgen takes over fields and objects of another manager.
     """
 
     api: Api
     namespace: str
     job: str
+    rerun: str
     is_forced: bool = False
 
 

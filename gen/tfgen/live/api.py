@@ -15,6 +15,7 @@ from tfgen.live.channels import Channels
 from tfgen.live.connection import Connection
 from tfgen.live.kubernetes_client import urllib3, websocket
 from tfgen.live.pauses import AGAIN, ONCE, Patience, pause
+from tfgen.live.refusal import brief_reason
 from tfgen.record import EMPTY, Record
 
 _CHUNK: Final = 500
@@ -250,7 +251,7 @@ def _error(status: int, data: bytes, reason: str) -> ApiError:
     """The error that an answer is."""
     text = data.decode("utf-8", "replace")
     try:
-        message = json.loads(text)["message"]
+        message = brief_reason(json.loads(text))
     except (ValueError, KeyError, TypeError, RecursionError):  # a proxy's page
         message = text.strip()[:200] or reason
     if status == _UNAUTHORIZED:

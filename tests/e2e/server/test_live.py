@@ -961,6 +961,27 @@ def test_nothing_is_applied_where_the_server_refuses_one_object(
     assert names(cluster, namespace) == set()
 
 
+@pytest.mark.parametrize("manager", ["tfgen", "kubectl"])
+def test_a_change_that_a_run_refuses_has_a_short_reason_and_its_cure(
+    cluster: ControlPlane, job: Path, namespace: str, manager: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    apply = ["apply", str(job), "--kubeconfig", str(cluster.admin)]
+    if manager == "tfgen":
+        assert cli.run(apply) == cli.OK
+    else:
+        rendered = write_job(job.read_text(encoding="utf-8"), tmp_path / "rendered")
+        cluster.kubectl("apply", "--server-side", "-n", namespace, "-k", rendered.overlay(None))
+    job.write_text(job.read_text(encoding="utf-8").replace("mnist:1", "mnist:2"), encoding="utf-8")
+    capsys.readouterr()
+    assert cli.run(apply) == cli.FAILED
+    lines = capsys.readouterr().err.splitlines()
+    assert max(map(len, lines)) < 400
+    refused = {line.split(":")[0]: line for line in lines if line.startswith(("Job ", "StatefulSet "))}
+    assert {"Job mnist-chief", "StatefulSet mnist-ps", "StatefulSet mnist-worker"} <= refused.keys()
+    for line in refused.values():
+        assert line.endswith(f"; a run keeps its pods: tfgen rerun {job}"), line
+
+
 def test_an_apply_waits_until_all_tasks_run(
     cluster: ControlPlane, job: Path, account: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:

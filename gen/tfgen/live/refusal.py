@@ -1,0 +1,43 @@
+"""The reason of an API server's refusal, without the objects that the server repeats in its message.
+
+brief_reason({"message": 'Job.batch "a" is invalid: spec.template: Invalid value: {...}: field is immutable', ...})
+->  'Job.batch "a" is invalid: spec.template: field is immutable'
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+_LONGEST: Final = 300
+"""Letters of a message that is printed whole."""
+_VALUE: Final = re.compile(r"Invalid value: .*[}\])\"]: ", re.DOTALL)
+_KEPT: Final = re.compile(r"immutable|may not change|updates to statefulset spec")
+
+
+def brief_reason(status: Mapping[str, Any]) -> str:
+    """Return the message of a Status; of a long message, each field and its fault.
+
+    Raises:
+        KeyError: the Status has no message.
+    """
+    message = str(status["message"])
+    if len(message) <= _LONGEST:
+        return message
+    details = status.get("details") or {}
+    causes = details.get("causes") or ()
+    if status.get("reason") == "Invalid" and causes:
+        faults = [f"{cause.get('field', '')}: {_without_value(cause.get('message', ''))}" for cause in causes]
+        message = f"{message.partition(' is invalid: ')[0]} is invalid: {'; '.join(dict.fromkeys(faults))}"
+    message = _without_value(message)
+    return message if len(message) <= _LONGEST else f"{message[:_LONGEST]}..."
+
+
+def is_kept(message: str) -> bool:
+    """Test whether the server refuses a change of a field that never changes once the object exists."""
+    return bool(_KEPT.search(message))
+
+
+def _without_value(message: str) -> str:
+    return _VALUE.sub("", message) if len(message) > _LONGEST else message
