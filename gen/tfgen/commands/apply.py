@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from tfgen import data_path
-from tfgen.change.field_diff import field_changes
+from tfgen.change.field_diff import FieldChange, field_changes
 from tfgen.commands.delete import plan_prune
 from tfgen.commands.inventory import read_inventory, write_inventory
 from tfgen.commands.target import (
@@ -27,6 +27,7 @@ from tfgen.commands.target import (
 )
 from tfgen.errors import TfgenError
 from tfgen.kubernetes.object import Object, identity
+from tfgen.kubernetes.written_form import written_form
 from tfgen.live.api import CONFLICT, ApiError
 from tfgen.live.refusal import is_kept
 
@@ -77,6 +78,11 @@ def apply(target: Target, objects: Sequence[Object], changes: Sequence[ObjectCha
     write_inventory(target, by_identity)
 
 
+def live_changes(before: Object, after: Object) -> tuple[FieldChange, ...]:
+    """Return the fields that change between two forms of an object in a cluster, whoever wrote the quantities."""
+    return tuple(field_changes(written_form(_content(before)), written_form(_content(after))))
+
+
 def _try_apply(target: Target, item: Object) -> ObjectChange:
     before = find_object(target, identity(item))
     if before is not None:
@@ -91,7 +97,7 @@ def _try_apply(target: Target, item: Object) -> ObjectChange:
             f"{name_of(identity(item))}: is scaled to 0, and would start again; give the next run a name by "
             f"{target.rerun}, or start this one by --force"
         )
-    fields = tuple(field_changes(_content(before), _content(after)))
+    fields = live_changes(before, after)
     return ObjectChange(identity(item), "changed" if fields else "unchanged", fields)
 
 

@@ -1,0 +1,40 @@
+"""An object in the form in which the operators' webhooks write it: Go writes each quantity as text, and each divisor.
+
+written_form({"limits": {"cpu": 2}})                         ->  {"limits": {"cpu": "2"}}
+written_form({"resourceFieldRef": {"resource": "limits.cpu"}})
+->  {"resourceFieldRef": {"divisor": "0", "resource": "limits.cpu"}}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from tfgen.kubernetes import quantity
+
+_AMOUNTS: Final = ("limits", "requests")
+_FIELD: Final = "resourceFieldRef"
+
+
+def written_form(value: Any) -> Any:
+    """Return plain data with every quantity and every divisor in the form of a webhook."""
+    if isinstance(value, list | tuple):
+        return [written_form(item) for item in value]
+    if not isinstance(value, Mapping):
+        return value
+    return {key: _entry(key, written_form(item)) for key, item in value.items()}
+
+
+def _entry(key: str, item: Any) -> Any:
+    if key == _FIELD and isinstance(item, Mapping):
+        return {"divisor": "0", **item}
+    if key in _AMOUNTS and isinstance(item, Mapping):
+        return {name: _amount(amount) for name, amount in item.items()}
+    return item
+
+
+def _amount(amount: Any) -> Any:
+    try:
+        return quantity.canonical(amount)
+    except (TypeError, ValueError):
+        return amount
