@@ -21,3 +21,11 @@ class UsageError(TfgenError):
     """The command line asks for something that is not there, or cannot be."""
 
     exit_code = 2
+
+
+class MissingExtraError(TfgenError):
+    """An extra of tfgen that the command needs is not installed."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        """Args: `what` names the missing part and its use."""
+        super().__init__(f"{what}: pip install 'tfgen[{extra}]'")

@@ -39,13 +39,17 @@ def either(names: Iterable[str], last: str = "or") -> str:
     return f"{', '.join(most)} {last} {end}" if most else end
 
 
-def in_environments(names: Iterable[str | None]) -> str:
+ALSO = "also in"
+"""The words before the environments that share the mistake of the job."""
+
+
+def in_environments(names: Iterable[str | None], where: str = "in") -> str:
     """What a message ends with that holds in some environments; nothing where it holds for the job itself: None."""
     distinct = list(dict.fromkeys(names))
     named = [name for name in distinct if name is not None]
     if len(named) < len(distinct) or not named:
         return ""
-    return f" (in the environment{'s' if len(named) > 1 else ''} {either(named, 'and')})"
+    return f" ({where} the environment{'s' if len(named) > 1 else ''} {either(named, 'and')})"
 
 
 def meant(name: str | None) -> str:

@@ -324,3 +324,26 @@ def test_a_kind_without_a_schema() -> None:
     assert schemas.unknown(items) == {f"PodGroup of {group['apiVersion']}"}
     assert schemas.unknown(objects().values()) == frozenset()
     assert ObjectSchemas().unknown(items) == frozenset()
+
+
+PATCHED = """\
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {name: mnist}
+spec:
+  image: registry.example.com/ml/mnist:1.4.0
+  roles: {chief: {}, ps: {}, worker: {}}
+  gang: {scheduler: volcano}
+  patches:
+    group: {target: {kind: PodGroup}, merge: {spec: {retryLimits: 3}}}
+  environments:
+    prod:
+      patches:
+        more: {target: {kind: PodGroup}, json: [{op: add, path: /spec/nodes, value: 2}]}
+"""
+
+
+def test_a_field_that_a_patch_adds_is_reported_in_the_patch() -> None:
+    (document,) = check(PATCHED, "job.yaml").documents
+    problems = check_objects(document, build(document.data), ObjectSchemas())
+    assert {(problem.position.line, problem.position.column) for problem in problems} == {(9, 67), (13, 49)}

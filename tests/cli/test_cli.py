@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,17 @@ import pytest
 from tests.support.command import Command
 from tests.support.small_job import JOB
 from tfgen import cli
+
+TF_JOB = """\
+apiVersion: kubeflow.org/v1
+kind: TFJob
+metadata: {name: mnist}
+spec:
+  tfReplicaSpecs:
+    Worker:
+      replicas: 2
+      template: {spec: {containers: [{name: tensorflow, image: "registry.ml.internal/ml/mnist:1.4.0"}]}}
+"""
 
 
 @pytest.fixture
@@ -209,8 +223,7 @@ def test_rerun_says_each_run_that_it_raises(job: Path, capsys: pytest.CaptureFix
 def test_an_empty_path_is_not_the_working_directory(
     job: Path, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
-    with pytest.raises(SystemExit, match="2"):
-        cli.run([command, ""])
+    assert cli.run([command, ""]) == cli.USAGE
     assert "an empty path; write . for the working directory" in capsys.readouterr().err
 
 
@@ -235,3 +248,73 @@ def test_links_that_lead_in_a_circle_are_no_output_folder(job: Path, capsys: pyt
     for command in ("render", "check"):
         assert cli.run([command, "job.yaml", "--out", "loop"]) == cli.FAILED
         assert capsys.readouterr().err == "tfgen: error: loop: Too many levels of symbolic links\n"
+
+
+def test_a_misspelt_choice_has_the_nearest_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["init", "mnist", "--gang", "vulcano"]) == cli.USAGE
+    assert capsys.readouterr().err.endswith('; did you mean "volcano"?\n')
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["check", "--nope", "--format", "json"], 'tfgen check takes no --nope; did you mean "--no-files"?'),
+        (["check", "none.yaml", "--format=json"], "none.yaml: No such file or directory"),
+        (["check", "--format", "json"], "tfgen check: the following arguments are required: JOB"),
+        (["explain", "--format", "json", "spec.nothing"], 'unknown key "nothing" in spec'),
+    ],
+)
+def test_a_wrong_use_is_json_where_json_is_asked_for(
+    argv: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run(argv) == cli.USAGE
+    printed = capsys.readouterr()
+    assert json.loads(printed.out) == {"error": {"message": message, "exitCode": 2}}
+    assert printed.err == f"tfgen: error: {message}\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, a disk without room, which Linux has")
+@pytest.mark.parametrize("argv", [["--help"], ["--version"], ["render", "--help"]])
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_help_that_nobody_receives_is_an_error(argv: list[str], unbuffered: str) -> None:
+    with open("/dev/full", "w") as full:  # noqa: PTH123 - a device
+        done = subprocess.run(
+            [sys.executable, "-m", "tfgen", *argv],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+            check=False,
+        )
+    assert done.returncode == cli.FAILED
+    assert done.stderr == b"tfgen: error: standard output: No space left on device\n"
+
+
+@pytest.mark.parametrize(
+    ("module", "argv"),
+    [
+        ("kubernetes", ["status", "job.yaml"]),
+        ("kubernetes_validate", ["check", "job.yaml", "--kubernetes-version", "1.33"]),
+        ("ruamel", ["import", "tfjob.yaml"]),
+    ],
+)
+def test_every_missing_extra_has_one_exit_code(module: str, argv: list[str], job: Path) -> None:
+    """A process of its own, in which the module is hidden before tfgen is loaded."""
+    (job.parent / "tfjob.yaml").write_text(TF_JOB)
+    hide = (
+        "import sys, importlib.util\n"
+        f"hidden = {module!r}\n"
+        "class Hidden:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == hidden or name.startswith(hidden + '.'):\n"
+        "            raise ModuleNotFoundError(name)\n"
+        "sys.meta_path.insert(0, Hidden())\n"
+        "real = importlib.util.find_spec\n"
+        "importlib.util.find_spec = lambda name, *rest: None if name == hidden else real(name, *rest)\n"
+        "from tfgen.cli import main\n"
+        "main(sys.argv[1:])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", hide, *argv], cwd=job.parent, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == cli.FAILED, done.stderr
+    assert "pip install 'tfgen[" in done.stderr

@@ -95,9 +95,7 @@ def test_an_option_that_does_not_fit(job: Path, capsys: pytest.CaptureFixture[st
     ],
 )
 def test_an_option_that_is_none(job: Path, capsys: pytest.CaptureFixture[str], argv: list[str], said: str) -> None:
-    with pytest.raises(SystemExit) as caught:
-        cli.run(["local", "job.yaml", *argv])
-    assert caught.value.code == 2
+    assert cli.run(["local", "job.yaml", *argv]) == cli.USAGE
     assert capsys.readouterr().err.splitlines()[-1].endswith(said)
 
 
@@ -152,3 +150,17 @@ def test_a_reader_that_goes_ends_the_run(tmp_path: Path) -> None:
     assert process.wait(60) == 0
     assert process.stderr
     process.stderr.close()
+
+
+def test_a_program_that_is_not_here_names_the_option_for_its_folder(
+    job: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = job.read_text(encoding="utf-8").splitlines()
+    lines = ["  command: [python, -u, /away/absent.py]" if line.startswith("  command:") else line for line in lines]
+    job.write_text("\n".join(lines), encoding="utf-8")
+    message = "runs /away/absent.py, which this machine does not have; --workdir names the program's folder"
+    assert message in refused(capsys, 1)
+    folder = job.parent / "programs"
+    folder.mkdir()
+    (folder / "absent.py").write_text("raise SystemExit(0)\n", encoding="utf-8")
+    assert cli.run(["local", str(job), "--workdir", str(folder)]) == cli.OK

@@ -503,7 +503,8 @@ def test_a_file_that_was_edited_by_hand(clone: Path, capsys: Printed) -> None:
     name = "overlays/mnist/prod/podgroup.patch.yaml"
     write(name, "# mine\n")
     write("jobs/mnist.yaml", QUEUE)
-    assert f"nothing was written:\n{name}: edited since tfgen wrote it" in refused(capsys, "jobs")
+    error = refused(capsys, "jobs")
+    assert f"nothing was written:\n{name}: edited since tfgen wrote it; tfgen render --force replaces it" in error
     assert git("status", "--porcelain") == f" M jobs/mnist.yaml\n M {name}\n"
 
 

@@ -16,7 +16,7 @@ pytest.importorskip("kubernetes", reason="needs the kubernetes client: pip insta
 from tfgen.errors import TfgenError
 from tfgen.live.api import Api, ApiError
 from tfgen.live.connection import Access, Connection
-from tfgen.live.pauses import Patience
+from tfgen.live.pauses import ONCE, Patience
 
 PATH = "/api/v1/namespaces/ml/pods/mnist-chief-0/exec"
 PROTOCOL = "v5.channel.k8s.io"
@@ -67,3 +67,18 @@ def test_the_server_is_asked_by_the_account_for_the_protocol(tmp_path: Path, lis
     assert request.startswith(f"GET {PATH}?command=ls HTTP/1.1\r\n".encode())
     assert b"Authorization: Bearer secret\r\n" in request
     assert b"Sec-WebSocket-Protocol: v5.channel.k8s.io\r\n" in request
+
+
+def test_a_server_that_nobody_can_reach_is_given_up_after_three_seconds(
+    tmp_path: Path, listener: socket.socket
+) -> None:
+    client = api(tmp_path, listener)
+    address = client.connection.host
+    listener.close()
+    client = Api(client.connection, ONCE, [].append)
+    began = time.monotonic()
+    with pytest.raises(TfgenError) as caught:
+        client.data("GET", "/version")
+    assert str(caught.value).startswith(f"the API server at {address} cannot be reached: ")
+    assert "Connection refused" in str(caught.value)
+    assert time.monotonic() - began < 5

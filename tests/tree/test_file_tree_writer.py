@@ -199,7 +199,13 @@ def test_all_that_is_the_users_stops_all_jobs_and_says_what_would_be_lost(tmp_pa
         "and line 1 '1' and 1 more line are lost",
     ]
     plan = render(tmp_path, *jobs, force=True)
-    assert [conflict.path for conflict in plan.lost] == ["cut", "edited", "foreign", "stale"]
+    assert [conflict.describe_past() for conflict in plan.lost] == [
+        "cut: edited since tfgen wrote it; replaced, and no line of it was lost, "
+        "but lines that were taken out or moved came back",
+        "edited: edited since tfgen wrote it; replaced, and line 2 'mine: 5' and 2 more lines were lost",
+        "foreign: not written by tfgen; replaced, and line 1 '\ufffd\ufffd' was lost",
+        "stale: edited since tfgen wrote it, and no longer rendered; removed, and line 1 '1' and 1 more line were lost",
+    ]
     assert files(tmp_path) == {"cut": "1\n2\n", "edited": "1\n2\n3\n4\n", "fine": "1\n", "foreign": "1\n"}
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tfgen.check.object_checks.fault import Fault
-from tfgen.errors import UsageError
+from tfgen.errors import MissingExtraError, UsageError
 from tfgen.kubernetes.object import Object
 from tfgen.schema import file as schema_file
 
@@ -42,7 +42,8 @@ class ObjectSchemas:
     """Schemas by kind. Without a version, those of custom kinds alone.
 
     Raises:
-        UsageError: the schemas are not installed, or there are none of that version.
+        MissingExtraError: the schemas are not installed.
+        UsageError: there are no schemas of that version.
     """
 
     def __init__(self, version: str | None = None) -> None:
@@ -101,9 +102,8 @@ def _definitions(folder: Path) -> Mapping[str, Any]:
 def _folder(version: str) -> Path:
     spec = importlib.util.find_spec("kubernetes_validate")
     if spec is None or spec.origin is None:
-        raise UsageError(
-            "Kubernetes' schemas are not installed: they come with PyPI's kubernetes-validate; "
-            f"pip install 'tfgen[{EXTRA}]'"
+        raise MissingExtraError(
+            "Kubernetes' schemas are not installed: they come with PyPI's kubernetes-validate", EXTRA
         )
     folders = {
         match["minor"]: path

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import marshal
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any, Final
@@ -47,6 +48,9 @@ RULES: Final[Mapping[str, str]] = {
 
 _MOST: Final = 3
 """Objects with one fault that are named."""
+
+_QUOTED: Final = re.compile(r"'([^']+)'")
+"""A key in a message of the schema's validator."""
 
 _LEAST_ALIKE: Final = 2
 """Steps at the ends of two paths that must be the same, or one is not taken for the origin of the other."""
@@ -253,6 +257,8 @@ def _origin(document: Document, environment: str | None, fault: Fault) -> Path |
     """The path that ends as the field's does, or what is above all that do; None where nothing does."""
     if (name := literal_name(fault.item)) is not None:
         return _in_literal(document, environment, ("objects", name, *fault.path))
+    if (patched := _in_patch(document, environment, fault)) is not None:
+        return patched
     role = _role(fault.item)
     best: list[Path] = []
     alike = _LEAST_ALIKE
@@ -266,6 +272,29 @@ def _origin(document: Document, environment: str | None, fault: Fault) -> Path |
             best.append(path)
     common = data_path.shared(best)
     return common if len(common) > 1 else None
+
+
+def _in_patch(document: Document, environment: str | None, fault: Fault) -> Path | None:
+    """The path in a patch that adds the field, or what the schema does not know in the field; None without a patch."""
+    spec = document.data["spec"]
+    bases: list[Path] = [("environments", environment)] if environment is not None else []
+    for base in (*bases, ()):
+        for name, patch in (data_path.at(spec, (*base, "patches")) or {}).items():
+            if patch is None or data_path.at(patch, ("target", "kind")) != fault.item["kind"]:
+                continue
+            merge = data_path.at(patch, ("merge",))
+            quoted = _QUOTED.findall(fault.message)
+            named = next((key for key in quoted if data_path.has(merge, (*fault.path, key))), None)
+            if named is not None:
+                return ("spec", *base, "patches", name, "merge", *fault.path, named)
+            if fault.path and data_path.has(merge, fault.path):
+                return ("spec", *base, "patches", name, "merge", *fault.path)
+            for index, operation in enumerate(data_path.at(patch, ("json",)) or ()):
+                steps = tuple(str(operation.get("path", "")).split("/")[1:])
+                field = tuple(map(str, fault.path))
+                if steps[: len(field)] == field and (steps == field or steps[-1] in quoted):
+                    return ("spec", *base, "patches", name, "json", index)
+    return None
 
 
 def _in_literal(document: Document, environment: str | None, path: Path) -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from tfgen import data_path
 from tfgen.check.across import record_job
@@ -21,7 +21,7 @@ from tfgen.rules.table import RULES
 from tfgen.rules.view import View, find_in_forms, views
 from tfgen.schema import validate as schema
 from tfgen.text.document import MAX_SIZE, Document, SourceTree
-from tfgen.words import in_environments
+from tfgen.words import ALSO, in_environments
 
 MOST: Final = 100
 """Problems of one rule in one document. More help nobody, and a hostile file may have a million."""
@@ -175,19 +175,35 @@ def _rule_problems(document: Document) -> Iterator[Problem]:
     """What the rules find in a job and in its environments; what several of them have at one place comes once."""
     forms = views(document)
     for rule in RULES:
-        for (place, message), environments in _messages(rule, forms).items():
-            yield Problem(*place, message + in_environments(environments), rule.id, rule.severity)
+        for (place, _), occurrence in _findings(rule, forms).items():
+            yield Problem(*place, f"{occurrence.messages[0]}{_where(occurrence)}", rule.id, rule.severity)
 
 
-def _messages(rule: Rule, forms: Sequence[View]) -> dict[tuple[Place, str], list[str | None]]:
-    """The first `MOST` places and messages, with the environments that they hold in.
+class _Occurrence(NamedTuple):
+    """A mistake in several forms: the messages, the first of which is told, and the environments.
 
-    An environment is None where the place itself says which: for the job, and for an environment's own lines.
+    An environment is None where the place itself names the form: for the job, and for an environment's own lines.
     """
-    messages: dict[tuple[Place, str], list[str | None]] = {}
-    for view, (path, message) in find_in_forms(rule, forms):
+
+    messages: list[str]
+    environments: list[str | None]
+
+
+def _where(occurrence: _Occurrence) -> str:
+    """The environments of a mistake: all of them where the first message is not true of each, as in a number."""
+    differ = len(set(occurrence.messages)) > 1
+    named = (name for name in occurrence.environments if name is not None)
+    return in_environments(occurrence.environments) or (in_environments(named, ALSO) if differ else "")
+
+
+def _findings(rule: Rule, forms: Sequence[View]) -> dict[tuple[Place, str], _Occurrence]:
+    """The first `MOST` mistakes that a rule finds, by place and cause."""
+    messages: dict[tuple[Place, str], _Occurrence] = {}
+    for view, (path, message, cause) in find_in_forms(rule, forms):
         place, environment = view.locate(path)
-        messages.setdefault((place, message), []).append(environment)
+        of_cause = messages.setdefault((place, cause or message), _Occurrence([], []))
+        of_cause.messages.append(message)
+        of_cause.environments.append(environment)
         if len(messages) == MOST:
             break
     return messages

@@ -12,13 +12,15 @@ import gc
 import os
 import signal
 import sys
+from argparse import Namespace
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from types import FrameType
 from typing import Final, NoReturn
 
 from tfgen.cli.command import FAILED, OK, PROBLEMS, USAGE, Run
-from tfgen.cli.output import drop_output, say, take_any_text
+from tfgen.cli.output import drop_output, print_json, say, take_any_text
 from tfgen.cli.parser import COMMANDS, read_arguments
 from tfgen.errors import TfgenError
 
@@ -60,7 +62,7 @@ def run(argv: Sequence[str]) -> int:
     take_any_text()
     is_debug = False
     try:
-        args = read_arguments(argv)
+        args = _read_arguments(argv)
         is_debug = args.debug
         _check_working_directory()
         command: Run = args.run
@@ -77,6 +79,8 @@ def run(argv: Sequence[str]) -> int:
     except TfgenError as error:
         if is_debug:
             raise
+        if _wants_json(argv):
+            print_json({"error": {"message": str(error), "exitCode": error.exit_code}})
         say(f"tfgen: error: {error}")
         return error.exit_code
     except OSError as error:
@@ -91,6 +95,21 @@ def run(argv: Sequence[str]) -> int:
         say(f"tfgen: internal error: {type(error).__name__}: {error}\nRun it again with --debug for where.")
         return FAILED
     return code
+
+
+def _read_arguments(argv: Sequence[str]) -> Namespace:
+    """The arguments; see that a help text has reached standard output before argparse exits."""
+    try:
+        return read_arguments(argv)
+    except SystemExit:
+        sys.stdout.flush()
+        raise
+
+
+def _wants_json(argv: Sequence[str]) -> bool:
+    """Look for `--format json` among words that argparse may have refused."""
+    words = argv[: argv.index("--")] if "--" in argv else argv
+    return "--format=json" in words or ("--format", "json") in pairwise(words)
 
 
 def _check_working_directory() -> None:

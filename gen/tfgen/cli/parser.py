@@ -10,15 +10,20 @@ from __future__ import annotations
 import functools
 import importlib
 import keyword
+import re
+import sys
 from argparse import Action, ArgumentParser, HelpFormatter, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import takewhile
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
 
 from tfgen import __version__
 from tfgen.cli.command import Command
 from tfgen.cli.output import columns
 from tfgen.errors import UsageError
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 COMMANDS: Final = (
     "init",
@@ -56,12 +61,39 @@ class Parsers(NamedTuple):
     commands: Mapping[str, ArgumentParser]
 
 
+_CHOICE: Final = re.compile(r"argument (?P<names>\S+): invalid choice: '(?P<value>[^']*)'")
+
+
+class _Parser(ArgumentParser):
+    """A parser whose errors are errors of tfgen, with the nearest choice."""
+
+    def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
+        """Print a help text or the version; argparse would drop the error of a full disk."""
+        (file or sys.stderr).write(message)
+
+    def error(self, message: str) -> NoReturn:
+        """Refuse the command line.
+
+        Raises:
+            UsageError: always.
+        """
+        choice = _CHOICE.match(message)
+        if choice:
+            names = choice["names"].split("/")
+            actions = (
+                action for action in self._actions if action.metavar in names or {*names} & {*action.option_strings}
+            )
+            choices = [str(value) for action in actions for value in action.choices or ()]
+            message += _meant(choice["value"], choices)
+        raise UsageError(f"{self.prog}: {message}")
+
+
 def read_arguments(argv: Sequence[str]) -> Namespace:
     """The arguments of a command line.
 
     Raises:
-        UsageError: a command or an option is none; with the nearest one.
-        SystemExit: whatever else argparse refuses, or --help.
+        UsageError: argparse refuses the command line; the message has the nearest command, option or choice.
+        SystemExit: the command line asks for help or for the version.
     """
     name = argv[0] if argv else ""
     if name and not name.startswith("-") and name not in COMMANDS:
@@ -83,14 +115,14 @@ def parsers(names: Iterable[str]) -> Parsers:
     width = (columns() or 80) - 2
     formatter = functools.partial(HelpFormatter, width=width)
     with_example = functools.partial(RawDescriptionHelpFormatter, width=width)
-    root = ArgumentParser(
+    root = _Parser(
         prog="tfgen",
         formatter_class=formatter,
         description="Helm charts and kustomize overlays for distributed TensorFlow, from one job.yaml.",
         epilog="Exit codes: 0 fine, 1 problems found, 2 wrong usage, 3 an error of tfgen's own or of a tool.",
     )
     root.add_argument("--version", action="version", version=f"tfgen {__version__}", help="print tfgen's version")
-    common = ArgumentParser(add_help=False, formatter_class=formatter)
+    common = _Parser(add_help=False, formatter_class=formatter)
     common.add_argument("--debug", action="store_true", help="show where an error comes from")
     subparsers = root.add_subparsers(title="commands", required=True, metavar="COMMAND")
     commands = {}

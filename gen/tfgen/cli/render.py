@@ -55,7 +55,7 @@ def _print_written(args: Namespace, done: Written, plan: WritePlan) -> None:
     from tfgen.tree.plan import FileAction
 
     for conflict in plan.lost:
-        say(f"lost: {conflict}")
+        say(f"lost: {conflict.describe_past()}")
     for name in plan.recounted:
         say(f"begins again: the number in the version of {CHARTS}/{name}, since {ledger_path(name)} was gone")
     for name, version in plan.kept.items():

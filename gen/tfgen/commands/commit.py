@@ -229,7 +229,7 @@ def _plan_work(jobs: Sequence[Path], judged: JudgedFiles, spool: Spool, out: Pat
         raise no_job_below(jobs)
     plan = plan_write(out, with_removals(report, removals, spool), upgrade=False, put=spool.put)
     if plan.conflicts:
-        raise ConflictsError(plan.conflicts)
+        raise ConflictsError(plan.conflicts, "tfgen render --force")
     return _Work(report, matched, plan)
 
 

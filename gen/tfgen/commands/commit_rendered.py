@@ -276,7 +276,7 @@ def _commit_once(repository: Repository, branch: str, tip: str, work: _Work) -> 
         removals = find_removed_jobs(ledgers.sources, work.jobs, names, removed)
         plan = plan_write(out, with_removals(work.report, removals, work.spool), upgrade=False, put=work.spool.put)
         if plan.conflicts:
-            raise ConflictsError(plan.conflicts)
+            raise ConflictsError(plan.conflicts, "tfgen render --force")
         again = compare_overlays(pairs, plan, git.HEAD, is_written=True)
         if has_errors(again.problems):
             raise ProblemsError(again.problems)

@@ -23,6 +23,7 @@ from tfgen.graph.objects.storage import TMP
 from tfgen.job.facts import check_environment, name_of
 from tfgen.job.sources import read_sources
 from tfgen.kubernetes.expansion import expand
+from tfgen.kubernetes.program_file import find_program_file
 from tfgen.local import containers
 from tfgen.local.addresses import loopback, replace_addresses
 from tfgen.local.failure import Failure
@@ -213,6 +214,7 @@ class _Planner:
         command = [folders.replace_paths(replace_addresses(word, self._addresses)) for word in (*words, *arguments)]
         if command and words:
             command[0] = self._program(pod, command[0], environ)
+            self._check_program_file(pod, [*words, *arguments], command, self._folder(pod, folders))
         else:
             self._problem(pod, "command", "is the image's own, which this machine does not have; say it, or --image")
         return Task(
@@ -287,6 +289,14 @@ class _Planner:
                 return path
         self._problem(pod, "command", f"starts {program}, which this machine does not have; install it, or --image")
         return program
+
+    def _check_program_file(self, pod: Pod, words: Sequence[str], command: Sequence[str], folder: Path) -> None:
+        """Check that this machine has the file that an interpreter runs."""
+        file, local = find_program_file(words), find_program_file(command)
+        if local and local != command[0] and not (folder / local).exists():
+            self._problem(
+                pod, "command", f"runs {file}, which this machine does not have; --workdir names the program's folder"
+            )
 
     def _folder(self, pod: Pod, folders: Folders) -> Path:
         path = pod.container.get("workingDir")

@@ -55,7 +55,7 @@ def remove_job(job: Path, out: Path | None, *, force: bool) -> Removed:
         )
     plan = apply(plan_write(out, [removal(name)] if name in ledgers else [], force=force))
     own = _remove_file(job) if is_file else []
-    return Removed((*plan.removed, *map(str, own)), tuple(map(str, plan.lost)))
+    return Removed((*plan.removed, *map(str, own)), tuple(conflict.describe_past() for conflict in plan.lost))
 
 
 def retire(text: str, document: Document, environment: str) -> str:

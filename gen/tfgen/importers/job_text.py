@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from tfgen.data_path import Path
-from tfgen.errors import TfgenError
+from tfgen.errors import MissingExtraError
 from tfgen.text.yaml_text import scalar
 
 _WIDTH: Final = 100
@@ -32,14 +32,14 @@ def job_text(data: Mapping[str, Any], head: Sequence[str], comments: Mapping[Pat
         comments: comments above keys, by path.
 
     Raises:
-        TfgenError: ruamel.yaml is not installed.
+        MissingExtraError: ruamel.yaml is not installed.
     """
     try:
         from ruamel.yaml import YAML
         from ruamel.yaml.comments import CommentedMap, CommentedSeq
         from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarString, SingleQuotedScalarString
     except ImportError as error:
-        raise TfgenError('text with comments is written by ruamel.yaml: pip install "tfgen[import]"') from error
+        raise MissingExtraError("text with comments is written by ruamel.yaml", "import") from error
 
     def styled(value: Any, path: Path, indent: int) -> Any:
         if isinstance(value, Mapping):

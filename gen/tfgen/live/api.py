@@ -95,6 +95,7 @@ class Api:
         self._resources: dict[str, Mapping[str, Resource]] = {}
         self._allowed: set[str] = set()
         self.failures = 0
+        self._is_reached = False
 
     def resource(self, api_version: str, kind: str) -> Resource | None:
         """Where a kind is; None where the cluster has none."""
@@ -184,6 +185,7 @@ class Api:
             headers: Mapping[str, str] = {}
             try:
                 response = self._send(method, path, query, body, content_type)
+                self._is_reached = True
                 if response.status < _ERROR:
                     data = read_answer(response, shape)
                     self._allowed.add(path)
@@ -203,10 +205,14 @@ class Api:
             seconds, past = pause(tries, headers), time.monotonic() - start
             tries += 1
             self.failures += 1
-            is_over = self._patience.ends(start, start + past + seconds)
+            is_unreachable = not self._is_reached and isinstance(error, urllib3.exceptions.NewConnectionError)
+            is_over = self._patience.ends(start, start + past + seconds, is_unreachable=is_unreachable)
             if isinstance(error, UnexpectedAnswerError) and (is_over or self._is_wrong_server(past + seconds)):
                 message = f"this is no Kubernetes API: check the server's address ({error})"
                 raise TfgenError(f"{self.connection.host}: {message}") from error
+            if is_over and is_unreachable:
+                message = f"the API server at {self.connection.host} cannot be reached: {_cause(error)}"
+                raise TfgenError(message) from error
             if is_over:
                 raise TfgenError(f"{self.connection.host}: no answer in {past:.0f} s: {_cause(error)}") from error
             if not is_told and past >= _SHORT:
@@ -264,4 +270,6 @@ def _cause(error: Exception) -> str:
     reason = getattr(error, "reason", None)
     inner = reason if isinstance(reason, Exception) else error
     text = str(inner)
+    if isinstance(inner, urllib3.exceptions.NewConnectionError):  # urllib3 2.6 names the connection and not the object
+        text = text.partition("): ")[2] or text
     return text.partition(": ")[2] if text.startswith("<") else text.rpartition(">: ")[2] or type(inner).__name__

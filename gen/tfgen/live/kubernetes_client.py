@@ -5,7 +5,7 @@ The extra `live` brings them; whoever lacks it is told so here.
 
 from __future__ import annotations
 
-from tfgen.errors import TfgenError
+from tfgen.errors import MissingExtraError
 
 try:
     import urllib3
@@ -13,6 +13,6 @@ try:
     from kubernetes import client, config
     from kubernetes.stream import ws_client
 except ImportError as _error:
-    raise TfgenError('a cluster is read by the kubernetes client: pip install "tfgen[live]"') from _error
+    raise MissingExtraError("a cluster is read by the kubernetes client", "live") from _error
 
 __all__ = ["client", "config", "urllib3", "websocket", "ws_client"]

@@ -22,20 +22,23 @@ class Patience(Record):
     Attributes:
         answer: until a connection is there, and then between two parts of its answer.
         in_all: from the first try to the last; None for ever.
+        reached: from the first try to the last for a server that has never let anyone connect; None for ever.
         deadline: after which nothing is tried again, as `time.monotonic` counts; None for never.
     """
 
     answer: float
     in_all: float | None
     deadline: float | None = None
+    reached: float | None = None
 
-    def ends(self, first: float, following: float) -> bool:
+    def ends(self, first: float, following: float, *, is_unreachable: bool = False) -> bool:
         """Whether it is over, by the times of the first try and of the one that would follow."""
-        is_late = self.in_all is not None and following - first > self.in_all
+        in_all = self.reached if is_unreachable and self.reached is not None else self.in_all
+        is_late = in_all is not None and following - first > in_all
         return is_late or (self.deadline is not None and following > self.deadline)
 
 
-ONCE: Final = Patience(answer=15, in_all=30)
+ONCE: Final = Patience(answer=15, in_all=30, reached=3)
 """Of a command that looks once."""
 FOLLOWING: Final = Patience(answer=5, in_all=None)
 """Of a command that goes on until the run ends."""

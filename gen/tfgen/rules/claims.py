@@ -19,16 +19,20 @@ def _check_nodes(view: View) -> Iterator[Finding]:
     for path, mode, volume, shared in _shared(view):
         if mode == "ReadWriteOnce":
             message = "which start on one node only; make it ReadWriteMany, or name fewer roles in for"
-            yield Finding(path, f"{shared}, {message}")
+            yield Finding(path, f"{shared}, {message}", cause=f"{mode} {path}")
         elif mode == "ReadOnlyMany" and not volume.get("readOnly"):
-            yield Finding(path, f"{shared}, which cannot write to it; make it ReadWriteMany, or set readOnly")
+            yield Finding(
+                path,
+                f"{shared}, which cannot write to it; make it ReadWriteMany, or set readOnly",
+                cause=f"{mode} {path}",
+            )
 
 
 def _check_one_pod(view: View) -> Iterator[Finding]:
     for path, mode, _, shared in _shared(view):
         if mode == "ReadWriteOncePod":
             message = "of which all but one would wait for ever; make it ReadWriteMany, or name fewer roles in for"
-            yield Finding(path, f"{shared}, {message}")
+            yield Finding(path, f"{shared}, {message}", cause=f"{mode} {path}")
 
 
 def _shared(view: View) -> Iterator[tuple[Path, str, Mapping[str, Any], str]]:

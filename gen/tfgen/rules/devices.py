@@ -59,7 +59,7 @@ def _in_parts(view: View) -> Iterator[Finding]:
 
 
 def _gpu_counts(view: View) -> Iterator[Finding]:
-    for path, message in guarded.find_broken_guards("gpu-count", view):
+    for path, message, _ in guarded.find_broken_guards("gpu-count", view):
         gpu = data_path.at(view.values, path[:3])["gpu"]
         counts = [(*path[:3], "gpu", "count")] if gpu["count"] and gpu["resource"] == path[-1] else []
         # Of parts the rule device-in-parts speaks.

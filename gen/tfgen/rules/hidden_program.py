@@ -6,22 +6,18 @@ https://kubernetes.io/docs/concepts/storage/volumes/#how-volumes-work
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any, Final
 
 from tfgen.data_path import Path
 from tfgen.job.training_job import FileCode, RoleName
+from tfgen.kubernetes.program_file import find_program_file
 from tfgen.rules import pod_parts
 from tfgen.rules.command_text import Word, list_words
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
 from tfgen.words import NEAR, either, nearest, shown
-
-_INTERPRETER: Final = ("python", "bash", "sh")
-_NO_FILE: Final = ("-c", "-m")
-"""Options of an interpreter that take the place of a program's file."""
-_WITH_VALUE: Final = ("-W", "-X")
 
 
 def _check_programs(view: View) -> Iterator[Finding]:
@@ -62,25 +58,10 @@ def _program(view: View, role: RoleName) -> PurePosixPath | None:
     words = [*list_words(view, role)]
     if not words or words[0].path[-2] != "command":
         return None  # the image's own entry point
-    name = _file_of(words)
+    name = find_program_file([word.text for word in words])
     folder = view.effective(role, "workingDir")[1]
     path = PurePosixPath(folder or ".", name) if name else None
     return path if path is not None and path.is_absolute() else None
-
-
-def _file_of(words: Sequence[Word]) -> str:
-    first, *following = (word.text for word in words)
-    if not PurePosixPath(first).name.startswith(_INTERPRETER):
-        return first if "/" in first else ""
-    texts = iter(following)
-    for text in texts:
-        if text in _NO_FILE:
-            return ""
-        if text in _WITH_VALUE:
-            next(texts, None)
-        elif not text.startswith("-"):
-            return text
-    return ""
 
 
 def _volume_over(view: View, role: RoleName, program: PurePosixPath) -> str | None:

@@ -22,10 +22,15 @@ _MOST_NAMES: Final = 200
 
 
 class Finding(NamedTuple):
-    """A mistake: its path (as `View` has paths), what was found, what is allowed, and the way out."""
+    """A mistake: its path (as `View` has paths), what was found, what is allowed, and the way out.
+
+    Attributes:
+        cause: what several forms of a job share though their messages differ, as in a number; empty for the message.
+    """
 
     path: Path
     message: str
+    cause: str = ""
 
 
 class Recorded(NamedTuple):
@@ -80,7 +85,13 @@ def rule_alone(
     rule: str, severity: Severity, summary: str, find: Callable[[Document], Iterable[Finding]]
 ) -> AcrossRule:
     """A rule for what one document says in several environments: its record is what is wrong with it."""
-    return AcrossRule(rule, severity, summary, lambda document: [*find(document)], _recorded_clashes)
+    return AcrossRule(
+        rule,
+        severity,
+        summary,
+        lambda document: [(path, message) for path, message, _ in find(document)],
+        _recorded_clashes,
+    )
 
 
 def _recorded_clashes(jobs: Sequence[Recorded]) -> Iterator[Clash]:

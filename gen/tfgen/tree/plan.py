@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, S
 from enum import StrEnum
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from tfgen.errors import TfgenError
 from tfgen.places import is_in_own_folder
@@ -61,15 +61,64 @@ Fate: TypeAlias = tuple[str, FileAction]
 """A path with its fate."""
 
 
+class Loss(Record):
+    """The lines that a write takes from a file.
+
+    Attributes:
+        action: what the write does to the file, as `replaces` or `replaced`.
+        line: the first line that is lost; 0 if no line is.
+        text: the text of that line.
+        following: the number of lost lines after that line.
+    """
+
+    action: tuple[str, str]
+    line: int = 0
+    text: str = ""
+    following: int = 0
+
+    def describe(self, force: str) -> str:
+        """The text for a write that an option allows."""
+        is_lost = "are lost" if self.following else "is lost"
+        return f"{force} {self.action[0]} it, and {self._lines(is_lost, 'is lost', 'come')}"
+
+    def describe_past(self) -> str:
+        """The text after the write."""
+        is_lost = "were lost" if self.following else "was lost"
+        return f"{self.action[1]}, and {self._lines(is_lost, 'was lost', 'came')}"
+
+    def _lines(self, is_lost: str, none_lost: str, come: str) -> str:
+        if not self.line:
+            return f"no line of it {none_lost}, but lines that were taken out or moved {come} back"
+        following = f" and {self.following} more {'line' if self.following == 1 else 'lines'}" if self.following else ""
+        return f"line {self.line} {self.text!r}{following} {is_lost}"
+
+
 class Conflict(Record):
-    """A path that tfgen may not write; `force` takes it all the same where `can_force`."""
+    """A path that tfgen may not write.
+
+    Attributes:
+        loss: what a write by force loses; None for a path that not even force writes.
+    """
 
     path: str
     reason: str
-    can_force: bool
+    loss: Loss | None = None
+
+    @property
+    def can_force(self) -> bool:
+        """Whether an option makes tfgen write the path."""
+        return self.loss is not None
+
+    def describe(self, force: str) -> str:
+        """The conflict, with the option that makes tfgen write the path."""
+        return f"{self.path}: {self.reason}" + (f"; {self.loss.describe(force)}" if self.loss else "")
+
+    def describe_past(self) -> str:
+        """The conflict after tfgen wrote the path."""
+        return f"{self.path}: {self.reason}" + (f"; {self.loss.describe_past()}" if self.loss else "")
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.reason}"
+        return self.describe("--force")
 
 
 class ConflictsError(TfgenError):
@@ -77,8 +126,9 @@ class ConflictsError(TfgenError):
 
     exit_code = 1  # a problem of the input's, like any other
 
-    def __init__(self, conflicts: tuple[Conflict, ...]) -> None:
-        super().__init__("\n".join(["nothing was written:", *map(str, conflicts)]))
+    def __init__(self, conflicts: tuple[Conflict, ...], force: str = "--force") -> None:
+        """Args: `force` is the option, or the command with the option, that makes tfgen write the paths."""
+        super().__init__("\n".join(["nothing was written:", *(conflict.describe(force) for conflict in conflicts)]))
         self.conflicts = conflicts
 
 
@@ -290,9 +340,9 @@ def _wanted(path: str, rendering: Rendering, around: Surroundings) -> _Decision:
     """A path of the tree."""
     here, digest, is_shared = around.on_disk[path], rendering.tree.digests[path], path in rendering.shared
     if not is_shared and (other := around.owner(path, rendering.job)):
-        return None, Conflict(path, f"belongs to job {other} ({ledger_path(other)})", can_force=False)
+        return None, Conflict(path, f"belongs to job {other} ({ledger_path(other)})")
     if here.obstacle:
-        return None, Conflict(path, here.obstacle, can_force=False)
+        return None, Conflict(path, here.obstacle)
     if here.digest is None:
         return FileChange(path, FileAction.CREATE, tree=rendering.tree), None
     if here.digest == digest:
@@ -304,8 +354,7 @@ def _wanted(path: str, rendering: Rendering, around: Surroundings) -> _Decision:
         return change, None
     before = around.ledgers.get(rendering.job)
     what = "edited since tfgen wrote it" if before and path in before.paths() else "not written by tfgen"
-    reason = f"{what}; --force replaces it, and {_loss(around.read(path), rendering.tree.files[path])}"
-    return change, Conflict(path, reason, can_force=True)
+    return change, Conflict(path, what, _loss(around.read(path), rendering.tree.files[path], _REPLACE))
 
 
 def _stale(path: str, rendering: Rendering, around: Surroundings) -> _Decision:
@@ -317,11 +366,14 @@ def _stale(path: str, rendering: Rendering, around: Surroundings) -> _Decision:
     if around.any_wrote(path, rendering.job):
         return change, None
     what = "edited since tfgen wrote it, and no longer rendered"
-    reason = f"{what}; --force removes it, and {_loss(around.read(path), '')}"
-    return change, Conflict(path, reason, can_force=True)
+    return change, Conflict(path, what, _loss(around.read(path), "", _REMOVE))
 
 
-def _loss(on_disk: str, new: str) -> str:
+_REPLACE: Final = ("replaces", "replaced")
+_REMOVE: Final = ("removes", "removed")
+
+
+def _loss(on_disk: str, new: str, action: tuple[str, str]) -> Loss:
     """What replacing `on_disk` by `new` loses: lines that the new text does not have."""
     rest = Counter(new.splitlines())
     gone = []
@@ -331,7 +383,6 @@ def _loss(on_disk: str, new: str) -> str:
         elif line.strip():
             gone.append((number, line.strip()))
     if not gone:
-        return "no line of it is lost, but lines that were taken out or moved come back"
-    (number, line), more = gone[0], len(gone) - 1
-    others = f" and {more} more {'line' if more == 1 else 'lines'}" if more else ""
-    return f"line {number} {line[:60]!r}{others} {'are' if more else 'is'} lost"
+        return Loss(action)
+    (number, line), *following = gone
+    return Loss(action, number, line[:60], len(following))

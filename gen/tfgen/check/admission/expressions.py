@@ -18,7 +18,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from tfgen.errors import UsageError
+from tfgen.errors import MissingExtraError
 from tfgen.kubernetes import quantity
 from tfgen.words import either
 
@@ -56,12 +56,13 @@ def require_library() -> None:
     """Checks that there is something that evaluates CEL.
 
     Raises:
-        UsageError: the extra is not installed.
+        MissingExtraError: the extra is not installed.
     """
     if any(importlib.util.find_spec(package) is None for package in _PACKAGES):
-        raise UsageError(
+        raise MissingExtraError(
             "the policies that tfgen.yaml names are in CEL, and what evaluates it is not installed: it comes with "
-            f"PyPI's cel-expr-python and google-re2; pip install 'tfgen[{EXTRA}]'"
+            "PyPI's cel-expr-python and google-re2",
+            EXTRA,
         )
 
 
