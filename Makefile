@@ -132,7 +132,7 @@ train: $(VENV)/.with-test $(VENV)/.with-examples ## Trains the examples with Ten
 	@$(PYTEST) -n 0 tests/train
 
 # How much `make bench` measures: `make bench JOBS=20 STRUCTURES=5 MOST=50 WORKERS=1000 ROUNDS=3` is a short run.
-SIZES := JOBS STRUCTURES MOST WORKERS ROUNDS
+SIZES := JOBS STRUCTURES MOST WORKERS ROUNDS NODES
 
 .PHONY: bench
 bench: $(VENV)/.installed ## Times tfgen beside Helm and kustomize (Linux, `make tools`), and writes docs/performance.md

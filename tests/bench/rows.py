@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from tests.bench.jobs import job_text, write_jobs
 from tests.bench.measure import Cost, measure, program
+from tests.bench.plans import write_plan
 
 ENVIRONMENTS = 3
 
@@ -28,6 +29,7 @@ class Sizes(NamedTuple):
         structures: which they have in turn.
         most: jobs in the last point of the plot, whose memory is a row.
         rounds: of which the medians are taken.
+        nodes: of the cluster for which a tenth as many jobs are planned.
     """
 
     jobs: int = 1_000
@@ -35,6 +37,7 @@ class Sizes(NamedTuple):
     most: int = 10_000
     workers: int = 3_000
     rounds: int = 15
+    nodes: int = 1_000
 
 
 class Row(NamedTuple):
@@ -81,6 +84,7 @@ def few_rounds(sizes: Sizes) -> int:
 RENDER = ("tfgen", "render", "jobs")
 CHECK = ("tfgen", "check", "jobs")
 STDOUT = ("tfgen", "render", "--stdout", "jobs/00000.yaml")
+PLAN = ("tfgen", "plan", "jobs", "--nodes", "nodes.json")
 HELM = ("helm", "template", "job-00000", "charts/job-00000")
 
 
@@ -91,6 +95,7 @@ def run_all(sizes: Sizes, folder: Path) -> Results:
     rows = [*_one_job(folder / "one", sizes), *_many_jobs(folder / "many", sizes)]
     workers = _grow(folder, sizes, _up_to(sizes.workers, 4, 100, 1_000), lambda n: job_text(3, workers=n))
     rows.append(_row_of_workers(workers, sizes))
+    rows.append(_row_of_plans(folder, sizes))
     environments = _grow(folder, sizes, (1, 3, 10, 30), lambda n: job_text(3, environments=n))
     jobs = [_render_jobs(folder / f"jobs-{count}", count, sizes) for count in _up_to(sizes.most, 1, 10, 100, 1_000)]
     return Results(rows, jobs, _medians(workers), _medians(environments))
@@ -177,6 +182,20 @@ def _row_of_workers(runs: Mapping[int, Sequence[Cost]], sizes: Sizes) -> Row:
     title = f"a job with {sizes.workers:,} workers rendered"
     beside = (f"the same with {min(runs)}", median(few))
     return Row(title, median(most), beside, factor(most, few), "at most 2", " ".join(RENDER))
+
+
+def _row_of_plans(folder: Path, sizes: Sizes) -> Row:
+    """Plans of jobs, in turn with half of the jobs on half of the nodes: the time may grow as nodes times jobs."""
+    nodes = {"whole": sizes.nodes, "half": max(sizes.nodes // 2, 1)}
+    folders = {name: folder / f"plan-{name}" for name in nodes}
+    for name, count in nodes.items():
+        write_plan(folders[name], count, max(count // 10, 1))
+        _run(PLAN, folders[name])
+    times = _in_turn({name: partial(_run, PLAN, folders[name], 1) for name in nodes}, few_rounds(sizes))
+    title = f"{max(sizes.nodes // 10, 1):,} jobs planned on {sizes.nodes:,} nodes, on one core"
+    beside = ("half of the jobs on half of the nodes", median(times["half"]))
+    gain = factor(times["whole"], times["half"])
+    return Row(title, median(times["whole"]), beside, gain, "at most 4, in 10 s", " ".join(PLAN))
 
 
 def _grow(

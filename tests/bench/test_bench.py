@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import time
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -12,14 +13,19 @@ import pytest
 from tests.bench.jobs import STRUCTURES, job_text
 from tests.bench.measure import Cost
 from tests.bench.page import Machine, page
+from tests.bench.plans import write_plan
 from tests.bench.plot import plot
 from tests.bench.rows import Point, Results, Row, Sizes, factor
 from tests.support.command import Command, CommandError
 from tests.support.tools import ROOT, helm_program, kustomize_program
 from tfgen.check.jobs import check
+from tfgen.cli.output import checked
+from tfgen.commands.plan import plan_runs
+from tfgen.commands.read_cluster_file import read_cluster_file
+from tfgen.commands.wanted_runs import wanted_runs
 from tfgen.job.training_job import TrainingJob
 
-SMALL = ("--jobs", "2", "--structures", "2", "--most", "2", "--workers", "5", "--rounds", "1")
+SMALL = ("--jobs", "2", "--structures", "2", "--most", "2", "--workers", "5", "--rounds", "1", "--nodes", "20")
 
 RESULTS = Results(
     rows=[Row("one job rendered", 0.05, ("helm template", 0.04), 1.25, "at most 1.4", "tfgen render jobs")],
@@ -66,9 +72,9 @@ def test_a_command_that_fails_is_shown_with_what_it_said(tmp_path: Path) -> None
 
 
 def test_the_jobs_are_right_and_of_as_many_structures_as_is_said() -> None:
-    checked = [check(job_text(number), "job.yaml") for number in range(STRUCTURES)]
-    assert [problem.message for one in checked for problem in one.problems if problem.severity == "error"] == []
-    jobs = (TrainingJob.from_document(one.documents[0].data) for one in checked)
+    results = [check(job_text(number), "job.yaml") for number in range(STRUCTURES)]
+    assert [problem.message for one in results for problem in one.problems if problem.severity == "error"] == []
+    jobs = (TrainingJob.from_document(one.documents[0].data) for one in results)
     structures = {repr(job.structure).replace(job.structure.name, "NAME") for job in jobs}
     assert len(structures) == STRUCTURES
 
@@ -96,3 +102,14 @@ def test_what_costs_twice_as_much_for_twice_as_many_lies_on_the_broken_line() ->
         assert slope is not None
         ends.append((line.get("points", "").split()[-1], f"{slope.get('x2')},{slope.get('y2')}"))
     assert [end == of_slope for end, of_slope in ends] == [True, False, False, False, False, False]
+
+
+def test_the_time_of_a_plan_has_a_bound(tmp_path: Path) -> None:
+    """The goal is 10 CPU seconds for four times this work, the start and the files included."""
+    write_plan(tmp_path, nodes=500, jobs=50)
+    objects, _ = read_cluster_file(tmp_path / "nodes.json")
+    runs = [(item, "ml") for item in wanted_runs(checked([tmp_path / "jobs"]).documents, None)]
+    began = time.process_time()
+    verdicts = plan_runs(runs, objects)
+    assert time.process_time() - began < 5
+    assert len(verdicts) == 50

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -97,17 +98,22 @@ def _items(text: str) -> Iterator[Any]:
             yield root
 
 
+@cache
+def _validator(kind: str) -> Any:
+    """Return the validator of a kind; to make a validator takes longer than to use the validator once."""
+    return jsonschema_rs.validator_for(dict(SHAPES[kind]))
+
+
 def _messages(item: Any) -> Iterator[str]:
     """What is wrong with an object. Of a kind that is not read, nothing is."""
     if not isinstance(item, dict) or not isinstance(item.get("kind"), str):
         yield "no Kubernetes object: it has no kind"
         return
-    schema = SHAPES.get(item["kind"])
-    if schema is None:
+    if item["kind"] not in SHAPES:
         return
     title = item["kind"]
     is_valid = True
-    for error in jsonschema_rs.validator_for(dict(schema)).iter_errors(item):
+    for error in _validator(item["kind"]).iter_errors(item):
         is_valid = False
         yield f"{title}: {'.'.join(map(str, error.instance_path)) or 'it'}: {error.message}"
     if not is_valid:

@@ -35,15 +35,13 @@ class Rivals(Record):
 
     Attributes:
         count: the number of these pods.
-        nodes: the bits of the nodes that they may go to.
-        room: for each of these nodes, the number of these pods that the node takes.
+        room: for each node that they may go to, the number of these pods that the node takes.
         requests: the amounts that one of them takes.
         is_bounded: whether a topology spread bounds the number of these pods on the nodes in question.
         keeps_away: whether one of them closes its node to the set of pods.
     """
 
     count: int
-    nodes: int
     room: Mapping[int, int]
     requests: Counts
     is_bounded: bool = False
@@ -53,8 +51,8 @@ class Rivals(Record):
 class Certainty:
     """The sets of a board that have a place for each of their pods, whatever comes."""
 
-    def __init__(self, board: Board, effort: Effort | None = None) -> None:
-        self._board, self._effort = board, effort or Effort()
+    def __init__(self, board: Board) -> None:
+        self._board = board
         self._groups: dict[object, list[int]] = {}
         for number in range(len(board.sets)):
             self._groups.setdefault(self._key(number), []).append(number)
@@ -117,48 +115,56 @@ class Certainty:
         if closers and any(self._is_shared(key) for key, _ in board.conflicts[number]):
             return False
         is_alone = bool(board.sites[number].alone_keys)
-        places: dict[int, tuple[int, list[str]]] = {}
+        places: dict[tuple[str, ...], list[tuple[int, int]]] = {}
         for index in nodes:
             if not room[index]:
                 continue
             scarce = self._scarce(number, index)
-            is_closed = any(rival.room.get(index) for rival in closers)
-            if not scarce and not is_closed:
+            if not scarce and not any(rival.room.get(index) for rival in closers):
                 return True
             free = board.nodes[index].free
             count = min((free[resource] // own[resource] for resource in scarce), default=1)
-            places[index] = (1 if is_alone or not scarce else count, scarce)
-        total = sum(count for count, _ in places.values())
-        if total > self._simple_loss(own, places, rivals):
-            return True
-        return self._effort.take(len(places) * len(rivals)) and total > self._loss(own, places, rivals, bound)
-
-    def _simple_loss(self, own: Counts, places: Mapping[int, tuple[int, list[str]]], rivals: Iterable[Rivals]) -> int:
-        """Return a bound on the places that the rivals take, by the most that one of them takes on any node."""
-        nodes = sum(1 << index for index in places)
-        scarce = {resource for _, resources in places.values() for resource in resources}
-        most = max((count for count, _ in places.values()), default=0)
-        return sum(
-            rival.count * (most if rival.keeps_away else _loss(own, rival.requests, scarce, most))
-            for rival in rivals
-            if rival.nodes & nodes
-        )
+            places.setdefault(scarce, []).append((1 if is_alone else count, index))
+        for of_scarce in places.values():
+            of_scarce.sort(reverse=True)
+        total = sum(count for of_scarce in places.values() for count, _ in of_scarce)
+        return total > self._loss(own, places, rivals, bound)
 
     def _loss(
-        self, own: Counts, places: Mapping[int, tuple[int, list[str]]], rivals: Sequence[Rivals], bound: int
+        self,
+        own: Counts,
+        places: Mapping[tuple[str, ...], Sequence[tuple[int, int]]],
+        rivals: Iterable[Rivals],
+        bound: int,
     ) -> int:
-        """Return a bound on the places that the rivals take, by what each takes on each node."""
-        taken: list[list[tuple[int, int]]] = [[] for _ in rivals]
-        for index, (count, scarce) in places.items():
-            for rival, losses in zip(rivals, taken, strict=True):
-                most = min(rival.room.get(index, 0), rival.count)
-                if most:
-                    loss = count if rival.keeps_away else _loss(own, rival.requests, scarce, count)
-                    losses.append((loss, most))
-        lost = sum(
-            _largest(losses, rival.count) for rival, losses in zip(rivals, taken, strict=True) if not rival.is_bounded
-        )
-        bounded = [loss for rival, losses in zip(rivals, taken, strict=True) if rival.is_bounded for loss in losses]
+        """Return a bound on the places that the rivals take.
+
+        Args:
+            own: the amounts that one pod takes which has a place.
+            places: by the scarce resources, the number of places and the index of each node, most places first.
+            rivals: the pods that take places.
+            bound: how many pods at most are on these nodes of all rivals that are bounded.
+        """
+        lost = 0
+        bounded: list[tuple[int, int]] = []
+        for rival in rivals:
+            losses: list[tuple[int, int]] = []
+            for scarce, of_scarce in places.items():
+                loss = max((-(-rival.requests.get(resource, 0) // own[resource]) for resource in scarce), default=0)
+                if not loss and not rival.keeps_away:
+                    continue
+                pods = rival.count
+                for count, index in of_scarce:
+                    if not pods:
+                        break  # the nodes that follow have no more places to lose
+                    most = min(rival.room.get(index, 0), pods)
+                    if most:
+                        losses.append((count if rival.keeps_away else min(loss, count), most))
+                        pods -= most
+            if rival.is_bounded:
+                bounded += losses
+            else:
+                lost += _largest(losses, rival.count)
         return lost + _largest(bounded, bound)
 
     def _rivals(self, number: int, counted: Iterable[int] = ()) -> list[Rivals]:
@@ -169,19 +175,17 @@ class Certainty:
         bounded = {*counted}
         rivals = []
         for numbers in self._groups.values():
-            site, requests = board.sites[numbers[0]], board.sets[numbers[0]].requests
+            requests = board.sets[numbers[0]].requests
             count = sum(board.sets[other].count for other in numbers) - (number in numbers)
             for other in apart.intersection(numbers):
                 own = board.sets[other].count - (other == number)
                 count -= own
-                rivals.append(
-                    Rivals(own, site.nodes, board.room[other], requests, other in bounded, other in conflicts)
-                )
+                rivals.append(Rivals(own, board.room[other], requests, other in bounded, other in conflicts))
             room = board.room[numbers[0]] if len(numbers) == 1 else self._room[self._key(numbers[0])]
-            rivals.append(Rivals(count, site.nodes, room, requests))
+            rivals.append(Rivals(count, room, requests))
         return [rival for rival in rivals if rival.count]
 
-    def _scarce(self, number: int, index: int) -> list[str]:
+    def _scarce(self, number: int, index: int) -> tuple[str, ...]:
         """The resources of a node of which the pods beside one of a set can leave too little for that one."""
         board = self._board
         own, free, use = board.sets[number].requests, board.nodes[index].free, self._use[index]
@@ -189,7 +193,7 @@ class Certainty:
         count = sum(board.sets[other].count for other in numbers)
         # The pod itself is no rival: on a node that has room for all pods like it, one fewer comes.
         without = 1 if self._room[self._key(number)][index] >= count else 0
-        return [name for name, value in own.items() if use[name] - without * value > free.get(name, 0) - value]
+        return tuple([name for name, value in own.items() if use[name] - without * value > free.get(name, 0) - value])
 
     def _key(self, number: int) -> object:
         """A value that is equal for sets whose pods ask for equal amounts on equal nodes."""
@@ -230,11 +234,6 @@ class Certainty:
                 for resource, value in requests.items():
                     use[resource] = use.get(resource, 0) + room * value
         return uses
-
-
-def _loss(own: Counts, requests: Counts, scarce: Iterable[str], places: int) -> int:
-    """The places for a pod that another pod takes on a node, by the resource that the other asks for most."""
-    return min(places, max((-(-requests.get(resource, 0) // own[resource]) for resource in scarce), default=0))
 
 
 def _largest(losses: list[tuple[int, int]], pods: int) -> int:

@@ -228,7 +228,7 @@ def _refused_by_all(pool: NodePool, own: PodSet) -> str:
 def _certain(board: Board, effort: Effort) -> set[int]:
     """The sets of a board whose pods all have a place, whatever the scheduler does."""
     numbers = set(range(len(board.sets)))
-    certainty = Certainty(board, effort)
+    certainty = Certainty(board)
     certain = {number for number in numbers if certainty.always_placed(number)}
     if certain == numbers:
         return certain
