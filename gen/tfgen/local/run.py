@@ -140,7 +140,9 @@ class Run:
             state.start_at = self._clock() + _FIRST_PAUSE
         elif state.code and not ended.error and self._may_retry(state):
             state.retried += 1
-            state.start_at = self._clock() + min(_FIRST_PAUSE * 2 ** (state.retried - 1), _LONGEST_PAUSE)
+            seconds = min(_FIRST_PAUSE * 2 ** (state.retried - 1), _LONGEST_PAUSE)
+            state.start_at = self._clock() + seconds
+            self._output.add(state.task, f"tfgen: failed with {state.code}; starts again in {seconds:g} s")
 
     def _may_retry(self, state: State) -> bool:
         retries = state.task.retries if self._ending.retries is None else self._ending.retries
