@@ -12,7 +12,8 @@ from tests.support.recorded_run import read_recorded, read_run
 from tfgen.graph.programs import finisher
 from tfgen.kubernetes import keys
 from tfgen.live.run_state import judge
-from tfgen.report.status import as_text
+from tfgen.live.snapshot import Snapshot
+from tfgen.report.status import as_line, as_text
 
 SUCCEEDED = Path(__file__).parent / "succeeded"
 CASES = sorted(path.parent for path in Path(__file__).parent.glob("*/cluster.json"))
@@ -74,6 +75,34 @@ def test_the_numbers_are_those_of_the_cluster_after_an_edit_that_it_refused(tmp_
         "differs:  worker: the cluster asks for 4 tasks, and job.yaml for 2",
         "differs:  gang mnist: the cluster asks for 7 pods, and job.yaml for 5",
     ]
+
+
+def unfinished(snapshot: Snapshot) -> Snapshot:
+    """The moment in which the chief is done, and its Job has no condition yet."""
+    lead = ("batch/v1", "Job", "mnist-chief")
+    return snapshot.replaced(objects={**snapshot.objects, lead: snapshot.objects[lead] | {"status": {"active": 1}}})
+
+
+def test_a_run_whose_chief_is_done_is_not_pending_until_its_job_ends() -> None:
+    snapshot, _, _ = read_recorded(SUCCEEDED / "cluster.json")
+    assert judge(read_run(SUCCEEDED / "job.yaml", None), unfinished(snapshot), "ml").phase == "Partial"
+
+
+def test_a_line_has_all_reasons_and_a_failed_probe_last() -> None:
+    snapshot, _, _ = read_recorded(SUCCEEDED / "cluster.json")
+    (ps,) = (pod for pod in snapshot.pods if pod["metadata"]["name"] == "mnist-ps-0")
+    unready = ps | {"status": ps["status"] | {"conditions": [{"type": "Ready", "status": "False"}]}}
+    event = {
+        "metadata": {"name": "e", "creationTimestamp": "2026-11-22T09:46:00Z"},
+        "involvedObject": {"kind": "Pod", "name": "mnist-ps-0", "uid": ps["metadata"]["uid"]},
+        "reason": "Unhealthy",
+        "message": "Readiness probe failed",
+    }
+    pods = tuple(unready if pod is ps else pod for pod in snapshot.pods)
+    seen = unfinished(snapshot).replaced(pods=pods, warnings=(*snapshot.warnings, event))
+    line = as_line(judge(read_run(SUCCEEDED / "job.yaml", None), seen, "ml"))
+    assert line.startswith("mnist: Partial, 5/7 ready, worker-3: Unschedulable: 0/3 nodes are available")
+    assert line.endswith(", ps-0: Unhealthy: Readiness probe failed")
 
 
 def test_the_finisher_writes_the_annotation_by_which_a_start_is_known() -> None:

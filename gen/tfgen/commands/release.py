@@ -38,9 +38,10 @@ def release_run(api: Api, namespace: str, run: WantedRun) -> Iterator[Released]:
     for identity in objects:
         resource = api.resource(*identity[:2])
         if identity[1] != "StatefulSet" and not suspend_path(*identity[:2]):
+            name = resource.full_name if resource else identity[1].lower()
             raise TfgenError(
                 f"{run.title}: no field of a {identity[1]} holds it back; delete it: "
-                f"kubectl delete {identity[1].lower()} {identity[2]} --namespace {namespace}"
+                f"kubectl delete {name} {identity[2]} --namespace {namespace}"
             )
         fate = "is not there" if resource is None else _release(api, resource, namespace, identity)
         yield Released(identity, fate)

@@ -27,6 +27,8 @@ the task that leads it does not run. Partial: that task runs, and another one do
 the finisher released the run at its start deadline."""
 
 _MASTER: Final = "master"
+_UNREADY: Final = "Unhealthy"
+"""The reason of the kubelet's event for a probe that failed."""
 
 
 class RoleState(Record):
@@ -151,7 +153,8 @@ def _phase(run: WantedRun, lead: Object | None, end: End | None, roles: Sequence
     if is_suspended(lead):
         return "Suspended"
     first = leading_role(run)
-    if not any(task.is_ready for role in roles if role.role == first for task in role.tasks if task.index == 0):
+    leaders = [task for role in roles if role.role == first for task in role.tasks if task.index == 0]
+    if not any(task.is_ready or task.has_succeeded for task in leaders):  # its Job ends a moment after the task
         return "Pending"
     return "Running" if all(role.ready >= role.wanted for role in roles) else "Partial"
 
@@ -248,9 +251,9 @@ def _warning(snapshot: Snapshot, item: Object) -> Reason | None:
 
 
 def _group(reasons: Iterable[Why]) -> Iterator[Why]:
-    """The same reason of several subjects as one."""
+    """The same reason of several subjects as one; a failed probe comes last, since it follows from another reason."""
     groups: dict[Reason, list[str]] = {}
-    for why in reasons:
+    for why in sorted(reasons, key=lambda why: why.reason.word == _UNREADY):
         groups.setdefault(why.reason, []).extend(why.subjects)
     yield from (Why(tuple(subjects), reason) for reason, subjects in groups.items())
 

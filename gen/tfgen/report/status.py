@@ -50,8 +50,7 @@ def as_line(state: RunState) -> str:
         parts.append(f"{ready}/{wanted} ready")
     if state.step is not None:
         parts.append(f"step {state.step}")
-    if state.why:
-        parts.append(f"{either(state.why[0].subjects, 'and')}: {_reason(state.why[0])}")
+    parts += [f"{_subjects(why)}: {_reason(why)}" for why in state.why]
     return ", ".join(parts)
 
 
@@ -97,14 +96,17 @@ def _lines(state: RunState, now: datetime) -> Iterator[str]:
     if state.held and state.finisher:
         yield f"held:     {either(state.held, 'and')}; to free the nodes now: tfgen release"
     for why in state.why:
-        named = list(why.subjects[:_SUBJECTS])
-        rest = len(why.subjects) - len(named)
-        subjects = f"{', '.join(named)} and {rest} more" if rest else either(named, "and")
-        yield f"why:      {subjects}: {_reason(why)}"
+        yield f"why:      {_subjects(why)}: {_reason(why)}"
     for text in state.differences:
         yield f"differs:  {text}"
     for text in state.unseen:
         yield f"not seen: {printable(text)}"
+
+
+def _subjects(why: Why) -> str:
+    named = list(why.subjects[:_SUBJECTS])
+    unnamed = len(why.subjects) - len(named)
+    return f"{', '.join(named)} and {unnamed} more" if unnamed else either(named, "and")
 
 
 def _reason(why: Why) -> str:

@@ -886,7 +886,7 @@ def test_release_of_a_kind_that_nothing_holds_back_says_what_to_do(
     text += "  strategy: Single\n  workload: {kind: Pod}\n  roles: {chief: {}}\n"
     job.write_text(text.replace("  retries: 0\n", ""), encoding="utf-8")
     assert cli.run(["release", str(job), "--kubeconfig", str(cluster.admin)]) == cli.FAILED
-    assert "no field of a Pod holds it back; delete it: kubectl delete pod mnist-chief" in capsys.readouterr().err
+    assert "no field of a Pod holds it back; delete it: kubectl delete pods mnist-chief" in capsys.readouterr().err
 
 
 # -- apply and delete ------------------------------------------------------------------------------------------------
