@@ -217,6 +217,9 @@ BROKEN_WATCHES = {
     "410 in the stream": Fault(body='{"type": "ERROR", "object": {"code": 410, "message": "too old"}}\n'),
     "no JSON": Fault(body='{"type": "MODIFIED", "obj\n'),
     "no text": Fault(body='{"type": "\ud83d"}\n'.encode("utf-16", "surrogatepass").decode("latin-1")),
+    "a list": Fault(body="[]\n"),
+    "no object": Fault(body='{"type": "MODIFIED", "object": null}\n'),
+    "an object without metadata": Fault(body='{"type": "MODIFIED", "object": {}}\n'),
     "cut in a line": Fault(body='{"type": "MODIFIED", "object"', cut=True),
     "cut": Fault(cut=True),
     "ended": Fault(),
@@ -252,6 +255,18 @@ def test_an_end_during_a_broken_watch_is_seen(server, log):
         assert finisher.end() == 0
         assert finisher.log[1].endswith("timed out; TimeoutError, trying again")
     assert server.requests == [f"get {CHIEF}", f"watch {CHIEF}", f"get {CHIEF}", RELEASE_PS, RELEASE_WORKER]
+
+
+def test_json_that_is_no_object_is_no_missing_job(server, log):
+    bodies = ["null", "[]", "7", "{}", '{"metadata": null}', "[" * 100_000]
+    server.put(CHIEF, COMPLETE)
+    server.faults[f"get {CHIEF}"] = [Fault(200, body) for body in bodies]
+    assert run(server, log) == [
+        WAITING,
+        *[f"{CHIEF}: the answer is no Kubernetes object; ApiError, trying again"] * len(bodies),
+        f"{CHIEF}: is Complete",
+        DONE,
+    ]
 
 
 def test_a_storm_of_errors_is_waited_out(server, log):

@@ -54,7 +54,7 @@ imagePullSecrets:
 volumes:
 - name: finisher
   configMap:
-    name: {{ $run }}-finisher-b27e5a92
+    name: {{ $run }}-finisher-1af50cf6
 containers:
 - name: finisher
   {{- if .Values.completion.image }}

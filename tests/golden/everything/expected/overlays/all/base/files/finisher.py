@@ -85,9 +85,20 @@ def call(verb: str, resource: str, name: str, patch: Object = None) -> Object:
     """The object in the answer to a request; None where there is no such object."""
     try:
         with ask(verb, resource, name, ANSWER, patch=patch) as response:
-            return json.loads(response.read().decode())
+            return object_of(response.read())
     except MissingError:
         return None
+
+
+def object_of(text: bytes) -> Object:
+    """Reads an object. A proxy may answer with other JSON, which does not mean that the object is missing."""
+    try:
+        data = json.loads(text.decode())
+    except RecursionError:
+        data = None
+    if not isinstance(data, dict) or not isinstance(data.get("metadata"), dict):
+        raise ApiError("the answer is no Kubernetes object")
+    return data
 
 
 @contextlib.contextmanager
@@ -136,10 +147,11 @@ def error(response: http.client.HTTPResponse, needed: str, name: str) -> Excepti
     body = response.read().decode(errors="replace")
     try:
         status = dict(json.loads(body))
-    except (ValueError, TypeError):  # a proxy's page
+    except (ValueError, TypeError, RecursionError):  # a proxy's page
         status = {}
+    details = status.get("details")
     # A 404 may also come for a path that the server does not have (yet).
-    if status.get("reason") == "NotFound" and (status.get("details") or {}).get("name") == name:
+    if status.get("reason") == "NotFound" and isinstance(details, dict) and details.get("name") == name:
         return MissingError()
     text = f"{response.status} {response.reason}: {status.get('message', body[:200])}"
     if response.status == 403:  # as any other trouble: an API server that has just started does not know its Roles yet
@@ -230,9 +242,11 @@ def watch(name: str, duration: int) -> "typing.Iterator[Object]":
     with ask("watch", "jobs", name, duration + ANSWER, query=urllib.parse.urlencode(query)) as response:
         for line in response:
             event = json.loads(line.decode())
-            if event["type"] == "ERROR":
+            if not isinstance(event, dict) or not isinstance(event.get("object"), dict):
+                raise ApiError("the answer is no event of a watch")
+            if event.get("type") == "ERROR":
                 raise ApiError(f"the watch ended: {event['object'].get('message')}")
-            yield None if event["type"] == "DELETED" else event["object"]
+            yield None if event.get("type") == "DELETED" else object_of(json.dumps(event["object"]).encode())
 
 
 def wait_for_end(name: str, start: "Start") -> End:
