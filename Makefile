@@ -15,7 +15,7 @@ PIP    := $(PYTHON) -m pip --quiet --disable-pip-version-check
 PYTEST := $(PYTHON) -m pytest --quiet -n 2 --dist worksteal $(PYTEST_ARGS)
 
 # Of the tests in a folder of its own, each is run by the target that provides what it needs.
-PIP_ONLY := not train and not e2e
+PIP_ONLY := not train and not e2e and not long
 
 # What the tests on real servers need: Debian's packages, and the programs that tests/e2e/tools/build builds.
 PACKAGES := containerd containernetworking-plugins iproute2 kmod nftables procps redis-server runc util-linux
@@ -59,8 +59,12 @@ demo: $(VENV)/.installed ## Renders examples/dist-mnist into demo/
 test: $(VENV)/.with-test ## Runs the tests that need only pip (some are skipped for want of `make tools`)
 	@$(PYTEST) -m '$(PIP_ONLY)'
 
+.PHONY: long
+long: $(VENV)/.with-test ## Runs the tests that need only pip and take seconds each: drawn jobs, installs, many committers
+	@$(PYTEST) -m 'long and not train and not e2e'
+
 .PHONY: check
-check: lint test drift ## Runs all that must hold before a commit
+check: lint test long drift ## Runs all that must hold before a commit
 
 .PHONY: lint
 lint: $(VENV)/.with-test $(VENV)/.with-e2e $(VENV)/.with-dev ## Checks format, style and types
@@ -138,9 +142,13 @@ SIZES := JOBS STRUCTURES MOST WORKERS ROUNDS NODES
 bench: $(VENV)/.installed ## Times tfgen beside Helm and kustomize (Linux, `make tools`), and writes docs/performance.md
 	@$(PYTHON) -m tests.bench $(foreach size,$(SIZES),$(if $($(size)),--$(shell echo $(size) | tr A-Z a-z) $($(size))))
 
+.PHONY: timings
+timings: $(VENV)/.with-test ## Prints where the time of the last .ci/run went
+	@$(PYTHON) -m tests.timings
+
 .PHONY: clean
 clean: ## Removes what these targets made here, the virtual environment too
-	rm -rf $(VENV) demo dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .timings demo dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
 # -- The virtual environment --------------------------------------------------------------------------------------
 

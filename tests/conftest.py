@@ -11,6 +11,8 @@ import pytest
 
 from tests.support.again import Again
 from tests.support.draws import load_profile
+from tests.support.not_run import NotRun
+from tests.timings.plugin import Timings
 from tfgen.tree import cache
 
 if TYPE_CHECKING:
@@ -42,6 +44,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Again())
+    config.pluginmanager.register(Timings())
+    config.pluginmanager.register(NotRun())
     # A run that is for the tests on real servers is for all of them.
     if os.environ.get("CI") and config.option.markexpr == E2E:
         config.option.no_skips = True

@@ -53,7 +53,6 @@ def test_rendering_loads_nothing_of_the_client(job: Path) -> None:
 def test_no_kubeconfig_is_told(
     job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pytest.importorskip("kubernetes", reason="needs tfgen[live]")
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     assert cli.run(["status", str(job)]) == cli.USAGE
@@ -64,7 +63,6 @@ def test_no_kubeconfig_is_told(
 def test_a_kubeconfig_that_is_none_is_told(
     job: Path, tmp_path: Path, content: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pytest.importorskip("kubernetes", reason="needs tfgen[live]")
     config = tmp_path / "config"
     config.write_text(content, encoding="utf-8")
     assert cli.run(["status", str(job), "--kubeconfig", str(config)]) == cli.FAILED

@@ -13,7 +13,7 @@ import pytest
 
 from tests.support import git_author
 from tests.support.command import Command, CommandError
-from tests.support.commit_repository import JOB, commit_all, git, hook, write
+from tests.support.commit_repository import JOB, clone_with, commit_all, git, hook, write
 from tests.support.tools import ROOT
 from tfgen import cli
 from tfgen.commands import commit
@@ -47,16 +47,16 @@ def remote(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def clone(tmp_path: Path, remote: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A clone with the job, rendered, committed and pushed: the current folder."""
-    git("clone", "--quiet", remote, tmp_path / "clone", folder=tmp_path)
-    monkeypatch.chdir(tmp_path / "clone")
-    git("checkout", "--quiet", "-B", "main")
+    folder = clone_with(_rendered_job, tmp_path)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def _rendered_job() -> None:
     write("jobs/mnist.yaml", JOB)
     assert cli.run(["render", "jobs"]) == 0
-    commit_all()
-    git("push", "--quiet", "--set-upstream", "origin", "main")
-    return tmp_path / "clone"
 
 
 def run(capsys: Printed, *arguments: str, code: int = 0) -> str:
@@ -755,6 +755,7 @@ def test_a_remote_that_is_always_ahead(
     assert subject() == SUBJECT
 
 
+@pytest.mark.long
 def test_twenty_committers_at_once_all_land(clone: Path, remote: Path, tmp_path: Path) -> None:
     """Each in a clone of its own, with a job of its own."""
     names = [f"job-{number:02}" for number in range(20)]

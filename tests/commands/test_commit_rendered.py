@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from tests.support import git_author
-from tests.support.commit_repository import commit_all, git, write
+from tests.support.commit_repository import clone_with, commit_all, git, write
 from tfgen import cli
 from tfgen.commands import commit_rendered
 from tfgen.job.documents import read_documents
@@ -54,14 +54,13 @@ def nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A clone with the team's defaults, committed and pushed: the current folder."""
-    git("init", "--quiet", "--bare", "--initial-branch=main", tmp_path / "remote.git", folder=tmp_path)
-    git("clone", "--quiet", tmp_path / "remote.git", tmp_path / "clone", folder=tmp_path)
-    monkeypatch.chdir(tmp_path / "clone")
-    git("checkout", "--quiet", "-B", "main")
+    folder = clone_with(_team, tmp_path)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def _team() -> None:
     write("tfgen.yaml", TEAM)
-    commit_all()
-    git("push", "--quiet", "--set-upstream", "origin", "main")
-    return tmp_path / "clone"
 
 
 def commit(*arguments: str, code: int = 0) -> None:

@@ -44,6 +44,7 @@ def test_a_line_that_is_empty_to_python_alone_ends_no_block() -> None:
     assert formatted(text) == text
 
 
+@pytest.mark.long
 @drawn(25)
 @given(
     data=jobs(),

@@ -12,6 +12,7 @@ has an address and a folder of its own.
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -31,6 +32,7 @@ from tests.e2e.servers.process import Process
 from tests.e2e.servers.program import program
 from tests.e2e.servers.scheduler import Scheduler
 from tests.support.command import WITHOUT_COLLECTION, Command
+from tests.timings.plugin import record_start
 
 GANG_SCHEDULING = {"GenericWorkload": True, "GangScheduling": True}
 """Kubernetes' own gang scheduling, alpha in 1.36: KEP-4671; with it, GANG_API must be served."""
@@ -93,6 +95,7 @@ class ControlPlane:
         self._exit = ExitStack()
 
     def __enter__(self) -> Self:
+        began = time.monotonic()
         with ExitStack() as started:  # where the start fails, all that was started is ended
             if self._folder is None:
                 temporary = tempfile.TemporaryDirectory(prefix="tfgen-e2e-", ignore_cleanup_errors=True)
@@ -106,6 +109,7 @@ class ControlPlane:
             started.callback(self.client.close)
             self._await_first_objects()
             self._exit = started.pop_all()
+        record_start("control plane, with its nodes", time.monotonic() - began)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:

@@ -18,6 +18,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -38,6 +39,7 @@ from tests.e2e.servers.network_policy_double import NetworkPolicyDouble
 from tests.e2e.servers.program import MissingProgramError
 from tests.support.command import Command
 from tests.support.tools import CACHE
+from tests.timings.plugin import record_start
 
 NAME: Final = "node"
 PODS: Final = "10.244.0.0/24"
@@ -97,6 +99,7 @@ class Node:
         if os.geteuid():
             raise MissingProgramError("needs root")
         base = examples.base()
+        began = time.monotonic()
         with ExitStack() as started:
             started.enter_context(_only_one())
             self.folder = self._folder or Path(started.enter_context(tempfile.TemporaryDirectory(prefix="tfgen-node-")))
@@ -114,6 +117,7 @@ class Node:
             started.callback(self.machine.end)  # its pods' connections would hold up the API server's end
             self._start()
             self._exit = started.pop_all()
+        record_start("real node, with its control plane", time.monotonic() - began)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:

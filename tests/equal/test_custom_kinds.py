@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from tests.support import normal, tools
 from tests.support.command import CommandError
-from tests.support.generated import TEXT, Document, accepted, drawn
+from tests.support.draws import drawn
+from tests.support.generated import TEXT, Document, accepted
 from tests.support.rendered import Rendered
 
 CHANGES: Mapping[str, Mapping[str, Any]] = {

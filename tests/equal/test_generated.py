@@ -20,6 +20,7 @@ from tests.support.rendered import Rendered
 from tests.support.tools import helm_lint, kustomize_program
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("share", range(8))
 @drawn(25)
 @given(document=jobs())
@@ -32,6 +33,7 @@ def test_helm_kustomize_and_tfgen_agree(share, document):
             rendered.assert_equal(environment, helm=HelmLibrary())
 
 
+@pytest.mark.long
 @drawn(8)
 @given(document=jobs(environments=1))
 def test_kubernetes_knows_every_field(document):

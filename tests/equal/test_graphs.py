@@ -288,6 +288,7 @@ def _document(node: Node, bound: list[tuple[str, Hole]]) -> Node:
     return document
 
 
+@pytest.mark.long
 @settings(max_examples=500)
 @given(node=nodes, bound=bindings(), values=VALUES)
 def test_what_is_filled_is_what_helm_makes_of_the_printed_text(node, bound, values):
@@ -301,6 +302,7 @@ def test_what_is_filled_is_what_helm_makes_of_the_printed_text(node, bound, valu
     normal.assert_equal({"helm": by_helm, "tfgen": by_tfgen})
 
 
+@pytest.mark.long
 def test_every_node_of_the_algebra_is_among_those_that_are_compared():
     met: set[type] = set()
 
@@ -366,6 +368,7 @@ guards = st.one_of(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=300)
 @given(several=st.lists(guards, min_size=1, max_size=3), values=VALUES)
 def test_helm_fails_on_what_a_guard_finds_and_says_the_same(several, values):

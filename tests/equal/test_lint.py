@@ -76,6 +76,7 @@ def test_a_kustomization_has_no_field_that_reaches_too_far(rendered, environment
 # -- no value does nothing ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @drawn(60)
 @given(document=jobs(environments=0))
 def test_every_value_is_read_by_some_template(document):
@@ -202,6 +203,7 @@ def test_the_cases_have_every_workload_kind_and_gang():
     assert {structure.gang for structure in structures} == {*GANGS, None}
 
 
+@pytest.mark.long
 def test_every_value_changes_what_helm_gives(tmp_path):
     """The same by Helm's own code, for one job with every role."""
     rendered = Rendered.write(EVERY_SECTION, tmp_path)

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import normal
-from tests.support.generated import accepted, drawn
+from tests.support.draws import drawn
+from tests.support.generated import accepted
 from tests.support.helm import HelmLibrary
 from tests.support.rendered import Rendered
 from tests.support.tools import ROOT

@@ -165,6 +165,7 @@ def reruns(draw: st.DrawFn) -> Document:
     return rerun
 
 
+@pytest.mark.long
 @drawn(60)
 @given(document=reruns())
 def test_kustomize_and_tfgen_agree(document):

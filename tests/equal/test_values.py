@@ -142,6 +142,7 @@ def test_helm_gives_what_a_job_that_says_so_gives(case, chart, tmp_path):
     normal.assert_equal({"helm": chart.by_helm(*args), "tfgen": normal.by_identity(plain_objects(job))})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("share", range(8))
 @drawn(25)
 @given(document=jobs(environments=1))

@@ -11,10 +11,11 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from derived_schemas import defaults as defaults_schema
+from tests.support.draws import drawn
 from tests.support.generated import jobs
 from tfgen import cli
 from tfgen.check.checked import Checked
@@ -228,7 +229,8 @@ def test_the_published_schema_is_made_from_the_jobs() -> None:
     jsonschema.Draft7Validator.check_schema(schema_file.load(schema_file.DEFAULTS))
 
 
-@settings(max_examples=20)
+@pytest.mark.long
+@drawn(20)
 @given(jobs(), st.data())
 def test_what_a_job_says_can_be_a_default(job: dict[str, Any], data: st.DataObject) -> None:
     """Any part of a sound job, moved to the defaults, makes the same job."""

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import websocket
 
 from tfgen.errors import TfgenError
+from tfgen.live.channels import Channels
 
 CONTINUED, BINARY, PING, PONG = 0, 2, 9, 10
 """The opcodes of RFC 6455."""
@@ -19,9 +21,6 @@ MANY = 4 << 20
 @pytest.fixture
 def pair() -> Iterator[tuple[Any, Any]]:
     """The streams, and the websocket at the other side."""
-    websocket = pytest.importorskip("websocket", reason="needs tfgen[live]")
-    from tfgen.live.channels import Channels
-
     ours, theirs = websocket.WebSocket(), websocket.WebSocket()
     ours.sock, theirs.sock = socket.socketpair()
     with Channels(ours, "host") as channels:

@@ -11,8 +11,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-pytest.importorskip("kubernetes", reason="needs the kubernetes client: pip install 'tfgen[live]'")
-
 from tfgen.errors import TfgenError
 from tfgen.live.api import Api, ApiError
 from tfgen.live.connection import Access, Connection

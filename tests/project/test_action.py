@@ -93,6 +93,7 @@ def checkout(tmp_path: Path) -> Path:
     return tmp_path / "tfgen"
 
 
+@pytest.mark.long
 @pytest.mark.may_skip("the action installs tfgen with pip, which needs its index")
 def test_the_action_as_a_runner_runs_it(repository: Path, checkout: Path, tmp_path: Path) -> None:
     """All steps in order, each with the variables and the PATH of GitHub's runner."""
@@ -165,6 +166,7 @@ def test_an_input_is_no_script(repository: Path) -> None:
 # -- the hook ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.may_skip("pre-commit installs the hook with pip, which needs its index")
 def test_pre_commit_runs_the_hook(repository: Path, checkout: Path, tmp_path: Path) -> None:
     revision = git(checkout, "rev-parse", "HEAD").strip()

@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.command import Command, CommandError
 from tests.support.tools import ROOT
+from tests.timings.record import VARIABLE, Duration, read
 
 TESTS = {
     "unit/test_it.py": """
@@ -35,7 +36,7 @@ def test_passes(): pass
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     shutil.copy(ROOT / "tests/conftest.py", tmp_path)
-    markers = "".join(f"  {name}: see pyproject.toml\n" for name in ("train", "e2e", "may_skip"))
+    markers = "".join(f"  {name}: see pyproject.toml\n" for name in ("train", "e2e", "long", "may_skip"))
     (tmp_path / "pytest.ini").write_text(f"[pytest]\naddopts = --strict-markers -rA\nmarkers =\n{markers}")
     for name, text in TESTS.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -50,8 +51,39 @@ def pytest_in(folder: Path, *args: str) -> str:
     return Command(argv, cwd=folder, env=environment).run()
 
 
-def test_skips_are_allowed(folder):
-    assert "2 passed, 4 skipped, 1 xfailed" in pytest_in(folder)
+def test_skips_are_allowed(folder, monkeypatch):
+    monkeypatch.setenv(VARIABLE, str(folder / "timings.tsv"))
+    report = pytest_in(folder)
+    assert "2 passed, 4 skipped, 1 xfailed" in report
+    assert "    1  no luck\n    1  no tool\n    1  allowed\n" in report
+    assert {item.name for item in read(folder / "timings.tsv") if item.kind == "test"} >= {
+        "unit/test_it.py::test_passes",
+        "train/test_program.py::test_trains",
+    }
+
+
+def test_the_times_of_tests_and_servers_reach_the_record(folder, monkeypatch):
+    (folder / "unit/test_it.py").write_text("""
+import time
+import pytest
+from tests.timings.plugin import record_start
+
+@pytest.fixture(scope="module")
+def server():
+    record_start("etcd", 1.5)
+
+def test_waits(server): time.sleep(0.2)
+def test_works(server):
+    began = time.process_time()
+    while time.process_time() - began < 0.2: pass
+""")
+    monkeypatch.setenv(VARIABLE, str(folder / "timings.tsv"))
+    pytest_in(folder, "-n", "1", "unit/test_it.py")
+    waits, works, server = read(folder / "timings.tsv")
+    assert (waits.name, works.name) == ("unit/test_it.py::test_waits", "unit/test_it.py::test_works")
+    assert waits.wall_s >= 0.2 > 0.1 > waits.cpu_s
+    assert works.cpu_s >= 0.15
+    assert server == Duration("server", "etcd", 1.5)
 
 
 def test_skips_are_failures_where_there_is_no_excuse(folder):
@@ -70,6 +102,7 @@ def test_a_test_in_the_folder_of_a_tier_has_its_marker(folder):
     assert "1 passed, 5 deselected" in pytest_in(folder, "-m", "train", "--ignore=unit/test_skipped_module.py")
 
 
+@pytest.mark.long
 def test_again_runs_the_files_that_wanted_a_tool(folder):
     (folder / "unit/test_helm.py").write_text("""
 from tests.support.again import want
@@ -93,8 +126,16 @@ def test_wants_both(): skip_without("a tool", "tools")
 """)
     processes = ("-n", "2")
     assert "5 passed, 6 skipped, 1 xfailed" in pytest_in(folder, *processes)
+    (folder / "unit/test_alone.py").write_text("""
+import pytest
+
+def test_wants_nothing(): pass
+@pytest.mark.long
+def test_runs_for_the_first_time(): pass
+""")
     report = pytest_in(folder, *processes, "--again")
-    assert "3 passed, 5 skipped, 1 xfailed" in report
+    assert "4 passed, 5 skipped, 1 xfailed" in report
     assert "test_trains" not in report
     assert "test_wants_nothing" not in report
     assert "test_beside_it" in report
+    assert "test_runs_for_the_first_time" in report

@@ -23,6 +23,7 @@ from tfgen.schema import tunables
 from tfgen.targets.render import render
 
 
+@pytest.mark.long
 @drawn(50)
 @given(document=jobs(environments=1))
 def test_jobs_that_differ_in_tunables_alone_have_one_graph(document):
@@ -42,6 +43,7 @@ def _templates(document: Document) -> dict[str, str]:
     return {path: text for path, text in render(document).tree.files.items() if "/templates/" in path}
 
 
+@pytest.mark.long
 @drawn(50)
 @given(document=jobs(), seed=st.integers(0, 99))
 def test_the_order_of_keys_does_not_matter(document, seed):

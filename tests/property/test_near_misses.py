@@ -16,9 +16,11 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jsonschema
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.draws import drawn
 from tests.support.everything import EVERYTHING
 from tests.support.generated import document, jobs
 from tfgen.schema import validate as schema
@@ -238,6 +240,7 @@ def check_mutant(mutant: Mutant) -> None:
     assert problems == [(mutant.rule, position)], (mutant.name, schema.check(checked))
 
 
+@pytest.mark.long
 def test_each_mistake_is_one_problem_in_a_job_with_everything():
     assert schema.check(document(EVERYTHING)) == ()
     for mutant in ONCE_BROKEN:
@@ -256,18 +259,24 @@ def test_each_mistake_is_one_problem_in_the_smallest_job():
         check_mutant(mutant)
 
 
+@pytest.mark.long
+@drawn(100)
 @given(jobs())
 def test_a_job_from_the_schema_has_no_problem(data):
     assert found_by_reference(data) == set()
     assert schema.check(document(data)) == ()
 
 
+@pytest.mark.long
+@drawn(100)
 @given(st.data())
 def test_each_mistake_in_a_job_from_the_schema_is_one_problem(data):
     candidates = list(mutants(data.draw(jobs())))
     check_mutant(data.draw(st.sampled_from(candidates)))
 
 
+@pytest.mark.long
+@drawn(100)
 @given(st.data())
 def test_any_two_mistakes_are_the_same_to_both_validators(data):
     """Verdict, paths and keywords, where messages may be fewer."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+import pytest
+from hypothesis import given
 
+from tests.support.draws import drawn
 from tests.support.generated import document, jobs
 from tfgen.change.new_run import find_new_runs
 
@@ -14,7 +16,8 @@ OF_THE_JOB = {"claim-change", "object-change", "priority-class-change"}
 """What belongs to the job and not to a run, so that another name is the way out."""
 
 
-@settings(max_examples=20, suppress_health_check=list(HealthCheck))
+@pytest.mark.long
+@drawn(20)
 @given(jobs(), jobs())
 def test_a_new_run_is_always_the_way_out(before: Any, after: Any) -> None:
     after = {**after, "metadata": before["metadata"]}

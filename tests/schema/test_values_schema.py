@@ -126,6 +126,7 @@ ODD = (
 )
 
 
+@pytest.mark.long
 @drawn(40)
 @given(data=st.data())
 def test_it_accepts_what_the_job_schema_accepts_value_by_value(data):
@@ -224,6 +225,7 @@ def test_helm_takes_the_values_and_refuses_what_is_wrong(tmp_path):
             helm.validate_schema(wrong)
 
 
+@pytest.mark.long
 @drawn(50)
 @given(data=jobs(environments=1))
 def test_the_values_of_every_job_are_allowed_by_their_schema(tmp_path_factory, data):

@@ -2,7 +2,8 @@
 
 CI runs all tests twice: as a newcomer, and with all tools. A file of which no test was skipped, and none took
 Helm's library for Helm, has in the second run nothing to say that the first has not said. A test that may skip, for
-want of what is no part of the repository, would skip again.
+want of what is no part of the repository, would skip again. No test of `make long` is left out: the run
+before was `make test`, and had none of them.
 """
 
 from __future__ import annotations
@@ -52,8 +53,11 @@ class Again:
         if not config.option.again:
             return
         done = set(_cache(config).get(CACHE_KEY, []))
-        left_out = [item for item in items if item.nodeid.partition("::")[0] in done]
-        items[:] = [item for item in items if item.nodeid.partition("::")[0] not in done]
+        chosen: list[pytest.Item] = []
+        left_out: list[pytest.Item] = []
+        for item in items:
+            (left_out if _file(item) in done and not item.get_closest_marker("long") else chosen).append(item)
+        items[:] = chosen
         config.hook.pytest_deselected(items=left_out)
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -61,6 +65,10 @@ class Again:
         # A process of pytest-xdist sees its own tests alone; the one that started it sees all.
         if not (hasattr(config, "workerinput") or config.option.again):
             _cache(config).set(CACHE_KEY, sorted(self.ran - self.wanting))
+
+
+def _file(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0]
 
 
 def _cache(config: pytest.Config) -> pytest.Cache:

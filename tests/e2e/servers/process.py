@@ -25,6 +25,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from tests.timings.plugin import record_start
+
 PATIENCE = 600.0
 """Seconds within which a server must be ready. It is ready in a few; a machine at its limits takes longer."""
 
@@ -78,6 +80,7 @@ class Process:
         self._is_ready = ready
         self._env = env
         self._popen: subprocess.Popen[bytes] | None = None
+        self._started = 0.0
 
     @property
     def pid(self) -> int:
@@ -102,6 +105,7 @@ class Process:
                 env=self._env,
                 start_new_session=True,  # Ctrl-C is for us: we end the servers, in order
             )
+        self._started = time.monotonic()
         atexit.register(self.stop)
         return self
 
@@ -116,6 +120,7 @@ class Process:
             if time.monotonic() > end:
                 self._fail(f"was not ready within {patience:.0f} s")
             time.sleep(0.05)
+        record_start(self.name, time.monotonic() - self._started)
         return self
 
     def wait(self, patience: float = PATIENCE) -> int:
