@@ -19,7 +19,7 @@ NOBODY = 65534
 OTHER = JOB.replace("{name: mnist}", "{name: other}")
 
 pytestmark = [
-    pytest.mark.may_skip("the user nobody may not run this Python"),
+    pytest.mark.may_skip("the user nobody may not read this Python, or this checkout"),
     pytest.mark.skipif(os.geteuid() == 0 and not shutil.which("setpriv"), reason="needs setpriv"),
 ]
 
@@ -34,8 +34,8 @@ def folder() -> Iterator[Path]:
             (path / "jobs" / job / "job.yaml").write_text(text, encoding="utf-8")
         _own(path)
         code, said = tfgen(path, "render", "jobs")
-        if code and "tfgen" not in said:
-            pytest.skip(f"the user nobody may not run this Python: {said}")
+        if code and ("tfgen" not in said or said.endswith("No module named tfgen\n")):  # as below /root
+            pytest.skip(f"the user nobody may not read this Python, or this checkout: {said}")
         assert code == 0, said
         yield path
         for each in (path, *(each for each in path.rglob("*"))):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -47,7 +48,7 @@ nodes.yaml:6:3: Pod: spec.tolerations: 7 is not of types "null", "array" [cluste
 """,
         ),
         ("kind: [\n", "nodes.yaml:2:1: no YAML: did not find expected node content [yaml-syntax]\n"),
-        ("kind: " + "[" * 200_000, "nodes.yaml:1:106: no YAML: more than 100 levels [yaml-syntax]\n"),
+        ("kind: " + "[\n" * 200_000, "nodes.yaml:100:1: no YAML: more than 100 levels [yaml-syntax]\n"),
         ("? [a, b]\n: 1\n", "nodes.yaml:1:3: no YAML: found unhashable key [yaml-syntax]\n"),
     ],
     ids=["shapes", "syntax", "depth", "key"],
@@ -57,6 +58,14 @@ def test_a_mistake_is_told_at_its_place(
 ) -> None:
     assert plan(tmp_path, nodes) == cli.PROBLEMS
     assert capsys.readouterr() == ("", expected)
+
+
+def test_brackets_without_an_end_are_one_mistake(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In one line, where libyaml reads ahead: since 0.2.6 it has a limit of its own, of 1,000 levels."""
+    assert plan(tmp_path, "kind: " + "[" * 200_000) == cli.PROBLEMS
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert re.fullmatch(r"nodes\.yaml:1:(106|1006): no YAML: .* \[yaml-syntax]\n", err)
 
 
 @pytest.mark.parametrize("nodes", ["", "kind: Namespace\nmetadata: {name: ml}\n"])
