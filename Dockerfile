@@ -10,6 +10,7 @@ RUN apt-get update \
     && git config --system --add safe.directory '*'
 
 COPY pyproject.toml README.md LICENSE /src/
+COPY docs/rules.md /src/docs/rules.md
 COPY schemas /src/schemas
 COPY gen/tfgen /src/gen/tfgen
 RUN pip install --no-cache-dir "/src[import,kubernetes,live,policies]"

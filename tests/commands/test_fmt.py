@@ -140,7 +140,7 @@ REFUSED = {
     "keys that are written as few write them": (
         "apiVersion: tfgen/v1alpha1\n? spec\n: ? image\n  : a\n",
         FAILED,
-        "tfgen: error: wrong.yaml:3:1: this is written as `tfgen fmt` does not know it: lay it out by hand\n",
+        "tfgen: error: wrong.yaml:3:1: this is written as `tfgen fmt` does not know it: lay it out by hand [layout]\n",
     ),
     "a comment without a place": (
         "apiVersion: tfgen/v1alpha1\nspec: { # nothing yet\n}\n",

@@ -26,6 +26,7 @@ from tfgen.report.rule_summaries import rule_summaries
 from tfgen.rules import team_defaults
 from tfgen.rules.across import ACROSS
 from tfgen.rules.table import RULES
+from tfgen.text import edit, layout
 
 PAGE = (Path(__file__).parents[2] / "docs" / "rules.md").read_text(encoding="utf-8")
 
@@ -45,6 +46,8 @@ NOT_OF_THE_JOB = {
     *namespace.RULES,
     *orphans.RULES,
     *read_cluster_file.RULES,
+    *edit.RULES,
+    *layout.RULES,
 }
 OF_A_CHANGE = {*immutable.RULES, *run_back.RULES}
 WITHOUT_EXAMPLE = {"yaml-encoding", "service-name", *TOO_LARGE, *NOT_OF_THE_JOB, *local.RULES}

@@ -58,13 +58,13 @@ def files_below(folder: Path) -> set[str]:
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_the_wheel_has_the_package_the_schemas_and_the_licence_and_no_more(wheel):
+def test_the_wheel_has_the_package_the_schemas_the_rules_and_the_licence_and_no_more(wheel):
     package = {f"tfgen/{name}" for name in files_below(ROOT / "gen" / "tfgen") if "__pycache__" not in name}
     schemas = {f"tfgen/schemas/{name}" for name in files_below(ROOT / "schemas")}
     info = wheel.name.removesuffix("-py3-none-any.whl") + ".dist-info"
     metadata = {f"{info}/{name}" for name in ("METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE")}
     with zipfile.ZipFile(wheel) as files:
-        assert set(files.namelist()) == package | schemas | metadata
+        assert set(files.namelist()) == package | schemas | metadata | {"tfgen/docs/rules.md"}
 
 
 def test_the_sdist_has_what_tests_and_builds_need(sdist):
@@ -82,6 +82,11 @@ def test_tfgen_schema_prints_the_schema_outside_the_checkout(installed, tmp_path
     printed = Command((installed / "tfgen", "schema"), cwd=tmp_path, env=ALONE).run(silent=True)
     source = (ROOT / "schemas" / "trainingjob.v1alpha1.schema.json").read_text(encoding="utf-8")
     assert json.loads(printed) == json.loads(source)
+
+
+def test_tfgen_explain_prints_a_rule_outside_the_checkout(installed, tmp_path):
+    printed = Command((installed / "tfgen", "explain", "latest-tag"), cwd=tmp_path, env=ALONE).run(silent=True)
+    assert printed.startswith("latest-tag\n\n  An image has no fixed version.")
 
 
 @pytest.mark.parametrize("start", [("tfgen",), ("python", "-m", "tfgen")])

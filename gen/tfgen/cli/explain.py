@@ -1,4 +1,4 @@
-"""``tfgen explain``: what a key of job.yaml means, or where the values of a job come from."""
+"""``tfgen explain``: the meaning of a key of job.yaml or of a rule, or the origin of a job's values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,13 @@ from tfgen.errors import UsageError
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("path", nargs="?", default="", metavar="PATH", help="such as spec.roles.worker.resources.gpu")
+    parser.add_argument(
+        "path",
+        nargs="?",
+        default="",
+        metavar="PATH",
+        help="a key, such as spec.roles.worker.resources.gpu, or the id of a rule, such as latest-tag",
+    )
     parser.add_argument(
         "--origin", action="store_true", help="PATH is a job.yaml: say where each of its values is said"
     )
@@ -22,16 +28,35 @@ def _arguments(parser: ArgumentParser) -> None:
 def _run(args: Namespace) -> int:
     if args.origin:
         return _origin(args)
-    from tfgen.commands.explain import WIDTH, explain
-
     if args.env is not None:
         raise UsageError("--env goes with --origin")
-    text = explain(args.path, min(WIDTH, (columns() or WIDTH) - 2))
+    text = _text(args.path)
     if args.format == "json":
         print_json({"path": args.path, "text": text})
     else:
         print(text, end="")
     return OK
+
+
+def _text(path: str) -> str:
+    """The explanation of a key, of a rule, or of both where they have one name.
+
+    Raises:
+        UsageError: no key and no rule has the name; the message has the nearest of each.
+    """
+    from tfgen.commands.explain import WIDTH, explain
+    from tfgen.commands.explain_rule import explain_rule, rule_ids
+    from tfgen.words import nearest
+
+    rule = explain_rule(path.strip("[]"))
+    try:
+        key = explain(path, min(WIDTH, (columns() or WIDTH) - 2))
+    except UsageError as error:
+        if rule is not None:
+            return rule
+        near = nearest(path, rule_ids())
+        raise UsageError(f"{error}; the nearest rule is {near}" if near else str(error)) from error
+    return key if rule is None else f"{key}\nThe rule {rule}"
 
 
 def _origin(args: Namespace) -> int:
@@ -57,7 +82,7 @@ def _origin(args: Namespace) -> int:
 
 COMMAND: Final = Command(
     "explain",
-    "say what a key of job.yaml means, or where a job's values are said",
+    "say what a key of job.yaml or a rule means, or where a job's values are said",
     _arguments,
     _run,
     example="tfgen explain spec.roles.worker.resources.gpu",

@@ -13,6 +13,7 @@ from tfgen.commands import import_job, local, orphans, read_cluster_file, rerun
 from tfgen.rules.across import ACROSS
 from tfgen.rules.table import RULES
 from tfgen.schema import messages as schema_messages
+from tfgen.text import edit, layout
 
 
 def rule_summaries() -> Mapping[str, str]:
@@ -33,6 +34,8 @@ def rule_summaries() -> Mapping[str, str]:
         **enforced.RULES,
         **limits.RULES,
         **admission.RULES,
+        **edit.RULES,
+        **layout.RULES,
         **{rule.id: rule.summary for rule in RULES},
         **{rule.id: rule.summary for rule in ACROSS},
     }

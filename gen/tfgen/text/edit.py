@@ -23,6 +23,11 @@ from tfgen.text.yaml_node import Entry, YamlNode, nodes
 from tfgen.text.yaml_text import in_line
 from tfgen.words import path_name, shown
 
+EDIT: Final = "edit"
+
+RULES: Final[Mapping[str, str]] = {EDIT: "tfgen cannot change a value and leave the rest of its file unchanged."}
+"""The id of the error that has a file and a line, with its summary."""
+
 
 class Removal(Enum):
     """The value of a key or an item that is to go."""
@@ -333,5 +338,5 @@ def _by_hand(document: Document, assignment: Assignment) -> TfgenError:
     what = f"remove {name} from" if assignment.value is REMOVED else f"set {name} to {shown(assignment.value)} in"
     return TfgenError(
         f"{place}: cannot {what} {path_name(tuple(above))} and leave all else as it is "
-        "(an alias of it stands elsewhere, perhaps): do it there by hand"
+        f"(an alias of it stands elsewhere, perhaps): do it there by hand [{EDIT}]"
     )

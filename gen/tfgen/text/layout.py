@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -25,6 +25,11 @@ from tfgen.text.comments import COMMENT, HEADER, comments, leaves
 from tfgen.text.document import Document, parse
 from tfgen.text.yaml_node import Entry, YamlNode, nodes
 from tfgen.text.yaml_text import block_lines, in_line
+
+LAYOUT: Final = "layout"
+
+RULES: Final[Mapping[str, str]] = {LAYOUT: "A job file is written in a way that tfgen fmt cannot lay out."}
+"""The id of the error that has a file and a line, with its summary."""
 
 KeyOrder: TypeAlias = Callable[[Path], Sequence[str] | None]
 """The keys of the mapping at a path, in their order; None where it has no order of its own."""
@@ -152,7 +157,7 @@ class _Layout:
 
     def _error(self, line: int) -> TfgenError:
         place = Place(self._file, Position(line + 1, 1))
-        return TfgenError(f"{place}: this is written as `tfgen fmt` does not know it: lay it out by hand")
+        return TfgenError(f"{place}: this is written as `tfgen fmt` does not know it: lay it out by hand [{LAYOUT}]")
 
     def _block(
         self, node: YamlNode, data: Any, path: Path, indent: int, owner: int, foot: Sequence[_Line]

@@ -1,0 +1,49 @@
+"""`tfgen explain RULE`: every id of a problem is known, and its text is the page's."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.docs.test_rules_page import SECTIONS, ids_of_the_reader
+from tfgen import cli
+from tfgen.commands.explain_rule import explain_rule, rule_ids
+from tfgen.report.rule_summaries import rule_summaries
+
+
+@pytest.mark.parametrize("rule", sorted({*rule_summaries(), *ids_of_the_reader()}))
+def test_every_id_of_a_problem_is_known(rule: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["explain", rule]) == cli.OK
+    summary = rule_summaries().get(rule, "")
+    assert summary in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_text_of_a_rule() -> None:
+    assert explain_rule("latest-tag") == (
+        "latest-tag\n\n"
+        "  An image has no fixed version. (A warning.) What runs would change without a commit, and two tasks of one "
+        "job might run\n  two versions. A tag or a digest (`mnist@sha256:...`) fixes the version.\n\n"
+        "    spec:\n      image: registry.ml.internal/ml/mnist\n\n"
+        "    spec:\n      image: registry.ml.internal/ml/mnist:1.4.0\n"
+    )
+    assert rule_ids() == tuple(section.id for section in SECTIONS)
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [("latest-tga", "the nearest rule is latest-tag"), ("lmits-below-request", "limits-below-requests")],
+)
+def test_a_misspelt_rule_has_the_nearest_one(word: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["explain", word]) == cli.USAGE
+    assert message in capsys.readouterr().err
+
+
+def test_a_misspelt_key_has_the_nearest_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["explain", "spec.retris"]) == cli.USAGE
+    assert 'did you mean "retries"?' in capsys.readouterr().err
+
+
+def test_a_name_of_a_key_and_of_a_rule_explains_both(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["explain", "affinity"]) == cli.OK
+    printed = capsys.readouterr().out
+    assert "spec.affinity" in printed
+    assert "The rule affinity\n" in printed
