@@ -326,6 +326,27 @@ def test_a_new_run_with_a_folder_of_its_own_is_rendered_there(clone: Path) -> No
     assert git("branch", "--list", "rendered") == ""
 
 
+@pytest.mark.parametrize("named", ["jobs", ".", "jobs/mnist.yaml"])
+def test_the_last_job_is_taken_away_after_its_removal_was_merged(clone: Path, named: str, capsys: Printed) -> None:
+    """As CI does it: no job is left, neither on disk nor in HEAD, and a later commit removes another file."""
+    write("jobs/mnist.yaml", JOB)
+    write("notes.yaml", "a: 1\n")
+    commit_all()
+    commit("jobs", "--push")
+    assert cli.run(["rm", "jobs/mnist.yaml"]) == 0
+    commit_all()
+    Path("notes.yaml").unlink()
+    commit_all()
+    git("push", "--quiet")
+    capsys.readouterr()
+    commit(named, "--push")
+    assert "mnist: removed\n" in capsys.readouterr().out
+    assert files("rendered") == []
+    remote = clone.parent / "remote.git"
+    assert git("rev-parse", "rendered", folder=remote) == git("rev-parse", "rendered")
+    commit(named, "--push", code=2)
+
+
 def test_the_last_job_is_taken_away(clone: Path) -> None:
     write("jobs/mnist.yaml", JOB)
     commit("jobs")

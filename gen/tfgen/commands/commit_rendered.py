@@ -109,7 +109,7 @@ def commit_wherever(
 def rendered_branches(jobs: Sequence[Path], checked: Checked) -> Branches | None:
     """The branches of jobs that are rendered elsewhere; none for jobs that are rendered beside themselves.
 
-    Where no job is left, those that are committed say it.
+    Where no job is left, the committed jobs name the branches, or the last jobs that a commit removed.
 
     Args:
         jobs: the files and folders that were named.
@@ -120,9 +120,7 @@ def rendered_branches(jobs: Sequence[Path], checked: Checked) -> Branches | None
     """
     files = checked.whole_files
     documents: Iterable[Document] = (
-        chain.from_iterable(read_documents(file.source) for file in files)
-        if files
-        else (pair.before.read() for pair in _pairs(jobs, checked, git.HEAD) if pair.before)
+        chain.from_iterable(read_documents(file.source) for file in files) if files else _last_jobs(jobs, checked)
     )
     branches = {
         Branches(source_branch(document), rendered_branch(document)) if rendered_branch(document) else None
@@ -131,6 +129,13 @@ def rendered_branches(jobs: Sequence[Path], checked: Checked) -> Branches | None
     if len(branches) > 1:
         raise UsageError("the jobs are rendered into several branches (gitops.rendered): name those of one")
     return next(iter(branches), None)
+
+
+def _last_jobs(jobs: Sequence[Path], checked: Checked) -> list[Document]:
+    """Read the jobs of the last commit that has some."""
+    revisions = chain((git.HEAD,), chain.from_iterable(map(git.before_removals, jobs)))
+    documents = ([pair.before.read() for pair in _pairs(jobs, checked, commit) if pair.before] for commit in revisions)
+    return next(filter(None, documents), [])
 
 
 def commit_rendered(
@@ -165,6 +170,8 @@ def commit_rendered(
     is_rendered = name == branches.source
     since = _since(before, find_tip(before, branches.rendered, to_rendered)) if is_rendered else git.HEAD
     report = check_for_commit(judged, spool, out, since)
+    if not (is_rendered or _pairs(jobs, judged.checked, git.HEAD)):
+        raise no_job_below(jobs)
     own = _commit_sources(jobs, judged.checked, before, options=options, to=to)
     outcome = own.replaced(problems=report.problems, notes=report.notes)
     if not is_rendered:
@@ -194,8 +201,6 @@ def _commit_sources(
     """Commit the files that the jobs were read from, and push the branch."""
     branch, message = options.branch, options.message
     pairs = _pairs(jobs, checked, git.HEAD)
-    if not pairs:
-        raise no_job_below(jobs)
     files = {pair.name: {*paths_from_root(before, source_paths(pair)).values()} for pair in pairs}
     paths = {path for names in files.values() for path in names}
     check_files(before, {}, paths)
@@ -274,6 +279,8 @@ def _commit_once(repository: Repository, branch: str, tip: str, work: _Work) -> 
         names = {job.name for job in work.report.jobs}
         ledgers = read_ledgers(out)
         removals = find_removed_jobs(ledgers.sources, work.jobs, names, removed)
+        if not (pairs or removals):
+            raise no_job_below(work.jobs)
         plan = plan_write(out, with_removals(work.report, removals, work.spool), upgrade=False, put=work.spool.put)
         if plan.conflicts:
             raise ConflictsError(plan.conflicts, "tfgen render --force")

@@ -73,6 +73,31 @@ def earlier_contents(path: Path, revision: str = HEAD, most: int = 200) -> list[
     return [*_blobs(root, (blob_id for blob_id in dict.fromkeys(ids) if blob_id.strip(b"0"))).values()]
 
 
+def before_removals(path: Path, most: int = 50) -> list[str]:
+    """List the commits before each removal of a file at a path or below it, the newest first.
+
+    A shallow clone has only some of them.
+
+    Args:
+        path: a file or a folder, which may be gone.
+        most: the number of removals to look at.
+
+    Raises:
+        TfgenError: git fails.
+    """
+    if path.is_dir():
+        root, name = path, "."
+    else:
+        ((root, names),) = _by_repository([path]).items()
+        name = names[path]
+    commit = _commit(root, HEAD) if is_installed() else None
+    if commit is None:
+        return []
+    options = ("--format=%P", "--diff-filter=D", "--no-renames", f"--max-count={most}")
+    parents = Git(root, ("log", *options, commit, "--", name)).output().decode().splitlines()
+    return [line.split()[0] for line in parents if line]
+
+
 def changed(folder: Path, revision: str = HEAD, *, is_removed: bool = False) -> set[str]:
     """The files below a folder, as paths from it, that differ between a commit and the disk. New files do not count.
 
