@@ -35,6 +35,7 @@ def read_recorded(file: Path) -> tuple[Snapshot, str | None, datetime]:
         warnings=tuple(data["warnings"]),
         unseen=tuple(data["unseen"]),
         logs=data["logs"],
+        workloads=tuple(data.get("workloads", ())),
     )
     return snapshot, data["environment"], datetime.fromisoformat(data["now"])
 
@@ -57,6 +58,7 @@ def record(job: Path, environment: str | None, now: datetime) -> dict[str, Any]:
         "warnings": [_short(event) for event in snapshot.warnings],
         "unseen": list(snapshot.unseen),
         "logs": dict(snapshot.logs),
+        "workloads": [_short(item) for item in snapshot.workloads],
     }
 
 

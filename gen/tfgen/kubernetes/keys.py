@@ -47,6 +47,7 @@ POD_GROUP: Final = "scheduling.x-k8s.io/pod-group"
 # Kueue's, on the object that waits in a queue, and on its pods:
 # https://kueue.sigs.k8s.io/docs/reference/labels-and-annotations/
 QUEUE: Final = "kueue.x-k8s.io/queue-name"
+QUEUED_OBJECT: Final = "kueue.x-k8s.io/job-uid"  # on a Workload: the UID of the object that waits
 QUEUE_PRIORITY: Final = "kueue.x-k8s.io/priority-class"
 REQUIRED_TOPOLOGY: Final = "kueue.x-k8s.io/podset-required-topology"
 PREFERRED_TOPOLOGY: Final = "kueue.x-k8s.io/podset-preferred-topology"

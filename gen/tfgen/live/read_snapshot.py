@@ -16,6 +16,7 @@ from tfgen.live.run_state import leading_pod
 from tfgen.live.snapshot import Snapshot
 from tfgen.live.task_state import main_container
 from tfgen.live.wanted_run import Identity, WantedRun
+from tfgen.live.workload import queue_of, workload_kind, workload_query
 
 _POD: Final = ("v1", "Pod")
 _EVENT: Final = ("v1", "Event")
@@ -51,7 +52,9 @@ def read_snapshot(api: Api, namespace: str, runs: Sequence[WantedRun], *, with_l
         listed = reader.objects(kind, query) if kind in needed else reader.objects_if_allowed(kind, query)
         objects |= {item: there for item, there in _by_identity(kind, listed).items() if item in wanted}
     warnings = reader.objects_if_allowed(_EVENT, {"fieldSelector": "type=Warning"})
-    snapshot = Snapshot(tuple(pods), objects, tuple(sorted(warnings, key=_time)))
+    queued = [item for run in runs if run.end in objects and queue_of(item := objects[run.end])]
+    workloads = reader.objects_if_allowed(workload_kind(api), workload_query(queued)) if queued else []
+    snapshot = Snapshot(tuple(pods), objects, tuple(sorted(warnings, key=_time)), workloads=tuple(workloads))
     logs = {}
     for pod in filter(None, (leading_pod(run, snapshot) for run in runs if with_logs)):
         logs[pod["metadata"]["name"]] = reader.log(pod["metadata"]["name"], CONTAINER)

@@ -16,6 +16,7 @@ from tfgen.live.snapshot import Snapshot
 from tfgen.live.task_counts import differences, live_gang_size, live_task_counts
 from tfgen.live.task_state import ENDED, Reason, TaskState, index_of, role_of, task_state, task_states
 from tfgen.live.wanted_run import WantedRun
+from tfgen.live.workload import KIND, queue_of, queue_reason, workload_of
 from tfgen.plural import count
 from tfgen.record import Record
 
@@ -192,6 +193,7 @@ def _end_reason(run: WantedRun, end: End) -> Iterator[Why]:
 def _reasons(run: WantedRun, snapshot: Snapshot, roles: Sequence[RoleState]) -> Iterator[Why]:
     """All that keeps the run from its end, each for one subject."""
     yield from _gang_reasons(run, snapshot)
+    yield from _queue_reasons(run, snapshot)
     by_name = {pod["metadata"]["name"]: pod for pod in snapshot.pods_of(run)}
     for role in roles:
         for task in role.tasks:
@@ -243,6 +245,16 @@ def _gang_reasons(run: WantedRun, snapshot: Snapshot) -> Iterator[Why]:
         yield Why(
             (f"gang {identity[2]}",), Reason(status.get("phase", "Pending"), f"{text}{': ' * bool(message)}{message}")
         )
+
+
+def _queue_reasons(run: WantedRun, snapshot: Snapshot) -> Iterator[Why]:
+    """Yield the reason why a run waits in a queue of Kueue."""
+    lead = snapshot.objects.get(run.end) if run.end else None
+    if lead is None or not queue_of(lead) or any(KIND in text for text in snapshot.unseen):
+        return
+    reason = queue_reason(lead, workload_of(lead, snapshot.workloads))
+    if reason:
+        yield Why((f"queue {queue_of(lead)}",), reason)
 
 
 def _warning(snapshot: Snapshot, item: Object) -> Reason | None:

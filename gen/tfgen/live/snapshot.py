@@ -23,6 +23,7 @@ class Snapshot(Record):
         objects: what the runs are made of, where it is there.
         warnings: the events of type Warning, the oldest first.
         unseen: what could not be looked at, and why.
+        workloads: the Workloads of Kueue, of the objects by whose end the runs end.
         logs: the end of the log of the task that leads each run, and of its finisher, by the pod's name.
     """
 
@@ -31,6 +32,7 @@ class Snapshot(Record):
     warnings: tuple[Object, ...] = ()
     unseen: tuple[str, ...] = ()
     logs: Mapping[str, str] = EMPTY
+    workloads: tuple[Object, ...] = ()
 
     def pods_of(self, run: WantedRun) -> tuple[Object, ...]:
         """The pods of a run, its finisher's among them."""

@@ -1,0 +1,85 @@
+"""The Workload that Kueue makes for an object in a queue: https://kueue.sigs.k8s.io/docs/concepts/workload/.
+
+A Workload whose field `spec.active` is false gives its quota back, and Kueue suspends the object of the Workload. While
+a Workload is admitted, Kueue starts its object again whenever somebody suspends the object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from tfgen.kubernetes import keys
+from tfgen.kubernetes.object import Object
+from tfgen.live.api import Api
+from tfgen.live.run_end import is_suspended
+from tfgen.live.task_state import Reason
+
+KIND: Final = "Workload"
+_VERSIONS: Final = ("kueue.x-k8s.io/v1beta2", "kueue.x-k8s.io/v1beta1")
+"""The versions of the API, the newest first; each has all fields that this module reads."""
+
+
+def workload_kind(api: Api) -> tuple[str, str]:
+    """Return the API version in which a cluster serves Workloads, and the kind; the newest version without Kueue."""
+    return next((version for version in _VERSIONS if api.resource(version, KIND)), _VERSIONS[0]), KIND
+
+
+def workload_query(items: Iterable[Object]) -> Mapping[str, str]:
+    """Return the query of a list that has the Workloads of some objects alone."""
+    uids = ",".join(sorted(item["metadata"]["uid"] for item in items))
+    return {"labelSelector": f"{keys.QUEUED_OBJECT} in ({uids})"}
+
+
+def workload_of(item: Object, workloads: Iterable[Object]) -> Object | None:
+    """Return the newest Workload of an object."""
+    uid = item["metadata"]["uid"]
+    of_item = [
+        workload for workload in workloads if workload["metadata"].get("labels", {}).get(keys.QUEUED_OBJECT) == uid
+    ]
+    return max(of_item, key=lambda workload: str(workload["metadata"]["creationTimestamp"]), default=None)
+
+
+def queue_of(item: Object) -> str:
+    """Return the queue of Kueue that an object names; empty where the object names none."""
+    queue: str = (item["metadata"].get("labels") or {}).get(keys.QUEUE, "")
+    return queue
+
+
+def queue_reason(item: Object, workload: Object | None) -> Reason | None:
+    """Return the reason why an object waits in its queue; None where Kueue has admitted the object."""
+    if workload is None:
+        text = "Kueue has made no Workload: see whether Kueue runs, and whether it manages the kind"
+        return Reason("NoWorkload", text) if is_suspended(item) else None
+    conditions: dict[str, Mapping[str, Any]] = {
+        condition["type"]: condition for condition in (workload.get("status") or {}).get("conditions") or ()
+    }
+    if _is_true(conditions, "Finished") or _is_true(conditions, "Admitted"):
+        return None
+    if (workload.get("spec") or {}).get("active") is False:
+        return Reason("Deactivated", conditions.get("Evicted", {}).get("message") or "the Workload is not active")
+    if _is_true(conditions, "QuotaReserved"):
+        return _reason(conditions.get("Admitted")) or Reason("QuotaReserved", _waiting_checks(workload))
+    waiting, evicted = _reason(conditions.get("QuotaReserved")), conditions.get("Evicted")
+    if evicted and _is_true(conditions, "Evicted"):
+        message = evicted.get("message", "")
+        more = f"; {waiting.message}" if waiting and waiting.message != message else ""
+        return Reason("Evicted", f"{evicted.get('reason', '')}: {message}{more}")
+    return waiting or Reason("Pending", "Kueue has not looked at the Workload yet")
+
+
+def _waiting_checks(workload: Object) -> str:
+    """Return the admission checks that have not let a Workload pass, in words."""
+    checks = (workload.get("status") or {}).get("admissionChecks") or ()
+    texts = [
+        f"{check['name']}: {check.get('message') or check['state']}" for check in checks if check["state"] != "Ready"
+    ]
+    return f"the quota is reserved; waiting for {'; '.join(texts) or 'the admission checks'}"
+
+
+def _is_true(conditions: Mapping[str, Mapping[str, Any]], name: str) -> bool:
+    return conditions.get(name, {}).get("status") == "True"
+
+
+def _reason(condition: Mapping[str, Any] | None) -> Reason | None:
+    return Reason(condition.get("reason", condition["type"]), condition.get("message", "")) if condition else None

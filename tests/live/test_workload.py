@@ -1,0 +1,83 @@
+"""The reason why a run waits in a queue of Kueue, by the conditions of its Workload.
+
+The texts are those of Kueue 0.19.2: pkg/controller/core/workload_controller.go, pkg/scheduler/scheduler.go and
+pkg/workload/workload.go of https://github.com/kubernetes-sigs/kueue/tree/v0.19.2.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tfgen.live.task_state import Reason
+from tfgen.live.workload import queue_reason, workload_of
+
+NO_QUOTA = "couldn't assign flavors to pod set worker: insufficient unused quota for cpu in flavor t4, 2 more needed"
+
+
+def job(*, suspend: bool = True) -> dict[str, Any]:
+    metadata = {"name": "mnist-worker", "uid": "6f1c", "labels": {"kueue.x-k8s.io/queue-name": "research"}}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {"suspend": suspend}}
+
+
+def condition(name: str, status: str, reason: str, message: str = "") -> dict[str, str]:
+    return {"type": name, "status": status, "reason": reason, "message": message}
+
+
+def workload(*conditions: dict[str, str], active: bool = True, **status: Any) -> dict[str, Any]:
+    metadata = {
+        "name": "job-mnist-worker-1",
+        "creationTimestamp": "2026-11-22T09:44:47Z",
+        "labels": {"kueue.x-k8s.io/job-uid": "6f1c"},
+    }
+    return {"metadata": metadata, "spec": {"active": active}, "status": {"conditions": [*conditions], **status}}
+
+
+RESERVED = condition("QuotaReserved", "True", "QuotaReserved", "Quota reserved in ClusterQueue all")
+
+
+@pytest.mark.parametrize(
+    ("item", "reason"),
+    [
+        (
+            workload(condition("QuotaReserved", "False", "Inadmissible", "LocalQueue research doesn't exist")),
+            Reason("Inadmissible", "LocalQueue research doesn't exist"),
+        ),
+        (workload(condition("QuotaReserved", "False", "Pending", NO_QUOTA)), Reason("Pending", NO_QUOTA)),
+        (
+            workload(
+                condition("Evicted", "True", "Preempted", "Preempted to accommodate a higher priority Workload"),
+                condition("QuotaReserved", "False", "Pending", NO_QUOTA),
+            ),
+            Reason("Evicted", f"Preempted: Preempted to accommodate a higher priority Workload; {NO_QUOTA}"),
+        ),
+        (
+            workload(condition("Evicted", "True", "Deactivated", "The workload is deactivated"), active=False),
+            Reason("Deactivated", "The workload is deactivated"),
+        ),
+        (
+            workload(RESERVED, admissionChecks=[{"name": "dws", "state": "Pending", "message": "no capacity yet"}]),
+            Reason("QuotaReserved", "the quota is reserved; waiting for dws: no capacity yet"),
+        ),
+        (workload(RESERVED, condition("Admitted", "True", "Admitted")), None),
+        (workload(RESERVED, condition("Finished", "True", "Succeeded")), None),
+        (workload(), Reason("Pending", "Kueue has not looked at the Workload yet")),
+    ],
+    ids=["no-queue", "no-quota", "preempted", "deactivated", "check", "admitted", "finished", "new"],
+)
+def test_the_reason_is_that_of_the_workload(item: dict[str, Any], reason: Reason | None) -> None:
+    assert workload_of(job(), [item]) is item
+    assert queue_reason(job(), item) == reason
+
+
+def test_a_suspended_object_without_a_workload_names_kueue() -> None:
+    reason = queue_reason(job(), workload_of(job(), []))
+    assert reason == Reason(
+        "NoWorkload", "Kueue has made no Workload: see whether Kueue runs, and whether it manages the kind"
+    )
+    assert queue_reason(job(suspend=False), None) is None
+
+
+def test_the_workload_of_an_earlier_object_of_the_name_is_left_out() -> None:
+    assert workload_of({**job(), "metadata": {"name": "mnist-worker", "uid": "another"}}, [workload()]) is None
