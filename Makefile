@@ -43,7 +43,7 @@ REQUIREMENTS := $(sort $(wildcard examples/*/requirements.txt))
 .PHONY: help
 help: ## Lists the targets
 	@sed -En 's/^([a-z0-9]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r target text; do \
-	  printf '  make %-8s %s\n' "$$target" "$$text"; done
+	  printf '  make %-9s %s\n' "$$target" "$$text"; done
 	@echo "  PYTEST_ARGS='-k chart -x' goes on to pytest."
 
 # -- What people run --------------------------------------------------------------------------------------------
@@ -120,8 +120,21 @@ servers: $(VENV)/.with-test $(VENV)/.with-e2e tools ## Builds Kubernetes, etcd, 
 
 .PHONY: e2e
 e2e: packages servers images ## Runs the tests on real servers (Debian, as root)
-	@$(PYTEST) --dist loadgroup -m e2e --ignore tests/e2e/node || $(NO_TESTS)
+	@$(PYTEST) --dist loadgroup -m 'e2e and not operators' --ignore tests/e2e/node || $(NO_TESTS)
 	@$(PYTEST) -n 0 -m e2e tests/e2e/node || $(NO_TESTS)
+
+# Each names a folder of programs that somebody has built.
+OPERATORS := VOLCANO_BIN JOBSET_BIN KUEUE_BIN
+
+.PHONY: operators
+operators: programs $(VENV)/.with-test $(VENV)/.with-e2e tools ## Runs the tests with Volcano, JobSet and Kueue, built by hand (docs/testing.md)
+	@tests/e2e/tools/build etcd kubernetes kwok
+	@$(PYTEST) --dist loadgroup -m operators --no-skips tests/e2e/server
+
+.PHONY: programs
+programs:
+	@for name in $(OPERATORS); do [[ -d $${!name:-} ]] || { \
+	  echo "make operators needs $$name, a folder with the programs: see docs/testing.md" >&2; exit 1; }; done
 
 .PHONY: images
 images: $(VENV)/.with-test $(VENV)/.with-e2e packages

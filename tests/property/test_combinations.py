@@ -34,6 +34,8 @@ from tfgen.targets.kustomize.overlays import kustomize
 
 PAIRS = 2_000
 
+pytestmark = pytest.mark.long
+
 DISTRIBUTED: Document = {"roles": {"chief": {}, "ps": {}, "worker": {}}}
 LEAST: Mapping[WorkloadKind, Document] = {
     "StatefulSet": DISTRIBUTED,

@@ -48,7 +48,7 @@ SCHEDULERS = {"kubernetes": "{scheduler: kubernetes}", "volcano": "{scheduler: v
     scope="module",
     params=[
         "kubernetes",
-        pytest.param("volcano", marks=pytest.mark.may_skip(reason="Volcano is not published as a Go module")),
+        pytest.param("volcano", marks=pytest.mark.operators),
     ],
 )
 def scheduler(request: pytest.FixtureRequest) -> str:

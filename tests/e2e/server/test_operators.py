@@ -1,8 +1,9 @@
 """The operators' own controllers and webhooks take what is rendered, take it again, and do with it what we say of them.
 
 Where VOLCANO_BIN, JOBSET_BIN and KUEUE_BIN are folders with their programs: no version of them is published as a Go
-module that builds, so that CI goes without. Their kinds are those of ../shared/crds, or of the folder `crds` beside the
-programs. What their webhooks write is held without them in tests/check/test_webhook_defaults.py.
+module that builds, so that CI goes without, and `make operators` runs these tests. Their kinds are those of
+../shared/crds, or of the folder `crds` beside the programs. What their webhooks write is held without them in
+tests/check/test_webhook_defaults.py.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from tests.support.rendered import Rendered
 
 pytestmark = [
     pytest.mark.xdist_group("operators"),  # one cluster for all tests of an operator
-    pytest.mark.may_skip(reason="Volcano, JobSet and Kueue are not published as Go modules that build"),
+    pytest.mark.operators,
 ]
 
 VOLCANO = "batch.volcano.sh/v1alpha1/Job"
