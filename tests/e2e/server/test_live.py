@@ -853,12 +853,26 @@ def test_release_needs_the_role_of_its_page(
 
 
 @pytest.mark.usefixtures("running")
-def test_release_leaves_a_run_that_has_ended_its_result(
+def test_a_finisher_that_cannot_work_is_shown_and_release_leaves_the_result(
     cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    (finisher,) = cluster.client.list("v1/Pod", namespace, labels="tfgen/role=finisher")
+    state = {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}
+    container = {"name": "finisher", "image": "a", "imageID": "", "ready": False, "restartCount": 0, "state": state}
+    broken = {"conditions": [{"type": "Ready", "status": "False"}], "containerStatuses": [container]}
+    cluster.client.patch("v1/Pod", finisher["metadata"]["name"], namespace, {"status": broken}, subresource="status")
     (chief,) = cluster.client.list("v1/Pod", namespace, labels="tfgen/role=chief")
     end(cluster.client, chief)
     eventually(lambda: cluster.client.get("Job", "mnist-chief", namespace)["status"].get("completionTime"), "its end")
+    assert status(job, cluster.admin) == cli.OK
+    assert capsys.readouterr().out.partition("\nGPUs: ")[2].splitlines()[:4] == [
+        "    2 held",
+        "finisher: Pending",
+        "held:     ps and worker; to free the nodes now: tfgen release",
+        "why:      finisher: ImagePullBackOff: no such image",
+    ]
+    assert cli.run(["wait", str(job), "--kubeconfig", str(cluster.admin)]) == cli.OK
+    assert capsys.readouterr().out.endswith(", finisher: ImagePullBackOff: no such image\n")
     assert cli.run(["release", str(job), "--kubeconfig", str(cluster.admin)]) == cli.OK
     assert capsys.readouterr().out.splitlines()[-1] == "Job mnist-chief had ended"
     assert status(job, cluster.admin) == cli.OK
