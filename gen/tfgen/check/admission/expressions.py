@@ -76,8 +76,11 @@ def evaluate(expression: str, data: Mapping[str, Any]) -> Result:
     compiled = _compiled(expression)
     if isinstance(compiled, str):
         return Result(unknown=compiled)
-    result = compiled.eval(data={name: data.get(name) for name in VARIABLES})
-    value = result.plain_value()
+    try:
+        result = compiled.eval(data={name: data.get(name) for name in VARIABLES})
+        value = result.plain_value()
+    except (RuntimeError, TypeError, ValueError) as error:
+        return Result(unknown=_failure(error))
     if result.type() == _library().Type.ERROR:
         _, _, reason = str(value).partition(": ")
         return Result(error=reason or str(value))
@@ -107,6 +110,16 @@ def _compiled(expression: str) -> Any:
     first, *_ = message.removeprefix("INVALID_ARGUMENT: ").splitlines()
     reason, _, _ = re.sub(r"ERROR: <input>:\d+:\d+: ", "", first).partition(" expecting ")
     return f"it is no CEL that tfgen reads: {reason}"
+
+
+def _failure(error: Exception) -> str:
+    """Say why the CEL library cannot evaluate an expression: a limit that Kubernetes lacks, or an optional value."""
+    if "Iteration budget exceeded" in str(error):
+        return "it takes more iterations than the 10,000 of the CEL library of tfgen"
+    if isinstance(error, TypeError):
+        return "it gives a value that the CEL library of tfgen cannot give to Python, such as an optional value"
+    first, *_ = str(error).splitlines() or [type(error).__name__]
+    return f"the CEL library of tfgen fails: {first}"
 
 
 @functools.cache

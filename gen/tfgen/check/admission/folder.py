@@ -115,7 +115,8 @@ def find_doubled(folders: Iterable[PolicyFolder]) -> Iterator[Problem]:
                 yield Problem(*place, message, GUARD_RAIL)
 
 
-_IDENTITY: Final = (("apiVersion",), ("kind",), ("metadata", "namespace"), ("metadata", "name"))
+_NAMESPACE: Final = ("metadata", "namespace")
+_IDENTITY: Final = (("apiVersion",), ("kind",), _NAMESPACE, ("metadata", "name"))
 
 
 def _layers(document: Document) -> Iterator[Document]:
@@ -188,6 +189,8 @@ def _faults(document: Document) -> Iterator[Problem]:
     if not all(isinstance(text, str) and text for text in (api_version, kind, name)):
         message = "expected a Kubernetes object, with apiVersion, kind and metadata.name"
         yield Problem(*document.place(()), message, GUARD_RAIL)
+    elif not isinstance(data_path.at(data, _NAMESPACE), str | None):
+        yield Problem(*document.place(_NAMESPACE), "metadata.namespace: expected text", GUARD_RAIL)
     elif kind in (POLICY, BINDING) and api_version != f"{_GROUP}v1":
         message = f"found {shown(api_version)}, expected {_GROUP}v1"
         yield Problem(*document.place(("apiVersion",)), message, GUARD_RAIL)
