@@ -10,6 +10,7 @@ import pytest
 
 from tfgen.cli import OK, PROBLEMS, USAGE, run
 from tfgen.commands.set import set_values
+from tfgen.errors import UsageError
 from tfgen.job.sources import Source
 from tfgen.report.problems import as_text
 
@@ -223,3 +224,27 @@ def test_an_alias_is_left_to_its_author(
     assert run(["set", "job.yaml", "roles.ps.replicas=3"]) == 3
     assert "job.yaml:4:43: cannot set replicas to 3 in spec.roles.ps and leave all else" in capsys.readouterr().err
     assert Path("job.yaml").read_text() == HEAD + body
+
+
+@pytest.mark.parametrize("text", ["just text\n", "- a\n", "1\n"])
+def test_a_file_whose_root_is_no_mapping_is_a_problem(text: str) -> None:
+    new = set_values(Source("job.yaml", text), text, ["args[0]=a"])
+    assert new.text == text
+    assert as_text(new.problems).startswith("job.yaml:1:1: the document: found ")
+
+
+@pytest.mark.parametrize(
+    ("assignment", "message"),
+    [
+        ("args[0]=null", "spec.args has no item 0"),
+        ("args[1]=a", "spec.args has no item 1; write 0"),
+        ("env.A=\u2028", "env.A=\\u2028: the character U+2028 is not carried by every reader of YAML; remove it"),
+        ("env.A\x01=b", "env.A\\x01=b: the character U+0001 is not carried by every reader of YAML; remove it"),
+        ("env.A=\udcff", "env.A=\\udcff: the character U+DCFF is not carried by every reader of YAML; remove it"),
+    ],
+)
+def test_an_assignment_that_no_file_can_have_is_refused(assignment: str, message: str) -> None:
+    text = HEAD + "spec: {image: 'a:1', args: [], roles: {chief: {}, ps: {}, worker: {}}}\n"
+    with pytest.raises(UsageError) as refused:
+        set_values(Source("job.yaml", text), text, [assignment])
+    assert str(refused.value) == message

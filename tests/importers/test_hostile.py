@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from tfgen.commands.import_files import read_manifests
 from tfgen.commands.import_job import Source, import_jobs
 from tfgen.importers.options import Options
 
@@ -98,3 +99,21 @@ def test_a_hostile_command_meets_a_message_at_its_place(name: str, command: str)
     assert imported.jobs == ()
     assert imported.problems
     assert all(len(str(problem)) < 2_000 for problem in imported.problems)
+
+
+@pytest.mark.parametrize("character", ["\0", "\x01", "\x1b", "\x85", "\u2028", "\ufeff", "\r"])
+@pytest.mark.parametrize("command", ["arena submit tfjob --name=a --image=b:1 'x{}y'", "elasticdl train '--args={}'"])
+def test_a_character_that_no_yaml_carries_is_refused_at_its_word(command: str, character: str) -> None:
+    script = f"# a comment {character}\n{command.format(character)}\n"
+    imported = import_jobs([Source("submit.sh", script.encode())], Options())
+    assert imported.jobs == ()
+    (problem,) = imported.problems
+    assert (problem.file, problem.position.line) == ("submit.sh", 2)
+    assert f"U+{ord(character):04X}" in problem.message
+
+
+def test_a_command_in_another_encoding_is_refused_at_its_byte() -> None:
+    command = "arena submit tfjob --name=a '--image=\udcff'"  # Python's text of an argument with the byte 0xff
+    sources, _ = read_manifests([], [command], [])
+    (problem,) = import_jobs(sources, Options()).problems
+    assert str(problem) == "--command:1:38: the byte 0xff is not UTF-8; save the file as UTF-8 [yaml-encoding]"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -43,7 +44,7 @@ def read_manifests(
                 by_environment.setdefault(name, []).append(_source(overlay))
         else:
             own.append(_source(file))
-    own += [Source("--command", command.encode()) for command in commands]
+    own += [Source("--command", os.fsencode(command)) for command in commands]
     own += live
     for name, file in environments:
         by_environment.setdefault(name, []).append(_source(file))

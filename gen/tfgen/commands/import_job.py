@@ -11,7 +11,7 @@ from tfgen.data_path import Path, at, has
 from tfgen.errors import UsageError
 from tfgen.importers import COMMANDS, FORMS, hand_written, rights
 from tfgen.importers.account import REFUSED, Account, Entry
-from tfgen.importers.command_line import commands
+from tfgen.importers.command_line import Word, commands
 from tfgen.importers.environments import Name, Variant, base_name, job_with_environments
 from tfgen.importers.foreign_job import ForeignJob
 from tfgen.importers.job_data import job_data
@@ -23,6 +23,8 @@ from tfgen.job.training_job import PROFILES
 from tfgen.problems import Position, Problem, has_errors, in_order
 from tfgen.record import EMPTY, Record
 from tfgen.text.document import Document, SourceTree, decode, parse
+from tfgen.text.reader import uncarried_message
+from tfgen.text.yaml_text import uncarried
 from tfgen.words import either, path_name
 
 RULES: Final[Mapping[str, str]] = {
@@ -232,12 +234,20 @@ def _submitted(script: str, file: str, account: Account) -> Iterator[Part]:
             return
         read = next((read for matches, read in COMMANDS if matches(words)), None)
         if read:
-            job = read(words, file, account)
+            job = None if _refuse_uncarried(words, file, account) else read(words, file, account)
             if job:
                 yield job
         else:
             word = leaf(file, words[0].position, words[0].text, words[0].text)
             account.drop(word, "it submits no job of TensorFlow's")
+
+
+def _refuse_uncarried(words: Sequence[Word], file: str, account: Account) -> bool:
+    """Refuse each word with a character that no reader of YAML carries, and return whether a word has one."""
+    refused = [(word, match[0]) for word in words if (match := uncarried(word.text))]
+    for word, character in refused:
+        account.refuse(leaf(file, word.position, "command", word.text), uncarried_message(character))
+    return bool(refused)
 
 
 def _jobs(parts: Sequence[Part], options: Options, account: Account) -> Iterator[tuple[ForeignJob | None, Account]]:

@@ -18,7 +18,9 @@ from tfgen.schema.job_path import read_assignment
 from tfgen.schema.key_order import key_order
 from tfgen.text.document import Document, parse
 from tfgen.text.edit import REMOVED, Assignment, assign
-from tfgen.words import either, path_name, shown
+from tfgen.text.reader import uncarried_message
+from tfgen.text.yaml_text import uncarried
+from tfgen.words import either, path_name, printable, shown
 
 _ENVIRONMENTS: Path = ("spec", "environments")
 
@@ -52,13 +54,18 @@ def set_values(source: Source, text: str, assignments: Sequence[str], environmen
         return NewText(text, parsed.problems)
     if len(parsed.documents) != 1:
         raise UsageError(f"{source.file}: holds {len(parsed.documents)} documents; values are set one job at a time")
-    document = check_all([source]).documents[0]
+    checked = check_all([source])
+    (document,) = checked.documents
+    if not isinstance(document.data, dict):
+        return NewText(text, checked.problems)
     if environment is not None and not data_path.has(document.data, (*_ENVIRONMENTS, environment)):
         known = data_path.at(document.data, _ENVIRONMENTS)
         names = either(known, "and") if isinstance(known, dict) and known else "none"
         raise UsageError(f"{source.file}: no environment {environment!r}; it has {names}")
     data, edits = document.alone().data, []
     for assignment in assignments:
+        if match := uncarried(assignment):
+            raise UsageError(f"{printable(assignment)}: {uncarried_message(match[0])}")
         edit = _assignment(document, data, *read_assignment(assignment), environment)
         _check_index(data, edit)
         edits.append(edit)
@@ -134,8 +141,8 @@ def _check_index(data: Any, edit: Assignment) -> None:
                 return
             raise UsageError(f"{name}: no list is there that has an item {step}")
         if step > len(inner) or (step == len(inner) and edit.value is REMOVED):
-            known = either(str(index) for index in range(len(inner) + (edit.value is not REMOVED)))
-            raise UsageError(f"{name} has no item {step}; write {known}" if known else f"{name} has no item {step}")
+            known = [str(index) for index in range(len(inner) + (edit.value is not REMOVED))]
+            raise UsageError(f"{name} has no item {step}" + (f"; write {either(known)}" if known else ""))
 
 
 def _follow(data: Any, path: Path) -> Any:

@@ -412,7 +412,7 @@ def _template(template: Any) -> dict[str, Any]:
     whole = {"metadata": {"labels": {}, "annotations": {}, **template.get("metadata", {})}, "spec": spec}
     names: dict[str, str] = {}
     for mount in main.get("volumeMounts", ()):
-        names.setdefault(mount["name"], f"at {mount['mountPath'].rstrip('/')}")
+        names.setdefault(mount.get("name", ""), f"at {mount.get('mountPath', '').rstrip('/')}")
     renamed: dict[str, Any] = _renamed(whole, names)
     return renamed
 

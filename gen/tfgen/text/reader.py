@@ -68,10 +68,11 @@ def _uncarried(text: str, file: str) -> Iterator[Problem]:
     for number, line in enumerate(text.split("\n"), 1):
         match = uncarried(line)
         if match:
-            yield Problem(file, Position(number, match.start() + 1), _uncarried_message(match[0]), "yaml-character")
+            yield Problem(file, Position(number, match.start() + 1), uncarried_message(match[0]), "yaml-character")
 
 
-def _uncarried_message(character: str) -> str:
+def uncarried_message(character: str) -> str:
+    """Tell the user to remove a character that some reader of YAML refuses or changes."""
     return f"the character U+{ord(character):04X} is not carried by every reader of YAML; remove it"
 
 
@@ -268,7 +269,7 @@ class _Builder:
         """Only escapes can make any: the text has none (see `parse`)."""
         match = uncarried(event.value) if event.style == '"' else None
         if match:
-            self._report(event, _uncarried_message(match[0]), "yaml-character")
+            self._report(event, uncarried_message(match[0]), "yaml-character")
 
     def _report(self, event: yaml.Event, message: str, rule: str) -> None:
         if len(self.problems) < MAX_PROBLEMS:

@@ -428,7 +428,7 @@ def secured(pod: Any, over: Mapping[str, Any], own: Mapping[Key, Node]) -> Mappi
     spec = dict(over.get("spec") or {})
     for key in ("initContainers", "containers"):
         there = pod["spec"].get(key)
-        known = {item["name"] for item in there if isinstance(item, dict)} if isinstance(there, list) else set()
+        known = [item["name"] for item in there if isinstance(item, dict)] if isinstance(there, list) else []
         if key in spec and spec[key] is not None:
             spec[key] = [
                 item if item["name"] in known or "$patch" in item else _with_security(item, own) for item in spec[key]
