@@ -9,6 +9,8 @@ import pytest
 from tfgen.check.jobs import check
 from tfgen.text.document import MAX_BYTES
 
+pytestmark = pytest.mark.long
+
 LONGEST = 10
 """Seconds of this process's own CPU time: 2 on a machine that does nothing else, which takes up to five times as many
 where its cores are shared. What takes time by the square takes minutes."""

@@ -655,6 +655,7 @@ def test_another_change_of_the_same_job(clone: Path, remote: Path, tmp_path: Pat
     assert Path("jobs/mnist.yaml").read_text(encoding="utf-8") == QUEUE
 
 
+@pytest.mark.long
 def test_the_way_on_leads_by_the_check_for_a_new_run(
     clone: Path, remote: Path, tmp_path: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -782,6 +783,7 @@ def test_twenty_committers_at_once_all_land(clone: Path, remote: Path, tmp_path:
     assert cli.run(["check", "jobs"]) == 0
 
 
+@pytest.mark.long
 def test_committers_at_once_in_one_clone_lose_nothing(clone: Path) -> None:
     names = [f"job-{number}" for number in range(4)]
     for name in names:

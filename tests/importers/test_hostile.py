@@ -10,6 +10,8 @@ from tfgen.commands.import_files import read_manifests
 from tfgen.commands.import_job import Source, import_jobs
 from tfgen.importers.options import Options
 
+pytestmark = pytest.mark.long
+
 LONGEST = 10
 """Seconds of this process's own CPU time: 2 where nothing else runs, and several times that on shared cores."""
 

@@ -6,12 +6,15 @@ import json
 import shlex
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from tfgen.commands.import_job import Source, import_jobs
 from tfgen.commands.verify_import import verify
 from tfgen.importers.options import Options
+
+pytestmark = pytest.mark.long
 
 CPUS = st.sampled_from([1, "2", "500m", "1.5"])
 MEMORIES = st.sampled_from(["4Gi", "1000Mi", 4194304])

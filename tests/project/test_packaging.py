@@ -13,6 +13,8 @@ import pytest
 from tests.support.command import Command
 from tests.support.tools import ROOT
 
+pytestmark = pytest.mark.long
+
 ALONE = {"PYTHONPATH": ""}
 """Of whoever runs the tests, no folder that has another tfgen."""
 

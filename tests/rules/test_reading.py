@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.support.tools import ROOT
 from tfgen.rules.reading import Noted, Reading
 from tfgen.rules.rule import Finding, Rule
@@ -64,6 +66,7 @@ spec:
     assert runs == [forms[0], forms[1]]
 
 
+@pytest.mark.long
 def test_every_rule_finds_in_environments_what_it_finds_in_each_by_itself() -> None:
     """A job that has everything has in its environments what each other job of the tests says, with all mistakes."""
     only_in_environments = set()

@@ -32,6 +32,8 @@ from tfgen.tree.plan import ConflictsError
 from tfgen.tree.rendering import Rendering
 from tfgen.tree.write import apply, plan_write
 
+pytestmark = pytest.mark.long
+
 STEPS = ("open", "write", "fchmod", "fsync", "replace", "unlink", "mkdir", "rmdir", "rmtree")
 """The calls that change the disk (of `open`, only those that make a file) or order what is on it."""
 
