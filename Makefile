@@ -114,6 +114,11 @@ tools: ## Builds Helm, kustomize and kubeconform for the tests, at pinned versio
 shells: ## Installs the shells whose completion is tested (Debian, as root)
 	@$(call install,$(SHELLS))
 
+.PHONY: editors
+editors: $(VENV)/.with-test ## Tests the schema of job.yaml in a YAML language server from npm (Node.js)
+	@npm install --silent --prefix $(HOME)/.cache/tfgen/editors yaml-language-server@2.0.0
+	@$(PYTHON) -m pytest tests/editors $(PYTEST_ARGS)
+
 .PHONY: servers
 servers: $(VENV)/.with-test $(VENV)/.with-e2e tools ## Builds Kubernetes, etcd, KWOK and CoreDNS for the tests, at pinned versions (minutes, once)
 	@tests/e2e/tools/build $(SERVERS)

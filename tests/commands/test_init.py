@@ -16,6 +16,7 @@ from tests.support import git_author
 from tests.support.command import Command
 from tests.support.tools import ROOT
 from tfgen import cli
+from tfgen.schema.editor_schema import editor_schema
 
 Printed = pytest.CaptureFixture[str]
 CRD = ROOT.parent / "shared" / "crds" / "argo-cd-3.6.1-appproject.yaml"
@@ -152,16 +153,27 @@ def test_jobs_that_are_files_of_one_folder_get_another_file() -> None:
         run("init", name, "--out", "new")
         Path("jobs").mkdir(exist_ok=True)
         Path(f"new/{name}/job.yaml").rename(f"jobs/{name}.yaml")
-        Path(f"new/{name}/job.schema.json").unlink()
     run("init", "c")
     assert {path for path in files() if path.startswith("jobs/")} == {
         "jobs/a.yaml",
         "jobs/b.yaml",
         "jobs/c.yaml",
-        "jobs/job.schema.json",
     }
     run("init", "d")
-    assert text("jobs/d.yaml").startswith("# yaml-language-server: $schema=./job.schema.json\n")
+    assert text("jobs/d.yaml").startswith("# yaml-language-server: $schema=../schemas/job.schema.json\n")
+
+
+def test_a_repository_has_one_schema_wherever_a_job_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    git("init", "--quiet")
+    Path("team/deep").mkdir(parents=True)
+    monkeypatch.chdir("team/deep")
+    run("init", "a")
+    run("init", "b", "--out", "../other")
+    monkeypatch.chdir("../..")
+    assert {path for path in files() if path.endswith(".json")} == {"schemas/job.schema.json"}
+    for job in ("team/deep/a/job.yaml", "team/other/b/job.yaml"):
+        assert text(job).startswith("# yaml-language-server: $schema=../../../schemas/job.schema.json\n")
+    assert text("schemas/job.schema.json") == editor_schema()
 
 
 def test_no_job_goes_into_the_folder_of_another_team() -> None:

@@ -17,6 +17,7 @@ from tfgen.change.new_run import find_new_runs
 from tfgen.check.jobs import check
 from tfgen.commands.commit_message import job_changes
 from tfgen.graph.built import plain_objects
+from tfgen.schema.editor_schema import editor_schema
 from tfgen.tree.file_tree import digest_of
 
 JOB = """\
@@ -217,12 +218,14 @@ def test_rm_takes_what_init_made_and_leaves_what_is_anothers(repo: Path) -> None
     for name in ("new", "kept", "edited"):
         assert cli.run(["init", name, "--out", "jobs"]) == 0
     (repo / "jobs" / "kept" / "train.py").write_text("", encoding="utf-8")
+    (repo / "jobs" / "new" / "job.schema.json").write_text(editor_schema(), encoding="utf-8")
     (repo / "jobs" / "edited" / "job.schema.json").write_text("{}", encoding="utf-8")
     for name in ("new", "kept", "edited"):
         assert cli.run(["rm", f"jobs/{name}/job.yaml", "--force"]) == 0
     assert not (repo / "jobs" / "new").exists()
-    assert of_job(repo, "kept") == {"jobs/kept/job.schema.json", "jobs/kept/train.py"}
+    assert of_job(repo, "kept") == {"jobs/kept/train.py"}
     assert of_job(repo, "edited") == {"jobs/edited/job.schema.json"}
+    assert (repo / "schemas" / "job.schema.json").exists()  # other jobs of the repository share the schema
 
 
 def test_rm_leaves_no_empty_folders(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,7 +52,9 @@ def _run(args: Namespace) -> int:
     if args.repo:
         added = add_files(folder, new_repository(form, folder, team=args.team, ci=args.ci))
     else:
-        added = add_files(folder, new_job(form, args.out))
+        job = new_job(form, args.out)
+        added = add_files(job.folder, job.files)
+        added = added.relative() if not folder.is_absolute() else added
     if args.format == "json":
         written = {"created": added.created, "changed": added.added, "kept": added.kept}
         print_json({state: [str(path) for path in paths] for state, paths in written.items()})

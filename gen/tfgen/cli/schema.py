@@ -14,8 +14,9 @@ def _arguments(parser: ArgumentParser) -> None:
 
 def _run(args: Namespace) -> int:
     from tfgen.schema import file as schema_file
+    from tfgen.schema.editor_schema import editor_schema
 
-    print(schema_file.text(schema_file.DEFAULTS if args.defaults else schema_file.NAME), end="")
+    print(editor_schema(schema_file.DEFAULTS if args.defaults else schema_file.NAME), end="")
     return OK
 
 

@@ -5,6 +5,7 @@ What it writes stands in `init_files`, as templates of Jinja. Nothing else of tf
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,9 +20,11 @@ from tfgen.commands.new_job_place import JOB_FILE, Place, find_place
 from tfgen.errors import UsageError
 from tfgen.git import read as git
 from tfgen.job import defaults
+from tfgen.job.output_root import is_root, root_above
 from tfgen.places import JOB_SCHEMA
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
+from tfgen.schema.editor_schema import editor_schema
 from tfgen.schema.messages import as_name
 
 Ci: TypeAlias = Literal["github", "gitlab"]
@@ -63,8 +66,19 @@ class Form(Record):
         return "chief" if self.strategy == "Single" else "worker"
 
 
-def new_job(form: Form, folder: Path | None) -> tuple[NewFile, ...]:
-    """The files of a new job, by their paths from the folder: its job.yaml, and the schema where no other is shared.
+class NewJob(Record):
+    """The files of a new job.
+
+    Attributes:
+        folder: the folder that the paths of the files begin in: the root of the repository, if there is one.
+    """
+
+    folder: Path
+    files: tuple[NewFile, ...]
+
+
+def new_job(form: Form, folder: Path | None) -> NewJob:
+    """The files of a new job: its job.yaml, and the schema for editors where the repository has none.
 
     Args:
         form: what the job is to be.
@@ -75,12 +89,15 @@ def new_job(form: Form, folder: Path | None) -> tuple[NewFile, ...]:
     """
     _check_name(form.name, "job name")
     place = find_place(form.name, folder)
-    path = place.path.relative_to(folder or Path())
-    job = NewFile(path.as_posix(), _job_text(form, place))
+    root = root_above(folder or Path())
+    is_repository = root is not None and is_root(root)
+    base = Path(os.path.relpath(root)) if root is not None and is_repository else folder or Path()
+    path = Path(os.path.relpath(place.path, base)).as_posix()
+    schema = f"schemas/{JOB_SCHEMA}" if is_repository else JOB_SCHEMA
     if place.schema is not None:
-        return (job,)
-    present = Present.REFUSE if path.name == JOB_FILE else Present.KEEP
-    return job, NewFile((path.parent / JOB_SCHEMA).as_posix(), schema_file.text(), present)
+        return NewJob(base, (NewFile(path, _job_text(form, place)),))
+    place = place.replaced(schema=Path(os.path.relpath(schema, Path(path).parent)).as_posix())
+    return NewJob(base, (NewFile(path, _job_text(form, place)), NewFile(schema, editor_schema(), Present.KEEP)))
 
 
 def new_repository(form: Form, folder: Path, *, team: str = "", ci: Ci | None = None) -> tuple[NewFile, ...]:
@@ -108,8 +125,8 @@ def new_repository(form: Form, folder: Path, *, team: str = "", ci: Ci | None = 
         NewFile(path, _job_text(form, place)),
         *(_of_team(team, repository, environments) if team else ()),
         NewFile(defaults.FILE, _text("tfgen.yaml", job=path, repository=repository), Present.KEEP),
-        NewFile(f"schemas/{JOB_SCHEMA}", schema_file.text(), Present.KEEP),
-        NewFile("schemas/tfgen.schema.json", schema_file.text(schema_file.DEFAULTS), Present.KEEP),
+        NewFile(f"schemas/{JOB_SCHEMA}", editor_schema(), Present.KEEP),
+        NewFile("schemas/tfgen.schema.json", editor_schema(schema_file.DEFAULTS), Present.KEEP),
         NewFile(".gitattributes", _text("gitattributes"), Present.ADD_LINES),
         NewFile(".gitignore", _text("gitignore"), Present.ADD_LINES),
         NewFile(".pre-commit-config.yaml", _text("pre-commit-config.yaml"), Present.KEEP),

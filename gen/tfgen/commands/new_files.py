@@ -5,6 +5,7 @@ add_files(Path("."), [NewFile(".gitignore", "__pycache__/\n", Present.ADD_LINES)
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from pathlib import Path
@@ -42,6 +43,15 @@ class Added(Record):
     created: tuple[Path, ...]
     added: tuple[Path, ...]
     kept: Mapping[Path, str]
+
+    def relative(self) -> Added:
+        """The files by their paths from the working directory."""
+        created, added = (tuple(map(_from_here, paths)) for paths in (self.created, self.added))
+        return Added(created, added, {_from_here(path): text for path, text in self.kept.items()})
+
+
+def _from_here(path: Path) -> Path:
+    return Path(os.path.relpath(path))
 
 
 def add_files(folder: Path, files: Sequence[NewFile]) -> Added:

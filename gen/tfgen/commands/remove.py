@@ -14,7 +14,7 @@ from tfgen.job.output_root import output_root, root_above
 from tfgen.places import JOB_SCHEMA
 from tfgen.real_path import real_path
 from tfgen.record import Record
-from tfgen.schema import file as schema_file
+from tfgen.schema.editor_schema import editor_schema
 from tfgen.text.document import Document
 from tfgen.text.edit import with_values
 from tfgen.tree.write import apply, plan_write, read_ledgers
@@ -114,7 +114,7 @@ def _remove_file(path: Path) -> list[Path]:
     schema = folder / JOB_SCHEMA
     if [*folder.iterdir()] == [schema] and schema.is_file():
         content = schema.read_bytes()
-        if content in (schema_file.text().encode(), git.committed(schema)):
+        if content in (editor_schema().encode(), git.committed(schema)):
             schema.unlink()
             removed.append(schema)
     for empty in _up_to_root(real_path(folder)):

@@ -1,0 +1,181 @@
+"""The schema that an editor reads: the published schema in a form that is small enough for a repository.
+
+    editor_schema(NAME)  ->  the text of job.schema.json, with one line for each definition
+
+The text accepts what the published schema accepts. Nodes that several places repeat are one definition. A description
+is its first sentence. Defaults, examples and keywords of tfgen are left out: editors complete and check without these,
+and `tfgen explain` prints all of them.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from tfgen.schema.file import NAME, Schema, first_sentence, load, target
+
+_BY_NAME: Final = ("properties", "patternProperties")
+_ONE_NODE: Final = ("items", "additionalProperties", "propertyNames", "not")
+_LISTS: Final = ("oneOf", "anyOf", "allOf")
+_LEFT_OUT: Final = ("default", "examples", "definitions")
+_ROOT: Final = "#/definitions/"
+_SHORT_ROOT: Final = "#/$defs/"
+_NULL: Final[Schema] = {"type": "null"}
+_SMALLEST: Final = 80
+"""Characters of a node below which a reference is no shorter."""
+
+
+@functools.cache
+def editor_schema(name: str = NAME) -> str:
+    """The text of a schema for an editor."""
+    shared = _Shared(load(name))
+    root = shared.node(shared.root)
+    lines = [f"{json.dumps(key)}: {_one_line(value)}" for key, value in root.items()]
+    entries = (f"{json.dumps(name)}: {_one_line(node)}" for name, node in sorted(shared.definitions.items()))
+    definitions = ",\n".join(entries)
+    return "{\n" + ",\n".join([*lines, f'"$defs": {{\n{definitions}\n}}']) + "\n}\n"
+
+
+def _one_line(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def _plain(node: Schema) -> dict[str, Any]:
+    """A node without what editors do not need; null beside a type becomes a choice, so that the type can be shared."""
+    fields = {key: value for key, value in node.items() if key not in _LEFT_OUT and not key.startswith("x-")}
+    if "description" in fields:
+        fields["description"] = first_sentence(fields)
+    plain = _map_nodes(fields, _plain)
+    types = plain.get("type")
+    if not isinstance(types, list) or "null" not in types or "properties" in plain:
+        return plain
+    *others, last = (name for name in types if name != "null")
+    base = {**plain, "type": [*others, last] if others else last}
+    if "enum" in base:
+        base["enum"] = [choice for choice in base["enum"] if choice is not None]
+    return {"anyOf": [base, _NULL]}
+
+
+def _map_nodes(node: Schema, change: Callable[[Schema], Any]) -> dict[str, Any]:
+    """A node with each node below changed."""
+    changed = dict(node)
+    for key, value in node.items():
+        if key in _BY_NAME:
+            changed[key] = {name: change(below) for name, below in value.items()}
+        elif key in _ONE_NODE and isinstance(value, Mapping):
+            changed[key] = change(value)
+        elif key in _LISTS:
+            changed[key] = [change(below) for below in value]
+    return changed
+
+
+def _below(node: Schema) -> Iterator[Schema]:
+    """The nodes below a node."""
+    for key, value in node.items():
+        if key in _BY_NAME:
+            yield from value.values()
+        elif key in _ONE_NODE and isinstance(value, Mapping):
+            yield value
+        elif key in _LISTS:
+            yield from value
+
+
+class _Shared:
+    """The definitions of a schema, which gain each node that two places have.
+
+    Attributes:
+        definitions: the definitions by name, without those of another definition.
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        self.definitions: dict[str, dict[str, Any]] = {}
+        self._names: dict[str, str] = {}
+        self._pointers: dict[str, str] = {}
+        self._count: Counter[str] = Counter()
+        named = {pointer: _plain(target(schema, pointer)) for pointer in _pointers(schema["definitions"], _ROOT)}
+        optional = {pointer: base for pointer in named if (base := _required_form(pointer, named)) is not None}
+        named = {pointer: _without_null(node, optional) for pointer, node in named.items() if pointer not in optional}
+        self.root = _without_null(_plain(schema), optional)
+        for pointer in named:
+            self._pointers[pointer] = self._free(pointer.rpartition("/")[2])
+        for node in (self.root, *named.values()):
+            self._measure(node)
+        for pointer, node in named.items():
+            self.definitions[self._pointers[pointer]] = self.node(node)
+
+    def _free(self, word: str) -> str:
+        """A name for a definition, which no other has."""
+        base = re.sub("[^A-Za-z0-9]", "", word) or "text"
+        taken = {*self._pointers.values()}
+        return next(name for name in (base, *(f"{base}{number}" for number in range(2, 1_000))) if name not in taken)
+
+    def _measure(self, node: Schema) -> None:
+        for part in (node, _constraint(node)):
+            key = _key(part)
+            self._count[key] += 1
+        for below in _below(node):
+            self._measure(below)
+
+    def node(self, node: Schema) -> dict[str, Any]:
+        """A node in which repeated nodes are references."""
+        if "$ref" in node:
+            return {**node, "$ref": f"{_SHORT_ROOT}{self._pointers[node['$ref']]}"}
+        return _map_nodes(node, self._reference)
+
+    def _reference(self, node: Schema) -> dict[str, Any]:
+        constraint = _constraint(node)
+        if self._is_shared(node):
+            return self._defined(node)
+        if constraint and "description" in node and self._is_shared(constraint):
+            return {"description": node["description"], **self._defined(constraint)}
+        return self.node(node)
+
+    def _is_shared(self, node: Schema) -> bool:
+        key = _key(node)
+        return self._count[key] > 1 and len(key) > _SMALLEST and ("$ref" not in node or "description" in node)
+
+    def _defined(self, node: Schema) -> dict[str, Any]:
+        key = _key(node)
+        if key not in self._names:
+            self._names[key] = str(len(self._names))
+            constraint = _constraint(node)
+            if "description" in node and self._is_shared(constraint):
+                definition = {"description": node["description"], **self._defined(constraint)}
+            else:
+                definition = self.node(node)
+            self.definitions[self._names[key]] = definition
+        return {"$ref": f"{_SHORT_ROOT}{self._names[key]}"}
+
+
+def _required_form(pointer: str, named: Mapping[str, Schema]) -> str | None:
+    """The definition that differs from another one only in null, which the latter allows."""
+    plain = named.get(f"{_ROOT}{pointer.rpartition('/')[2]}")
+    return f"{_ROOT}{pointer.rpartition('/')[2]}" if named[pointer] == {"anyOf": [plain, _NULL]} else None
+
+
+def _without_null(node: Schema, optional: Mapping[str, str]) -> dict[str, Any]:
+    """A node in which a reference to a definition with null is a choice of the definition and null."""
+    if node.get("$ref") in optional:
+        return {"anyOf": [{**node, "$ref": optional[node["$ref"]]}, _NULL]}
+    return _map_nodes(node, lambda below: _without_null(below, optional))
+
+
+def _constraint(node: Schema) -> Schema:
+    """A node without its description."""
+    return {key: value for key, value in node.items() if key != "description"}
+
+
+def _key(node: Schema) -> str:
+    return json.dumps(node, sort_keys=True)
+
+
+def _pointers(definitions: Schema, base: str) -> Iterator[str]:
+    """The pointers of definitions, with those inside of a definition."""
+    for name, node in definitions.items():
+        yield f"{base}{name}"
+        if "definitions" in node:
+            yield from _pointers(node["definitions"], f"{base}{name}/definitions/")
