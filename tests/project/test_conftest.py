@@ -68,6 +68,8 @@ import time
 import pytest
 from tests.timings.plugin import record_start
 
+pytestmark = pytest.mark.xdist_group("etcd")
+
 @pytest.fixture(scope="module")
 def server():
     record_start("etcd", 1.5)
@@ -78,7 +80,7 @@ def test_works(server):
     while time.process_time() - began < 0.2: pass
 """)
     monkeypatch.setenv(VARIABLE, str(folder / "timings.tsv"))
-    pytest_in(folder, "-n", "1", "unit/test_it.py")
+    pytest_in(folder, "-n", "1", "--dist", "loadgroup", "unit/test_it.py")
     waits, works, server = read(folder / "timings.tsv")
     assert (waits.name, works.name) == ("unit/test_it.py::test_waits", "unit/test_it.py::test_works")
     assert waits.wall_s >= 0.2 > 0.1 > waits.cpu_s

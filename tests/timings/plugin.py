@@ -6,6 +6,7 @@ Processor time counts the process of the test, and each program that the test st
 from __future__ import annotations
 
 import os
+import re
 from collections import defaultdict
 from collections.abc import Generator
 from typing import Final
@@ -17,6 +18,9 @@ from tests.timings.table import tier_of
 
 _CPU: Final = "processor seconds"
 _START: Final = "start of "
+
+_GROUP: Final = re.compile(r"@[\w-]+$")
+"""The group that pytest-xdist appends to the name of a test."""
 
 _starts: list[tuple[str, float]] = []
 
@@ -48,13 +52,14 @@ class Timings:
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        times = self._tests[report.nodeid, tier_of(report.nodeid, report.keywords)]
+        name = _GROUP.sub("", report.nodeid)
+        times = self._tests[name, tier_of(name, report.keywords)]
         times[0] += report.duration
-        for name, value in report.user_properties:
-            if name == _CPU:
+        for key, value in report.user_properties:
+            if key == _CPU:
                 times[1] += float(str(value))
-            elif name.startswith(_START):
-                self._servers.append(Duration("server", name.removeprefix(_START), float(str(value))))
+            elif key.startswith(_START):
+                self._servers.append(Duration("server", key.removeprefix(_START), float(str(value))))
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         if not hasattr(session.config, "workerinput"):
