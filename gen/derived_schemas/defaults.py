@@ -11,7 +11,7 @@ result, for editors and for `schema.check_defaults`; `make schema` makes it anew
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from derived_schemas.environment import STRUCTURE, PartMaker, part
@@ -43,24 +43,81 @@ _ROOT: Final = {
     "default": False,
     "examples": [True],
 }
+_ENFORCED_PATH: Final = {
+    "type": "string",
+    "pattern": r"\S",
+    "x-pattern-says": "a path such as spec.gang.queue",
+    "maxLength": 500,
+}
 _ENFORCE: Final = {
     "description": (
         "What no job below may override: registry, or paths of spec. The value is the one that this file says. What it "
-        "says nothing of, nobody below may say. Of a map its keys here are enforced."
+        "says nothing of, nobody below may say. Of a map its keys here are enforced. An entry with except enforces a "
+        "whole block."
     ),
     "type": "array",
     "uniqueItems": True,
     "maxItems": 200,
     "items": {
-        "description": "registry, or a path of spec, as messages write it.",
-        "type": "string",
-        "pattern": r"\S",
-        "x-pattern-says": "a path such as spec.gang.queue",
-        "maxLength": 500,
-        "examples": ["spec.gang.queue"],
+        "description": "registry, a path of spec as messages write it, or a block with the keys that a job may set.",
+        **_ENFORCED_PATH,
+        "type": ["string", "object"],
+        "additionalProperties": False,
+        "required": ["path", "except"],
+        "properties": {
+            "path": {
+                "description": "A path of spec. A job below sets no key in the block.",
+                **_ENFORCED_PATH,
+                "examples": ["spec.gitops"],
+            },
+            "except": {
+                "description": "The keys in the block that a job may set all the same. An empty list means none.",
+                "type": "array",
+                "uniqueItems": True,
+                "maxItems": 200,
+                "items": {
+                    "description": "A key, or a path from the block.",
+                    **_ENFORCED_PATH,
+                    "x-pattern-says": "a key or a path in the block, such as argocd.prune",
+                    "examples": ["source"],
+                },
+                "examples": [["source", "argocd.prune"]],
+            },
+        },
+        "examples": ["spec.gang.queue", {"path": "spec.gitops", "except": ["source"]}],
     },
-    "examples": [["registry", "spec.gang.queue", "spec.podTemplate"]],
+    "examples": [["registry", "spec.gang.queue", "spec.podTemplate", {"path": "spec.gitops", "except": ["source"]}]],
 }
+
+
+def _argocd(schema: Schema) -> dict[str, Any]:
+    project = schema["properties"]["spec"]["properties"]["gitops"]["properties"]["argocd"]["properties"]["project"]
+    return {
+        "description": "What holds for each job below that Argo CD applies.",
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["project"],
+        "properties": {
+            "project": {
+                "$ref": project["$ref"],
+                "description": "The AppProject of all Applications. No job, and no nearer tfgen.yaml, names another.",
+                "examples": ["ads"],
+            },
+        },
+        "examples": [{"project": "ads"}],
+    }
+
+
+def _allowed(names: str, name: Schema, example: Sequence[str]) -> dict[str, Any]:
+    return {
+        "description": f"The {names} that the jobs below may name. A nearer tfgen.yaml lists these or fewer.",
+        "type": "array",
+        "minItems": 1,
+        "uniqueItems": True,
+        "maxItems": 1000,
+        "items": {"description": f"One of the {names}.", **name, "examples": example[:1]},
+        "examples": [example],
+    }
 
 
 def _number(description: str, example: int) -> dict[str, Any]:
@@ -200,6 +257,13 @@ def defaults_schema(schema: Schema) -> dict[str, Any]:
             "kind": {"description": "Kind of this document.", "const": "Defaults", "examples": ["Defaults"]},
             "root": _ROOT,
             "registry": _REGISTRY,
+            "argocd": _argocd(schema),
+            "allowedNamespaces": _allowed("namespaces", {"$ref": "#/definitions/dnsLabel"}, ["ads-dev", "ads"]),
+            "allowedEnvironments": _allowed(
+                "environments",
+                schema["properties"]["spec"]["properties"]["environments"]["propertyNames"],
+                ["dev", "prod"],
+            ),
             "enforce": _ENFORCE,
             "limits": _LIMITS,
             "policies": _POLICIES,

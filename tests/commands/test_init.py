@@ -302,6 +302,26 @@ def test_a_team_has_a_folder_defaults_and_a_project_of_its_own() -> None:
     assert "ml" not in namespaces
 
 
+def test_the_jobs_of_a_team_are_confined_to_its_project_namespaces_and_environments() -> None:
+    git("init", "--quiet")
+    run("init", "ranking", "--repo", "--team", "ads")
+    team = data("jobs/ads/tfgen.yaml")
+    assert team["argocd"] == {"project": "ads"}
+    assert team["allowedNamespaces"] == ["ads-dev", "ads"]
+    assert team["allowedEnvironments"] == ["dev", "prod"]
+    assert team["enforce"] == [{"path": "spec.gitops", "except": ["source"]}]
+    job = Path("jobs/ads/ranking/job.yaml")
+    text = job.read_text(encoding="utf-8")
+    for line in ("gitops: {argocd: {project: default}}", "gitops: {branch: mine}"):
+        job.write_text(text.replace("\nspec:\n", f"\nspec:\n  {line}\n"), encoding="utf-8")
+        assert cli.run(["render", "jobs"]) != 0
+    for environment in ("    stage: {}", "    dev: {namespace: ml}"):
+        job.write_text(f"{text.partition('  environments:')[0]}  environments:\n{environment}\n", encoding="utf-8")
+        assert cli.run(["render", "jobs"]) != 0
+    job.write_text(text, encoding="utf-8")
+    run("render", "jobs")
+
+
 @pytest.mark.may_skip("Argo CD's definition of AppProject lies beside the checkout")
 def test_a_project_is_one_of_argo_cd() -> None:
     if not CRD.is_file():

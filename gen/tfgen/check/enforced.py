@@ -1,55 +1,37 @@
 """What no job may override: the paths that a tfgen.yaml enforces.
 
-    tfgen.yaml      enforce: [registry, spec.gang.queue, spec.podTemplate]
+    tfgen.yaml      enforce: [registry, spec.gang.queue, spec.podTemplate, {path: spec.gitops, except: [source]}]
                     registry: registry.example.com/ml
                     spec: {gang: {queue: research}}
 
 A job, or a nearer tfgen.yaml, that says another queue has an error at its line. What the tfgen.yaml says nothing of,
-such as podTemplate here, nobody below it may say. Of a map the keys that it says are enforced. The registry is looked
-for in every image of the objects, wherever the image comes from.
+such as podTemplate here, nobody below it may say. Of a map the keys that it says are enforced. A block with `except` is
+enforced whole: a job sets the listed keys in the block, and no key besides. The registry is looked for in every image
+of the objects, wherever the image comes from.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence, Set
+from typing import Any, Final
 
 from tfgen import data_path
+from tfgen.check.enforced_paths import ENVIRONMENTS, REGISTRY, Enforced, all_enforced
 from tfgen.check.object_checks.pods import pods_of
-from tfgen.check.severities import GUARD_RAIL
 from tfgen.data_path import Path
-from tfgen.errors import UsageError
 from tfgen.graph.built import Built
 from tfgen.kubernetes import keys
 from tfgen.problems import Place, Problem
 from tfgen.schema import file as schema_file
-from tfgen.schema.job_path import read_path
 from tfgen.text.document import Document
-from tfgen.words import in_environments, meant, nearest, path_name, shown
+from tfgen.words import in_environments, path_name, shown
 
 ENFORCED: Final = "enforced"
 
 RULES: Final[Mapping[str, str]] = {ENFORCED: "A job says otherwise than a tfgen.yaml enforces."}
 """What the rule says; it begins the rule's section of docs/rules.md."""
 
-_REGISTRY: Final[Path] = ("registry",)
-_ENVIRONMENTS: Final = ("spec", "environments")
-
-
-class _Enforced(NamedTuple):
-    """A path that a layer enforces, where it does so, and what the layer says over all above it."""
-
-    path: Path
-    place: Place
-    data: Any
-
-
-def check_enforced_paths(defaults: Document) -> Iterator[Problem]:
-    """The paths of a tfgen.yaml's own `enforce` that are none of a job."""
-    layer = defaults.alone()
-    for index, text in enumerate(layer.data.get("enforce", ())):
-        if message := _fault(text):
-            yield Problem(*layer.place(("enforce", index)), message, GUARD_RAIL)
+_PROJECT: Final[Path] = ("spec", "gitops", "argocd", "project")
 
 
 def find_overrides(document: Document) -> Iterator[Problem]:
@@ -59,18 +41,20 @@ def find_overrides(document: Document) -> Iterator[Problem]:
         document: what the schema accepts, over layers that are without errors.
     """
     own = document.alone()
-    for enforced in _all_enforced(document.under):
-        if enforced.path == _REGISTRY:
+    for enforced in all_enforced(document.under):
+        if enforced.path == REGISTRY:
             yield from _other_registry(own, enforced)
             continue
         for path, value in _forms(own.data, enforced):
-            if contradiction := _contradiction(own.data, path, value):
+            for contradiction in _contradictions(own.data, path, value, enforced.excepted):
+                if contradiction == _PROJECT and data_path.has(enforced.data, ("argocd", "project")):
+                    continue  # `check.allowed` compares the project
                 yield Problem(*own.place(contradiction), _message(own, contradiction, path, value, enforced), ENFORCED)
 
 
 def find_foreign_images(document: Document, built: Built) -> Iterator[Problem]:
     """Each image of a job's objects that is in no registry that the layers under it enforce."""
-    registries = [(_registry(item), item.place) for item in _all_enforced(document.under) if item.path == _REGISTRY]
+    registries = [(_registry(item), item.place) for item in all_enforced(document.under) if item.path == REGISTRY]
     forms = built.environments if built.environments else {None: built.base}
     environments: dict[tuple[str, str | None, str, Place], list[str | None]] = {}
     for environment, objects in forms.items() if registries else ():
@@ -81,7 +65,7 @@ def find_foreign_images(document: Document, built: Built) -> Iterator[Problem]:
                         environments.setdefault((image, role, registry, place), []).append(environment)
     for (image, role, registry, place), names in environments.items():
         path = _origin(document, image, role, names[0])
-        where = "" if path[:2] == _ENVIRONMENTS else in_environments(names)
+        where = "" if path[:2] == ENVIRONMENTS else in_environments(names)
         message = f"the image {shown(image)} is not in the registry {registry}, which {place} enforces{where}"
         yield Problem(*document.place(path), message, ENFORCED)
 
@@ -89,50 +73,16 @@ def find_foreign_images(document: Document, built: Built) -> Iterator[Problem]:
 # -- the paths -----------------------------------------------------------------------------------------------------
 
 
-def _all_enforced(nearest_layer: Document | None) -> Iterator[_Enforced]:
-    document = nearest_layer
-    while document is not None:
-        layer = document.alone()
-        for index, text in enumerate(layer.data.get("enforce", ())):
-            yield _Enforced(_read(text), layer.place(("enforce", index)), document.data)
-        document = document.under
-
-
-def _read(text: str) -> Path:
-    return _REGISTRY if text == "registry" else read_path(text)
-
-
-def _fault(text: str) -> str:
-    """What is wrong with a path; empty where nothing is."""
-    try:
-        path = _read(text)
-    except UsageError as error:
-        return str(error)
-    schema = schema_file.load()
-    if path == _REGISTRY:
-        return ""
-    if path[0] != "spec" or len(path) == 1:
-        return f"{shown(text)} is no path that is enforced; name registry, or a key of spec such as spec.gang.queue"
-    if any(isinstance(step, int) for step in path):
-        return f"{shown(text)} is an item of a list, and a list is enforced as a whole"
-    for end in range(1, len(path) + 1):
-        if schema_file.node(schema, path[:end]) is None:
-            above = schema_file.node(schema, path[: end - 1]) or {}
-            hint = meant(nearest(path[end - 1], above.get("properties", {})))
-            return f"no job has the key {path_name(path[:end])}{hint}"
-    return ""
-
-
-def _forms(own: Any, enforced: _Enforced) -> Iterator[tuple[Path, Any]]:
+def _forms(own: Any, enforced: Enforced) -> Iterator[tuple[Path, Any]]:
     """Where a document may say an enforced path, with the value that it has to have; None for one that nobody says."""
     path, data = enforced.path, enforced.data
-    if path[:2] == _ENVIRONMENTS:
+    if path[:2] == ENVIRONMENTS:
         yield from _in_form(own, path[:3], path[3:], [(*path[:3],)], data)
         return
     rest = path[1:]
     yield from _in_form(own, ("spec",), rest, [("spec",)], data)
-    for name in data_path.at(own, _ENVIRONMENTS) or ():
-        base = (*_ENVIRONMENTS, name)
+    for name in data_path.at(own, ENVIRONMENTS) or ():
+        base = (*ENVIRONMENTS, name)
         yield from _in_form(own, base, rest, [base, ("spec",)], data)
 
 
@@ -164,54 +114,80 @@ def _first(data: Any, paths: list[Path]) -> Any:
     return next((data_path.at(data, path) for path in paths if data_path.has(data, path)), None)
 
 
-def _contradiction(own: Any, path: Path, value: Any) -> Path | None:
-    """The path at which a document says otherwise; None where it says nothing, or the same."""
-    data = own
+def _contradictions(data: Any, path: Path, value: Any, excepted: Sequence[Path] | None) -> Iterator[Path]:
+    """Yield the paths at which a document differs from an enforced value."""
     for end, step in enumerate(path, start=1):
         if not isinstance(data, Mapping) or step not in data:
-            return None
+            return
         data = data[step]
         if data is None:
-            return path[:end] if value is not None else None
-    return path if value is None else _difference(data, value, path)
+            if value is not None:
+                yield path[:end]
+            return
+    if excepted is not None:
+        yield from _closed_differences(data, value, path, excepted)
+    elif value is None:
+        yield path
+    else:
+        yield from _differences(data, value, path)
 
 
-def _difference(own: Any, value: Any, path: Path) -> Path | None:
-    if isinstance(own, Mapping) and isinstance(value, Mapping):
-        differences = (_difference(own[key], value[key], (*path, key)) for key in value if key in own)
-        return next((difference for difference in differences if difference), None)
-    return None if own == value else path
+def _differences(data: Any, value: Any, path: Path) -> Iterator[Path]:
+    if isinstance(data, Mapping) and isinstance(value, Mapping):
+        for key in value:
+            if key in data:
+                yield from _differences(data[key], value[key], (*path, key))
+    elif data != value:
+        yield path
 
 
-def _message(own: Document, contradiction: Path, path: Path, value: Any, enforced: _Enforced) -> str:
+def _closed_differences(data: Any, value: Any, path: Path, excepted: Sequence[Path]) -> Iterator[Path]:
+    """Yield the paths at which a block differs from the enforced block, apart from the excepted keys."""
+    if not isinstance(data, Mapping) or not isinstance(value, Mapping | None):
+        if data != value:
+            yield path
+        return
+    enforced = value or {}
+    for key, child in data.items():
+        exceptions = [tuple(keys) for first, *keys in excepted if first == key]
+        child_path = (*path, key)
+        if () in exceptions or (child is None and key not in enforced):
+            continue
+        if isinstance(child, Mapping) and (key in enforced or exceptions):
+            yield from _closed_differences(child, enforced.get(key), child_path, exceptions)
+        elif key not in enforced or child != enforced[key]:
+            yield child_path
+
+
+def _message(own: Document, contradiction: Path, path: Path, value: Any, enforced: Enforced) -> str:
     """A sentence on a contradiction, which is at the path, above it or below it."""
     here = shown(data_path.at(own.data, contradiction))
     name = path_name(contradiction)
-    if value is None:
+    keys = contradiction[len(path) :]
+    if value is None or not data_path.has(value, keys):
         return f"{name}: found {here}, which {enforced.place} lets nobody say; remove it"
     if len(contradiction) < len(path):
         return f"{name}: found null, which removes what {enforced.place} enforces: {path_name(path)}"
-    wanted = data_path.at(value, contradiction[len(path) :])
-    return f"{name}: found {here}, and {enforced.place} enforces {shown(wanted)}; remove it"
+    return f"{name}: found {here}, and {enforced.place} enforces {shown(data_path.at(value, keys))}; remove it"
 
 
 # -- the registry --------------------------------------------------------------------------------------------------
 
 
-def _other_registry(own: Document, enforced: _Enforced) -> Iterator[Problem]:
+def _other_registry(own: Document, enforced: Enforced) -> Iterator[Problem]:
     """A nearer tfgen.yaml may name a folder of the registry, and no other registry."""
     if "registry" not in own.data:
         return
     registry, wanted = own.data["registry"], _registry(enforced)
     if not wanted:
         message = f"registry: found {shown(registry)}, which {enforced.place} lets nobody say; remove it"
-        yield Problem(*own.place(_REGISTRY), message, ENFORCED)
+        yield Problem(*own.place(REGISTRY), message, ENFORCED)
     elif registry is None or (registry != wanted and not _is_in(registry, wanted)):
         message = f"registry: found {shown(registry)}, and {enforced.place} enforces {shown(wanted)}, or a folder in it"
-        yield Problem(*own.place(_REGISTRY), message, ENFORCED)
+        yield Problem(*own.place(REGISTRY), message, ENFORCED)
 
 
-def _registry(enforced: _Enforced) -> str:
+def _registry(enforced: Enforced) -> str:
     registry: str = enforced.data.get("registry") or ""
     return registry
 
@@ -235,8 +211,8 @@ def _origin(document: Document, image: str, role: str | None, environment: str |
     """Where a job says an image: in the environment, else in the job; its name where it does not say it."""
     paths = [path for path in _texts(document.data, ()) if data_path.follow(document.data, path) == image]
     of_role = [path for path in paths if "roles" not in path or role is None or role in path]
-    own = [path for path in of_role if path[:3] == (*_ENVIRONMENTS, environment)]
-    shared = [path for path in of_role if path[:2] != _ENVIRONMENTS]
+    own = [path for path in of_role if path[:3] == (*ENVIRONMENTS, environment)]
+    shared = [path for path in of_role if path[:2] != ENVIRONMENTS]
     return next(iter((*own, *shared)), ("metadata", "name"))
 
 

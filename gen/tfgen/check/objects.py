@@ -20,6 +20,7 @@ from tfgen.check.admission.folder import NO_POLICIES, PolicyFolders
 from tfgen.check.admission.rules import WARNINGS as POLICY_WARNINGS
 from tfgen.check.enforced import find_foreign_images
 from tfgen.check.limits import find_over_limits
+from tfgen.check.literal_path import literal_path
 from tfgen.check.manifests import Manifest, literal_manifests
 from tfgen.check.namespace import RULES as NAMESPACE_RULES
 from tfgen.check.namespace import namespace_faults
@@ -239,7 +240,7 @@ def _place(document: Document, environment: str | None, fault: Fault) -> Place:
 def _place_of_policy(document: Document, environment: str | None, fault: PolicyFault) -> Place:
     """Where the job says a field that a policy's expression names; else where it says the object."""
     if (name := literal_name(fault.item)) is not None:
-        return document.place(_in_literal(document, environment, ("objects", name)))
+        return document.place(literal_path(document, environment, ("objects", name)))
     role = _role(fault.item)
     paths = [path for path in _paths(document.root) if path[:1] == ("spec",) and _is_of(path, environment, role)]
     endings = [*((field,) for field in field_names(fault.expression)), ("roles", role)]
@@ -256,7 +257,7 @@ def _place_of_policy(document: Document, environment: str | None, fault: PolicyF
 def _origin(document: Document, environment: str | None, fault: Fault) -> Path | None:
     """The path that ends as the field's does, or what is above all that do; None where nothing does."""
     if (name := literal_name(fault.item)) is not None:
-        return _in_literal(document, environment, ("objects", name, *fault.path))
+        return literal_path(document, environment, ("objects", name, *fault.path))
     if (patched := _in_patch(document, environment, fault)) is not None:
         return patched
     role = _role(fault.item)
@@ -295,15 +296,6 @@ def _in_patch(document: Document, environment: str | None, fault: Fault) -> Path
                 if steps[: len(field)] == field and (steps == field or steps[-1] in quoted):
                     return ("spec", *base, "patches", name, "json", index)
     return None
-
-
-def _in_literal(document: Document, environment: str | None, path: Path) -> Path:
-    """Where what stands at a path of the spec is said: by the environment, where it says as much of it as the job."""
-    bases: list[Path] = [("spec", "environments", environment), ("spec",)] if environment is not None else [("spec",)]
-    depths = range(len(path), 0, -1)
-    return next(
-        (*base, *path) for depth in depths for base in bases if data_path.has(document.data, (*base, *path[:depth]))
-    )
 
 
 def _role(item: Object) -> str | None:

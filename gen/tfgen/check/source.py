@@ -7,8 +7,10 @@ from typing import Final, NamedTuple
 
 from tfgen import data_path
 from tfgen.check.across import record_job
+from tfgen.check.allowed import check_allowed, find_disallowed
 from tfgen.check.checked import CheckedFile, Weighed
-from tfgen.check.enforced import check_enforced_paths, find_overrides
+from tfgen.check.enforced import find_overrides
+from tfgen.check.enforced_paths import check_enforced_paths
 from tfgen.check.limits import check_limits
 from tfgen.check.severities import GUARD_RAIL, check_comments, check_severities, weigh
 from tfgen.job import defaults
@@ -27,7 +29,16 @@ MOST: Final = 100
 """Problems of one rule in one document. More help nobody, and a hostile file may have a million."""
 
 
-GUARD_RAILS: Final = ("enforce", "limits", "policies", "rules", "warningsAsErrors")
+GUARD_RAILS: Final = (
+    "allowedEnvironments",
+    "allowedNamespaces",
+    "argocd",
+    "enforce",
+    "limits",
+    "policies",
+    "rules",
+    "warningsAsErrors",
+)
 """The keys of a tfgen.yaml that hold for all below it."""
 
 _NAME: Final = ("metadata", "name")
@@ -74,7 +85,7 @@ def check_source(source: Source, teams: dict[str, Team], *, is_guarded: bool) ->
         problems += (problem for problem in schema_problems if (problem.file, problem.position) not in refused)
         if not schema_problems and not team.problems:
             accepted.append(document)
-            overrides = tuple(find_overrides(document)) if is_guarded else ()
+            overrides = (*find_overrides(document), *find_disallowed(document)) if is_guarded else ()
             problems += overrides
             # What is enforced there says more than a warning does.
             refused = {(problem.file, problem.position) for problem in overrides}
@@ -160,7 +171,9 @@ def _guard_rail_problems(source: Source, document: Document) -> Iterator[Problem
     yield from check_severities(document)
     yield from check_limits(document)
     yield from check_enforced_paths(document)
+    yield from check_allowed(document)
     yield from find_overrides(document)
+    yield from find_disallowed(document)
     above = source.left_out
     while above is not None:
         for layer in parse_source(above).documents[:1]:

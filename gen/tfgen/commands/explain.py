@@ -64,6 +64,7 @@ def explain(path: str, width: int = WIDTH) -> str:
     """
     path = path.removesuffix(".")
     schema, steps = schema_file.load(), read_path(path)
+    defaults = schema_file.load(schema_file.DEFAULTS)
     try:
         key = _follow(schema, steps)
     except UsageError:
@@ -71,13 +72,22 @@ def explain(path: str, width: int = WIDTH) -> str:
         keys = [*_keys_that_end(schema, end)]
         if len(keys) > 1:
             return _list(path, keys)
-        defaults = schema_file.load(schema_file.DEFAULTS)
-        if keys:
-            (key,) = keys
-        elif end[0] in defaults["properties"].keys() - schema["properties"].keys():
-            schema, key = defaults, _follow(defaults, end)
-        else:
+        of_job = "".join(_explanation(schema, key, width) for key in keys)
+        if end[0] not in defaults["properties"].keys() - schema["properties"].keys():
+            if keys:
+                return of_job
             raise
+        try:
+            of_defaults = _explanation(defaults, _follow(defaults, end), width)
+        except UsageError:
+            if keys:
+                return of_job
+            raise
+        return f"{of_job}\n\nIn tfgen.yaml:\n\n{of_defaults}" if keys else of_defaults
+    return _explanation(schema, key, width)
+
+
+def _explanation(schema: Schema, key: _Found, width: int) -> str:
     paragraphs = ["\n".join(_facts(key)), _indented(textwrap.fill(key.node["description"], width))]
     paragraphs += _examples(key)
     paragraphs += _table(schema, key)

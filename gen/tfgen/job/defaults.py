@@ -6,7 +6,8 @@
         tolerations: [{key: nvidia.com/gpu, ...}]         gang: {scheduler: volcano}
         gang: {queue: research}                           roles: {chief: {}, worker: {replicas: 4}}
 
-is a job with that toleration, in that queue, with the image registry.example.com/ml/mnist:1.4.0.
+is a job with that toleration, in that queue, with the image registry.example.com/ml/mnist:1.4.0. In the same way
+`argocd: {project: ads}` is the project of a job with `gitops: {argocd: {}}`.
 
 The job is a JSON merge patch (RFC 7386) of the defaults: maps merge, null removes, and all else is the job's where the
 job says it. Two rules differ from the RFC:
@@ -37,7 +38,7 @@ FILE: Final = "tfgen.yaml"
 
 _IMAGES: Final = ("#/definitions/image", "#/definitions/containerImage")
 _ENVIRONMENTS: Final = "environments"
-_MERGED: Final = ("registry", "spec")
+_MERGED: Final = ("argocd", "registry", "spec")
 """What the defaults of a folder have of those above it."""
 
 
@@ -100,6 +101,9 @@ def under(job: Document, defaults: Document) -> Document:
             )
             for name, environment in {**own_first, **merged[_ENVIRONMENTS]}.items()
         }
+    argocd = data_path.at(merged, ("gitops", "argocd"))
+    if isinstance(argocd, Mapping) and (project := data_path.at(defaults.data, ("argocd", "project"))):
+        merged = data_path.with_value(merged, ("gitops", "argocd"), {"project": project, **argocd})
     if registry := defaults.data.get("registry"):
         merged = _with_registry(schema, node, merged, registry)
     return job.replaced(data={**job.data, "spec": merged}, under=defaults, own=job.data)

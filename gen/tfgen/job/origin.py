@@ -21,6 +21,7 @@ from tfgen.text.document import Document
 from tfgen.words import path_name, shown
 
 _LONGEST = 60
+_PROJECT: Path = ("gitops", "argocd", "project")
 
 
 class Origin(Record):
@@ -97,6 +98,8 @@ def _origin(document: Document, environment: str | None, path: Path, value: Any)
                 return Origin(("spec", *path), value, Place(layer.file, layer.value(own)), registry)
             if _removes(layer.data, own):
                 break
+    if path == _PROJECT and document.under and data_path.has(document.under.data, ("argocd", "project")):
+        return Origin(("spec", *path), value, document.under.place(("argocd", "project")))
     return Origin(("spec", *path), value)
 
 

@@ -1,0 +1,191 @@
+"""The Argo CD project, the namespaces and the environments to which a tfgen.yaml confines the jobs below it.
+
+    argocd: {project: ads}
+    allowedNamespaces: [ads-dev, ads]
+    allowedEnvironments: [dev, prod]
+
+A nearer tfgen.yaml may shorten a list, and cannot name another project. The project is also the default of
+`spec.gitops.argocd.project` (`job.defaults`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from tfgen import data_path
+from tfgen.check.enforced import ENFORCED
+from tfgen.check.literal_path import literal_path
+from tfgen.check.severities import GUARD_RAIL
+from tfgen.data_path import Path
+from tfgen.kubernetes.object import group
+from tfgen.problems import Place, Problem
+from tfgen.schema import tunables
+from tfgen.text.document import Document
+from tfgen.words import either, in_environments, meant, nearest, path_name, shown
+
+PROJECT: Final[Path] = ("argocd", "project")
+
+_LISTS: Final = ("allowedNamespaces", "allowedEnvironments")
+_PROJECT_OF_JOB: Final[Path] = ("spec", "gitops", "argocd", "project")
+_ENVIRONMENTS: Final[Path] = ("spec", "environments")
+_ARGO_CD: Final = "argoproj.io"
+_PROJECTS: Final = ("Application", "ApplicationSet")
+"""The kinds of Argo CD that name a project."""
+
+_UNREAD_FIELDS: Final = ("labels", "annotations", "data", "stringData")
+"""Fields of an object whose keys are free text."""
+
+
+def find_disallowed(document: Document) -> Iterator[Problem]:
+    """Yield a problem for each project, namespace and environment that a job or a tfgen.yaml may not name.
+
+    Args:
+        document: a job, or a tfgen.yaml, that the schema accepts, over files without errors.
+    """
+    rails = document if document.data["kind"] == "Defaults" else document.under
+    if rails is None:
+        return
+    for layer in rails.layers():
+        if data_path.has(layer.data, PROJECT):
+            yield from _other_projects(document, layer)
+        for key, find in zip(_LISTS, (_other_namespaces, _other_environments), strict=True):
+            if key in layer.data:
+                yield from find(document, layer.data[key], layer.place((key,)))
+
+
+def check_allowed(defaults: Document) -> Iterator[Problem]:
+    """Yield a problem for each key by which a tfgen.yaml loosens a file above."""
+    layer = defaults.alone()
+    for farther in () if defaults.under is None else defaults.under.layers():
+        if data_path.has(farther.data, PROJECT) and "argocd" in layer.data:
+            project, enforced = (data_path.at(file.data, PROJECT) for file in (layer, farther))
+            if project != enforced:
+                message = (
+                    f"argocd.project: found {shown(project)}, and {farther.place(PROJECT)} enforces {shown(enforced)}"
+                )
+                yield Problem(*layer.place(PROJECT), message, GUARD_RAIL)
+        for key in _LISTS:
+            for index, name in enumerate(layer.data.get(key, ())):
+                if key in farther.data and name not in farther.data[key]:
+                    message = f"{key}: found {shown(name)}, which {farther.place((key,))} does not list; remove it"
+                    yield Problem(*layer.place((key, index)), message, GUARD_RAIL)
+
+
+# -- projects ------------------------------------------------------------------------------------------------------
+
+
+def _other_projects(document: Document, layer: Document) -> Iterator[Problem]:
+    enforced, place = data_path.at(layer.data, PROJECT), layer.place(PROJECT)
+    alone = document.alone()
+    project = data_path.at(alone.data, _PROJECT_OF_JOB)
+    if project is not None and project != enforced:
+        message = (
+            f"{path_name(_PROJECT_OF_JOB)}: found {shown(project)}, and {place} enforces {shown(enforced)}; remove it"
+        )
+        yield Problem(*alone.place(_PROJECT_OF_JOB), message, ENFORCED)
+    for environment, path, item in _literals(document):
+        if group(item) != _ARGO_CD:
+            continue
+        if item["kind"] == "AppProject":
+            message = f"{path_name(path)} is an AppProject, and {place} confines the jobs to the project {enforced}"
+            yield _problem(document, environment, path, message)
+        for field, value in _fields(item, path) if item["kind"] in _PROJECTS else ():
+            if field[-1] == "templatePatch" or (field[-1] == "project" and value != enforced):
+                message = (
+                    f"{path_name(field)}: found {shown(value)}, and {place} enforces the project {shown(enforced)}"
+                )
+                yield _problem(document, environment, field, message)
+
+
+# -- namespaces ----------------------------------------------------------------------------------------------------
+
+
+def _other_namespaces(document: Document, allowed: Sequence[str], place: Place) -> Iterator[Problem]:
+    without: list[str | None] = []
+    alone = document.alone()
+    for environment, path in _namespace_paths(document):
+        namespace = data_path.at(document.data, path)
+        if namespace is None:
+            without.append(environment)
+        elif namespace not in allowed and (document.data["kind"] != "Defaults" or data_path.has(alone.data, path)):
+            yield Problem(*document.place(path), _not_listed(path, namespace, allowed, place), ENFORCED)
+    if without:
+        message = f"the job names no namespace, and {place} allows {either(allowed)}{in_environments(without)}"
+        at = (*_ENVIRONMENTS, without[0]) if without[0] is not None else ("metadata", "name")
+        yield Problem(*document.place(at), message, ENFORCED)
+    for environment, path, item in _literals(document):
+        for field, value in _fields(item, path):
+            if _places_objects(field) and value not in allowed:
+                yield _problem(document, environment, field, _not_listed(field, value, allowed, place))
+
+
+def _namespace_paths(document: Document) -> Iterator[tuple[str | None, Path]]:
+    """Yield the environments with the path that sets the namespace; None for a job without environments."""
+    environments: Mapping[str, Any] = data_path.at(document.data, _ENVIRONMENTS) or {}
+    of_job: Path = ("metadata", "namespace")
+    is_job = document.data["kind"] != "Defaults"
+    if is_job and (not environments or data_path.has(document.data, of_job)):
+        yield None, of_job
+    for name in environments:
+        path = (*_ENVIRONMENTS, name, "namespace")
+        if data_path.has(document.data, path) or (is_job and not data_path.has(document.data, of_job)):
+            yield name, path
+
+
+def _places_objects(field: Path) -> bool:
+    """Whether a field of an object decides the namespace of an object: its own, or those that a GitOps tool applies."""
+    return field[-1] == "targetNamespace" or field[-2:] in (("metadata", "namespace"), ("destination", "namespace"))
+
+
+def _not_listed(path: Path, name: Any, allowed: Sequence[str], place: Place) -> str:
+    near = nearest(name, allowed) if isinstance(name, str) else None
+    return f"{path_name(path)}: found {shown(name)}, and {place} allows {either(allowed)}{meant(near)}"
+
+
+# -- environments --------------------------------------------------------------------------------------------------
+
+
+def _other_environments(document: Document, allowed: Sequence[str], place: Place) -> Iterator[Problem]:
+    alone = document.alone()
+    for name in data_path.at(alone.data, _ENVIRONMENTS) or ():
+        if name not in allowed and data_path.has(document.data, (*_ENVIRONMENTS, name)):
+            path = (*_ENVIRONMENTS, name)
+            message = f"{path_name(_ENVIRONMENTS)}: found {shown(name)}, and {place} allows {either(allowed)}"
+            yield Problem(alone.file, alone.key(path), f"{message}{meant(nearest(name, allowed))}", ENFORCED)
+
+
+# -- objects -------------------------------------------------------------------------------------------------------
+
+
+def _literals(document: Document) -> Iterator[tuple[str | None, Path, Mapping[str, Any]]]:
+    """Yield the whole entries of `objects`: of the job, then of each environment that changes an entry."""
+    spec = document.data.get("spec", {})
+    shared = spec.get("objects", {})
+    forms = {None: shared, **{name: form.get("objects", {}) for name, form in spec.get("environments", {}).items()}}
+    for environment, objects in forms.items():
+        for name, item in objects.items():
+            merged = (
+                item
+                if environment is None or item is None
+                else tunables.merge({"": shared.get(name, {})}, {"": item})[""]
+            )
+            if merged is not None and {"apiVersion", "kind"} <= merged.keys():
+                yield environment, ("objects", name), merged
+
+
+def _fields(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+    """Yield the fields of an object whose values are no mappings and no lists."""
+    if isinstance(value, Mapping):
+        for key, child in value.items():
+            if key not in _UNREAD_FIELDS:
+                yield from _fields(child, (*path, key))
+    elif isinstance(value, list):
+        for index, child in enumerate(value):
+            yield from _fields(child, (*path, index))
+    else:
+        yield path, value
+
+
+def _problem(document: Document, environment: str | None, path: Path, message: str) -> Problem:
+    return Problem(*document.place(literal_path(document, environment, path)), message, ENFORCED)

@@ -1,0 +1,212 @@
+"""The entries of `enforce` in a tfgen.yaml, and the entries among them that can match nothing.
+
+enforce:
+- spec.gang.queue                                       # this value
+- spec.nodeSelector                                     # these entries; a job may add more
+- {path: spec.gitops, except: [source, argocd.prune]}   # the whole block, apart from two keys
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from tfgen import data_path
+from tfgen.check.severities import GUARD_RAIL
+from tfgen.data_path import Path
+from tfgen.errors import UsageError
+from tfgen.problems import Place, Problem
+from tfgen.record import Record
+from tfgen.schema import file as schema_file
+from tfgen.schema.file import Schema, resolve
+from tfgen.schema.job_path import read_path
+from tfgen.schema.pod_fields import types
+from tfgen.text.document import Document
+from tfgen.words import meant, nearest, path_name, shown
+
+REGISTRY: Final[Path] = ("registry",)
+ENVIRONMENTS: Final[Path] = ("spec", "environments")
+
+_DEEPEST: Final = 6
+"""Keys of a path among which the nearest path is searched."""
+
+_ALLOWED_NAMES: Final[Mapping[str, str]] = {"namespace": "allowedNamespaces", "environments": "allowedEnvironments"}
+"""The key of tfgen.yaml that limits the names at a key of a job."""
+
+
+class Enforced(Record):
+    """An entry of `enforce`.
+
+    Attributes:
+        path: the path in a job, or `REGISTRY`.
+        place: the line of the entry.
+        data: the tfgen.yaml with the entry, merged over the files above.
+        excepted: the keys of a closed block that a job may set, relative to the path; None for an open entry.
+    """
+
+    path: Path
+    place: Place
+    data: Any
+    excepted: tuple[Path, ...] | None = None
+
+
+def all_enforced(nearest_layer: Document | None) -> Iterator[Enforced]:
+    """Yield the entries of a tfgen.yaml and of all files above, whose entries have no errors."""
+    document = nearest_layer
+    while document is not None:
+        layer = document.alone()
+        for index, entry in enumerate(layer.data.get("enforce", ())):
+            place = layer.place(("enforce", index))
+            if isinstance(entry, str):
+                yield Enforced(_read(entry), place, document.data)
+            else:
+                excepted = tuple(_read_below(entry["path"], key)[1] for key in entry["except"])
+                yield Enforced(_read(entry["path"]), place, document.data, excepted)
+        document = document.under
+
+
+def check_enforced_paths(defaults: Document) -> Iterator[Problem]:
+    """Yield a problem for each entry of a tfgen.yaml that no job can contradict."""
+    layer = defaults.alone()
+    for index, entry in enumerate(layer.data.get("enforce", ())):
+        at: Path = ("enforce", index)
+        if isinstance(entry, str):
+            if fault := _fault(entry, defaults):
+                yield Problem(*layer.place(at), fault, GUARD_RAIL)
+        elif fault := _fault(entry["path"], defaults) or _block_fault(entry["path"]):
+            yield Problem(*layer.place((*at, "path")), fault, GUARD_RAIL)
+        else:
+            for number, key in enumerate(entry["except"]):
+                if fault := _key_fault(entry["path"], key):
+                    yield Problem(*layer.place((*at, "except", number)), fault, GUARD_RAIL)
+
+
+def _read(text: str) -> Path:
+    return REGISTRY if text == "registry" else read_path(text)
+
+
+def _read_below(block: str, key: str) -> tuple[Path, Path]:
+    """Return the path of a key of a block, from the document and from the block."""
+    base = _read(block)
+    path = read_path(f"{path_name(base)}.{key}")
+    return path, path[len(base) :]
+
+
+def _fault(text: str, defaults: Document) -> str:
+    """Return the reason why a path can match nothing; empty for a path that can match."""
+    try:
+        path = _read(text)
+    except UsageError as error:
+        return str(error)
+    if path == REGISTRY:
+        return ""
+    if path == ("metadata", "namespace"):
+        return f"{shown(text)} is not a path of spec; list the namespaces in allowedNamespaces"
+    if path[0] != "spec" or len(path) == 1:
+        return f"{shown(text)} is no path that is enforced; name registry, or a key of spec such as spec.gang.queue"
+    if any(isinstance(step, int) for step in path):
+        return f"{shown(text)} is an item of a list, and a list is enforced as a whole"
+    return _unknown_step(path) or _absent_environment(path, defaults)
+
+
+def _block_fault(text: str) -> str:
+    path = _read(text)
+    if path == REGISTRY:
+        return "registry has no keys that except could name; write registry without path"
+    node = schema_file.node(schema_file.load(), path) or {}
+    if "properties" in node or "additionalProperties" in node:
+        return ""
+    return f"{path_name(path)} has no keys that except could name; write {path_name(path)} without path"
+
+
+def _key_fault(block: str, key: str) -> str:
+    """Return the reason why a key of `except` can match nothing; empty for a key that can match."""
+    try:
+        path, keys = _read_below(block, key)
+    except UsageError as error:
+        return str(error)
+    if any(isinstance(step, int) for step in keys):
+        return f"{shown(key)} is an item of a list, and a list is enforced as a whole"
+    return _unknown_step(path)
+
+
+def _unknown_step(path: Path) -> str:
+    """Return a message on the first step that no job can have, with the nearest path; empty for a known path."""
+    schema = schema_file.load()
+    for end in range(1, len(path) + 1):
+        owner = schema_file.node(schema, path[: end - 1]) or {}
+        key = path[end - 1]
+        if schema_file.node(schema, path[:end]) is None:
+            return f"no job has the key {path_name(path[:end])}{meant(_nearest(schema, path, end, owner))}"
+        if key not in owner.get("properties", {}) and not _is_name(schema, owner, key):
+            return f"no job has the key {path_name(path[:end])}{_instead_of_pattern(schema, path, end)}"
+    return _unknown_pod_field(path)
+
+
+def _unknown_pod_field(path: Path) -> str:
+    """Return a message on the first step below a podTemplate that Kubernetes does not know; empty for known fields."""
+    at = 3 if path[1] == "roles" else 1
+    begin = at + 1 if path[at : at + 1] == ("podTemplate",) else len(path)
+    type_name = "PodTemplateSpec"
+    for end in range(begin, len(path)):
+        if type_name not in types():
+            break
+        fields = types()[type_name].fields
+        if path[end] not in fields:
+            near = nearest(path[end], fields)
+            candidate = path_name((*path[:end], near, *path[end + 1 :])) if near else None
+            return f"no job has the key {path_name(path[: end + 1])}{meant(candidate)}"
+        type_name = fields[str(path[end])]
+    return ""
+
+
+def _nearest(schema: Schema, path: Path, end: int, owner: Schema) -> str | None:
+    """Return the known path nearest to an unknown path: with a sibling of the wrong key, or else of all paths."""
+    sibling = nearest(path[end - 1], owner.get("properties", {}))
+    if sibling:
+        return path_name((*path[: end - 1], sibling, *path[end:]))
+    return nearest(path_name(path), map(path_name, _paths(schema, schema, ())))
+
+
+def _paths(schema: Schema, node: Schema, path: Path) -> Iterator[Path]:
+    """Yield the paths of a job whose keys the schema names, without those of environments."""
+    for key, written in node.get("properties", {}).items() if len(path) < _DEEPEST else ():
+        child = (*path, key)
+        if child[0] == "spec" and child != ENVIRONMENTS:
+            yield child
+            yield from _paths(schema, resolve(schema, written), child)
+
+
+def _is_name(schema: Schema, owner: Schema, key: str | int) -> bool:
+    """Whether a map by name can have an entry of that name."""
+    names, name = resolve(schema, owner.get("propertyNames", {})), str(key)
+    is_reserved = name in names.get("not", {}).get("enum", ())
+    fits = re.search(names.get("pattern", ""), name) and len(name) <= names.get("maxLength", len(name))
+    return bool(fits) and not is_reserved
+
+
+def _instead_of_pattern(schema: Schema, path: Path, end: int) -> str:
+    """Return a hint for a name such as `*`, which no entry of a map can have."""
+    if path[: end - 1] != ENVIRONMENTS:
+        return ""
+    keys = path[end:]
+    if allowed := _ALLOWED_NAMES.get(str(keys[0]) if keys else "environments"):
+        return f"; list the names in {allowed}"
+    if schema_file.node(schema, ("spec", *keys)) is None:
+        return "; name one environment"
+    return f"; write {path_name(('spec', *keys))}, which holds in each environment"
+
+
+def _absent_environment(path: Path, defaults: Document) -> str:
+    """Return a message on an environment that `allowedEnvironments` refuses to all jobs."""
+    if path[:2] != ENVIRONMENTS or len(path) == 2:
+        return ""
+    for layer in defaults.layers():
+        allowed: Sequence[str] = data_path.at(layer.data, ("allowedEnvironments",)) or ()
+        if allowed and path[2] not in allowed:
+            near = nearest(path[2], allowed)
+            place = layer.place(("allowedEnvironments",))
+            candidate = path_name((*ENVIRONMENTS, near, *path[3:])) if near else None
+            return f"no job has the environment {path[2]}, which {place} does not list{meant(candidate)}"
+    return ""

@@ -1,0 +1,22 @@
+"""The lines of a job that set the fields of an entry of `objects`."""
+
+from __future__ import annotations
+
+from tfgen import data_path
+from tfgen.data_path import Path
+from tfgen.text.document import Document
+
+
+def literal_path(document: Document, environment: str | None, path: Path) -> Path:
+    """Return the path in a document of a field below `spec`: in the environment if that sets as much of it as the job.
+
+    Args:
+        document: the job.
+        environment: the name of an environment, or None for the job itself.
+        path: the path below `spec`, such as ("objects", "quota", "spec", "hard").
+    """
+    bases: list[Path] = [("spec", "environments", environment), ("spec",)] if environment is not None else [("spec",)]
+    depths = range(len(path), 0, -1)
+    return next(
+        (*base, *path) for depth in depths for base in bases if data_path.has(document.data, (*base, *path[:depth]))
+    )
