@@ -34,7 +34,8 @@ def test_passes(): pass
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.delenv(VARIABLE, raising=False)  # these tests are no part of the run that is measured
     shutil.copy(ROOT / "tests/conftest.py", tmp_path)
     markers = "".join(f"  {name}: see pyproject.toml\n" for name in ("train", "e2e", "long", "may_skip"))
     (tmp_path / "pytest.ini").write_text(f"[pytest]\naddopts = --strict-markers -rA\nmarkers =\n{markers}")

@@ -41,13 +41,16 @@ def tier_times(run: Iterable[Duration]) -> Mapping[str, float]:
 
 def compare_with_budgets(run: Iterable[Duration], budgets: Mapping[str, float]) -> Iterator[str]:
     """Yield a line for each tier with its time and its budget; the last line names the tiers above their budget."""
+    times = tier_times(run)
     above = []
-    for tier, wall_s in tier_times(run).items():
+    for tier, wall_s in times.items():
         budget = budgets.get(tier)
         yield f"{tier}: {wall_s:.0f} s, " + ("no budget yet" if budget is None else f"budget {budget:.0f} s")
         if budget is not None and wall_s > budget:
             above.append(f"{tier} ({wall_s:.0f} s of {budget:.0f} s)")
-    yield f"above budget: {', '.join(above)}" if above else "no tier is above its budget"
+    without = ", ".join(tier for tier in times if tier not in budgets)
+    result = f"above budget: {', '.join(above)}" if above else "no tier is above its budget"
+    yield f"{result}; without a budget: {without}" if without else result
 
 
 def budgets_of(runs: Sequence[Iterable[Duration]]) -> Mapping[str, int]:

@@ -64,11 +64,15 @@ def test_the_last_line_names_each_tier_above_its_budget():
     ]
 
 
+def test_where_no_tier_is_above_its_budget_the_last_line_says_so():
+    assert [*compare_with_budgets(RUN, {"train": 36, "fast": 2})][-1] == "no tier is above its budget"
+
+
 def test_a_tier_at_its_budget_is_not_above_it():
     assert [*compare_with_budgets(RUN, {"train": 35})] == [
         "fast: 2 s, no budget yet",
         "train: 35 s, budget 35 s",
-        "no tier is above its budget",
+        "no tier is above its budget; without a budget: fast",
     ]
 
 
