@@ -40,7 +40,7 @@ def missed_start(run: WantedRun, snapshot: Snapshot) -> End | None:
     has_started = STARTED in (lead["metadata"].get("annotations") or {})
     if not seconds or has_started or end is None or end.result != "Succeeded" or end.at < created:
         return None
-    reasons = "; ".join(_reasons(run, snapshot, created))
+    reasons = "; ".join(_reasons(run, snapshot))
     return End("NotStarted", end.at, f"not started within {seconds} s{': ' * bool(reasons)}{reasons}")
 
 
@@ -51,13 +51,13 @@ def _deadline(finisher: Object) -> str:
     return next((match[1] for match in map(_DEADLINE.fullmatch, arguments) if match), "")
 
 
-def _reasons(run: WantedRun, snapshot: Snapshot, since: str) -> Iterator[str]:
+def _reasons(run: WantedRun, snapshot: Snapshot) -> Iterator[str]:
     missing = _missing(run, snapshot)
     for role, controller in run.controllers.items():
         if missing and (controller[1], controller[2]) not in missing:
             continue
         item = snapshot.objects.get(controller)
-        warnings = _pod_warnings(snapshot, controller[2], since)
+        warnings = _pod_warnings(snapshot, controller[2], item["metadata"]["creationTimestamp"] if item else "")
         event = snapshot.warning_of(item) if item else None
         if warnings:
             yield _scheduling_reason(role, item, warnings) or _text(role, [*warnings.values()][-1])

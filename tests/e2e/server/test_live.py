@@ -605,6 +605,11 @@ def test_wait_ends_where_the_run_is_deleted(cluster: ControlPlane, job: Path, na
 # -- a run that does not start ----------------------------------------------------------------------------------------
 
 
+def unscheduled(cluster: ControlPlane, namespace: str) -> set[str]:
+    events = cluster.client.list("v1/Event", namespace, fields="reason=FailedScheduling")
+    return {event["involvedObject"]["name"] for event in events}
+
+
 def test_a_run_that_missed_its_start_deadline_has_ended_for_every_command(
     cluster: ControlPlane,
     job: Path,
@@ -613,25 +618,27 @@ def test_a_run_that_missed_its_start_deadline_has_ended_for_every_command(
     finisher: Finisher,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    text = job.read_text(encoding="utf-8").replace("  retries: 0\n", "  retries: 0\n  startDeadline: 10\n")
+    text = job.read_text(encoding="utf-8").replace("  retries: 0\n", "  retries: 0\n  startDeadline: 5\n")
     job.write_text(text.replace("count: 1", "count: 50"), encoding="utf-8")
     admin = ["--kubeconfig", str(cluster.admin)]
-    reason = "Job mnist-chief: NotStarted: not started within 10 s: worker lacks 100 nvidia.com/gpu"
+    reason = "Job mnist-chief: NotStarted: not started within 5 s: worker lacks 100 nvidia.com/gpu"
     with ExitStack() as stack:
         apply = stack.enter_context(Following("apply", job, *admin, "--wait"))
         apply.wait_for("created +Job mnist-chief")
         watch = stack.enter_context(Following("status", job, *admin, "--watch"))
         logs = stack.enter_context(Following("logs", job, *admin, "--follow"))
+        eventually(lambda: unscheduled(cluster, namespace) == {"mnist-worker-0", "mnist-worker-1"}, "both events")
         finisher.run()
         finisher.finish()
         for command in (apply, watch, logs):
             assert command.process.wait(60) == cli.PROBLEMS, command.lines
-            command.wait_for(re.escape(reason), RETURN)
+            command.wait_for("NotStarted", RETURN)
+            assert reason in "".join(command.lines), command.lines
     capsys.readouterr()
     assert cli.run(["wait", str(job), *admin]) == cli.PROBLEMS
     assert capsys.readouterr().out == f"mnist: NotStarted, 0/5 ready, {reason}\n"
     assert cli.run(["wait", str(job), "--kubeconfig", str(account(role("wait")))]) == cli.PROBLEMS
-    assert "Job mnist-chief: NotStarted: not started within 10 s\n" in capsys.readouterr().out
+    assert "Job mnist-chief: NotStarted: not started within 5 s\n" in capsys.readouterr().out
     assert status(job, cluster.admin) == cli.OK
     assert capsys.readouterr().out.startswith(f"mnist in {namespace}: NotStarted ")
 
