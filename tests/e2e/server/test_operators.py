@@ -29,6 +29,7 @@ from tests.e2e.servers.volcano import start_volcano
 from tests.e2e.ways import WAYS
 from tests.support.command import CommandError
 from tests.support.rendered import Rendered
+from tfgen import cli
 
 pytestmark = [
     pytest.mark.xdist_group("operators"),  # one cluster for all tests of an operator
@@ -142,6 +143,10 @@ def place(there: Running, request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 def _job(there: Running, folder: Path, **spec: Any) -> Rendered:
+    return write_job(_text(there, **spec), folder / "rendered")
+
+
+def _text(there: Running, **spec: Any) -> str:
     roles = {"chief": {}, "ps": {"replicas": 2}, "worker": {"replicas": 2}, "evaluator": {}}
     resources = {name: {**role, "resources": {"cpu": 1, "memory": "1Gi"}} for name, role in roles.items()}
     document = {
@@ -150,7 +155,7 @@ def _job(there: Running, folder: Path, **spec: Any) -> Rendered:
         "metadata": {"name": "mnist"},
         "spec": {"image": "registry.example.com/mnist:1", "roles": resources, **there.operator.spec, **spec},
     }
-    return write_job(yaml.safe_dump(document), folder / "rendered")
+    return yaml.safe_dump(document)
 
 
 def _ids(pods: list[Object]) -> set[str]:
@@ -181,6 +186,30 @@ def test_the_same_job_is_applied_again(there: Running, place: str, way: str, tmp
     WAYS[way](there.cluster, job, place)
     assert client.get(there.operator.kind, "mnist", place)["spec"] == before["spec"]
     assert _ids(running(client, place)) == pods
+
+
+def test_tfgen_apply_finds_an_unchanged_job_unchanged_and_gives_a_refusal_in_short(
+    there: Running, place: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, client = tmp_path / "job.yaml", there.cluster.client
+    path.write_text(_text(there), encoding="utf-8")
+    apply = ["apply", str(path), "--kubeconfig", str(there.cluster.admin), "--namespace", place]
+    assert cli.run(apply) == cli.OK
+    eventually(lambda: _runs(there, place), "all pods")
+    before = client.get(there.operator.kind, "mnist", place)["metadata"]["generation"]
+    capsys.readouterr()
+    assert cli.run([*apply, "--dry-run"]) == cli.OK
+    assert {line.split()[0] for line in capsys.readouterr().out.splitlines()} == {"unchanged"}
+    assert cli.run(apply) == cli.OK
+    assert client.get(there.operator.kind, "mnist", place)["metadata"]["generation"] == before
+    path.write_text(_text(there, image="registry.example.com/mnist:2"), encoding="utf-8")
+    capsys.readouterr()
+    assert cli.run(apply) == cli.FAILED
+    lines = capsys.readouterr().err.splitlines()
+    kind = there.operator.kind.rpartition("/")[2]
+    (refusal,) = (line for line in lines if line.startswith(f"{kind} mnist: "))
+    assert refusal.endswith(f"; a run keeps its pods: tfgen rerun {path}")
+    assert len(refusal) < 500
 
 
 @pytest.mark.parametrize("there", ["jobset"], indirect=True)
