@@ -53,7 +53,7 @@ def reaches(volume: Object, node: Node) -> bool:
     https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/scheduler/framework/plugins/volumezone/volume_zone.go
     """
     terms: Sequence[Mapping[str, Any]] | None = data_path.at(volume, _VOLUME_TERMS)
-    if terms is not None and not any(_is_met(term, node) for term in terms):
+    if terms is not None and not any(_reaches(term, node) for term in terms):
         return False
     if node.labels.keys().isdisjoint(_TOPOLOGY_LABELS):
         return True
@@ -82,6 +82,12 @@ def refusals(spec: Mapping[str, Any], nodes: Iterable[Node]) -> Iterator[str]:
         elif taint is not None:
             value = f"={taint['value']}" if taint.get("value") else ""
             yield f"with the taint {taint['key']}{value}:{taint['effect']}"
+
+
+def _reaches(term: Mapping[str, Any], node: Node) -> bool:
+    """Return whether a term of a volume's node affinity matches: CheckNodeAffinity of Kubernetes reads no field."""
+    expressions, fields = term.get("matchExpressions") or (), term.get("matchFields") or ()
+    return bool(expressions or fields) and meets(expressions, node.labels)
 
 
 def _is_met(term: Mapping[str, Any], node: Node) -> bool:
