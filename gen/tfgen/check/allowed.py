@@ -134,7 +134,7 @@ def _namespace_paths(document: Document) -> Iterator[tuple[str | None, Path]]:
 
 
 def _places_objects(field: Path) -> bool:
-    """Whether a field of an object decides the namespace of an object: its own, or those that a GitOps tool applies."""
+    """Return True for a field that decides the namespace of an object, or of the objects that a GitOps tool applies."""
     return field[-1] == "targetNamespace" or field[-2:] in (("metadata", "namespace"), ("destination", "namespace"))
 
 

@@ -61,7 +61,7 @@ def find_foreign_images(document: Document, built: Built) -> Iterator[Problem]:
         for item in objects.values():
             for role, image in _images(item):
                 for registry, place in registries:
-                    if registry and not _is_in(image, registry):
+                    if registry and not is_in_registry(image, registry):
                         environments.setdefault((image, role, registry, place), []).append(environment)
     for (image, role, registry, place), names in environments.items():
         path = _origin(document, image, role, names[0])
@@ -182,7 +182,7 @@ def _other_registry(own: Document, enforced: Enforced) -> Iterator[Problem]:
     if not wanted:
         message = f"registry: found {shown(registry)}, which {enforced.place} lets nobody say; remove it"
         yield Problem(*own.place(REGISTRY), message, ENFORCED)
-    elif registry is None or (registry != wanted and not _is_in(registry, wanted)):
+    elif registry is None or (registry != wanted and not is_in_registry(registry, wanted)):
         message = f"registry: found {shown(registry)}, and {enforced.place} enforces {shown(wanted)}, or a folder in it"
         yield Problem(*own.place(REGISTRY), message, ENFORCED)
 
@@ -192,7 +192,8 @@ def _registry(enforced: Enforced) -> str:
     return registry
 
 
-def _is_in(image: str, registry: str) -> bool:
+def is_in_registry(image: str, registry: str) -> bool:
+    """Return True for an image in a registry, or in a folder of the registry."""
     return image.startswith(f"{registry}/")
 
 

@@ -179,7 +179,7 @@ def _paths(schema: Schema, node: Schema, path: Path) -> Iterator[Path]:
 
 
 def _is_name(schema: Schema, owner: Schema, key: str | int) -> bool:
-    """Whether a map by name can have an entry of that name."""
+    """Return True for a name that an entry of a map can have."""
     names, name = resolve(schema, owner.get("propertyNames", {})), str(key)
     is_reserved = name in names.get("not", {}).get("enum", ())
     fits = re.search(names.get("pattern", ""), name) and len(name) <= names.get("maxLength", len(name))

@@ -19,6 +19,7 @@ from tfgen.check.admission.admit import PolicyFault, field_names, find_policy_fa
 from tfgen.check.admission.folder import NO_POLICIES, PolicyFolders
 from tfgen.check.admission.rules import WARNINGS as POLICY_WARNINGS
 from tfgen.check.enforced import find_foreign_images
+from tfgen.check.enforced_pods import find_pod_overrides
 from tfgen.check.limits import find_over_limits
 from tfgen.check.literal_path import literal_path
 from tfgen.check.manifests import Manifest, literal_manifests
@@ -117,7 +118,11 @@ def check_objects(
                 name = f"{verdict.item['kind']} {verdict.item['metadata']['name']}"
                 names = objects_by_fault.setdefault((place, verdict.message, verdict.rule), {})
                 names.setdefault(name, []).append(environment)
-    guarded = (*find_foreign_images(document, built), *find_over_limits(document, built))
+    guarded = (
+        *find_foreign_images(document, built),
+        *find_pod_overrides(document, built),
+        *find_over_limits(document, built),
+    )
     of_faults = (
         Problem(*place, f"{_objects(names)}: {what}{_where(names)}", rule, _severity(rule))
         for (place, what, rule), names in objects_by_fault.items()

@@ -67,6 +67,15 @@ class _Field(NamedTuple):
     instead: str = "remove it"
 
 
+def find_weak_fields(part: Part) -> Iterator[_Field]:
+    """Yield the fields of a mapping that a stronger profile refuses, for a pod spec, a container or a volume."""
+    yield from _of_pod(part)
+    if isinstance(part.data.get("image"), str):
+        yield from _of_container(part)
+    if isinstance(part.data.get("hostPath"), Mapping):
+        yield _Field((*part.path, "hostPath"), "privileged", "a hostPath volume")
+
+
 def _check(view: View) -> Iterator[Finding]:
     has = view.job.structure.profile
     for field in _fields(view):
