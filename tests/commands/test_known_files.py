@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import shutil
 import stat
@@ -268,6 +270,23 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     ),
     "a folder": lambda entry: (entry.unlink(), entry.mkdir()),
 }
+
+
+def sealed(content: object) -> Callable[[Path], object]:
+    """Write another content with its valid checksum, as a person or another program may."""
+
+    def write_content(entry: Path) -> None:
+        body = json.dumps(content).encode()
+        seal = hashlib.sha256((entry.parent.name + entry.name).encode() + body).hexdigest()
+        entry.write_bytes(f"{seal}\n".encode() + body)
+
+    return write_content
+
+
+PARTS = {"of_rules": [], "of_objects": [], "unused": [], "records": [], "ledgers": {}, "jobs": "[]"}
+SHAPES: list[object] = [[], {}, "text", 1, True, [[]], *({**PARTS, key: 1} for key in PARTS)]
+SHAPES += [{**PARTS, "of_rules": [[]]}, {**PARTS, "records": [["job"]]}, {**PARTS, "ledgers": ["a"]}]
+DAMAGES |= {f"another shape: {json.dumps(content)}": sealed(content) for content in SHAPES}
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tfgen.check.across import JobRecord
 from tfgen.job.sources import Source
@@ -55,7 +55,10 @@ def recall_files(sources: Iterable[Source], manifests: Sequence[Manifest] = ()) 
 def recall_jobs(source: Source) -> Any:
     """What the documents of a file say that is known; None where it is known no more."""
     data = cache.recall(_key(source, ()))
-    return None if data is None else json.loads(data["jobs"])
+    try:
+        return None if data is None else json.loads(data["jobs"])
+    except _WRONG_SHAPE:
+        return None
 
 
 def keep(source: Source, known: KnownFile, jobs: str, manifests: Sequence[Manifest] = ()) -> None:
@@ -94,11 +97,23 @@ def _problem_data(problem: Problem) -> Any:
 
 def _recall(key: str) -> KnownFile | None:
     data = cache.recall(key)
-    if data is None:
+    try:
+        return None if data is None else _known(data)
+    except _WRONG_SHAPE:
         return None
+
+
+_WRONG_SHAPE: Final = (AttributeError, LookupError, TypeError, ValueError)
+"""The errors of an entry of another shape, which counts as absent: somebody wrote the entry by hand."""
+
+
+def _known(data: Any) -> KnownFile:
+    if not isinstance(data["jobs"], str):
+        raise TypeError("jobs is no text")
     of_rules, of_objects, unused = (
         tuple(Problem(file, Position(*position), *rest) for file, position, *rest in data[part])
         for part in ("of_rules", "of_objects", "unused")
     )
     records = tuple(JobRecord(job, record) for job, record in data["records"])
-    return KnownFile(of_rules, of_objects, unused, records, data["ledgers"])
+    ledgers = {str(file): str(digest) for file, digest in data["ledgers"].items()}
+    return KnownFile(of_rules, of_objects, unused, records, ledgers)
