@@ -29,6 +29,11 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+def for_terminal(text: str) -> str:
+    """The text in its lines, with an escape for each other character that a terminal would obey or hide."""
+    return "\n".join("\t".join(map(printable, line.split("\t"))) for line in text.split("\n"))
+
+
 NEAR = 0.8
 """How much two names have in common of which one is surely the other misspelt: case, a letter, an s."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
 from pathlib import Path
 
@@ -73,3 +74,38 @@ def test_the_width_is_that_of_the_variable_where_no_terminal_says_one(
     monkeypatch.setenv("COLUMNS", value)
     monkeypatch.setattr(sys, "stdout", io.StringIO())
     assert columns() == width
+
+
+HOSTILE = "a\x1b[31mred\x07\x9b2J\u202eb\r\nc\td\u2028\U000e0041é🚀"
+ESCAPED = "a\\x1b[31mred\\x07\\x9b2J\\u202eb\\r\nc\td\\u2028\\U000e0041é🚀\n"
+
+
+def test_no_message_or_result_reaches_the_terminal_as_an_escape_sequence(capsys: pytest.CaptureFixture[str]) -> None:
+    output.say(HOSTILE)
+    output.show(HOSTILE)
+    assert capsys.readouterr() == (ESCAPED, ESCAPED)
+
+
+def test_json_has_its_own_escapes_for_what_a_terminal_would_obey(capsys: pytest.CaptureFixture[str]) -> None:
+    output.print_json({HOSTILE: [HOSTILE]})
+    text = capsys.readouterr().out
+    assert json.loads(text) == {HOSTILE: [HOSTILE]}
+    assert all(line.isprintable() for line in text.split("\n"))
+    assert "é🚀" in text
+
+
+def test_a_key_of_a_ledger_reaches_the_terminal_as_an_escape(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("tfgen.yaml").write_text("{apiVersion: tfgen/v1alpha1, kind: Defaults, root: true}\n", encoding="utf-8")
+    Path("job.yaml").write_text(JOB, encoding="utf-8")
+    assert cli.run(["render", "job.yaml"]) == cli.OK
+    (ledger,) = Path(".tfgen").glob("*.json")
+    data = json.loads(ledger.read_text(encoding="utf-8"))
+    ledger.write_text(json.dumps({**data, "\x1b]0;owned\x07\x9b": 1}), encoding="utf-8")
+    capsys.readouterr()
+    assert cli.run(["check", "job.yaml"]) == cli.FAILED
+    printed = capsys.readouterr()
+    assert "owned" in printed.err
+    assert (printed.out + printed.err).replace("\n", "").isprintable()

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from tfgen.cli.command import OK, Command
-from tfgen.cli.output import path, print_json, say
+from tfgen.cli.output import path, print_json, say, show
 from tfgen.errors import UsageError
 
 
@@ -59,13 +59,13 @@ def _run(args: Namespace) -> int:
         written = {"created": added.created, "changed": added.added, "kept": added.kept}
         print_json({state: [str(path) for path in paths] for state, paths in written.items()})
         return OK
-    print("".join(f"created  {path}\n" for path in added.created), end="")
-    print("".join(f"added to {path}\n" for path in added.added), end="")
+    show("".join(f"created  {path}\n" for path in added.created), end="")
+    show("".join(f"added to {path}\n" for path in added.added), end="")
     for file, text in added.kept.items():
-        print(f"kept     {file}")
+        show(f"kept     {file}")
         if file.suffix in (".yaml", ".yml") and "tfgen" not in text:
             say(f"note: nothing in {file} runs tfgen; add what docs/git.md says of hooks and CI")
-    print(f"\nNext:\n\n  tfgen render {added.created[0]}")
+    show(f"\nNext:\n\n  tfgen render {added.created[0]}")
     return OK
 
 

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from tfgen.cli.output import checked, one_job, path, print_json, report, say
+from tfgen.cli.output import checked, one_job, path, print_json, report, say, show
 from tfgen.errors import UsageError
 from tfgen.words import either
 
@@ -109,7 +109,7 @@ def wait_for_run(args: Namespace, run: WantedRun, *, may_run_on: bool) -> RunSta
     for state in follow_run(clusters, run, args.timeout, deadline):
         line = as_line(state)
         if line != last:
-            say(line) if args.format == "json" else print(line, flush=True)
+            say(line) if args.format == "json" else show(line, flush=True)
         last = line
         if may_run_on and state.phase == "Running":
             break
@@ -194,7 +194,7 @@ def print_changes(args: Namespace, changes: Iterable[ObjectChange], *, is_detail
         rows.append(change_row(change))
         if args.format == "text":
             for line in change_lines(change, is_detailed=is_detailed):
-                print(line, flush=True)
+                show(line, flush=True)
     if args.format == "json":
         print_json({"objects": rows})
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO, TypeVar
 
 from tfgen.errors import UsageError
+from tfgen.words import for_terminal
 
 if TYPE_CHECKING:
     from tfgen.check.checked import Checked
@@ -136,12 +137,12 @@ def print_commit(done: Outcome) -> None:
     for one in commits:
         if one.commit:
             subject = one.message.partition("\n")[0]
-            print(f"{one.branch} {one.commit[:12]} {subject}\n{count(len(one.files), 'file')} committed")
+            show(f"{one.branch} {one.commit[:12]} {subject}\n{count(len(one.files), 'file')} committed")
     if not any(one.commit for one in commits):
-        print("nothing to commit: what is committed is what the jobs render to")
+        show("nothing to commit: what is committed is what the jobs render to")
     for one in commits:
         if one.pushed_to:
-            print(f"pushed to {one.pushed_to}")
+            show(f"pushed to {one.pushed_to}")
 
 
 def with_progress(items: Iterable[_Item], many: int, doing: str) -> Generator[_Item, None, None]:
@@ -177,15 +178,28 @@ def is_in_colour(stream: TextIO) -> bool:
 
 
 def print_json(data: Any) -> None:
-    """Data on standard output."""
+    """Print data on standard output, with JSON's own escape for each character that a terminal would obey or hide."""
     import json
 
-    print(json.dumps(data, indent=2, ensure_ascii=False))
+    text = json.dumps(data, indent=2, ensure_ascii=False)
+    lines = (line if line.isprintable() else _escaped(line) for line in text.split("\n"))
+    print("\n".join(lines))
+
+
+def _escaped(line: str) -> str:
+    import json
+
+    return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in line)
 
 
 def say(text: str, end: str = "\n") -> None:
-    """What is no data, on standard error."""
-    print(text, end=end, file=sys.stderr)
+    """Print a message, which is no data, on standard error, without what a terminal would obey or hide."""
+    print(for_terminal(text), end=end, file=sys.stderr)
+
+
+def show(text: str, end: str = "\n", *, flush: bool = False) -> None:
+    """Print a result in words on standard output, without what a terminal would obey or hide."""
+    print(for_terminal(text), end=end, flush=flush)
 
 
 def take_any_text() -> None:

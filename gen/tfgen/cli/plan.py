@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
 from tfgen.cli.live import cluster_arguments, clusters_of
-from tfgen.cli.output import checked, path, print_json, report, say
+from tfgen.cli.output import checked, path, print_json, report, say, show
 from tfgen.errors import UsageError
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def _run(args: Namespace) -> int:
         print_json({"runs": rows(verdicts)})
     else:
         for verdict in verdicts:
-            print(verdict_text(verdict))
+            show(verdict_text(verdict))
     return PROBLEMS if any(verdict.answer == DOES_NOT_FIT for verdict in verdicts) else OK
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.output import jobs_argument, path, print_json, problem_text, report, say, with_progress
+from tfgen.cli.output import jobs_argument, path, print_json, problem_text, report, say, show, with_progress
 from tfgen.errors import UsageError
 from tfgen.plural import count
 
@@ -74,11 +74,11 @@ def _print_written(args: Namespace, done: Written, plan: WritePlan) -> None:
     numbers = dict.fromkeys(actions, 0)
     for word, action in actions.items():
         for changes in plan.changes(action):
-            print("".join(f"{word:<8} {change.path}\n" for change in changes), end="")
+            show("".join(f"{word:<8} {change.path}\n" for change in changes), end="")
             numbers[word] += len(changes)
     numbers["unchanged"] = sum(1 for _ in plan.unchanged())
-    print(f"{count(done.jobs, 'job')}, ", end="")
-    print(", ".join(f"{number} {word}" for word, number in numbers.items()))
+    show(f"{count(done.jobs, 'job')}, ", end="")
+    show(", ".join(f"{number} {word}" for word, number in numbers.items()))
     if sys.stdout.isatty() and any(numbers[word] for word in actions):
         say(_next_steps(args))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.output import commit_data, one_job, path, print_commit, print_json, report, say
+from tfgen.cli.output import commit_data, one_job, path, print_commit, print_json, report, say, show
 from tfgen.errors import UsageError
 
 if TYPE_CHECKING:
@@ -60,11 +60,11 @@ def _run(args: Namespace) -> int:
     report(args, warnings)
     for run in done.raised:
         where = f" in {run.environment}" if run.environment else ""
-        print(f"{file}: run {run.before or '(none)'} -> {run.after}{where}")
+        show(f"{file}: run {run.before or '(none)'} -> {run.after}{where}")
     if commit:
         print_commit(commit)
     else:
-        print(f"\nNext:\n\n  tfgen render {file}")
+        show(f"\nNext:\n\n  tfgen render {file}")
     return OK
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.output import one_job, path, print_json, say
+from tfgen.cli.output import one_job, path, print_json, say, show
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -41,10 +41,10 @@ def _retire(args: Namespace) -> int:
     if args.format == "json":
         print_json({"retired": args.env, "changed": after != before})
     elif after != before:
-        print(f"{file}: retired in {args.env}; its way back is tfgen rerun {file} --env {args.env} --enable")
-        print(f"\nNext:\n\n  tfgen render {file}")
+        show(f"{file}: retired in {args.env}; its way back is tfgen rerun {file} --env {args.env} --enable")
+        show(f"\nNext:\n\n  tfgen render {file}")
     else:
-        print(f"{file}: retired in {args.env} already")
+        show(f"{file}: retired in {args.env} already")
     return OK
 
 
@@ -57,7 +57,7 @@ def _remove(args: Namespace) -> int:
     if args.format == "json":
         print_json({"removed": removed.files})
     else:
-        print("".join(f"removed  {file}\n" for file in removed.files), end="")
+        show("".join(f"removed  {file}\n" for file in removed.files), end="")
     return OK
 
 

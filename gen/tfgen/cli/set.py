@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from typing import Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.output import path, report, say
+from tfgen.cli.output import path, report, say, show
 from tfgen.errors import UsageError
 
 
@@ -42,9 +42,9 @@ def _run(args: Namespace) -> int:
         return PROBLEMS
     if args.format == "text":
         if new.text == text:
-            print(f"{file}: unchanged")
+            show(f"{file}: unchanged")
         else:
-            print(f"{file}: changed\n\nNext:\n\n  tfgen render {file}")
+            show(f"{file}: changed\n\nNext:\n\n  tfgen render {file}")
     return OK
 
 

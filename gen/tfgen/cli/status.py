@@ -12,6 +12,7 @@ from tfgen.cli.command import OK, PROBLEMS, Command
 from tfgen.cli.live import all_runs_of, cluster_arguments, clusters_of, one_run_of, release_argument
 from tfgen.cli.output import path, print_json
 from tfgen.errors import UsageError
+from tfgen.words import for_terminal
 
 if TYPE_CHECKING:
     from tfgen.live.run_state import RunState
@@ -77,7 +78,7 @@ def _show(args: Namespace, states: Sequence[RunState], *, is_one: bool, is_scree
         return
     now = datetime.now(UTC)
     text = as_text(states[0], now) if is_one else as_table(states, now)
-    print(f"{_CLEAR if is_screen else ''}{text}", end="", flush=True)
+    print(f"{_CLEAR if is_screen else ''}{for_terminal(text)}", end="", flush=True)
 
 
 COMMAND: Final = Command(

@@ -1,0 +1,21 @@
+"""One module prints the messages and the results: `cli/output.py` escapes what a terminal would obey or hide."""
+
+from __future__ import annotations
+
+import ast
+
+from tests.support.tools import ROOT
+
+# These print data of the user as it is (YAML, a script, a log), text of tfgen alone, or colours around escaped text.
+PRINT_DATA = {"completion", "diff", "draw", "explain", "import_", "local", "logs", "render", "schema", "status"}
+PRINT_DATA |= {"output", "tensorboard"}
+
+
+def test_only_the_module_of_the_output_prints_messages() -> None:
+    printing = {
+        path.stem
+        for path in (ROOT / "gen" / "tfgen" / "cli").glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+    }
+    assert printing == PRINT_DATA
