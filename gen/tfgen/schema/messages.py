@@ -52,6 +52,10 @@ RULES: Mapping[str, str] = {
 
 JOB_KIND = "TrainingJob"
 
+_BY_NAME: Final = (("roles",), ("environments",))
+"""The keys of a spec whose entries exist by their name alone, so that an empty entry counts."""
+_OF_ENVIRONMENT: Final = ("spec", "environments", "ENV")
+
 MOST = 100
 """Problems of a document; more help nobody, and each costs a search for the nearest name."""
 
@@ -240,6 +244,7 @@ def _wrong_type(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
     hint = _instead(checked, error.path) if json_types(error.node) == ["object"] else ""
     hint = (
         hint
+        or (_instead_of_null(error.path, error.node) if value is None else "")
         or _odd_space(value)
         or _as_only_key(value, error.node)
         or _as_items(checked, value, error.node)
@@ -250,6 +255,21 @@ def _wrong_type(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
         wanted = _form(text, error.node) or wanted
     message = f"{checked.name(error.path)}: found {found_words(value, text)}, expected {wanted}"
     yield checked.problem(error.path, message + (hint or hint_for_value(value, text, error.node)), "wrong-type")
+
+
+def _instead_of_null(path: Path, node: Schema) -> str:
+    """Return the cure for a section that is null: the form that switches the section off, or no key at all."""
+    if path[:1] != ("spec",) or json_types(node) != ["object"]:
+        return ""
+    if path[1:2] != ("environments",) or len(path) <= len(_OF_ENVIRONMENT):
+        is_optional_section = schema_file.is_record(node) and "default" not in node and path[1:2] not in _BY_NAME
+        return "; remove the key" if is_optional_section else ""
+    environment, *keys = path[2:]
+    if "enabled" in node.get("properties", {}):
+        return "; write {enabled: false} to switch the section off"
+    if keys[0] == "roles" and len(keys) == len(("roles", "ROLE")):
+        return f"; each environment has all roles of the job: remove the key, or make {environment} a job of its own"
+    return "; remove the key: the environment then has the values of the job"
 
 
 def _wrong_constant(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
