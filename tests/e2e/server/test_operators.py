@@ -9,6 +9,7 @@ tests/check/test_webhook_defaults.py.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
-from tests.e2e.client import Object, eventually
+from tests.e2e.client import Client, Object, eventually
 from tests.e2e.conftest import dns_label, up
 from tests.e2e.control_plane import ControlPlane, fake_node
 from tests.e2e.custom_kinds import REAL, operators_definitions
@@ -70,6 +71,10 @@ def _start_job_set(cluster: ControlPlane, programs: Path) -> None:
 def _start_kueue(cluster: ControlPlane, job_set: Path, kueue: Path) -> None:
     """With a queue whose quota is for nodes of one name: Kueue puts that into the pods' node selector."""
     _start_job_set(cluster, job_set)
+    _start_kueue_alone(cluster, kueue)
+
+
+def _start_kueue_alone(cluster: ControlPlane, kueue: Path) -> None:
     cluster.namespace(KUEUE)
     cluster.start(kueue_controllers(cluster, kueue)).wait_until_ready()
     quotas = [{"name": name, "nominalQuota": quota} for name, quota in (("cpu", 100), ("memory", "1Ti"))]
@@ -101,6 +106,13 @@ OPERATORS = {
         {"workload": {"kind": "JobSet"}, "gang": {"scheduler": "kueue", "queue": "research"}},
     ),
 }
+KUEUE_ALONE = Operator(
+    ("KUEUE_BIN",),
+    ("kueue.x-k8s.io",),
+    _start_kueue_alone,
+    "batch/v1/Job",
+    {"strategy": "MultiWorkerMirrored", "gang": {"scheduler": "kueue", "queue": "research"}},
+)
 
 
 class Running(NamedTuple):
@@ -112,7 +124,17 @@ class Running(NamedTuple):
 
 @pytest.fixture(scope="module", params=OPERATORS)
 def there(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    operator = OPERATORS[request.param]
+    yield from _cluster(request, tmp_path_factory, OPERATORS[request.param])
+
+
+@pytest.fixture(scope="module")
+def kueue(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    yield from _cluster(request, tmp_path_factory, KUEUE_ALONE)
+
+
+def _cluster(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, operator: Operator
+) -> Iterator[Running]:
     for name in operator.folders:
         if not os.environ.get(name):
             pytest.skip(f"{name} names no folder with the operator's programs")
@@ -125,7 +147,7 @@ def there(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     if not kinds:
         pytest.skip(f"neither {REAL} nor a folder crds beside the programs has the operator's kinds")
     nodes = [fake_node("node")]
-    with up(request, ControlPlane(tmp_path_factory.mktemp(request.param), nodes=nodes)) as cluster:
+    with up(request, ControlPlane(tmp_path_factory.mktemp("operator"), nodes=nodes)) as cluster:
         cluster.install(kinds)
         operator.start(cluster, *folders)
         yield Running(cluster, operator)
@@ -136,10 +158,14 @@ def place(there: Running, request: pytest.FixtureRequest) -> Iterator[str]:
     cluster = there.cluster
     name = cluster.namespace(dns_label(request.node.name))
     if "KUEUE_BIN" in there.operator.folders:
-        queue = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "LocalQueue", "metadata": {"name": "research"}}
-        cluster.client.apply({**queue, "spec": {"clusterQueue": "all"}}, name)
+        _add_queue(cluster, name)
     yield name
     cluster.client.delete("Namespace", name)
+
+
+def _add_queue(cluster: ControlPlane, namespace: str) -> None:
+    queue = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "LocalQueue", "metadata": {"name": "research"}}
+    cluster.client.apply({**queue, "spec": {"clusterQueue": "all"}}, namespace)
 
 
 def _job(there: Running, folder: Path, **spec: Any) -> Rendered:
@@ -261,3 +287,67 @@ def test_volcano_starts_a_job_again_as_often_as_it_says(
         seen |= _ids(pods)
         client.evict("mnist-worker-0", place)
     eventually(lambda: phase() == "Failed", "the end of the last try")
+
+
+QUIET = 60.0
+"""Seconds in which a released run makes no pod."""
+
+
+def test_a_released_run_gives_its_quota_back_to_kueue(
+    kueue: Running, request: pytest.FixtureRequest, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Kueue itself starts a Job again that somebody suspends, so the Workload of the Job is deactivated."""
+    cluster, client = kueue.cluster, kueue.cluster.client
+    namespace = cluster.namespace(dns_label(request.node.name))
+    document = {
+        "apiVersion": "tfgen/v1alpha1",
+        "kind": "TrainingJob",
+        "metadata": {"name": "mnist", "namespace": namespace},
+        "spec": {
+            "image": "registry.example.com/mnist:1",
+            "roles": {"worker": {"replicas": 2, "resources": {"cpu": 1, "memory": "1Gi"}}},
+            **kueue.operator.spec,
+        },
+    }
+    job = tmp_path / "job.yaml"
+    job.write_text(yaml.safe_dump(document), encoding="utf-8")
+    options = [str(job), "--kubeconfig", str(cluster.admin)]
+    cluster.kubectl(
+        "apply", "--server-side", "-n", namespace, "-k", write_job(job.read_text(), tmp_path / "r").overlay(None)
+    )
+
+    def shown() -> str:
+        assert cli.run(["status", *options]) == cli.OK
+        return capsys.readouterr().out
+
+    eventually(lambda: "queue research: Inadmissible: LocalQueue research doesn't exist" in shown(), "the reason")
+    _add_queue(cluster, namespace)
+    eventually(lambda: len(_workers(client, namespace)) == 2, "two workers")
+    assert "queue research" not in shown()
+    eventually(lambda: _reserved(client) == 1, "a Workload that holds quota")
+
+    assert cli.run(["release", *options]) == cli.OK
+    assert capsys.readouterr().out == "Job mnist-worker released\n"
+    eventually(lambda: not _workers(client, namespace) and not _reserved(client), "the end of all pods, and the quota")
+    released = client.get("Job", "mnist-worker", namespace)
+    assert released["spec"]["suspend"] is True
+    time.sleep(QUIET)
+    assert not _workers(client, namespace)
+    assert (
+        client.get("Job", "mnist-worker", namespace)["metadata"]["resourceVersion"]
+        == released["metadata"]["resourceVersion"]
+    )
+    assert ": Suspended for" in (status := shown())
+    assert "queue research: Deactivated: The workload is deactivated" in status
+    assert cli.run(["release", *options]) == cli.OK
+    assert capsys.readouterr().out == "Job mnist-worker was released\n"
+
+
+def _workers(client: Client, namespace: str) -> list[Object]:
+    return client.list("v1/Pod", namespace, labels="tfgen/role=worker")
+
+
+def _reserved(client: Client) -> int:
+    """The number of Workloads that hold quota of the queue."""
+    status = client.get("kueue.x-k8s.io/v1beta2/ClusterQueue", "all").get("status") or {}
+    return int(status.get("reservingWorkloads", 0))
