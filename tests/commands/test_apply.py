@@ -28,9 +28,11 @@ def test_a_webhook_s_form_of_quantities_is_no_change() -> None:
     """JobSet's webhook writes the object anew at its creation: https://pkg.go.dev/encoding/json of a Quantity."""
     after = yaml.safe_load(JOB_SET.read_text(encoding="utf-8"))
     containers(after)[0]["env"].append({"name": "C", "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu"}}})
+    containers(after)[0]["env"].append({"name": "RUN", "value": ""})
     containers(after)[0]["resources"] = {"limits": {"cpu": 2, "memory": "1024Mi"}}
     before = copy.deepcopy(after)
-    containers(before)[0]["env"][-1]["valueFrom"]["resourceFieldRef"]["divisor"] = "0"
+    del containers(before)[0]["env"][-1]["value"]
+    containers(before)[0]["env"][-2]["valueFrom"]["resourceFieldRef"]["divisor"] = "0"
     containers(before)[0]["resources"] = {"limits": {"cpu": "2", "memory": "1Gi"}}
     assert live_changes(before, after) == ()
     containers(before)[0]["resources"] = {"limits": {"cpu": "3", "memory": "1Gi"}}

@@ -1,4 +1,6 @@
-"""An object in the form in which the operators' webhooks write it: Go writes each quantity as text, and each divisor.
+"""An object in the form in which the operators' webhooks write it.
+
+Go writes each quantity as text, and each divisor; it leaves out the empty value of a variable.
 
 written_form({"limits": {"cpu": 2}})                         ->  {"limits": {"cpu": "2"}}
 written_form({"resourceFieldRef": {"resource": "limits.cpu"}})
@@ -14,14 +16,17 @@ from tfgen.kubernetes import quantity
 
 _AMOUNTS: Final = ("limits", "requests")
 _FIELD: Final = "resourceFieldRef"
+_VARIABLE: Final = {"name", "value"}
 
 
 def written_form(value: Any) -> Any:
-    """Return plain data with every quantity and every divisor in the form of a webhook."""
+    """Return plain data with every quantity, divisor and variable in the form of a webhook."""
     if isinstance(value, list | tuple):
         return [written_form(item) for item in value]
     if not isinstance(value, Mapping):
         return value
+    if value.keys() == _VARIABLE and value["value"] == "":
+        return {"name": value["name"]}
     return {key: _entry(key, written_form(item)) for key, item in value.items()}
 
 
