@@ -113,6 +113,8 @@ _DROPPED: Final[Mapping[str, str]] = {
 """Flags that a job has no word for."""
 _KNOWN: Final = tuple(dict.fromkeys((*_SWITCHES, *_MANY, *_ONE, *_DROPPED)))
 
+_GIT_SECRETS: Final = ("GIT_SYNC_USERNAME", "GIT_SYNC_PASSWORD")
+"""Variables of a task that Arena's container for the code reads, too."""
 _WORKING_DIR: Final = "/root"
 _SHARED_MEMORY: Final = "2Gi"
 _LOG_DIR: Final = "/training_logs"
@@ -194,6 +196,12 @@ def read(item: Part, others: Sequence[Part], options: Options, account: Account)
         place = flags["working-dir"].written if "working-dir" in flags else _WORKING_DIR
         spec["code"] = {"mountPath": f"{place}/code/{project}", "git": {"repository": source.written}}
         account.change(source, "spec", "code", "git", "repository", why="the code cannot be written to")
+    if selector := flags.get("selector"):
+        account.drop(selector, "each role has a selector of its own, which takes the place of this one in Arena")
+    for secret in item.items(VERSION, "git-secret"):
+        account.drop(
+            secret, "Arena fetches the code with it; put it into a Secret, and name that in code.git.secretName"
+        )
     if mode := flags.get("sync-mode"):
         account.carry(mode, "spec", "code", "git")
     if gang := flags.get("gang"):
@@ -302,14 +310,19 @@ def _tf_job(flags: _Flags) -> Part:
     if success is not None and success.value == "ChiefWorker":
         success = success.replaced(value="", text="")
     replicas = {
-        "Chief": build.replica("chief", 1 if flags.is_on("chief") else 0),
+        "Chief": build.replica("chief", _one_task(flags, "chief")),
         "PS": build.replica("ps", flags.one("ps") or 0),
         "Worker": build.replica("worker", flags.one("workers") or 1),
-        "Evaluator": build.replica("evaluator", 1 if flags.is_on("evaluator") else 0),
+        "Evaluator": build.replica("evaluator", _one_task(flags, "evaluator")),
     }
     spec = {"runPolicy": build.mapping(policy), "successPolicy": success, "tfReplicaSpecs": build.mapping(replicas)}
     beside = (*_DROPPED, "sync-mode", "sync-source", "gang", "tensorboard", "tensorboard-image", "logdir")
     extra = {key: flags.one(key) for key in beside if key in flags.flags}
+    secrets = [part for key, part in flags.pairs("env") if key in _GIT_SECRETS]
+    roles = {"Chief": "chief", "PS": "ps", "Worker": "worker", "Evaluator": "evaluator"}
+    if all(f"{role}-selector" in flags.flags for name, role in roles.items() if replicas[name]):
+        extra["selector"] = flags.one("selector")
+    extra["git-secret"] = build.items(secrets) if "sync-source" in flags.flags else None
     extra["starting-timeout"] = _duration(flags.one("starting-timeout"))
     if "sync-source" in flags.flags:
         extra["working-dir"] = flags.one("working-dir")
@@ -322,6 +335,12 @@ def _tf_job(flags: _Flags) -> Part:
             VERSION: build.mapping(extra),
         }
     ).replaced(path=())
+
+
+def _one_task(flags: _Flags, role: str) -> Part | int:
+    """Return the number of tasks of a role that a switch turns on, with the place of the switch."""
+    part = flags.one(role)
+    return part.replaced(value="1", text="1") if part and flags.is_on(role) else 0
 
 
 class _Builder:
@@ -357,8 +376,8 @@ class _Builder:
         pairs = {"labels": "label", "annotations": "annotation"}
         return self.mapping({key: self._texts(flag) for key, flag in pairs.items()})
 
-    def _texts(self, *flags: str) -> Part | None:
-        entries = dict(pair for flag in flags for pair in self.flags.pairs(flag))
+    def _texts(self, flag: str) -> Part | None:
+        entries = dict(self.flags.pairs(flag))
         return mapping(next(iter(entries.values())), entries) if entries else None
 
     def _pod(self, role: str) -> Part:
@@ -370,7 +389,8 @@ class _Builder:
             {
                 "containers": self.items([self._container(role, mounts)]),
                 "volumes": self.items(volumes),
-                "nodeSelector": self._texts("selector", f"{role}-selector"),
+                # A role's own flag takes the place of the one for all roles (transformSelectorArrayToMap in Arena).
+                "nodeSelector": self._texts(f"{role}-selector") or self._texts("selector"),
                 "tolerations": self.items([self._toleration(part) for part in self.flags.flags.get("toleration", ())]),
                 "priorityClassName": self.flags.one("priority"),
                 "schedulerName": self.flags.one("scheduler"),
@@ -415,7 +435,11 @@ class _Builder:
                 "command": self.items(spoken) if flags.program else None,
                 "workingDir": flags.one("working-dir") or self.default(_WORKING_DIR),
                 "env": self.items(
-                    [mapping(p, {"name": p.replaced(value=k, text=k), "value": p}) for k, p in flags.pairs("env")]
+                    [
+                        mapping(p, {"name": p.replaced(value=k, text=k), "value": p})
+                        for k, p in flags.pairs("env")
+                        if k not in _GIT_SECRETS or "sync-source" not in flags.flags
+                    ]
                 ),
                 "ports": self.items([self._port(port)]) if port and is_port else None,
                 "resources": self._resources(role),
