@@ -43,7 +43,7 @@ _OF_CONTROLLERS: Final = "it is a field of the {kind}, and tfgen's own objects h
 
 _SHAPE: Final = {
     "metadata": METADATA,
-    "spec": {"completions": SCALAR, "parallelism": SCALAR, "replicas": SCALAR},
+    "spec": {"backoffLimit": SCALAR, "completions": SCALAR, "parallelism": SCALAR, "replicas": SCALAR},
 }
 
 
@@ -110,6 +110,9 @@ def read(items: Sequence[Part], others: Sequence[Part], options: Options, accoun
     if settled.ends == "AllWorkers" and settled.strategy == "ParameterServer":
         spec["completion"] = {"by": "AllWorkers"}
     spec |= legacy_keys(task.command for task in tasks)
+    limits = _limits(tasks)
+    if len({limit.value for limit in limits}) == 1:
+        spec["retries"] = limits[0].value
     port = next((task.command.port for task in tasks if task.command.port), None)
     if port:
         spec["port"] = port
@@ -127,6 +130,12 @@ def read(items: Sequence[Part], others: Sequence[Part], options: Options, accoun
         spec=spec,
         comments=comments,
     )
+
+
+def _limits(tasks: Sequence[_Task]) -> list[Part]:
+    """Return the limits of the tasks that are Jobs to how often a pod may fail."""
+    limits = (task.item.get("spec", "backoffLimit") for task in tasks if kind(task.item) == "Job")
+    return [limit for limit in limits if limit]
 
 
 def _root(tasks: Sequence[_Task], job: str, settled: Settled) -> Part:
@@ -261,7 +270,8 @@ def _fold(role: RoleName, tasks: Sequence[_Task], account: Account) -> ForeignRo
     if role in ("chief", "evaluator") and sum(task.replicas for task in mine) > 1:
         account.refuse(mine[1 if len(mine) > 1 else 0].item, f"a job has one {role}")
         return None
-    pods = [pod for task in mine if (pod := _pod(task, mine, account))]
+    is_one_limit = len({limit.value for limit in _limits(tasks)}) == 1
+    pods = [pod for task in mine if (pod := _pod(task, mine, is_one_limit, account))]
     if len(pods) < len(mine):
         return None
     storage = _shared_storage(mine, pods, account)
@@ -292,7 +302,7 @@ def _shared_storage(tasks: Sequence[_Task], pods: Sequence[PodData], account: Ac
     return storage
 
 
-def _pod(task: _Task, tasks: Sequence[_Task], account: Account) -> PodData | None:
+def _pod(task: _Task, tasks: Sequence[_Task], is_one_limit: bool, account: Account) -> PodData | None:
     template = _without_own_labels(task, account)
     spec = template.value["spec"]
     policy = template.get("spec", "restartPolicy")
@@ -311,7 +321,7 @@ def _pod(task: _Task, tasks: Sequence[_Task], account: Account) -> PodData | Non
         if part and command.program.command is not None:
             account.change(part, *ROLES, task.role, "command", why=why_changed(command))
     problems = len(account.problems)
-    _account_for(task, account)
+    _account_for(task, is_one_limit, account)
     if len(account.problems) > problems:
         return None
     port = command.port or pod_template.PORT
@@ -338,7 +348,7 @@ def _without_own_labels(task: _Task, account: Account) -> Part:
     return template.replaced(value={**template.value, "metadata": metadata.without("labels")})
 
 
-def _account_for(task: _Task, account: Account) -> None:
+def _account_for(task: _Task, is_one_limit: bool, account: Account) -> None:
     """The fields of an object around its pod template."""
     item = task.item
     drop_server_fields(item, account)
@@ -354,6 +364,11 @@ def _account_for(task: _Task, account: Account) -> None:
     for key, part in item.entries("spec"):
         if key == "volumeClaimTemplates":
             account.refuse(part, "tfgen has no claim for each task; name one claim, with subPathExpr: $(TASK_INDEX)")
+        elif key == "backoffLimit" and kind(item) == "Job":
+            if is_one_limit:
+                account.change(part, "spec", "retries", why="the limit counts the failures of each task of the job")
+            else:
+                account.drop(part, "the Jobs have several limits, and a job has one for all tasks; see spec.retries")
         elif key not in ("template", "replicas"):
             account.drop(part, _OF_CONTROLLERS.format(kind=kind(item)))
 
