@@ -23,6 +23,25 @@ FLUX: Final = f"{OVERLAYS}/{TOOLS[1]}"
 JOB_SCHEMA: Final = "job.schema.json"
 """Beside job.yaml, or in schemas/ of a repository, so that editors check and complete jobs offline."""
 
+GITHUB_WORKFLOW: Final = ".github/workflows/tfgen.yaml"
+GITHUB_OWNERS: Final = ".github/CODEOWNERS"
+GITLAB_PIPELINE: Final = ".gitlab-ci.yml"
+GITLAB_OWNERS: Final = ".gitlab/CODEOWNERS"
+PROJECTS: Final = "projects"
+REPOSITORY_FILES: Final = (
+    "tfgen.yaml",
+    f"schemas/{JOB_SCHEMA}",
+    "schemas/tfgen.schema.json",
+    ".gitattributes",
+    ".gitignore",
+    ".pre-commit-config.yaml",
+    GITHUB_WORKFLOW,
+    GITHUB_OWNERS,
+    GITLAB_PIPELINE,
+    GITLAB_OWNERS,
+)
+"""The files that `tfgen init --repo` writes for the whole repository. Each folder of projects/ has further ones."""
+
 _SHARED: Final = re.compile(
     rf"{ARGOCD}/(?:applicationset-[^/]+|patches/argocd-cm)\.yaml"
     rf"|{FLUX}/(?:[^/]+/)?(?:gitrepository-tfgen-[0-9a-f]{{8}}|namespace-[^/]+)\.yaml"

@@ -97,6 +97,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("explain spec.nothing.", ""),
         ("explain --origin j", "job.yaml"),
         ("explain --origin job.yaml --env ", "prod"),
+        ("explain latest", "latest-tag"),
+        ("rm ", "broken.yaml | job.yaml | my jobs/"),
         ("schema ", ""),
         ("completion ", "bash | zsh | fish"),
     ],
@@ -110,6 +112,14 @@ def test_each_command_is_offered_with_what_it_does(folder: Path) -> None:
     assert [candidate.word for candidate in candidates([""])] == [*COMMANDS]
     (check,) = candidates(["check"])
     assert check.text == "say what is wrong with jobs and what comes of them, and which change needs a new run"
+
+
+def test_rm_offers_the_names_of_rendered_jobs(folder: Path) -> None:
+    assert cli.run(["render", "job.yaml"]) == 0
+    names = [*candidates(["rm", ""])]
+    assert [candidate.word for candidate in names[-1:]] == ["mnist"]
+    Path("job.yaml").unlink()
+    assert [candidate.word for candidate in candidates(["rm", "mn"])] == ["mnist"]
 
 
 def test_each_argument_is_completed_or_is_anybodys() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator
 from itertools import product
@@ -248,6 +249,44 @@ def steps_of_gitlab() -> list[str]:
     return list(data(".gitlab-ci.yml")["tfgen"]["script"])
 
 
+def test_the_workflow_runs_for_each_way_to_main_and_ends_in_time() -> None:
+    git("init", "--quiet")
+    run("init", "mnist", "--repo", "--ci", "github")
+    workflow = data(".github/workflows/tfgen.yaml")
+    assert set(workflow[True] if True in workflow else workflow["on"]) == {"pull_request", "merge_group", "push"}
+    job = workflow["jobs"]["check"]
+    assert job["timeout-minutes"] == 15
+    assert "github.event.merge_group.base_sha" in job["env"]["AGAINST"]
+    actions = [step["uses"] for step in job["steps"] if "uses" in step]
+    assert all(re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40}", action) for action in actions)
+
+
+@pytest.mark.parametrize(
+    ("ci", "file", "paths"),
+    [
+        ("github", ".github/CODEOWNERS", {"/.github/", "tfgen.yaml"}),
+        ("gitlab", ".gitlab/CODEOWNERS", {"/.gitlab/", "/.gitlab-ci.yml", "tfgen.yaml"}),
+    ],
+)
+def test_the_platform_owns_the_checks_and_the_guard_rails(ci: str, file: str, paths: set[str]) -> None:
+    git("init", "--quiet")
+    git("remote", "add", "origin", "https://git.ml.internal/ads/jobs.git")
+    run("init", "mnist", "--repo", "--ci", ci)
+    lines = [line.split() for line in text(file).splitlines() if not line.startswith("#")]
+    assert {path for path, _ in lines} == paths
+    assert {owner for _, owner in lines} == {"@ads/platform"}
+
+
+@pytest.mark.parametrize("team", ["", "ads"])
+@pytest.mark.parametrize("ci", ["github", "gitlab"])
+def test_the_first_commit_has_all_that_init_wrote(ci: str, team: str) -> None:
+    git("init", "--quiet", "--initial-branch=main")
+    Path("mine.txt").write_text("mine\n", encoding="utf-8")
+    run("init", "mnist", "--repo", "--ci", ci, *(["--team", team] if team else []))
+    run("commit", "jobs")
+    assert git("status", "--porcelain").split() == ["??", "mine.txt"]
+
+
 @pytest.mark.parametrize(("ci", "steps"), [("github", steps_of_github), ("gitlab", steps_of_gitlab)])
 def test_ci_passes_what_is_rendered_and_refuses_what_is_not(ci: str, steps, tmp_path: Path) -> None:
     """Each step is run by bash in a clone, as a runner does it, but for the installation of tfgen."""
@@ -261,7 +300,7 @@ def test_ci_passes_what_is_rendered_and_refuses_what_is_not(ci: str, steps, tmp_
     git("clone", "--quiet", ".", "clone")
     environment = {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "GITHUB_BASE_REF": "main",
+        "AGAINST": "origin/main",
         "CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "main",
         "KUBERNETES": "1.33",
     }

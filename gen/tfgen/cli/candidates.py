@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from argparse import Action, ArgumentParser
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -85,7 +86,7 @@ def _read(parser: ArgumentParser, words: Sequence[str]) -> Line:
         elif option:
             option = option if _takes_more(option) else None
         elif waiting:
-            if waiting[0].metavar in ("JOB", "PATH"):  # with --origin, PATH is a job's file
+            if waiting[0].metavar in ("JOB", "JOB|NAME", "PATH"):  # with --origin, PATH is a job's file
                 jobs.append(word)
             if not _takes_more(waiting[0]):
                 waiting.pop(0)
@@ -108,6 +109,18 @@ def _jobs(word: str, _: Line) -> Iterator[Candidate]:
     from tfgen.commands.complete_file import complete_file, is_job
 
     return map(Candidate, complete_file(word, is_job))
+
+
+def _jobs_and_names(word: str, line: Line) -> Iterator[Candidate]:
+    """Job files, then the names of the jobs whose rendered files are below the root."""
+    from tfgen.errors import TfgenError
+    from tfgen.job.output_root import output_root
+    from tfgen.tree.write import read_ledgers
+
+    yield from _jobs(word, line)
+    with suppress(TfgenError, OSError):
+        names = [Candidate(name, "a rendered job") for name in sorted(read_ledgers(output_root(Path())))]
+        yield from _beginning(word, names)
 
 
 def _folders(word: str, _: Line) -> Iterator[Candidate]:
@@ -148,11 +161,16 @@ def _roles(word: str, line: Line) -> Iterable[Candidate]:
 
 
 def _keys(word: str, line: Line) -> Iterator[Candidate]:
+    """Keys of a job, then ids of rules."""
     from tfgen.commands.complete_key import complete_key
+    from tfgen.commands.explain_rule import rule_ids
 
     if "--origin" in line.options:
-        return _jobs(word, line)
-    return (Candidate(key.path, key.text) for key in complete_key(word))
+        yield from _jobs(word, line)
+        return
+    yield from (Candidate(key.path, key.text) for key in complete_key(word))
+    if word:
+        yield from _beginning(word, (Candidate(rule, "a rule") for rule in rule_ids()))
 
 
 def _assignments(word: str, line: Line) -> Iterator[Candidate]:
@@ -163,6 +181,7 @@ def _assignments(word: str, line: Line) -> Iterator[Candidate]:
 
 VALUES: Final[Mapping[str, Callable[[str, Line], Iterable[Candidate]]]] = {
     "JOB": _jobs,
+    "JOB|NAME": _jobs_and_names,
     "ENV": _environments,
     "PATH": _keys,
     "PATH=VALUE": _assignments,

@@ -11,7 +11,9 @@ from tfgen.cli.output import one_job, path, print_json, say, show
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("job", type=path, metavar="JOB", help="a job.yaml, or the name of a job whose file is gone")
+    parser.add_argument(
+        "job", type=path, metavar="JOB|NAME", help="a job.yaml, or the name of a job whose file is gone"
+    )
     parser.add_argument("--env", metavar="ENV", help="only retire it there: nothing runs, and its claims stay")
     parser.add_argument("--out", type=path, metavar="DIR", help="where charts/ and overlays/ are (the repo's root)")
     parser.add_argument(

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from tfgen.change.comparison import PairPlaces, pair_jobs
 from tfgen.check.files import compare_files
@@ -40,7 +40,7 @@ from tfgen.git.commit import (
 )
 from tfgen.git.push import RebaseConflictError, Target, push, target
 from tfgen.job.sources import no_job_below
-from tfgen.places import CHARTS, OVERLAYS
+from tfgen.places import CHARTS, OVERLAYS, PROJECTS, REPOSITORY_FILES
 from tfgen.problems import Problem, has_errors
 from tfgen.real_path import real_path
 from tfgen.record import Record
@@ -49,6 +49,9 @@ from tfgen.tree.plan import ConflictsError, WritePlan
 from tfgen.tree.rendering import Rendering
 from tfgen.tree.spool import Spool, Spooled
 from tfgen.tree.write import apply, plan_write, read_ledgers
+
+_WRITTEN: Final = "tfgen"
+"""The word that each file of `tfgen init --repo` has."""
 
 
 class ProblemsError(TfgenError):
@@ -130,6 +133,8 @@ def commit_jobs(jobs: Sequence[Path], judged: JudgedFiles, spool: Spool, options
     _check_ledgers(plan, out)
 
     wanted = changed(before, (*digests, *others))
+    if wanted:
+        wanted += changed(before, _new_repository_files(before))
     repository = before
     message, written = options.message, ""
     if wanted:
@@ -267,6 +272,16 @@ def _files_of_jobs(
         files[pair.name] = {*names.values()}
     others = {path for paths in files.values() for path in paths} - digests.keys()
     return digests, files, others
+
+
+def _new_repository_files(repository: Repository) -> tuple[str, ...]:
+    """The files of `tfgen init --repo` that git does not have yet; a file of that name that is the user's stays out."""
+    root = repository.root
+    paths = [*REPOSITORY_FILES, *(f"{PROJECTS}/{path.name}" for path in (root / PROJECTS).glob("*.yaml"))]
+    present = [path for path in paths if (root / path).is_file()]
+    committed = git.committed_files(root / path for path in present) if present else {}
+    new = (path for path in present if root / path not in committed)
+    return tuple(path for path in new if _WRITTEN in (root / path).read_text(encoding="utf-8", errors="replace"))
 
 
 def _files_of_job(

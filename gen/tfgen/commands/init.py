@@ -21,7 +21,7 @@ from tfgen.errors import UsageError
 from tfgen.git import read as git
 from tfgen.job import defaults
 from tfgen.job.output_root import is_root, root_above
-from tfgen.places import JOB_SCHEMA
+from tfgen.places import GITHUB_OWNERS, GITHUB_WORKFLOW, GITLAB_OWNERS, GITLAB_PIPELINE, JOB_SCHEMA, PROJECTS
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
 from tfgen.schema.editor_schema import editor_schema
@@ -32,10 +32,11 @@ Ci: TypeAlias = Literal["github", "gitlab"]
 
 _ENVIRONMENTS: Final = ("dev", "prod")
 _EXAMPLE_REPOSITORY: Final = "https://git.example.com/ml/jobs.git"
-_CI_FILES: Final[Mapping[Ci, tuple[str, str]]] = {
-    "github": (".github/workflows/tfgen.yaml", "github.yaml"),
-    "gitlab": (".gitlab-ci.yml", "gitlab-ci.yaml"),
+_CI_FILES: Final[Mapping[Ci, tuple[str, str, str]]] = {
+    "github": (GITHUB_WORKFLOW, "github.yaml", GITHUB_OWNERS),
+    "gitlab": (GITLAB_PIPELINE, "gitlab-ci.yaml", GITLAB_OWNERS),
 }
+"""The file of each CI, its template, and the file that names its owners."""
 
 _TEMPLATES: Final = jinja2.Environment(
     loader=jinja2.FileSystemLoader(Path(__file__).parent / "init_files"),
@@ -120,7 +121,7 @@ def new_repository(form: Form, folder: Path, *, team: str = "", ci: Ci | None = 
     path = f"{jobs}/{form.name}/{JOB_FILE}"
     environments = find_place(form.name, folder / jobs).environments or _ENVIRONMENTS
     place = Place(Path(path), f"{'../' * path.count('/')}schemas/{JOB_SCHEMA}", True, environments)
-    ci_path, ci_template = _CI_FILES[ci or ("gitlab" if "gitlab" in repository else "github")]
+    ci_path, ci_template, owners = _CI_FILES[ci or ("gitlab" if "gitlab" in repository else "github")]
     return (
         NewFile(path, _job_text(form, place)),
         *(_of_team(team, repository, environments) if team else ()),
@@ -131,6 +132,7 @@ def new_repository(form: Form, folder: Path, *, team: str = "", ci: Ci | None = 
         NewFile(".gitignore", _text("gitignore"), Present.ADD_LINES),
         NewFile(".pre-commit-config.yaml", _text("pre-commit-config.yaml"), Present.KEEP),
         NewFile(ci_path, _text(ci_template, version=__version__), Present.KEEP),
+        NewFile(owners, _text("codeowners", ci=ci_path, owner=_owner(repository)), Present.ADD_LINES),
     )
 
 
@@ -140,7 +142,7 @@ def _of_team(team: str, repository: str, environments: tuple[str, ...]) -> tuple
     values = {"team": team, "repository": repository, "namespaces": namespaces}
     return (
         NewFile(f"jobs/{team}/{defaults.FILE}", _text("team.yaml", **values), Present.KEEP),
-        NewFile(f"projects/{team}.yaml", _text("project.yaml", **values), Present.KEEP),
+        NewFile(f"{PROJECTS}/{team}.yaml", _text("project.yaml", **values), Present.KEEP),
     )
 
 
@@ -173,6 +175,12 @@ def _repository_address(folder: Path) -> str:
             address = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
     pattern = (schema_file.node(schema_file.load(), ("spec", "gitops", "repository")) or {})["pattern"]
     return address if re.fullmatch(pattern, address) else _EXAMPLE_REPOSITORY
+
+
+def _owner(repository: str) -> str:
+    """The owner of a repository by its address, as ``ads`` of ``https://git.ml.internal/ads/jobs.git``."""
+    path = repository.partition("://")[2].partition("/")[2] or repository.rpartition(":")[2]
+    return path.partition("/")[0]
 
 
 def _check_name(name: str, what: str) -> None:
