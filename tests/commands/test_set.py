@@ -248,3 +248,11 @@ def test_an_assignment_that_no_file_can_have_is_refused(assignment: str, message
     with pytest.raises(UsageError) as refused:
         set_values(Source("job.yaml", text), text, [assignment])
     assert str(refused.value) == message
+
+
+@pytest.mark.parametrize("header", ["|", ">-", "|+", "|2"])
+def test_the_comment_of_a_block_stays(header: str) -> None:
+    body = "spec:\n  image: a:1\n  env:\n    A: {}\n    B: b\n  roles: {{chief: {{}}, ps: {{}}, worker: {{}}}}\n"
+    before = body.format(f"{header}  # why\n      x\n\n      y")
+    assert after(before, "env.A=z") == body.format("z  # why")
+    assert after(before, "env.A=# no comment") == body.format('"# no comment"  # why')

@@ -10,6 +10,7 @@ it to. The text that comes of an edit is read again: it must say what it said, a
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -194,7 +195,14 @@ def _replace(text: str, slot: _Slot, written: str) -> _Edit | None:
         behind_key = text[colon + 1 : line_end].rstrip("\r")
         return _Edit(colon + 1, node.end, f" {written}{behind_key}")
     blank = " " if text[node.start - 1 : node.start] == ":" else ""
-    return _Edit(node.start, node.end, f"{blank}{written}")
+    return _Edit(node.start, node.end, f"{blank}{written}{_header_comment(text, node)}")
+
+
+def _header_comment(text: str, node: YamlNode) -> str:
+    """Return the comment behind the header of a block scalar, with the blanks before it; nothing for another node."""
+    header, _, _ = text[node.start : node.end].partition("\n")
+    comment = re.fullmatch(r"[|>][-+0-9]*([ \t]+#.*?)\r?", header)
+    return comment[1] if comment else ""
 
 
 def _remove(text: str, owner: YamlNode, slot: _Slot, holder: _Slot, style: _Style) -> _Edit | None:
