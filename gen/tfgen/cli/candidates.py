@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from tfgen import data_path
 from tfgen.cli.parser import COMMANDS, command_of, options, parsers, positionals
 
 if TYPE_CHECKING:
@@ -146,6 +147,11 @@ def _environments(word: str, line: Line) -> Iterable[Candidate]:
     return _beginning(word, map(Candidate, dict.fromkeys(names)))
 
 
+def _job_names(word: str, line: Line) -> Iterable[Candidate]:
+    names = (str(data_path.at(document.data, ("metadata", "name"))) for document in _documents(line))
+    return _beginning(word, map(Candidate, dict.fromkeys(names)))
+
+
 def _mounts(word: str, line: Line) -> Iterator[Candidate]:
     name, equals, folder = word.partition("=")
     if equals:
@@ -183,6 +189,7 @@ VALUES: Final[Mapping[str, Callable[[str, Line], Iterable[Candidate]]]] = {
     "JOB": _jobs,
     "JOB|NAME": _jobs_and_names,
     "ENV": _environments,
+    "JOB-NAME": _job_names,
     "PATH": _keys,
     "PATH=VALUE": _assignments,
     "DIR": _folders,
@@ -211,7 +218,5 @@ def _documents(line: Line) -> Sequence[Document]:
 
 def _names(document: Document, key: str) -> Iterable[str]:
     """The keys of a mapping in the spec of a job that may have errors."""
-    from tfgen import data_path
-
     value = data_path.at(document.data, ("spec", key))
     return [name for name in value if isinstance(name, str)] if isinstance(value, dict) else ()

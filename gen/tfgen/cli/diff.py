@@ -9,7 +9,7 @@ from typing import Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
 from tfgen.cli.live import cluster_arguments, print_changes, target_of
-from tfgen.cli.output import is_in_colour, jobs_argument, print_json, report, say, with_progress
+from tfgen.cli.output import is_in_colour, job_name_argument, jobs_argument, print_json, report, say, with_progress
 from tfgen.errors import UsageError
 from tfgen.plural import count
 
@@ -17,6 +17,7 @@ from tfgen.plural import count
 def _arguments(parser: ArgumentParser) -> None:
     jobs_argument(parser)
     parser.add_argument("--against", default="HEAD", metavar="REV", help="the revision that is compared with (HEAD)")
+    job_name_argument(parser)
     parser.add_argument("--live", action="store_true", help="compare one job with its cluster instead")
     parser.add_argument("--env", metavar="ENV", help="with --live: the environment (else the job itself)")
     parser.add_argument("--exit-code", action="store_true", help="end with 1 where anything changes, as git diff does")
@@ -26,8 +27,9 @@ def _arguments(parser: ArgumentParser) -> None:
 def _run(args: Namespace) -> int:
     if args.live:
         return _run_live(args)
-    if (args.env, args.kubeconfig, args.context, args.namespace) != (None,) * 4:
-        raise UsageError("--env, --kubeconfig, --context and --namespace go with --live: git has all environments")
+    if (args.job_name, args.env, args.kubeconfig, args.context, args.namespace) != (None,) * 5:
+        message = "--job, --env, --kubeconfig, --context and --namespace go with --live: git has all environments"
+        raise UsageError(message)
     return _run_in_git(args)
 
 

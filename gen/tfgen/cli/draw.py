@@ -21,7 +21,7 @@ def _run(args: Namespace) -> int:
     from tfgen.pictures.mermaid import as_mermaid
     from tfgen.pictures.svg import as_svg
 
-    document = one_job(args, "a picture shows one job")
+    document = one_job(args)
     if document is None:
         return PROBLEMS
     picture = describe(document, args.env)

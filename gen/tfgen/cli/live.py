@@ -6,7 +6,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from tfgen.cli.output import checked, one_job, path, print_json, report, say, show
+from tfgen.cli.output import checked, job_name_argument, one_job, path, print_json, report, say, show
 from tfgen.errors import UsageError
 from tfgen.words import either
 
@@ -24,6 +24,7 @@ _UNITS: Final[Mapping[str, int]] = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 def job_argument(parser: ArgumentParser) -> None:
     """Adds `args.job` and `args.env`: the run of one job."""
     parser.add_argument("job", type=path, metavar="JOB", help="a job.yaml")
+    job_name_argument(parser)
     parser.add_argument("--env", metavar="ENV", help="the environment (else the job itself)")
 
 
@@ -72,7 +73,7 @@ def one_run_of(args: Namespace, *, may_be_retired: bool = False) -> WantedRun | 
     """
     from tfgen.commands.wanted_runs import one_run
 
-    document = one_job(args, "name one run")
+    document = one_job(args)
     return None if document is None else one_run(document, args.env, may_be_retired=may_be_retired).run
 
 
@@ -140,7 +141,7 @@ def target_of(args: Namespace) -> tuple[Target, Sequence[Object]] | None:
     from tfgen.commands.wanted_runs import one_run
     from tfgen.problems import has_errors
 
-    document = one_job(args, "name one run")
+    document = one_job(args)
     if document is None:
         return None
     run = one_run(document, args.env).run
@@ -162,7 +163,7 @@ def old_target_of(args: Namespace) -> tuple[Target, Sequence[Object]] | None:
     """
     from tfgen.commands.wanted_runs import one_run
 
-    document = one_job(args, "name one run")
+    document = one_job(args)
     if document is None:
         return None
     item = one_run(document, args.env, may_be_retired=True)

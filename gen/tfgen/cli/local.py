@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.output import COLOURS, is_in_colour, number, path, print_json, report, say
+from tfgen.cli.output import COLOURS, is_in_colour, job_name_argument, number, path, print_json, report, say
 
 if TYPE_CHECKING:
     from tfgen.commands.local import LocalJob, LocalOptions
@@ -27,6 +27,7 @@ _STOPS: Final = (signal.SIGINT, signal.SIGTERM)
 
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("job", type=path, metavar="JOB", help="a job.yaml")
+    job_name_argument(parser)
     parser.add_argument("--env", metavar="ENV", help="the environment that is run (else the job itself)")
     parser.add_argument(
         "--set",
@@ -80,7 +81,7 @@ def _run(args: Namespace) -> int:
     from tfgen.commands.local import new_root, plan_local_job, read_job
     from tfgen.local.processes import LEAVES_NONE, Processes
 
-    job = read_job(args.job, args.assignments, args.env)
+    job = read_job(args.job, args.assignments, args.env, args.job_name)
     if job.document is None:
         report(args, job.problems)
         return PROBLEMS

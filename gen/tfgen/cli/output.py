@@ -10,7 +10,6 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO, TypeVar
 
-from tfgen.errors import UsageError
 from tfgen.words import for_terminal
 
 if TYPE_CHECKING:
@@ -63,21 +62,25 @@ def checked(paths: Sequence[Path]) -> Checked:
     return check_all(read_sources(paths))
 
 
-def one_job(args: Namespace, why: str) -> Document | None:
+def job_name_argument(parser: ArgumentParser) -> None:
+    """Adds `args.job_name`, the name of a job in a file with several."""
+    parser.add_argument("--job", dest="job_name", metavar="JOB-NAME", help="the job, in a file with several")
+
+
+def one_job(args: Namespace) -> Document | None:
     """The job in the one file `args.job`; none where it has errors, which are reported.
 
     Raises:
-        UsageError: the file has another number of jobs, and `why` says what one is needed for.
+        UsageError: the file has several jobs without `args.job_name`, or no job of that name.
     """
+    from tfgen.job.named_job import choose_job
     from tfgen.problems import has_errors
 
     jobs = checked([args.job])
     if has_errors(jobs.problems):
         report(args, jobs.problems)
         return None
-    if len(jobs.documents) != 1:
-        raise UsageError(f"{args.job}: holds {len(jobs.documents)} jobs; {why}")
-    return jobs.documents[0]
+    return choose_job(jobs.documents, str(args.job), args.job_name)
 
 
 def report(args: Namespace, problems: Iterable[Problem], *, written: Mapping[str, Any] | None = None) -> None:

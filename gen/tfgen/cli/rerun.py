@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.output import commit_data, one_job, path, print_commit, print_json, report, say, show
+from tfgen.cli.output import commit_data, job_name_argument, one_job, path, print_commit, print_json, report, say, show
 from tfgen.errors import UsageError
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("job", type=path, metavar="JOB", help="a job.yaml")
+    job_name_argument(parser)
     parser.add_argument(
         "--env", metavar="ENV", help="the environment that is to run again (without it, the job in all of them)"
     )
@@ -39,7 +40,7 @@ def _run(args: Namespace) -> int:
         raise UsageError("--push pushes the commit that --commit makes: give both")
     if args.enable and args.env is None:
         raise UsageError("--enable is for one environment: name it by --env")
-    document = one_job(args, "a run is raised one job at a time")
+    document = one_job(args)
     if document is None:
         return PROBLEMS
     file = Path(document.file)

@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.output import one_job, path, print_json, say, show
+from tfgen.cli.output import job_name_argument, one_job, path, print_json, say, show
+from tfgen.errors import UsageError
 
 
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "job", type=path, metavar="JOB|NAME", help="a job.yaml, or the name of a job whose file is gone"
     )
+    job_name_argument(parser)
     parser.add_argument("--env", metavar="ENV", help="only retire it there: nothing runs, and its claims stay")
     parser.add_argument("--out", type=path, metavar="DIR", help="where charts/ and overlays/ are (the repo's root)")
     parser.add_argument(
@@ -32,7 +34,7 @@ def _retire(args: Namespace) -> int:
     from tfgen.tree.disk_file import read_text, replace_text
 
     check_is_file(args.job, args.out)
-    document = one_job(args, "one at a time is retired")
+    document = one_job(args)
     if document is None:
         return PROBLEMS
     file = Path(document.file)
@@ -53,6 +55,8 @@ def _retire(args: Namespace) -> int:
 def _remove(args: Namespace) -> int:
     from tfgen.commands.remove import remove_job
 
+    if args.job_name is not None:
+        raise UsageError("--job goes with --env; to remove a job of several, delete its document, then tfgen rm NAME")
     removed = remove_job(args.job, args.out, force=args.force)
     for conflict in removed.lost:
         say(f"lost: {conflict}")

@@ -6,12 +6,13 @@ from argparse import ArgumentParser, Namespace
 from typing import Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.output import path, report, say, show
+from tfgen.cli.output import job_name_argument, path, report, say, show
 from tfgen.errors import UsageError
 
 
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("job", type=path, metavar="JOB", help="a job.yaml")
+    job_name_argument(parser)
     parser.add_argument(
         "assignments",
         nargs="+",
@@ -32,7 +33,7 @@ def _run(args: Namespace) -> int:
         raise UsageError(f"{file}: values are set in one job's file")
     text = read_text(file)
     (source,) = read_sources([file])
-    new = set_values(source, text, args.assignments, args.env)
+    new = set_values(source, text, args.assignments, args.env, args.job_name)
     is_wrong = has_errors(new.problems)
     if not is_wrong and new.text != text:
         replace_text(file, text, new.text)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
 from tfgen.cli.live import all_runs_of, cluster_arguments, clusters_of, one_run_of, release_argument
-from tfgen.cli.output import path, print_json
+from tfgen.cli.output import job_name_argument, path, print_json
 from tfgen.errors import UsageError
 from tfgen.words import for_terminal
 
@@ -27,6 +27,7 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "job", nargs="?", type=path, metavar="JOB", help="a job.yaml, or a folder with some (the repository)"
     )
+    job_name_argument(parser)
     parser.add_argument("--env", metavar="ENV", help="the environment (else the job itself; of all jobs, all)")
     parser.add_argument("-w", "--watch", action="store_true", help="look again until the runs have ended")
     release_argument(parser)
@@ -43,6 +44,8 @@ def _run(args: Namespace) -> int:
         run = one_run_of(args, may_be_retired=True)
         runs = None if run is None else [run]
     else:
+        if args.job_name is not None:
+            raise UsageError("--job chooses a job of one file: name the file")
         runs = all_runs_of(args)
     if runs is None:
         return PROBLEMS

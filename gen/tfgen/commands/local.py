@@ -21,6 +21,7 @@ from tfgen.errors import UsageError
 from tfgen.graph.built import TaskObjects, task_objects
 from tfgen.graph.objects.storage import TMP
 from tfgen.job.facts import check_environment, name_of
+from tfgen.job.named_job import choose_job
 from tfgen.job.sources import read_sources
 from tfgen.kubernetes.expansion import expand
 from tfgen.kubernetes.program_file import find_program_file
@@ -102,8 +103,8 @@ class LocalDocument(Record):
     problems: tuple[Problem, ...]
 
 
-def read_job(file: Path, assignments: Sequence[str], environment: str | None) -> LocalDocument:
-    """The one job in a file, with other values, as `tfgen set` would set them.
+def read_job(file: Path, assignments: Sequence[str], environment: str | None, name: str | None = None) -> LocalDocument:
+    """The one job in a file, or the job of that name, with other values, as `tfgen set` would set them.
 
     Raises:
         UsageError: the file has another number of jobs, the job has no such environment, or an assignment is none.
@@ -112,18 +113,17 @@ def read_job(file: Path, assignments: Sequence[str], environment: str | None) ->
         raise UsageError(f"{file}: no file; one job runs at a time")
     (source,) = read_sources([file])
     if assignments:
-        edited = set_values(source, read_text(file), assignments, environment)
+        edited = set_values(source, read_text(file), assignments, environment, name)
         if has_errors(edited.problems):
             return LocalDocument(None, edited.problems)
         source = source.replaced(content=edited.text)
     jobs = check_all([source])
     if has_errors(jobs.problems):
         return LocalDocument(None, jobs.problems)
-    if len(jobs.documents) != 1:
-        raise UsageError(f"{file}: holds {count(len(jobs.documents), 'job')}; one runs at a time")
+    document = choose_job(jobs.documents, str(file), name)
     if environment is not None:
-        check_environment(jobs.documents[0], environment)
-    return LocalDocument(jobs.documents[0], jobs.problems)
+        check_environment(document, environment)
+    return LocalDocument(document, jobs.problems)
 
 
 def read_variables(file: Path) -> dict[str, str]:

@@ -9,6 +9,7 @@ from tfgen import data_path
 from tfgen.check.jobs import check_all
 from tfgen.data_path import Path
 from tfgen.errors import UsageError
+from tfgen.job.named_job import choose_job
 from tfgen.job.sources import Source
 from tfgen.problems import Problem, has_errors
 from tfgen.record import Record
@@ -32,7 +33,9 @@ class NewText(Record):
     problems: tuple[Problem, ...]
 
 
-def set_values(source: Source, text: str, assignments: Sequence[str], environment: str | None = None) -> NewText:
+def set_values(
+    source: Source, text: str, assignments: Sequence[str], environment: str | None = None, job: str | None = None
+) -> NewText:
     """A job's file with other values.
 
     Args:
@@ -41,6 +44,7 @@ def set_values(source: Source, text: str, assignments: Sequence[str], environmen
         assignments: each `PATH=VALUE`, in their order. A value is read as in job.yaml. null removes what is there: it
             is written only where the job, or the team's defaults, would otherwise say it.
         environment: the environment that is to have the values; None for the job itself.
+        job: the name of the job, for a file with several.
 
     Raises:
         UsageError: an assignment is none, or the file or the job has no place for it.
@@ -52,10 +56,8 @@ def set_values(source: Source, text: str, assignments: Sequence[str], environmen
     parsed = parse(content, source.file)
     if has_errors(parsed.problems):
         return NewText(text, parsed.problems)
-    if len(parsed.documents) != 1:
-        raise UsageError(f"{source.file}: holds {len(parsed.documents)} documents; values are set one job at a time")
     checked = check_all([source])
-    (document,) = checked.documents
+    document = choose_job(checked.documents, source.file, job)
     if not isinstance(document.data, dict):
         return NewText(text, checked.problems)
     if environment is not None and not data_path.has(document.data, (*_ENVIRONMENTS, environment)):

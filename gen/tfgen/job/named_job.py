@@ -1,0 +1,35 @@
+"""The choice of a job in a file with several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tfgen import data_path
+from tfgen.errors import UsageError
+from tfgen.text.document import Document
+from tfgen.words import either, meant, nearest, shown
+
+_NAME = ("metadata", "name")
+
+
+def choose_job(documents: Sequence[Document], file: str, name: str | None) -> Document:
+    """Return the document of a file with that job name, or the only document.
+
+    Args:
+        documents: the documents of the file.
+        file: the name of the file, for messages.
+        name: the value of the option `--job`, or None.
+
+    Raises:
+        UsageError: the file has no such job, or several jobs and no name was passed.
+    """
+    names = [str(data_path.at(document.data, _NAME)) for document in documents]
+    if name is None:
+        if len(documents) == 1:
+            return documents[0]
+        jobs = f": {either(names, 'and')}; choose one by --job NAME" if names else ""
+        raise UsageError(f"{file}: holds {len(documents)} jobs{jobs}")
+    if name not in names:
+        hint = meant(nearest(name, names)) or f"; the file has {either(names, 'and')}" if names else ""
+        raise UsageError(f"{file}: holds no job {shown(name)}{hint}")
+    return documents[names.index(name)]

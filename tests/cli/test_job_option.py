@@ -1,0 +1,104 @@
+"""The option `--job` of the commands that work on one job, with a file that has two."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tfgen import cli
+from tfgen.cli.candidates import candidates
+from tfgen.cli.parser import parsers
+
+JOB = """\
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {{name: {name}}}  # {name}
+spec:
+  image: registry.ml.internal/ml/{name}:1.4.0
+  command: [python, -c, "print('{name}')"]
+  strategy: Single
+  roles: {{chief: {{}}}}
+  environments: {{dev: {{}}, prod: {{}}}}
+"""
+
+
+@pytest.fixture(autouse=True)
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("tfgen.yaml").write_text("apiVersion: tfgen/v1alpha1\nkind: Defaults\nroot: true\n", encoding="utf-8")
+    jobs = Path("jobs.yaml")
+    jobs.write_text(JOB.format(name="mnist") + "---\n" + JOB.format(name="pong"), encoding="utf-8")
+    return jobs
+
+
+def specs(file: Path) -> dict[str, dict[str, object]]:
+    documents = yaml.safe_load_all(file.read_text(encoding="utf-8"))
+    return {document["metadata"]["name"]: document["spec"] for document in documents}
+
+
+@pytest.mark.parametrize("name", ["mnist", "pong"])
+def test_set_changes_one_job(file: Path, name: str) -> None:
+    before = file.read_text(encoding="utf-8")
+    assert cli.run(["set", "jobs.yaml", "--job", name, "retries=7"]) == 0
+    assert {job: spec.get("retries") for job, spec in specs(file).items()} == {"mnist": None, "pong": None, name: 7}
+    lines = file.read_text(encoding="utf-8").splitlines()
+    assert [line for line in lines if "retries" not in line] == before.splitlines()
+
+
+@pytest.mark.parametrize("name", ["mnist", "pong"])
+def test_rerun_names_the_next_run_of_one_job(file: Path, name: str) -> None:
+    assert cli.run(["rerun", "jobs.yaml", "--job", name]) == 0
+    assert {job: "run" in spec for job, spec in specs(file).items()} == {"mnist": False, "pong": False, name: True}
+
+
+@pytest.mark.parametrize("name", ["mnist", "pong"])
+def test_rm_retires_one_job(file: Path, name: str) -> None:
+    assert cli.run(["rm", "jobs.yaml", "--job", name, "--env", "dev"]) == 0
+    retired = {job: spec["environments"]["dev"] for job, spec in specs(file).items()}  # type: ignore[index]
+    assert retired == {"mnist": {}, "pong": {}, name: {"enabled": False}}
+
+
+def test_local_runs_one_job(capfd: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["local", "jobs.yaml", "--job", "pong"]) == 0
+    output = capfd.readouterr().out
+    assert "pong" in output
+    assert "mnist" not in output
+
+
+COMMANDS = {
+    "set": ["retries=7"],
+    "rerun": [],
+    "rm": ["--env", "dev"],
+    "local": [],
+    "status": [],
+    "apply": [],
+    "delete": [],
+    "wait": [],
+    "logs": [],
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_file_with_several_jobs_needs_the_option(
+    file: Path, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = file.read_text(encoding="utf-8")
+    assert cli.run([command, "jobs.yaml", *COMMANDS[command]]) == 2
+    assert "jobs.yaml: holds 2 jobs: mnist and pong; choose one by --job NAME" in capsys.readouterr().err
+    assert cli.run([command, "jobs.yaml", "--job", "pon", *COMMANDS[command]]) == 2
+    assert 'jobs.yaml: holds no job "pon"; did you mean "pong"?' in capsys.readouterr().err
+    assert file.read_text(encoding="utf-8") == before
+
+
+def test_rm_of_a_whole_job_refuses_the_option(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["rm", "jobs.yaml", "--job", "pong"]) == 2
+    assert "--job goes with --env" in capsys.readouterr().err
+    assert file.exists()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_shell_completes_the_names_of_the_jobs(command: str) -> None:
+    assert [one.word for one in candidates([command, "jobs.yaml", "--job", ""])] == ["mnist", "pong"]
+    assert "--job" in parsers([command]).commands[command].format_help()
