@@ -106,13 +106,17 @@ OPERATORS = {
         {"workload": {"kind": "JobSet"}, "gang": {"scheduler": "kueue", "queue": "research"}},
     ),
 }
-KUEUE_ALONE = Operator(
-    ("KUEUE_BIN",),
-    ("kueue.x-k8s.io",),
-    _start_kueue_alone,
-    "batch/v1/Job",
-    {"strategy": "MultiWorkerMirrored", "gang": {"scheduler": "kueue", "queue": "research"}},
-)
+QUEUED = {
+    "Job": Operator(
+        ("KUEUE_BIN",),
+        ("kueue.x-k8s.io",),
+        _start_kueue_alone,
+        "batch/v1/Job",
+        {"gang": {"scheduler": "kueue", "queue": "research"}},
+    ),
+    "JobSet": OPERATORS["kueue"],
+}
+"""Kueue with each kind that waits in a queue, by the kind's name."""
 
 
 class Running(NamedTuple):
@@ -127,9 +131,9 @@ def there(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     yield from _cluster(request, tmp_path_factory, OPERATORS[request.param])
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", params=QUEUED)
 def kueue(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    yield from _cluster(request, tmp_path_factory, KUEUE_ALONE)
+    yield from _cluster(request, tmp_path_factory, QUEUED[request.param])
 
 
 def _cluster(
@@ -296,8 +300,9 @@ QUIET = 60.0
 def test_a_released_run_gives_its_quota_back_to_kueue(
     kueue: Running, request: pytest.FixtureRequest, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Kueue itself starts a Job again that somebody suspends, so the Workload of the Job is deactivated."""
-    cluster, client = kueue.cluster, kueue.cluster.client
+    """Kueue itself starts an object again that somebody suspends, so the Workload of the object is deactivated."""
+    cluster, client, kind = kueue.cluster, kueue.cluster.client, kueue.operator.kind
+    title, name = ("JobSet", "mnist") if kind == JOB_SET else ("Job", "mnist-worker")
     namespace = cluster.namespace(dns_label(request.node.name))
     document = {
         "apiVersion": "tfgen/v1alpha1",
@@ -305,6 +310,7 @@ def test_a_released_run_gives_its_quota_back_to_kueue(
         "metadata": {"name": "mnist", "namespace": namespace},
         "spec": {
             "image": "registry.example.com/mnist:1",
+            "strategy": "MultiWorkerMirrored",
             "roles": {"worker": {"replicas": 2, "resources": {"cpu": 1, "memory": "1Gi"}}},
             **kueue.operator.spec,
         },
@@ -327,20 +333,17 @@ def test_a_released_run_gives_its_quota_back_to_kueue(
     eventually(lambda: _reserved(client) == 1, "a Workload that holds quota")
 
     assert cli.run(["release", *options]) == cli.OK
-    assert capsys.readouterr().out == "Job mnist-worker released\n"
+    assert capsys.readouterr().out == f"{title} {name} released\n"
     eventually(lambda: not _workers(client, namespace) and not _reserved(client), "the end of all pods, and the quota")
-    released = client.get("Job", "mnist-worker", namespace)
-    assert released["spec"]["suspend"] is True
+    created = client.list("v1/Event", namespace, fields="reason=SuccessfulCreate")
     time.sleep(QUIET)
+    assert _ids(client.list("v1/Event", namespace, fields="reason=SuccessfulCreate")) == _ids(created)
+    assert client.get(kind, name, namespace)["spec"]["suspend"] is True
     assert not _workers(client, namespace)
-    assert (
-        client.get("Job", "mnist-worker", namespace)["metadata"]["resourceVersion"]
-        == released["metadata"]["resourceVersion"]
-    )
     assert ": Suspended for" in (status := shown())
     assert "queue research: Deactivated: The workload is deactivated" in status
     assert cli.run(["release", *options]) == cli.OK
-    assert capsys.readouterr().out == "Job mnist-worker was released\n"
+    assert capsys.readouterr().out == f"{title} {name} was released\n"
 
 
 def _workers(client: Client, namespace: str) -> list[Object]:
