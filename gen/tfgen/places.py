@@ -52,7 +52,12 @@ def is_place_of(job: str, path: str) -> bool:
     """Whether a file at this path, relative to the output folder, may be the job's; it has no "." or ".." in it."""
     if job in TOOLS:
         return False
-    return is_in_own_folder(job, path) or _is_delivery_of(job, path) or bool(_SHARED.fullmatch(path))
+    return is_in_own_folder(job, path) or _is_delivery_of(job, path) or is_shared(path)
+
+
+def is_shared(path: str) -> bool:
+    """Return whether several jobs may have the file at a path."""
+    return bool(_SHARED.fullmatch(path))
 
 
 def is_in_own_folder(job: str, path: str) -> bool:

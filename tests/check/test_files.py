@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.small_job import JOB
-from tfgen.check.files import FileComparison, compare_files
+from tfgen import __version__
+from tfgen.check.files import Base, FileComparison, compare_files
 from tfgen.check.jobs import check
 from tfgen.job.facts import name_of
 from tfgen.report.problems import as_text
@@ -36,16 +37,22 @@ def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def write(text: str = JOB, *, upgrade: bool = True) -> tuple[str, ...]:
+COMMITTED = Base(committed=frozenset({"mnist"}), revision="HEAD")
+"""The files of the job are as HEAD has them."""
+
+NOTHING_COMMITTED = Base()
+
+
+def write(text: str = JOB, base: Base = NOTHING_COMMITTED) -> tuple[str, ...]:
     """The names of the jobs that were kept."""
     renderings = [render(document.data) for document in documents(text)]
-    return tuple(apply(plan_write(Path(), renderings, upgrade=upgrade)).kept)
+    return tuple(apply(plan_write(Path(), renderings, find_committed=lambda _: frozenset(base.committed))).kept)
 
 
-def found(text: str = JOB) -> FileComparison:
+def found(text: str = JOB, base: Base = COMMITTED) -> FileComparison:
     jobs = documents(text)
     names = {name_of(job): job.place(("metadata", "name")) for job in jobs}
-    return compare_files(names, plan_write(Path(), [render(job.data) for job in jobs]))
+    return compare_files(names, plan_write(Path(), [render(job.data) for job in jobs]), base)
 
 
 def counted(text: str) -> str:
@@ -184,16 +191,41 @@ def test_what_only_another_tfgen_or_other_defaults_change_is_a_note(
     assert note.startswith(f"mnist stays as it is committed until it changes: {why}")
     assert note.endswith(f"1 file would change, the first at {SERVICE}:19")
 
-    kept = write(upgrade=False)
+    kept = write(base=COMMITTED)
     assert kept == (("mnist",) if changes else ())
     assert ("port: 2223" in Path(SERVICE).read_text(encoding="utf-8")) == bool(kept)
-    assert write(upgrade=True) == ()
+    assert write() == ()
     assert found() == FileComparison((), ())
+
+
+def test_a_file_that_is_not_committed_is_what_this_tfgen_renders(out: Path) -> None:
+    edit(SERVICE, "port: 2222", "port: 2223")
+    ledger = json.loads(Path(".tfgen/mnist.json").read_text(encoding="utf-8"))
+    digest = hashlib.sha256(Path(SERVICE).read_bytes()).hexdigest()
+    edit_ledger(files={**ledger["files"], SERVICE: digest}, tool="0.0.1")
+    assert as_text(found(base=Base(revision="main")).problems) == (
+        f'{SERVICE}:19:1: "    port: 2223" where tfgen {__version__} renders "    port: 2222"; a job with files that '
+        "differ from main must be as this tfgen renders it, and the ledger names tfgen 0.0.1; "
+        "tfgen render --upgrade job.yaml [not-reproduced]\n"
+    )
+    assert found(base=COMMITTED).problems == ()
+
+
+def test_many_files_that_differ_are_counted(out: Path) -> None:
+    ledger = json.loads(Path(".tfgen/mnist.json").read_text(encoding="utf-8"))
+    digests = dict(ledger["files"])
+    for path in sorted(digests)[:12]:
+        Path(path).write_text("# forged\n", encoding="utf-8")
+        digests[path] = hashlib.sha256(b"# forged\n").hexdigest()
+    edit_ledger(files=digests)
+    problems = found(base=NOTHING_COMMITTED).problems
+    assert [problem.file for problem in problems] == [*sorted(digests)[:11]]
+    assert problems[-1].message.startswith("2 further files of mnist with such a difference; a job must be as ")
 
 
 def test_a_changed_job_is_rendered_by_the_tfgen_of_now(out: Path) -> None:
     edit_ledger(tool="0.0.1")
-    assert write(JOB.replace("replicas: 4", "replicas: 5"), upgrade=False) == ()
+    assert write(JOB.replace("replicas: 4", "replicas: 5"), COMMITTED) == ()
     assert found(JOB.replace("replicas: 4", "replicas: 5")) == FileComparison((), ())
 
 

@@ -421,6 +421,8 @@ def test_a_job_is_said_to_be_kept_though_another_tfgen_writes_its_ledger_then(
     assert cli.run(["render", "jobs"]) == cli.OK
     ledger = Path(".tfgen/j001.json")
     ledger.write_text(re.sub('"tool": ".*"', '"tool": "0.0.1"', ledger.read_text(encoding="utf-8")), encoding="utf-8")
+    git("init", "--quiet")
+    commit()
     monkeypatch.setattr(render, "apply", apply_and_rewrite_ledgers)
     assert cli.run(["render", "jobs"]) == cli.OK
     assert "kept: j001 as tfgen 0.0.1 rendered it" in capsys.readouterr().err

@@ -180,7 +180,7 @@ def test_an_environment_that_shares_its_text(before: str, after: str) -> None:
 )
 def test_what_would_change_another_is_left_to_its_author(environments: str) -> None:
     with pytest.raises(
-        TfgenError, match=r"^job\.yaml:[45]:\d+: cannot set run to .* in spec\.environments\.b .*by hand$"
+        TfgenError, match=r"^job\.yaml:[45]:\d+: cannot set run to .* in spec\.environments\.b .*by hand \[edit\]$"
     ):
         raised(HEAD + environments, "b")
 

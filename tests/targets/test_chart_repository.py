@@ -43,7 +43,7 @@ class Charts:
         """Renders a job into a checkout and pushes its chart; gives the version."""
         job = yaml.safe_load(JOB)
         job["spec"] |= spec
-        apply(plan_write(checkout, [render(job)], force=False, upgrade=False))
+        apply(plan_write(checkout, [render(job)], force=False))
         chart = checkout / "charts" / "mnist"
         self.helm("package", chart, "--destination", "repository")
         self.helm("repo", "index", "repository")

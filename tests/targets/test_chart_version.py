@@ -34,7 +34,7 @@ def job(name: str = "mnist", **spec: Any) -> dict[str, Any]:
 
 def written(folder: Path, **spec: Any) -> str:
     """The version after a render of the job into a folder."""
-    apply(plan_write(folder, [render(job(**spec))], force=False, upgrade=False))
+    apply(plan_write(folder, [render(job(**spec))], force=False))
     version: str = yaml.safe_load((folder / "charts/mnist/Chart.yaml").read_text(encoding="utf-8"))["version"]
     assert VERSION.fullmatch(version)
     return version
@@ -93,7 +93,7 @@ def test_a_number_that_begins_again_is_said(tmp_path):
     written(tmp_path, retries=1)
     written(tmp_path, retries=2)
     shutil.rmtree(tmp_path / ".tfgen")
-    plan = plan_write(tmp_path, [render(job(retries=2))], force=True, upgrade=False)
+    plan = plan_write(tmp_path, [render(job(retries=2))], force=True)
     assert plan.recounted == ("mnist",)
 
 
@@ -118,7 +118,7 @@ def digest(**spec: Any) -> str:
 
 @pytest.mark.parametrize("name", ["run-0-hot", "version-1-0"])
 def test_a_job_may_be_called_as_a_version_looks(name, tmp_path):
-    apply(plan_write(tmp_path, [render(job(name))], force=False, upgrade=False))
+    apply(plan_write(tmp_path, [render(job(name))], force=False))
     chart = yaml.safe_load((tmp_path / f"charts/{name}/Chart.yaml").read_text(encoding="utf-8"))
     assert chart["name"] == name
     assert VERSION.fullmatch(chart["version"])
@@ -129,7 +129,7 @@ def test_a_cut_label_is_one_that_kubernetes_takes(length, tmp_path):
     """The label has 63 characters; wherever it is cut, it ends in a letter or a digit."""
     name = "m" * length
     rendering = render(job(name))
-    apply(plan_write(tmp_path, [rendering], force=False, upgrade=False))
+    apply(plan_write(tmp_path, [rendering], force=False))
     chart = tmp_path / "charts" / name
     file = chart / "Chart.yaml"
     file.write_text(file.read_text(encoding="utf-8").replace("version: 1.0.", "version: 1.10."), encoding="utf-8")

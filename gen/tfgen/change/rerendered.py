@@ -106,7 +106,7 @@ def _compare_job(
         return Rerendered((), ())
     try:
         before = _committed_overlays(plan.out, name, revision)
-        files = files or _overlays_on_disk(plan.out, name, ledger)
+        files = files or overlays_on_disk(plan.out, name, ledger)
         versions = _Versions(*before, files, ledger) if before and files else None
         return Rerendered(tuple(_problems_of_job(both.before, both.after, versions)) if versions else (), ())
     except TfgenError as error:
@@ -150,7 +150,7 @@ def _committed_overlays(out: Path, name: str, revision: str) -> tuple[_Files, Le
     return texts, parse_ledger(name, ledger.decode("utf-8", errors="replace"))
 
 
-def _overlays_on_disk(out: Path, name: str, ledger: Ledger) -> _Files | None:
+def overlays_on_disk(out: Path, name: str, ledger: Ledger) -> _Files | None:
     """The overlays; None where one was edited by hand, which is a problem of its own."""
     paths = [path for path in ledger.files if path.startswith(f"{OVERLAYS}/{name}/")]
     with OutputFolder(out) as folder:

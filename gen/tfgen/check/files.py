@@ -1,26 +1,31 @@
-"""Whether the files of a job are what `tfgen render` would write, and if not, why.
+"""Compares the files of jobs on disk with what `tfgen render` would write, and names the reason for a difference.
 
-    compare_files({"mnist": Place("job.yaml", Position(3, 18))}, plan)
+    compare_files({"mnist": Place("job.yaml", Position(3, 18))}, plan, committed)
         ->  FileComparison(problems=(Problem("overlays/mnist/...", ... "hand-edited"),), notes=())
 
-The ledger tells the reasons apart:
+Git decides which files are accepted (`change.committed_jobs`), because a pull request can write a ledger:
 
-- A file whose digest is not the ledger's was edited by hand. That is an error.
-- Files that have the ledger's digest with LF for CRLF were written by git, which converts line ends where told to.
-  That is one error for all of them.
-- A job whose digest is not the ledger's `input` was changed, and not rendered since. That is an error.
-- A job that is as it was rendered stays as it is, though another tfgen or other defaults rendered it. A note says what
+- The files of a job that is as committed stay, though another tfgen or other defaults rendered them. A note names what
   the job's next change would change with it.
+- The files of any other job must be what this tfgen renders, the ledger included. A difference is an error.
+
+The ledger only chooses the words of an error:
+
+- A file whose digest differs from the ledger's was edited by hand.
+- Files that have the ledger's digest with LF for CRLF were written by git, which converts line ends where it is
+  configured to. One error names all of them.
+- A job whose digest differs from the ledger's `input` was changed, and not rendered since.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import Final
 
+from tfgen import __version__
 from tfgen.places import CHARTS, OVERLAYS
 from tfgen.plural import count
 from tfgen.problems import Place, Position, Problem, in_order
@@ -34,11 +39,13 @@ from tfgen.words import shown
 HAND_EDITED: Final = "hand-edited"
 LINE_ENDS: Final = "line-ends"
 NOT_RENDERED: Final = "not-rendered"
+NOT_REPRODUCED: Final = "not-reproduced"
 
 RULES: Final[Mapping[str, str]] = {
     HAND_EDITED: "A file that tfgen wrote is not as it was written.",
     LINE_ENDS: "Files that tfgen wrote have other line ends than it writes.",
     NOT_RENDERED: "The files of a job are not what the job renders to.",
+    NOT_REPRODUCED: "A changed file is not what this tfgen renders, though its ledger lists it.",
 }
 """What each rule says; it begins the rule's section of docs/rules.md."""
 
@@ -56,12 +63,27 @@ class FileComparison(Record):
     notes: tuple[str, ...]
 
 
-def compare_files(names: Mapping[str, Place], plan: WritePlan) -> FileComparison:
+class Base(Record):
+    """What a comparison with a commit says of the files on disk.
+
+    Attributes:
+        committed: the jobs whose rendered files are as the commit has them.
+        changed: the rendered files that differ from the commit, by their paths from the output folder.
+        revision: the commit; empty where no difference from a commit counts.
+    """
+
+    committed: Collection[str] = ()
+    changed: Collection[str] = ()
+    revision: str = ""
+
+
+def compare_files(names: Mapping[str, Place], plan: WritePlan, base: Base) -> FileComparison:
     """Compare the files on disk with what the jobs render to. Nothing is written.
 
     Args:
-        names: jobs without errors, and where each says its name.
-        plan: what `tfgen render --upgrade` of them, in their order, would do.
+        names: jobs without errors, and the place of each job's name.
+        plan: what `tfgen render --upgrade` of the jobs, in their order, would do.
+        base: what git knows of the files.
 
     Raises:
         TfgenError: the disk cannot be read.
@@ -71,7 +93,8 @@ def compare_files(names: Mapping[str, Place], plan: WritePlan) -> FileComparison
     converted: list[str] = []
     with OutputFolder(plan.out) as folder:
         for at, (name, place) in enumerate(names.items()):
-            if plan.counts[at].keys() == {FileAction.KEEP} and name in plan.ledgers:
+            may_stay = name in base.committed
+            if plan.counts[at].keys() == {FileAction.KEEP} and name in plan.ledgers and may_stay:
                 continue
             job = plan.jobs[at]
             edited = tuple(_edits_by_hand(job))
@@ -83,13 +106,17 @@ def compare_files(names: Mapping[str, Place], plan: WritePlan) -> FileComparison
                 if change.action is not FileAction.KEEP and change not in edited and not _has_text(change)
             ]
             reason = _reason(job)
-            if job.before and (not pending or (reason is None and edited)):
+            if reason is not None:
+                if pending or not (job.before and edited):
+                    message = f"{reason}{_would_change(folder, plan, pending)}; tfgen render {place.file}"
+                    problems.append(Problem(*place, message, NOT_RENDERED))
                 continue
-            if reason is None:
+            foreign = [change for change in pending if not may_stay or change.path in base.changed]
+            problems += _not_reproduced(folder, place.file, plan, job, foreign, base)
+            if not (may_stay or pending or edited) and job.before != job.target:
+                problems.append(_foreign_ledger(place.file, plan, job, base))
+            if may_stay and not edited and (pending := [change for change in pending if change not in foreign]):
                 notes.append(_note(folder, plan, job, pending))
-            else:
-                message = f"{reason}{_would_change(folder, plan, pending)}; tfgen render {place.file}"
-                problems.append(Problem(*place, message, NOT_RENDERED))
         problems += _blocked_files(tuple(names.values()), plan)
     if converted:
         problems.append(_line_ends_problem(plan, sorted(set(converted))))
@@ -167,12 +194,43 @@ def _line_ends_problem(plan: WritePlan, paths: Sequence[str]) -> Problem:
 def _hand_edited_problems(
     folder: OutputFolder, source: str, plan: WritePlan, changes: Sequence[FileChange]
 ) -> Iterator[Problem]:
-    """A problem for each of the first files, and one for all others."""
+    """Yield a problem for each of the first files, and one for all further files."""
     yield from (_hand_edited_problem(folder, source, plan, change) for change in changes[:_MOST])
     if more := changes[_MOST:]:
         are = "file is" if len(more) == 1 else "files are"
         message = f"{len(more)} more {are} not as tfgen wrote them; to have them again: tfgen render --force"
         yield Problem(_shown(plan.out, more[0].path), Position(1, 1), f"{message} {source}", HAND_EDITED)
+
+
+def _not_reproduced(
+    folder: OutputFolder, source: str, plan: WritePlan, job: JobPlan, changes: Sequence[FileChange], base: Base
+) -> Iterator[Problem]:
+    """Yield a problem for each of the first files that the ledger vouches for and this tfgen renders differently."""
+    cure = _cure(source, job, base)
+    for change in changes[:_MOST]:
+        line, what = 1, "this tfgen does not render the file"
+        if change.action is FileAction.CREATE:
+            what = "the file is missing"
+        elif change.action is FileAction.CHANGE:
+            line, on_disk, rendered = _first_difference(folder.read_text(change.path, _READ), change.text or "")
+            what = f"{_line(on_disk)} where tfgen {__version__} renders {_line(rendered)}"
+        yield Problem(_shown(plan.out, change.path), Position(line, 1), f"{what}; {cure}", NOT_REPRODUCED)
+    if further := changes[_MOST:]:
+        message = f"{count(len(further), 'further file')} of {job.rendering.job} with such a difference; {cure}"
+        yield Problem(_shown(plan.out, further[0].path), Position(1, 1), message, NOT_REPRODUCED)
+
+
+def _foreign_ledger(source: str, plan: WritePlan, job: JobPlan, base: Base) -> Problem:
+    message = f"the ledger is not what tfgen {__version__} writes; {_cure(source, job, base)}"
+    return Problem(_shown(plan.out, ledger_path(job.rendering.job)), Position(1, 1), message, NOT_REPRODUCED)
+
+
+def _cure(source: str, job: JobPlan, base: Base) -> str:
+    """Return the reason in words, and the command that renders the job anew."""
+    differs = f"a job with files that differ from {base.revision}" if base.revision else "a job"
+    versions = (job.before.tool_version if job.before else "", job.target.tool_version)
+    named = f", and the ledger names tfgen {versions[0]}" if versions[0] != versions[1] else ""
+    return f"{differs} must be as this tfgen renders it{named}; tfgen render --upgrade {source}"
 
 
 def _hand_edited_problem(folder: OutputFolder, source: str, plan: WritePlan, change: FileChange) -> Problem:

@@ -12,7 +12,7 @@ import marshal
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from tfgen import data_path
 from tfgen.check.admission.admit import PolicyFault, field_names, find_policy_faults, find_policy_problems
@@ -48,6 +48,9 @@ RULES: Final[Mapping[str, str]] = {
 }
 """What each rule says; it begins the rule's section of docs/rules.md."""
 
+_ObjectsByFault: TypeAlias = dict[tuple[Place, str, str], dict[str, list[str | None]]]
+"""By the place, the words and the rule of a fault: the names of the objects that have the fault, with environments."""
+
 _MOST: Final = 3
 """Objects with one fault that are named."""
 
@@ -80,8 +83,7 @@ def check_objects(
         manifests: what the repository has of the namespaces in which jobs run.
         policies: the admission policies of the repository.
     """
-    objects_by_fault: dict[tuple[Place, str, str], dict[str, list[str | None]]] = {}
-    of_policies = [*find_policy_problems(document, policies)]
+    objects_by_fault: _ObjectsByFault = {}
     texts = frozenset(_texts(document.data))
     job = built.job
     forms = [
@@ -109,25 +111,43 @@ def check_objects(
                 place = _place(document, environment, fault)
             name = f"{fault.item['kind']} {fault.item['metadata']['name']}"
             objects_by_fault.setdefault((place, _what(fault), rule), {}).setdefault(name, []).append(environment)
-        if environment is not None or not job.environments:
-            for verdict in find_policy_faults(document, policies, tuple(items), namespace):
-                if isinstance(verdict, Problem):
-                    of_policies.append(verdict)
-                    continue
-                place = _place_of_policy(document, environment, verdict)
-                name = f"{verdict.item['kind']} {verdict.item['metadata']['name']}"
-                names = objects_by_fault.setdefault((place, verdict.message, verdict.rule), {})
-                names.setdefault(name, []).append(environment)
+    return in_order((*check_guard_rails(document, built, policies), *_problems(objects_by_fault)))
+
+
+def check_guard_rails(document: Document, built: Built, policies: PolicyFolders = NO_POLICIES) -> tuple[Problem, ...]:
+    """Check a job's objects against what its tfgen.yaml files enforce and limit, and against their policies.
+
+    Args:
+        document: the job.
+        built: the objects, as this tfgen builds them or as they are committed.
+        policies: the admission policies of the repository.
+    """
+    job = built.job
+    objects_by_fault: _ObjectsByFault = {}
+    of_policies = [*find_policy_problems(document, policies)]
+    forms = [(form.name, form.namespace) for form in job.environments if form.name in built.environments]
+    for environment, namespace in forms if job.environments else [(None, job.namespace)]:
+        items = tuple((built.base if environment is None else built.environments[environment]).values())
+        for verdict in find_policy_faults(document, policies, items, namespace):
+            if isinstance(verdict, Problem):
+                of_policies.append(verdict)
+                continue
+            place = _place_of_policy(document, environment, verdict)
+            name = f"{verdict.item['kind']} {verdict.item['metadata']['name']}"
+            names = objects_by_fault.setdefault((place, verdict.message, verdict.rule), {})
+            names.setdefault(name, []).append(environment)
     guarded = (
         *find_foreign_images(document, built),
         *find_pod_overrides(document, built),
         *find_over_limits(document, built),
     )
-    of_faults = (
-        Problem(*place, f"{_objects(names)}: {what}{_where(names)}", rule, _severity(rule))
-        for (place, what, rule), names in objects_by_fault.items()
-    )
-    return in_order((*guarded, *of_policies, *of_faults))
+    return in_order((*guarded, *of_policies, *_problems(objects_by_fault)))
+
+
+def _problems(objects_by_fault: _ObjectsByFault) -> Iterator[Problem]:
+    """Yield a problem for each fault, with the names of the objects that have the fault."""
+    for (place, what, rule), names in objects_by_fault.items():
+        yield Problem(*place, f"{_objects(names)}: {what}{_where(names)}", rule, _severity(rule))
 
 
 def _find_faults(

@@ -23,6 +23,11 @@ def _arguments(parser: ArgumentParser) -> None:
         action="store_true",
         help="look no further at jobs whose own file, defaults and rendered files are as they are committed",
     )
+    parser.add_argument(
+        "--verify",
+        action="store_true",
+        help="render each job, and compare it with its files on disk, whatever is committed",
+    )
     parser.add_argument("--out", type=path, metavar="DIR", help="where charts/ and overlays/ are (the repo's root)")
     parser.add_argument(
         "--no-files", action="store_true", help="compare no files: charts/ and overlays/ are not kept in this branch"
@@ -36,14 +41,18 @@ def _arguments(parser: ArgumentParser) -> None:
 
 def _run(args: Namespace) -> int:
     from tfgen.commands.check import check_paths
+    from tfgen.errors import UsageError
     from tfgen.problems import has_errors
 
+    if args.verify and (args.changed or args.no_files):
+        raise UsageError("--verify compares the files of each job: leave out --changed and --no-files")
     report = check_paths(
         args.jobs,
         against=args.against,
         out=args.out,
         is_written=args.no_files,
         is_quick=args.changed,
+        is_verified=args.verify,
         kubernetes_version=args.kubernetes_version,
         track=partial(with_progress, doing="checking"),
     )

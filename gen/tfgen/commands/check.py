@@ -7,34 +7,34 @@ Last come the jobs that are no more.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfgen.change.committed import find_committed
+from tfgen.change.committed_jobs import committed_jobs
 from tfgen.check.checked import Checked
 from tfgen.check.manifests import Manifest, read_foreign_manifests
 from tfgen.commands.check_report import Report
 from tfgen.commands.check_scope import CheckScope
 from tfgen.commands.find_known import find_known
-from tfgen.commands.judged_files import judge_files
+from tfgen.commands.judged_files import JudgedFiles, judge_files
 from tfgen.commands.known_files import KnownFile
 from tfgen.commands.orphans import find_orphans
 from tfgen.commands.track import Track, untracked
 from tfgen.git import read as git
 from tfgen.job.output_root import output_root_of
 from tfgen.job.sources import STDIN, Source, no_job_below, read_sources
-from tfgen.places import CHARTS, OVERLAYS
-from tfgen.problems import in_order
-from tfgen.tree.ledger import LEDGER_FOLDER, ledger_path
+from tfgen.places import OVERLAYS
+from tfgen.problems import Problem, in_order
+from tfgen.tree.ledger import ledger_path
 from tfgen.tree.spool import Spool
 from tfgen.tree.write import read_ledgers
 
 if TYPE_CHECKING:
     from tfgen.text.document import Document
-
-_RENDERED = (f"{CHARTS}/", f"{OVERLAYS}/", f"{LEDGER_FOLDER}/")
 
 
 def check_paths(
@@ -44,6 +44,7 @@ def check_paths(
     out: Path | None = None,
     is_written: bool = False,
     is_quick: bool = False,
+    is_verified: bool = False,
     kubernetes_version: str | None = None,
     track: Track = untracked,
 ) -> Report:
@@ -55,6 +56,7 @@ def check_paths(
         out: the output folder; by default where the files of the jobs are.
         is_written: whether the files are about to be written anyway, so that those on disk are no matter.
         is_quick: whether a job is passed over, but for its own problems, where it is as it is committed.
+        is_verified: whether each job is rendered, and must be as this tfgen renders it, whatever is known or committed.
         kubernetes_version: whose schemas the objects are held against; none where it is None.
         track: what is told of each file.
 
@@ -68,8 +70,9 @@ def check_paths(
         from tfgen.check.object_schemas import ObjectSchemas  # 20 ms, which a check without it need not pay
 
         ObjectSchemas(kubernetes_version)  # so that an error is raised before all the work
+    is_beside = out is None
     out = out or output_root_of(paths, (source.file for source in sources))
-    keeps = STDIN not in paths and not is_written and kubernetes_version is None
+    keeps = not (STDIN in paths or is_written or is_verified or kubernetes_version is not None)
     is_stdin = [*paths] == [STDIN]
     find_manifests = cache(lambda: read_foreign_manifests(out, read_ledgers(out)) if sources else ())
     if not is_stdin:  # a job in it may have errors, and then needs none
@@ -86,12 +89,43 @@ def check_paths(
             from tfgen.commands.full_check import full_check  # 80 ms, which files that are known need not pay
 
             is_written = is_written or is_stdin  # what is on disk did not come of it
-            report = full_check(judged, spool, against=against, out=out, is_written=is_written)
+            report = full_check(judged, spool, against=against, out=out, is_written=is_written, is_verified=is_verified)
     orphans = () if is_stdin else tuple(find_orphans(checked, paths, out, read_ledgers(out)))
+    if not (is_stdin or is_written) and (is_verified or against != git.HEAD):
+        branches = _branches(judged) if is_beside else {}
+        orphans += _strange_ledgers(checked, orphans, out, branches, "" if is_verified else against)
     if not (sources or orphans):
         raise no_job_below(paths)
     report = _with_known(report, checked, known, is_quick=is_quick)
     return report.replaced(problems=in_order((*report.problems, *orphans)), jobs=())  # the spool is closed
+
+
+def _branches(judged: JudgedFiles) -> dict[str, str]:
+    """Return the branches of jobs whose files are kept in another branch, by job."""
+    jobs = (job for file in judged.rendered.values() for job in file.jobs)
+    return {job.name: job.branch for job in jobs if job.branch}
+
+
+def _strange_ledgers(
+    checked: Checked, orphans: Sequence[Problem], out: Path, branches: Mapping[str, str], against: str
+) -> tuple[Problem, ...]:
+    """Return the problems of ledgers that no checked job accounts for; of all, where there is no base."""
+    ledgers = read_ledgers(out)
+    names = {name for file in checked.files for name in (*file.names, *(record.job for record in file.records))}
+    reported = {problem.file for problem in orphans}
+    ledgers_of_no_job = {
+        job
+        for job in ledgers
+        if (job not in names or job in branches) and os.path.relpath(out / ledger_path(job)) not in reported
+    }
+    if ledgers_of_no_job and against:
+        ledgers_of_no_job -= committed_jobs(out, against)(ledgers)
+    if not ledgers_of_no_job:
+        return ()
+    from tfgen.commands.strange_ledgers import find_strange_ledgers  # 20 ms, which only such a ledger costs
+
+    differs = f"its files differ from {against}" if against else "it has files here"
+    return tuple(find_strange_ledgers(out, ledgers_of_no_job, names, branches, differs))
 
 
 def _find_known(
@@ -107,10 +141,8 @@ def _find_known(
         touched = {path.partition("/")[0] for path in git.changed(out / OVERLAYS, against)}
         known = {name: file for name, file in known.items() if name in committed and touched.isdisjoint(file.ledgers)}
     if known and is_quick:
-        changed = {path for path in git.changed(out, against) if path.startswith(_RENDERED)}
-        ledgers = read_ledgers(out).items() if changed else ()
-        touched = {job for job, ledger in ledgers if not changed.isdisjoint({ledger_path(job), *ledger.files})}
-        known = {name: file for name, file in known.items() if touched.isdisjoint(file.ledgers)}
+        committed_now = committed_jobs(out, against)(read_ledgers(out))
+        known = {name: file for name, file in known.items() if file.ledgers.keys() <= committed_now}
     return known
 
 

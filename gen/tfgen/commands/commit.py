@@ -16,8 +16,9 @@ from itertools import chain
 from pathlib import Path
 from typing import ClassVar, Final
 
+from tfgen.change.committed_jobs import committed_jobs
 from tfgen.change.comparison import PairPlaces, pair_jobs
-from tfgen.check.files import compare_files
+from tfgen.check.files import Base, compare_files
 from tfgen.commands.check_report import Report
 from tfgen.commands.commit_message import commit_message, job_changes
 from tfgen.commands.full_check import full_check
@@ -232,7 +233,9 @@ def _plan_work(jobs: Sequence[Path], judged: JudgedFiles, spool: Spool, out: Pat
     removals = find_removed_jobs(read_ledgers(out).sources, jobs, {job.name for job in report.jobs}, removed)
     if not (matched or removals):
         raise no_job_below(jobs)
-    plan = plan_write(out, with_removals(report, removals, spool), upgrade=False, put=spool.put)
+    plan = plan_write(
+        out, with_removals(report, removals, spool), find_committed=committed_jobs(out, git.HEAD), put=spool.put
+    )
     if plan.conflicts:
         raise ConflictsError(plan.conflicts, "tfgen render --force")
     return _Work(report, matched, plan)
@@ -315,7 +318,8 @@ def commit_to_branch(before: Repository, branch: str, paths: Sequence[str], mess
 
 def _files_that_differ(report: Report, spool: Spool, out: Path) -> tuple[Problem, ...]:
     plan = plan_write(out, report.renderings, put=spool.put)
-    return compare_files({job.name: job.place for job in report.jobs}, plan).problems
+    base = Base(committed_jobs(out, git.HEAD)(plan.ledgers), revision=git.HEAD)
+    return compare_files({job.name: job.place for job in report.jobs}, plan, base).problems
 
 
 def source_paths(pair: PairPlaces) -> set[Path]:

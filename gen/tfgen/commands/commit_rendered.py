@@ -20,6 +20,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Final
 
+from tfgen.change.committed_jobs import committed_jobs
 from tfgen.change.comparison import PairPlaces, pair_jobs
 from tfgen.change.rerendered import compare_overlays
 from tfgen.check.checked import Checked
@@ -281,7 +282,8 @@ def _commit_once(repository: Repository, branch: str, tip: str, work: _Work) -> 
         removals = find_removed_jobs(ledgers.sources, work.jobs, names, removed)
         if not (pairs or removals):
             raise no_job_below(work.jobs)
-        plan = plan_write(out, with_removals(work.report, removals, work.spool), upgrade=False, put=work.spool.put)
+        renderings = with_removals(work.report, removals, work.spool)
+        plan = plan_write(out, renderings, find_committed=committed_jobs(out, git.HEAD), put=work.spool.put)
         if plan.conflicts:
             raise ConflictsError(plan.conflicts, "tfgen render --force")
         again = compare_overlays(pairs, plan, git.HEAD, is_written=True)

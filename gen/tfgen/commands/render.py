@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,13 +18,14 @@ from tfgen.job.output_root import output_root_of
 from tfgen.job.sources import no_job_below, read_sources
 from tfgen.problems import Problem, has_errors, in_order
 from tfgen.record import Record
-from tfgen.tree.plan import WritePlan
+from tfgen.tree.plan import WritePlan, nothing_committed
 from tfgen.tree.rendering import Rendering
 from tfgen.tree.spool import Spool, Spooled
 from tfgen.tree.write import apply, plan_write, read_ledgers
 
 if TYPE_CHECKING:
     from tfgen.commands.rendered_file import RenderedFile
+    from tfgen.tree.ledger import Ledger
 
 
 class Written(Record):
@@ -90,8 +92,16 @@ def render_paths(
             [*(job.rendering for file in rendered.values() for job in file.jobs), *map(spool.put, removals)]
         )
         done = [job for file in known.values() for job in file.ledgers]
-        plan = apply(plan_write(out, renderings, done=done, force=force, upgrade=upgrade, put=spool.put))
+        stay = nothing_committed if upgrade else partial(_committed_jobs, out)
+        plan = apply(plan_write(out, renderings, done=done, force=force, find_committed=stay, put=spool.put))
         yield Written(in_order(problems), plan, len(jobs))
+
+
+def _committed_jobs(out: Path, ledgers: Mapping[str, Ledger]) -> Set[str]:
+    """Return the jobs whose rendered files are as the last commit has them."""
+    from tfgen.change.committed_jobs import committed_jobs  # 20 ms, which only jobs of another tfgen cost
+
+    return committed_jobs(out, "HEAD")(ledgers)
 
 
 def _check_place(files: Mapping[str, RenderedFile]) -> None:

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tfgen.change.committed import find_committed
+from tfgen.change.committed_jobs import committed_jobs
 from tfgen.check.admission.folder import folder_paths
 from tfgen.git import read as git
 from tfgen.job.facts import name_of
 from tfgen.job.sources import Source
 from tfgen.real_path import real_path
 from tfgen.text.document import Document
-from tfgen.tree.ledger import ledger_path
 from tfgen.tree.write import read_ledgers
 
 
@@ -31,9 +31,7 @@ def unchanged_jobs(sources: Sequence[Source], out: Path, against: str) -> Callab
     committed = find_committed(sources, against)
     paths = git.changed(out, against)
     changed = {real_path(out / path) for path in paths}
-    untouched = {
-        job for job, ledger in read_ledgers(out).items() if paths.isdisjoint({ledger_path(job), *ledger.files})
-    }
+    untouched = committed_jobs(out, against, lambda: paths)(read_ledgers(out))
 
     def is_unchanged(document: Document) -> bool:
         folders = [real_path(folder) for folder in folder_paths(document)]

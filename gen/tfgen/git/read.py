@@ -51,6 +51,21 @@ def committed_below(folder: Path, revision: str = HEAD) -> dict[str, bytes]:
     return {os.path.relpath(name, names[folder]): content for name, content in contents.items()}
 
 
+def committed_names(folder: Path, revision: str = HEAD) -> set[str]:
+    """Return the names of the files that a commit has in a folder, without those in its subfolders.
+
+    Raises:
+        UsageError: there is no such revision.
+        TfgenError: git fails.
+    """
+    ((root, names),) = _by_repository([folder]).items()
+    commit = _commit_or_none(root, revision, folder)
+    if commit is None:
+        return set()
+    listed = Git(root, ("ls-tree", "-z", "--name-only", commit, "--", f"{names[folder]}/")).output()
+    return {os.fsdecode(name).rpartition("/")[2] for name in listed.split(b"\0") if name}
+
+
 def earlier_contents(path: Path, revision: str = HEAD, most: int = 200) -> list[bytes]:
     """The contents of a file in the commits up to a revision. A shallow clone has only some of them.
 
@@ -98,13 +113,14 @@ def before_removals(path: Path, most: int = 50) -> list[str]:
     return [line.split()[0] for line in parents if line]
 
 
-def changed(folder: Path, revision: str = HEAD, *, is_removed: bool = False) -> set[str]:
+def changed(folder: Path, revision: str = HEAD, *, is_removed: bool = False, below: Sequence[str] = (".",)) -> set[str]:
     """The files below a folder, as paths from it, that differ between a commit and the disk. New files do not count.
 
     Args:
         folder: the folder. Nothing differs where it, its repository or the commit is missing.
         revision: the commit.
         is_removed: whether to list only files that are gone.
+        below: the files and subfolders to look at.
 
     Raises:
         TfgenError: git fails.
@@ -113,7 +129,7 @@ def changed(folder: Path, revision: str = HEAD, *, is_removed: bool = False) -> 
     if commit is None:
         return set()
     only = ("--diff-filter=D",) if is_removed else ()
-    arguments = ("diff", "--name-only", *only, "--no-renames", "--relative", "-z", commit, "--", ".")
+    arguments = ("diff", "--name-only", *only, "--no-renames", "--relative", "-z", commit, "--", *below)
     return {os.fsdecode(name) for name in Git(folder, arguments).output().split(b"\0") if name}
 
 

@@ -57,6 +57,15 @@ class FileChange(NamedTuple):
         return None if self.tree is None else self.tree.files[self.path]
 
 
+FindCommitted: TypeAlias = Callable[[Mapping[str, Ledger]], Set[str]]
+"""Takes the ledgers, and gives the jobs that stay where only another tfgen, or other defaults, wrote them."""
+
+
+def nothing_committed(_: Mapping[str, Ledger]) -> Set[str]:
+    """Let no job stay: each is written as this tfgen renders it."""
+    return frozenset()
+
+
 Fate: TypeAlias = tuple[str, FileAction]
 """A path with its fate."""
 
@@ -205,7 +214,7 @@ class WritePlan(Record):
 
     out: Path
     force: bool
-    upgrade: bool
+    find_committed: FindCommitted
     ledgers: Ledgers
     """Those of every job below `out`, as this plan found them."""
     renderings: Sequence[Rendering]

@@ -23,7 +23,7 @@ from tfgen.tree.file_tree import digest_of
 from tfgen.tree.ledger import LEDGER_FOLDER, LEDGER_READ, Ledger, job_of, ledger_path, parse_ledger
 from tfgen.tree.ledgers import Ledgers
 from tfgen.tree.output_folder import OutputFolder
-from tfgen.tree.plan import ConflictsError, FileAction, JobPlan, WritePlan
+from tfgen.tree.plan import ConflictsError, FileAction, FindCommitted, JobPlan, WritePlan, nothing_committed
 from tfgen.tree.rendering import Rendering
 from tfgen.tree.spool import Held, Put
 from tfgen.tree.write_plan import plan_jobs
@@ -86,7 +86,7 @@ def plan_write(
     *,
     done: Collection[str] = (),
     force: bool = False,
-    upgrade: bool = True,
+    find_committed: FindCommitted = nothing_committed,
     put: Put = Held,
 ) -> WritePlan:
     """What `apply` will do; reads the disk, and writes nothing below it.
@@ -96,7 +96,8 @@ def plan_write(
         renderings: What is to be there, each job whole. They are gone through one by one, some times.
         done: The names of jobs that are on disk as their ledgers say, so that nothing was rendered of them.
         force: Write over what the user edited.
-        upgrade: Write anew what only this version of tfgen, or other defaults, change (`Ledger.stays`).
+        find_committed: Gives the jobs that stay where only this version of tfgen, or other defaults, would write them
+            anew (`Ledger.stays`).
         put: Where the plans of the jobs wait.
 
     Raises:
@@ -104,7 +105,7 @@ def plan_write(
         TfgenError: The disk, or a ledger, cannot be read.
     """
     with _reading(out) as folder:
-        return plan_jobs(folder, renderings, done=done, force=force, upgrade=upgrade, put=put)
+        return plan_jobs(folder, renderings, done=done, force=force, find_committed=find_committed, put=put)
 
 
 def apply(plan: WritePlan) -> WritePlan:
@@ -124,7 +125,12 @@ def apply(plan: WritePlan) -> WritePlan:
     with OutputFolder(plan.out, create=True) as folder, folder.locked(LEDGER_FOLDER, LOCK_WAIT_S):
         if Ledgers(folder) != plan.ledgers:
             plan = plan_jobs(
-                folder, plan.renderings, done=plan.done, force=plan.force, upgrade=plan.upgrade, put=plan.put
+                folder,
+                plan.renderings,
+                done=plan.done,
+                force=plan.force,
+                find_committed=plan.find_committed,
+                put=plan.put,
             )
             if plan.conflicts:
                 raise ConflictsError(plan.conflicts)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import closing
-from functools import partial
+from functools import cache, partial
 from typing import NamedTuple
 
 from tfgen import __version__
@@ -22,7 +22,7 @@ from tfgen.tree.file_tree import FileTree, ancestors, path_fault
 from tfgen.tree.ledger import LEDGER_FOLDER, Ledger, check_ledger
 from tfgen.tree.ledgers import Ledgers
 from tfgen.tree.output_folder import OutputFolder
-from tfgen.tree.plan import Conflict, Fate, FileAction, Surroundings, WritePlan, plan_job
+from tfgen.tree.plan import Conflict, Fate, FileAction, FindCommitted, Surroundings, WritePlan, plan_job
 from tfgen.tree.rendering import Rendering
 from tfgen.tree.spool import Held, Put, Slot, Spooled
 from tfgen.workers import MANY_SMALL, map_items
@@ -37,12 +37,12 @@ def plan_jobs(
     *,
     done: Collection[str],
     force: bool,
-    upgrade: bool,
+    find_committed: FindCommitted,
     put: Put,
 ) -> WritePlan:
     """Put the plans of some jobs together. Arguments and errors are those of `write.plan_write`."""
     ledgers = Ledgers(folder)
-    together = _look_at(renderings, ledgers, upgrade=upgrade)
+    together = _look_at(renderings, ledgers, find_committed)
     slots: list[Slot | Held] = []
     conflicts: list[Conflict] = []
     unfinished: set[str] = set()
@@ -77,7 +77,7 @@ def plan_jobs(
     return WritePlan(
         out=folder.path,
         force=force,
-        upgrade=upgrade,
+        find_committed=find_committed,
         ledgers=ledgers,
         renderings=renderings,
         jobs=Spooled(slots),
@@ -109,8 +109,9 @@ class _Jobs(Record):
     kept: Mapping[str, str]
 
 
-def _look_at(renderings: Iterable[Rendering], ledgers: Ledgers, *, upgrade: bool) -> _Jobs:
+def _look_at(renderings: Iterable[Rendering], ledgers: Ledgers, find_committed: FindCommitted) -> _Jobs:
     """Look at all jobs; refuses what two of them cannot both have, their ledgers' names included."""
+    committed = cache(partial(find_committed, ledgers))
     names: dict[str, str] = {}
     written: dict[int, str] = {}
     kept: dict[str, str] = {}
@@ -123,8 +124,8 @@ def _look_at(renderings: Iterable[Rendering], ledgers: Ledgers, *, upgrade: bool
         if other := names.get(job.casefold()):
             raise TfgenError(f"{job!r} and {other!r} are two jobs with one ledger; give one of them another name")
         names[job.casefold()] = job
-        before = None if upgrade else ledgers.get(job)
-        if before and before.stays(rendering.ledger(__version__)):
+        before = ledgers.get(job)
+        if before and before.stays(rendering.ledger(__version__)) and job in committed():
             kept[job] = before.tool_version
             continue
         written[at] = job

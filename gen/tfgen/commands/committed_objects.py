@@ -1,0 +1,107 @@
+"""Guard rails, checked on the overlays of jobs that stay as they are committed.
+
+    check_committed(Path("."), ledgers, policies, [document])
+        ->  CommittedObjects(problems=(Problem("job.yaml", ... "over-limit"),), uses=(), notes=())
+
+Another tfgen, or other defaults, rendered the files of such a job. So the clusters do not run the objects that this
+tfgen builds, and guard rails that only those objects satisfy prove nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from tfgen.change.rerendered import overlays_on_disk
+from tfgen.check.admission.folder import PolicyFolders, folder_paths
+from tfgen.check.limits import JobUse, has_limited_sums, uses
+from tfgen.check.objects import check_guard_rails
+from tfgen.check.severities import weigh
+from tfgen.errors import TfgenError
+from tfgen.graph.built import Built, Objects, build
+from tfgen.job.facts import name_of
+from tfgen.kubernetes.object import Object, identity
+from tfgen.places import OVERLAYS
+from tfgen.problems import Problem
+from tfgen.record import Record
+from tfgen.targets.kustomize.build import built, is_built
+from tfgen.text.document import Document
+from tfgen.tree.ledger import Ledger
+from tfgen.workers import map_items
+
+
+class CommittedObjects(Record):
+    """The result of the check of some jobs.
+
+    Attributes:
+        problems: the guard rails that the committed objects break.
+        uses: what the committed objects ask for, where a tfgen.yaml limits a sum.
+        notes: why the overlays of a job could not be read.
+    """
+
+    problems: tuple[Problem, ...] = ()
+    uses: tuple[JobUse, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def check_committed(
+    out: Path, ledgers: Mapping[str, Ledger], policies: PolicyFolders, documents: Sequence[Document]
+) -> CommittedObjects:
+    """Check the overlays of jobs that have guard rails.
+
+    Args:
+        out: the output folder.
+        ledgers: those of the jobs.
+        policies: the admission policies of the repository.
+        documents: the jobs.
+    """
+    guarded = [document for document in documents if _has_guard_rails(document)]
+    checked = [*map_items(partial(_check, out, ledgers, policies), guarded)]
+    return CommittedObjects(
+        tuple(problem for one in checked for problem in one.problems),
+        tuple(use for one in checked for use in one.uses),
+        tuple(note for one in checked for note in one.notes),
+    )
+
+
+def _has_guard_rails(document: Document) -> bool:
+    """Return whether a layer under a job has guard rails that the job's objects can break."""
+    layers = [] if document.under is None else [layer.data for layer in document.under.layers()]
+    return bool(folder_paths(document)) or any(
+        layer.get("limits") or "registry" in (layer.get("enforce") or ()) for layer in layers
+    )
+
+
+def _check(out: Path, ledgers: Mapping[str, Ledger], policies: PolicyFolders, document: Document) -> CommittedObjects:
+    name = name_of(document)
+    try:
+        files = overlays_on_disk(out, name, ledgers[name])
+        objects = _built(document, files) if files else None
+    except TfgenError as error:
+        return CommittedObjects(notes=(f"guard rails are not checked on the overlays of {name}: {error}",))
+    if objects is None:
+        return CommittedObjects()
+    weighed = weigh(document, check_guard_rails(document, objects, policies))
+    return CommittedObjects(
+        tuple(
+            problem.replaced(message=f"{problem.message}; so it is in {OVERLAYS}/{name}, as committed")
+            for problem in weighed.problems
+        ),
+        uses(objects) if has_limited_sums(document) else (),
+    )
+
+
+def _built(document: Document, files: Mapping[str, str]) -> Built | None:
+    """Return a job with the objects of its overlays. A job that has no overlays gives None."""
+    if not is_built(files, None):
+        return None
+    fresh = build(document.data)
+    environments = {name: built(files, name) for name in fresh.environments if is_built(files, name)}
+    return fresh.replaced(
+        base=_by_name(built(files)), environments={name: _by_name(items) for name, items in environments.items()}
+    )
+
+
+def _by_name(items: Sequence[Object]) -> Objects:
+    return {" ".join(identity(item)): item for item in items}

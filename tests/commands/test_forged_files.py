@@ -1,0 +1,328 @@
+"""Rendered files that a pull request changes: the ledger of the pull request proves nothing about them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.checked_repository import JOB, Printed, commit, git
+from tfgen import __version__, cli
+from tfgen.targets.kustomize.overlays import kustomize
+from tfgen.tree import cache
+
+WORKER = "overlays/NAME/base/worker.yaml"
+
+LEDGER_FORGERIES: dict[str, dict[str, str]] = {
+    "the digest alone": {},
+    "the version": {"tool": "0.0.9"},
+    "the defaults": {"defaults": "0" * 64},
+    "the version and the defaults": {"tool": "0.0.9", "defaults": "0" * 64},
+}
+
+
+def forge(name: str, **changes: str) -> str:
+    """Change the image of a job's workers, and list the new content in the job's ledger."""
+    path = WORKER.replace("NAME", name)
+    text = Path(path).read_text(encoding="utf-8")
+    forged = text.replace("image: mnist:1", "image: evil:1").replace("    spec:\n", "    spec:\n      hostPID: true\n")
+    assert forged.count("evil") == forged.count("hostPID") == 1
+    write(path, forged)
+    list_file(name, path, **changes)
+    return path
+
+
+def list_file(name: str, path: str, **changes: str) -> None:
+    """List a file's content in a job's ledger."""
+    ledger = Path(f".tfgen/{name}.json")
+    data = json.loads(ledger.read_text(encoding="utf-8"))
+    data["files"][path] = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    write(ledger, json.dumps({**data, **changes}))
+
+
+def write(path: str | Path, text: str) -> None:
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_text(text, encoding="utf-8")
+
+
+def job(name: str, more: str = "") -> str:
+    return JOB.replace("mnist}", f"{name}}}") + "  outputs: [overlays]\n" + more
+
+
+def new_job() -> str:
+    write("jobs/new.yaml", job("new"))
+    return "new"
+
+
+def edited_job() -> str:
+    write("jobs/mnist.yaml", job("mnist", "  retries: 7\n"))
+    return "mnist"
+
+
+def untouched_job() -> str:
+    return "mnist"
+
+
+@pytest.fixture(autouse=True)
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with one job that is rendered and committed to main; a branch `change` is checked out."""
+    root = tmp_path / "repository"
+    root.mkdir()
+    monkeypatch.chdir(root)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    monkeypatch.setattr(cache, "folder", lambda: tmp_path / "cache")
+    git("init", "--quiet", "--initial-branch=main")
+    write("jobs/mnist.yaml", job("mnist"))
+    assert cli.run(["render", "jobs"]) == cli.OK
+    commit()
+    git("switch", "--quiet", "--create", "change")
+    return root
+
+
+def checked(capsys: Printed, *arguments: str) -> tuple[int, str, str]:
+    capsys.readouterr()
+    code = cli.run(["check", "jobs", *arguments])
+    return code, *capsys.readouterr()
+
+
+@pytest.mark.parametrize("change", [new_job, edited_job, untouched_job])
+def test_a_forged_file_of_a_pull_request_is_an_error_that_names_the_file(
+    change: Callable[[], str], capsys: Printed
+) -> None:
+    name = change()
+    assert cli.run(["render", "jobs"]) == cli.OK
+    commit()
+    for ledger in LEDGER_FORGERIES.values():
+        path = forge(name, **ledger)
+        commit()
+        for arguments in (("--against", "main"), ("--against", "main", "--changed"), ("--verify",)):
+            code, out, _ = checked(capsys, *arguments)
+            assert code == cli.PROBLEMS, (ledger, arguments)
+            (line,) = (line for line in out.splitlines() if line.startswith(path))
+            assert "hostPID: true" in line
+            assert line.endswith(f"; tfgen render --upgrade jobs/{name}.yaml [not-reproduced]")
+        assert cli.run(["render", "jobs"]) == cli.OK
+        assert "evil" in Path(path).read_text(encoding="utf-8") or not ledger
+        assert cli.run(["render", "jobs", "--upgrade"]) == cli.OK
+        assert checked(capsys, "--against", "main")[:2] == (cli.OK, "")
+        commit()
+
+
+@pytest.mark.parametrize("change", [new_job, edited_job, untouched_job])
+def test_the_next_render_replaces_a_forged_file_that_is_not_committed(
+    change: Callable[[], str], capsys: Printed
+) -> None:
+    name = change()
+    assert cli.run(["render", "jobs"]) == cli.OK
+    for ledger in LEDGER_FORGERIES.values():
+        path = forge(name, **ledger)
+        code, out, _ = checked(capsys)
+        assert code == cli.PROBLEMS
+        assert path in [line.partition(":")[0] for line in out.splitlines()]
+        assert cli.run(["render", "jobs"]) == cli.OK
+        assert "evil" not in Path(path).read_text(encoding="utf-8")
+        assert checked(capsys)[0] == cli.OK
+
+
+def test_what_the_cache_knows_of_a_job_accepts_no_forged_ledger(capsys: Printed) -> None:
+    """The job was rendered and checked, so that the cache has its ledger."""
+    new_job()
+    assert cli.run(["render", "jobs"]) == cli.run(["check", "jobs"]) == cli.OK
+    commit()
+    assert checked(capsys)[0] == checked(capsys, "--against", "main")[0] == cli.OK
+    forge("new", tool="0.0.9")
+    commit()
+    assert checked(capsys, "--against", "main")[0] == cli.PROBLEMS
+    assert checked(capsys, "--against", "main", "--changed")[0] == cli.PROBLEMS
+
+
+def test_a_forgery_that_is_committed_is_seen_by_verify_alone(capsys: Printed) -> None:
+    """A comparison with the commit that has the forgery shows no difference."""
+    path = forge("mnist", tool="0.0.9")
+    commit()
+    code, out, err = checked(capsys)
+    assert (code, out) == (cli.OK, "")
+    assert "note: mnist stays as it is committed until it changes: tfgen 0.0.9 rendered it" in err
+    code, out, _ = checked(capsys, "--verify")
+    assert code == cli.PROBLEMS
+    assert out.startswith(path)
+
+
+def test_a_ledger_that_lists_one_more_file_is_an_error_at_that_file(capsys: Printed) -> None:
+    path = "overlays/mnist/base/extra.yaml"
+    write(path, "apiVersion: v1\nkind: Secret\nmetadata: {name: extra}\n")
+    list_file("mnist", path, tool="0.0.9")
+    commit()
+    code, out, _ = checked(capsys, "--against", "main")
+    assert code == cli.PROBLEMS
+    assert out.startswith(f"{path}:1:1: this tfgen does not render the file; ")
+
+
+@pytest.mark.parametrize("ledger", [{"tool": "0.0.9"}, {"defaults": "0" * 64}])
+def test_a_ledger_alone_that_is_forged_is_an_error(ledger: dict[str, str], capsys: Printed) -> None:
+    """The files are right, and a later pull request could use what the ledger claims."""
+    name = new_job()
+    assert cli.run(["render", "jobs"]) == cli.OK
+    list_file(name, WORKER.replace("NAME", name), **ledger)
+    commit()
+    code, out, _ = checked(capsys, "--against", "main")
+    assert code == cli.PROBLEMS
+    assert out.startswith(".tfgen/new.json:1:1: the ledger is not what tfgen ")
+
+
+def test_a_pull_request_that_another_tfgen_rendered_is_told_to_render_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: Printed
+) -> None:
+    new_job()
+    with monkeypatch.context() as patch:
+        for module in ("tfgen.tree.cache", "tfgen.tree.write", "tfgen.tree.write_plan"):
+            patch.setattr(f"{module}.__version__", "9.9.9")
+        patch.setattr("tfgen.targets.render.kustomize", with_a_comment)
+        assert cli.run(["render", "jobs/new.yaml"]) == cli.OK
+        commit()
+        assert checked(capsys, "--against", "main")[0] == cli.OK
+    code, out, _ = checked(capsys, "--against", "main")
+    assert code == cli.PROBLEMS
+    assert out == (
+        f'overlays/new/base/worker.yaml:1:1: "# by tfgen 9.9.9" where tfgen {__version__} renders "apiVersion: apps/v1"'
+        "; a job with files that differ from main must be as this tfgen renders it, and the ledger names tfgen 9.9.9; "
+        "tfgen render --upgrade jobs/new.yaml [not-reproduced]\n"
+    )
+
+
+def with_a_comment(*arguments: Any) -> dict[str, str]:
+    """Render overlays as another version of tfgen could."""
+    files = kustomize(*arguments)
+    path = WORKER.replace("NAME", "new")
+    return {**files, path: f"# by tfgen 9.9.9\n{files[path]}"}
+
+
+def test_verify_takes_no_option_that_leaves_files_out(capsys: Printed) -> None:
+    for option in ("--changed", "--no-files"):
+        assert checked(capsys, "--verify", option)[0] == cli.USAGE
+
+
+def test_outside_of_git_each_job_is_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Printed) -> None:
+    monkeypatch.chdir(tmp_path)
+    write("jobs/new.yaml", job("new"))
+    assert cli.run(["render", "jobs"]) == cli.OK
+    path = forge("new", tool="0.0.9")
+    code, out, _ = checked(capsys)
+    assert code == cli.PROBLEMS
+    assert out.startswith(path)
+
+
+# -- guard rails on what is committed ------------------------------------------------------------------------------
+
+DEFAULTS = "apiVersion: tfgen/v1alpha1\nkind: Defaults\n"
+
+POLICY = """\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: workers.example.com}
+spec:
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: [apps], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [statefulsets]}
+  validations:
+  - expression: object.spec.replicas <= 3
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: workers.example.com}
+spec: {policyName: workers.example.com, validationActions: [Deny]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "problem"),
+    [
+        (
+            "registry: old.example.org\n",
+            "registry: new.example.org\nenforce: [registry]\n",
+            'jobs/mnist.yaml:3:18: the image "old.example.org/mnist:1" is not in the registry new.example.org, which',
+        ),
+        ("spec: {retries: 1}\n", "limits: {job: {replicas: 6}}\n", "jobs/mnist.yaml:6:49: the job asks for 7 tasks, "),
+        ("spec: {retries: 1}\n", "limits: {environments: {dev: {replicas: 6}}}\n", "tfgen.yaml:3:41: the jobs in the "),
+        ("spec: {retries: 1}\n", "policies: policies\n", "jobs/mnist.yaml:6:49: StatefulSet mnist-worker: "),
+    ],
+)
+def test_guard_rails_look_at_the_committed_overlays_of_a_job_that_stays(
+    before: str, after: str, problem: str, capsys: Printed
+) -> None:
+    """Each guard rail of the change allows what this tfgen renders, and not what is committed."""
+    environments = "  environments: {dev: {}}\n"
+    write("policies/workers.yaml", POLICY)
+    write("tfgen.yaml", f"{DEFAULTS}{before}")
+    write("jobs/mnist.yaml", job("mnist", environments))
+    assert cli.run(["render", "jobs"]) == cli.OK
+    replicas_4(WORKER.replace("NAME", "mnist"))
+    git("commit", "--quiet", "--all", "--message=as an earlier tfgen rendered it")
+    commit()
+    git("branch", "--force", "main")
+    write("tfgen.yaml", f"{DEFAULTS}{after}")
+    commit()
+    code, out, err = checked(capsys, "--against", "main")
+    assert code == cli.PROBLEMS, err
+    (line,) = out.splitlines()
+    assert line.startswith(problem)
+    assert "note: mnist stays as it is committed until it changes" in err
+
+
+def replicas_4(path: str) -> None:
+    """Let the committed workers be 4, and not 2, as an earlier tfgen could have rendered them."""
+    text = Path(path).read_text(encoding="utf-8")
+    assert "replicas: 2" in text
+    write(path, text.replace("replicas: 2", "replicas: 4"))
+    list_file("mnist", path, tool="0.0.9")
+
+
+# -- jobs that the check does not read -----------------------------------------------------------------------------
+
+
+def ghost(source: str) -> None:
+    """Commit a ledger, and the files that it lists, of a job that no file below jobs/ has."""
+    path = "overlays/ghost/prod/kustomization.yaml"
+    write(path, "resources: []\n")
+    digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    ledger = {"files": {path: digest}, "input": "0" * 64, "tool": "0.1.0", "version": 1, "source": source}
+    write(".tfgen/ghost.json", json.dumps(ledger))
+    commit()
+
+
+@pytest.mark.parametrize("source", ["", "elsewhere/ghost.yaml", "README.md"])
+def test_a_ledger_of_a_job_that_no_file_has_is_an_error(source: str, capsys: Printed) -> None:
+    write("README.md", "ghost\n")
+    ghost(source)
+    for arguments in (("--against", "main"), ("--against", "main", "--changed"), ("--verify",)):
+        code, out, _ = checked(capsys, *arguments)
+        assert code == cli.PROBLEMS
+        assert out.startswith(".tfgen/ghost.json:1:1: no file of the repository has the job ghost, and ")
+    git("branch", "--force", "main")
+    assert checked(capsys, "--against", "main")[0] == cli.OK
+
+
+def test_a_changed_job_that_the_check_is_not_given_is_an_error(capsys: Printed) -> None:
+    write("elsewhere/ghost.yaml", job("ghost"))
+    ghost("elsewhere/ghost.yaml")
+    code, out, _ = checked(capsys, "--against", "main")
+    assert code == cli.PROBLEMS
+    assert out.startswith(
+        ".tfgen/ghost.json:1:1: elsewhere/ghost.yaml has the job ghost, and its files differ from main"
+    )
+    assert cli.run(["render", "elsewhere", "--force"]) == cli.OK
+    assert checked(capsys, "elsewhere", "--against", "main")[0] == cli.OK
+
+
+def test_files_beside_a_job_that_is_rendered_into_another_branch_are_an_error(capsys: Printed) -> None:
+    """The job is never compared with them."""
+    gitops = '  gitops: {repository: "https://git.example.org/ml.git", rendered: {branch: rendered}}\n'
+    write("jobs/ghost.yaml", job("ghost", gitops))
+    ghost("jobs/ghost.yaml")
+    code, out, _ = checked(capsys, "--against", "main")
+    assert code == cli.PROBLEMS
+    assert ".tfgen/ghost.json:1:1: the files of ghost are kept in the branch rendered (gitops.rendered), and " in out
