@@ -159,3 +159,15 @@ def test_what_cannot_be_laid_out_stays(
     assert capsys.readouterr().err == message
     assert Path("wrong.yaml").read_text() == text
     assert job.read_text() == BEFORE
+
+
+@pytest.mark.parametrize(
+    "block", ["|\n      x\n      y\t\n", "|+\n      z\n\n\n", "|\n      x\t\n      y\n", "|+  # why\n      z\n\n"]
+)
+def test_a_block_whose_end_nobody_sees_is_laid_out_in_quotes(block: str) -> None:
+    head = "apiVersion: tfgen/v1alpha1\nkind: TrainingJob\nmetadata: {name: m}\nspec:\n  image: a:1\n"
+    text = f"{head}  env:\n    A: {block}    B: b\n  roles: {{chief: {{}}, ps: {{}}, worker: {{}}}}\n"
+    after = formatted(text)
+    assert yaml.safe_load(after) == yaml.safe_load(text)
+    assert ("# why" in after) == ("# why" in text)
+    assert formatted(after) == after

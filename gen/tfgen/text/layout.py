@@ -335,7 +335,7 @@ class _Layout:
         header = HEADER.match(written)
         if header:
             lines = block_lines(data) if written.startswith("|") else None
-            lines = lines or _dedented(header["header"], written)
+            lines = lines or _dedented(header["header"], written, data)
             if lines:
                 return [lines[0], *(f"{blanks}{line}" if line else "" for line in lines[1:])]
         elif "\n" in written:
@@ -387,11 +387,17 @@ def _comment_lines(lines: Sequence[_Line], indent: int, *, is_first: bool) -> It
         was_empty = not line.text
 
 
-def _dedented(header: str, written: str) -> list[str] | None:
-    """Block text without its indentation; None where its header counts that."""
+def _dedented(header: str, written: str, data: str) -> list[str] | None:
+    """Return block text without its indentation; None where its header counts that, or where a block loses its end.
+
+    The lines of a block end before a tab or empty lines at its end, which belong to the text.
+    """
     lines = written.split("\n")[1:]
     first = next((line for line in lines if line.strip(" ")), "")
     if re.search("[0-9]", header) or not first:
         return None
     indent = len(first) - len(first.lstrip(" "))
-    return [header, *(line[indent:] for line in lines)]
+    dedented = [line[indent:] for line in lines]
+    block = "".join(f"  {line}\n" if line else "\n" for line in dedented)
+    read = parse(f"a: {header}\n{block}", "block").documents
+    return [header, *dedented] if read and read[0].data == {"a": data} else None
