@@ -6,7 +6,7 @@ import argparse
 import re
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tfgen.cli.command import OK, PROBLEMS, Command
 from tfgen.cli.live import cluster_arguments
@@ -50,7 +50,13 @@ def _arguments(parser: ArgumentParser) -> None:
         help="live jobs of a namespace, such as tfjob/mnist; without a name, all that run TensorFlow",
     )
     cluster_arguments(parser)
-    parser.add_argument("-o", "--out", type=path, metavar="JOB", help="where job.yaml goes (standard output)")
+    parser.add_argument(
+        "-o",
+        "--out",
+        type=_destination,
+        metavar="JOB",
+        help="where job.yaml goes (standard output); DIR/ for a folder NAME/ with a job.yaml for each job",
+    )
     parser.add_argument("--name", metavar="NAME", help="the job's name, where its own is none for tfgen")
     parser.add_argument(
         "--workload", choices=_KINDS, default=_KINDS[0], help="the workload kind of the job (StatefulSet: no operator)"
@@ -67,6 +73,17 @@ def _arguments(parser: ArgumentParser) -> None:
     )
 
 
+class _Destination(NamedTuple):
+    path: Path
+    is_folder: bool
+
+
+def _destination(text: str) -> _Destination:
+    """Return the file, or the folder: a path with a slash at the end, or a folder on disk."""
+    file = path(text)
+    return _Destination(file, text.endswith("/") or file.is_dir())
+
+
 def _version(text: str) -> tuple[int, int]:
     major, _, rest = text.removeprefix("v").partition(".")
     minor = rest.partition(".")[0]
@@ -76,7 +93,7 @@ def _version(text: str) -> tuple[int, int]:
 
 
 def _run(args: Namespace) -> int:
-    from tfgen.commands.import_files import read_manifests, write_job
+    from tfgen.commands.import_files import read_manifests, write_job, write_jobs
     from tfgen.commands.import_job import import_jobs
     from tfgen.commands.verify_import import verify
     from tfgen.importers.options import Options
@@ -89,8 +106,10 @@ def _run(args: Namespace) -> int:
     if has_errors(imported.problems):
         report(args, imported.problems, written={"entries": entry_rows(imported.entries)})
         return PROBLEMS
-    if args.out:
-        write_job(args.out, imported.text)
+    if args.out and args.out.is_folder:
+        write_jobs(args.out.path, imported.jobs)
+    elif args.out:
+        write_job(args.out.path, imported.text)
     elif args.format == "text":
         print(imported.text, end="")
     verified = list(verify(imported, sources, options, environments)) if args.verify else []
@@ -101,7 +120,7 @@ def _run(args: Namespace) -> int:
         say(f"{count(len(imported.jobs), 'job')}: {summary(imported.entries)}")
         say(verified_text(verified), end="")
         if args.out:
-            say(f"\nNext:\n\n  tfgen check {args.out}\n  tfgen render {args.out}")
+            say(f"\nNext:\n\n  tfgen check {args.out.path}\n  tfgen render {args.out.path}")
         say(advice(imported.jobs), end="")
     return OK if all(job.is_explained for job in verified) else PROBLEMS
 

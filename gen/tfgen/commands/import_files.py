@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
 from tfgen.commands import kustomize
-from tfgen.commands.import_job import Source
+from tfgen.commands.import_job import ImportedJob, Source
 from tfgen.commands.new_files import NewFile, add_files
+from tfgen.commands.new_job_place import JOB_FILE
 from tfgen.errors import UsageError
 from tfgen.text.document import MAX_BYTES
 
@@ -63,6 +64,16 @@ def write_job(file: Path, text: str) -> None:
         TfgenError: the disk fails.
     """
     add_files(file.parent, [NewFile(file.name, text)])
+
+
+def write_jobs(folder: Path, jobs: Sequence[ImportedJob]) -> None:
+    """Write NAME/job.yaml below a folder for each imported job: all files or none.
+
+    Raises:
+        UsageError: a file is there already.
+        TfgenError: the disk fails.
+    """
+    add_files(folder, [NewFile(f"{job.data['metadata']['name']}/{JOB_FILE}", job.text) for job in jobs])
 
 
 def _source(file: Path) -> Source:
