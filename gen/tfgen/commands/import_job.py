@@ -16,7 +16,7 @@ from tfgen.importers.environments import Name, Variant, base_name, job_with_envi
 from tfgen.importers.foreign_job import ForeignJob
 from tfgen.importers.job_data import job_data
 from tfgen.importers.job_text import job_text
-from tfgen.importers.objects import drop_server_fields, keep, kind, objects
+from tfgen.importers.objects import drop_server_fields, keep, kind, name, objects
 from tfgen.importers.options import Options
 from tfgen.importers.part import Part, leaf
 from tfgen.job.training_job import PROFILES
@@ -150,7 +150,7 @@ def import_jobs(
         return Imported((), tuple(_entries(readings)), in_order(account.problems))
     for reading in readings.values():
         for part in reading.parts:
-            _account_for(part, reading.account)
+            _account_for(part, reading.parts, reading.account)
     imported = [job for name, variants in jobs if (job := _write(name, variants))]
     problems = [problem for reading in readings.values() for problem in reading.account.problems]
     if not has_errors(problems):
@@ -314,15 +314,23 @@ def _refuse_second_names(readings: Mapping[Name, _Reading], account: Account) ->
             names.add(name)
 
 
-def _account_for(part: Part, account: Account) -> None:
+def _account_for(part: Part, parts: Sequence[Part], account: Account) -> None:
     """Say what becomes of an object that no job was made of, or of what its reader has no word for."""
     unread = list(account.unread(part))
     if len(unread) == sum(1 for _ in part.leaves()):
-        keep(part, account)
+        if kind(part) == "ConfigMap" and not _is_named(name(part), part, parts):
+            account.keep(part, "nothing here uses it; go on applying it only if something else does")
+        else:
+            keep(part, account)
         return
     drop_server_fields(part, account)
     for scalar in account.unread(part):
         account.drop(scalar, "job.yaml has no word for it")
+
+
+def _is_named(text: str, item: Part, parts: Sequence[Part]) -> bool:
+    """Return whether an object beside an item has a text."""
+    return any(scalar.written == text for other in parts if other is not item for scalar in other.leaves())
 
 
 def _refuse_long_texts(data: Any, variant: Variant, path: Path = ()) -> None:
