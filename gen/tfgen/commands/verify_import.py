@@ -209,6 +209,10 @@ NORMALISATIONS: Final = (
 """What tfgen writes otherwise than others, without another meaning."""
 
 
+_DNS_POLICY: Final = "ClusterFirst"
+"""The policy of a pod that sets none."""
+
+
 class Difference(Record):
     """A field of the original that the rendered object has otherwise.
 
@@ -402,6 +406,8 @@ def _template(template: Any) -> dict[str, Any]:
     spec = {"volumes": [], "securityContext": {}, **template["spec"]}
     if account := spec.pop("serviceAccount", None):
         spec.setdefault("serviceAccountName", account)
+    if spec.get("dnsPolicy") == _DNS_POLICY:
+        del spec["dnsPolicy"]
     containers = spec["containers"]
     main = next((c for c in containers if c.get("name") == CONTAINER), containers[0])
     beside = [{**c, "restartPolicy": "Always"} for c in containers if c is not main]
