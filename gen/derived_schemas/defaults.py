@@ -225,6 +225,24 @@ _POLICIES: Final = {
     "maxLength": 255,
     "examples": ["policies"],
 }
+_UNLISTED_FILES: Final = {
+    "description": (
+        "Files below charts/ and overlays/ that somebody else writes. Only the tfgen.yaml beside these folders lists "
+        "them. A path that ends with a slash is a whole folder; * and ? stand for other characters."
+    ),
+    "type": "array",
+    "uniqueItems": True,
+    "maxItems": 1000,
+    "items": {
+        "description": "A path from the folder of this file.",
+        "type": "string",
+        "pattern": r"^(charts|overlays)/(?!(.*/)?\.\.(/|$)).*[^/]",
+        "x-pattern-says": "a path below charts/ or overlays/, such as overlays/argocd/root.yaml",
+        "maxLength": 500,
+        "examples": ["overlays/argocd/root.yaml"],
+    },
+    "examples": [["overlays/argocd/root.yaml", "overlays/shared/"]],
+}
 _WARNINGS_AS_ERRORS: Final = {
     "description": "Whether each warning of the jobs below is an error, unless a comment beside it ignores it.",
     "type": "boolean",
@@ -268,6 +286,7 @@ def defaults_schema(schema: Schema) -> dict[str, Any]:
             "limits": _LIMITS,
             "policies": _POLICIES,
             "rules": _RULES,
+            "unlistedFiles": _UNLISTED_FILES,
             "warningsAsErrors": _WARNINGS_AS_ERRORS,
             "spec": spec,
         },

@@ -18,7 +18,7 @@ from tfgen.check import objects as object_problems
 from tfgen.check.admission import rules as admission
 from tfgen.check.jobs import check
 from tfgen.check.object_schemas import ObjectSchemas
-from tfgen.commands import import_job, local, orphans, read_cluster_file, rerun
+from tfgen.commands import import_job, local, orphans, read_cluster_file, rerun, unlisted_files
 from tfgen.graph.built import build
 from tfgen.problems import Problem
 from tfgen.report.problems import as_text
@@ -45,6 +45,7 @@ NOT_OF_THE_JOB = {
     *import_job.RULES,
     *namespace.RULES,
     *orphans.RULES,
+    *unlisted_files.RULES,
     *read_cluster_file.RULES,
     *edit.RULES,
     *layout.RULES,

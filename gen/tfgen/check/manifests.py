@@ -69,15 +69,8 @@ def _files(root: Path, ledgers: Ledgers) -> Iterator[Path]:
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in names:
             path = Path(above, name)
-            if path.suffix in _SUFFIXES and not _is_rendered(path.relative_to(root).as_posix(), ledgers):
+            if path.suffix in _SUFFIXES and not ledgers.lists(path.relative_to(root).as_posix()):
                 yield path
-
-
-def _is_rendered(path: str, ledgers: Ledgers) -> bool:
-    """Whether a ledger has a file: that of the job whose folder it is in, or of another that may have it."""
-    _, _, below = path.partition("/")
-    jobs = (below.partition("/")[0], *ledgers.owners(path))
-    return any(path in ledgers[job].files for job in jobs if job in ledgers)
 
 
 def _manifests(root: Path, path: Path) -> Iterator[Manifest]:

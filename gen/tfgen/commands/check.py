@@ -31,6 +31,7 @@ from tfgen.places import OVERLAYS
 from tfgen.problems import Problem, in_order
 from tfgen.tree.ledger import ledger_path
 from tfgen.tree.spool import Spool
+from tfgen.tree.unlisted import unlisted_files
 from tfgen.tree.write import read_ledgers
 
 if TYPE_CHECKING:
@@ -94,6 +95,8 @@ def check_paths(
     if not (is_stdin or is_written) and (is_verified or against != git.HEAD):
         branches = _branches(judged) if is_beside else {}
         orphans += _strange_ledgers(checked, orphans, out, branches, "" if is_verified else against)
+    if not (is_stdin or is_written):
+        orphans += _unlisted(out, against)
     if not (sources or orphans):
         raise no_job_below(paths)
     report = _with_known(report, checked, known, is_quick=is_quick)
@@ -126,6 +129,17 @@ def _strange_ledgers(
 
     differs = f"its files differ from {against}" if against else "it has files here"
     return tuple(find_strange_ledgers(out, ledgers_of_no_job, names, branches, differs))
+
+
+def _unlisted(out: Path, against: str) -> tuple[Problem, ...]:
+    """Return the problems of files that no ledger lists."""
+    ledgers = read_ledgers(out)
+    files = unlisted_files(out, ledgers)
+    if not files:
+        return ()
+    from tfgen.commands.unlisted_files import judge_unlisted  # 20 ms, which only an unlisted file costs
+
+    return tuple(judge_unlisted(out, files, ledgers, against))
 
 
 def _find_known(

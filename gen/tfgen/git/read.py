@@ -66,6 +66,27 @@ def committed_names(folder: Path, revision: str = HEAD) -> set[str]:
     return {os.fsdecode(name).rpartition("/")[2] for name in listed.split(b"\0") if name}
 
 
+def has_commit(folder: Path) -> bool:
+    """Return whether the repository around a folder has a commit; a folder outside of git has none."""
+    return is_installed() and _commit(folder, HEAD) is not None
+
+
+def ignored(folder: Path, below: Sequence[str]) -> set[str]:
+    """Return the files that git ignores and has in no commit, by their paths from a folder.
+
+    Args:
+        folder: the folder. A folder outside of git has no such files.
+        below: the files and subfolders to look at.
+
+    Raises:
+        TfgenError: git fails.
+    """
+    if not has_commit(folder):
+        return set()
+    arguments = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--", *below)
+    return {os.fsdecode(name) for name in Git(folder, arguments).output().split(b"\0") if name}
+
+
 def earlier_contents(path: Path, revision: str = HEAD, most: int = 200) -> list[bytes]:
     """The contents of a file in the commits up to a revision. A shallow clone has only some of them.
 

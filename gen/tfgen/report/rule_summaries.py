@@ -9,7 +9,7 @@ from tfgen.check import enforced, limits, namespace, severities
 from tfgen.check import files as drift
 from tfgen.check import objects as object_problems
 from tfgen.check.admission import rules as admission
-from tfgen.commands import import_job, local, orphans, read_cluster_file, rerun
+from tfgen.commands import import_job, local, orphans, read_cluster_file, rerun, unlisted_files
 from tfgen.rules.across import ACROSS
 from tfgen.rules.table import RULES
 from tfgen.schema import messages as schema_messages
@@ -24,6 +24,7 @@ def rule_summaries() -> Mapping[str, str]:
         **run_back.RULES,
         **drift.RULES,
         **orphans.RULES,
+        **unlisted_files.RULES,
         **rerun.RULES,
         **import_job.RULES,
         **local.RULES,

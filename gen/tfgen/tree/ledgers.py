@@ -49,6 +49,12 @@ class Ledgers(Mapping[str, Ledger]):
         """The jobs that have a path, of those that more than one job may have; upper and lower case are one."""
         return self._owners.get(path.casefold(), ())
 
+    def lists(self, path: str) -> bool:
+        """Return whether a ledger lists a file: the ledger of the job whose folder has the file, or of another job."""
+        _, _, below = path.partition("/")
+        jobs = (below.partition("/")[0], *self.owners(path))
+        return any(path in self[job].files for job in jobs if job in self)
+
     def paths_of_several(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         """The paths that more than one job may have, case folded, and the jobs whose ledgers have them."""
         return iter(self._owners.items())

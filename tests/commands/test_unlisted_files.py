@@ -1,0 +1,122 @@
+"""Files that no ledger lists: an error in tfgen's folders, unless the main branch lists their paths."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.checked_repository import JOB, Printed, commit, git
+from tfgen import cli
+
+SECRET = "apiVersion: v1\nkind: Secret\nmetadata: {name: extra}\n"
+EXCEPTIONS = """\
+apiVersion: tfgen/v1alpha1
+kind: Defaults
+unlistedFiles: [overlays/argocd/root.yaml, overlays/shared/, charts/mnist/templates/extra-*.yaml]
+"""
+
+
+def write(path: str, text: str = SECRET) -> None:
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_text(text, encoding="utf-8")
+
+
+@pytest.fixture(autouse=True)
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make a repository with one job that is rendered and committed to main; a branch `change` is checked out."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    git("init", "--quiet", "--initial-branch=main")
+    write("jobs/mnist.yaml", JOB)
+    assert cli.run(["render", "jobs"]) == cli.OK
+    commit()
+    git("switch", "--quiet", "--create", "change")
+
+
+def checked(capsys: Printed, *arguments: str) -> tuple[int, list[str]]:
+    """Return the exit code of a check, and the place and rule of each problem."""
+    capsys.readouterr()
+    code = cli.run(["check", "jobs", *arguments])
+    lines = capsys.readouterr().out.splitlines()
+    return code, [f"{line.partition(' ')[0]} {line.rpartition(' ')[2]}" for line in lines]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "charts/mnist/templates/extra.yaml",
+        "charts/mnist/charts/other.tgz",
+        "overlays/mnist/base/extra.yaml",
+        "overlays/argocd/extra.yaml",
+        "overlays/flux/extra.yaml",
+        "overlays/ghost/kustomization.yaml",
+        "overlays/extra.yaml",
+    ],
+)
+def test_an_unlisted_file_is_an_error_whatever_is_compared_with(path: str, capsys: Printed) -> None:
+    write(path)
+    expected = (cli.PROBLEMS, [f"{path}:1:1: [unlisted-file]"])
+    assert checked(capsys) == expected
+    commit()
+    for arguments in ((), ("--against", "main"), ("--against", "main", "--changed"), ("--verify",)):
+        assert checked(capsys, *arguments) == expected
+
+
+def test_a_link_is_an_unlisted_file(capsys: Printed) -> None:
+    Path("overlays/ghost").symlink_to("../jobs")
+    assert checked(capsys) == (cli.PROBLEMS, ["overlays/ghost:1:1: [unlisted-file]"])
+
+
+def test_a_folder_without_a_ledger_is_one_problem(capsys: Printed) -> None:
+    write("overlays/ghost/base/kustomization.yaml", "resources: [secret.yaml]\n")
+    write("overlays/ghost/base/secret.yaml")
+    assert cli.run(["check", "jobs"]) == cli.PROBLEMS
+    assert capsys.readouterr().out == (
+        "overlays/ghost/base/kustomization.yaml:1:1: no ledger lists the 2 files of overlays/ghost, and whatever "
+        "applies the folder applies the content too; delete it, or move it to objects or patches of the job, or list "
+        "its path under unlistedFiles in the tfgen.yaml of the main branch [unlisted-file]\n"
+    )
+
+
+def test_a_hand_written_chart_and_a_file_that_git_ignores_are_allowed(capsys: Printed) -> None:
+    write("charts/postgres/templates/secret.yaml")
+    write(".gitignore", "*.swp\n")
+    write("overlays/mnist/base/worker.yaml.swp", "")
+    assert checked(capsys) == (cli.OK, [])
+
+
+def test_a_file_that_git_ignores_and_has_all_the_same_is_an_error(capsys: Printed) -> None:
+    write(".gitignore", "*.yaml\n")
+    write("overlays/mnist/base/extra.yaml")
+    git("add", "--force", "overlays/mnist/base/extra.yaml")
+    commit()
+    assert checked(capsys, "--against", "main") == (
+        cli.PROBLEMS,
+        ["overlays/mnist/base/extra.yaml:1:1: [unlisted-file]"],
+    )
+
+
+def test_a_change_cannot_except_its_own_files(capsys: Printed) -> None:
+    paths = ["charts/mnist/templates/extra-1.yaml", "overlays/argocd/root.yaml", "overlays/shared/a/b.yaml"]
+    for path in paths:
+        write(path)
+    write("tfgen.yaml", EXCEPTIONS)
+    commit()
+    code, problems = checked(capsys, "--against", "main")
+    assert (code, problems) == (cli.PROBLEMS, [f"{path}:1:1: [unlisted-file]" for path in paths])
+    assert checked(capsys) == (cli.OK, [])
+
+
+def test_without_any_commit_the_list_on_disk_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Printed
+) -> None:
+    root = tmp_path / "elsewhere"
+    root.mkdir()
+    monkeypatch.chdir(root)
+    git("init", "--quiet", "--initial-branch=main")
+    write("jobs/mnist.yaml", JOB)
+    write("tfgen.yaml", EXCEPTIONS)
+    write("overlays/argocd/root.yaml")
+    assert cli.run(["render", "jobs"]) == cli.OK
+    assert checked(capsys) == (cli.OK, [])
