@@ -74,7 +74,7 @@ def test_it_stands_alone():
 
 
 def test_the_first_job_of_a_user_has_a_short_one(tmp_path):
-    job, _ = new_job(Form("mnist"), tmp_path)
+    job, *_ = new_job(Form("mnist"), tmp_path).files
     spec = parse(job.text, "job.yaml").documents[0].data["spec"]
     text = values_schema_text(values_form(spec))
     assert len(text.splitlines()) <= 700
