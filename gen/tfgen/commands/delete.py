@@ -1,12 +1,14 @@
 """``tfgen delete``: remove a job's objects from a cluster.
 
-An object is the job's where the inventory lists it, or where it has the job's labels. Every other object stays,
-whatever its name is. A claim goes only where the user names it.
+An object is the job's where the inventory lists the object and tfgen applied the object, or where the object has the
+job's labels. Every other object stays, whatever its name is. A claim goes only where the user names the claim.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 from tfgen.commands.inventory import delete_inventory, read_inventory
 from tfgen.commands.target import (
@@ -28,6 +30,9 @@ from tfgen.live.owner import owner_of
 from tfgen.live.wanted_run import Identity, is_finisher
 from tfgen.words import either
 
+_NAME: Final = re.compile(r"[a-z0-9.-]+")
+"""A name of an object. In the path of a request, other text may name a list, or a part of another object."""
+
 
 def plan_delete(target: Target, objects: Sequence[Object], claims: Collection[str] = ()) -> list[ObjectChange]:
     """Plan the removal of the objects of job.yaml and of the last apply, the last first and the finisher at the end.
@@ -43,19 +48,19 @@ def plan_delete(target: Target, objects: Sequence[Object], claims: Collection[st
         ApiError: the account may not read the objects.
     """
     inventory = read_inventory(target)
-    wanted = [*(identity(item) for item in in_apply_order(objects)), *((*CLAIM, name) for name in claims)]
+    names = [name for name in claims if _NAME.fullmatch(name)]
+    wanted = [*(identity(item) for item in in_apply_order(objects)), *((*CLAIM, name) for name in names)]
     candidates = reversed(list(dict.fromkeys([*inventory, *wanted])))
     live_objects = {item: live for item in candidates if (live := find_object(target, item))}
     missing = [name for name in claims if (*CLAIM, name) not in live_objects]
     if missing:
         raise UsageError(f"--claim: no claim {either(missing, 'and')} in {target.namespace}{_hint(live_objects)}")
-    of_job = {item for item, live in live_objects.items() if item in inventory or _has_labels(live, target.job)}
     changes = [
-        _removal(live, claims) if item in of_job else ObjectChange(item, "left", reason=_foreign(live, target.job))
+        _removal(target, live, claims, is_listed=item in inventory)
         for item, live in _finisher_last(live_objects).items()
     ]
-    check_owners(target, (live for item, live in live_objects.items() if item in of_job))
-    return changes
+    _check_owners(target, changes, live_objects)
+    return [*_unserved(target, inventory), *changes]
 
 
 def delete(target: Target, changes: Iterable[ObjectChange]) -> Iterator[ObjectChange]:
@@ -79,21 +84,19 @@ def plan_prune(target: Target, identities: Iterable[Identity]) -> list[ObjectCha
         TfgenError: another tool manages an object; the message lists all of them.
         ApiError: the account may not read the objects.
     """
-    live_objects = [live for item in identities if (live := find_object(target, item))]
-    check_owners(target, live_objects)
-    return [_removal(live, ()) for live in live_objects]
+    live_objects = {item: live for item in identities if (live := find_object(target, item))}
+    changes = [_removal(target, live, (), is_listed=True) for live in live_objects.values()]
+    _check_owners(target, changes, live_objects)
+    return changes
 
 
-def check_owners(target: Target, live_objects: Iterable[Object]) -> None:
-    """Refuse to remove objects that another tool manages.
-
-    Raises:
-        TfgenError: another tool manages an object; the message lists all of them.
-    """
+def _check_owners(target: Target, changes: Iterable[ObjectChange], live_objects: Mapping[Identity, Object]) -> None:
+    """Refuse to remove objects that another tool manages."""
     refusals = []
-    for live in live_objects:
+    for change in changes:
         try:
-            check_owner(target, live)
+            if change.fate != "left":
+                check_owner(target, live_objects[change.identity])
         except RefusedError as error:
             refusals.append(str(error))
     if refusals:
@@ -107,8 +110,19 @@ def _finisher_last(live_objects: Mapping[Identity, Object]) -> dict[Identity, Ob
     return dict(sorted(live_objects.items(), key=lambda entry: f"{entry[0][2]}-".startswith(prefixes)))
 
 
-def _removal(live: Object, claims: Collection[str]) -> ObjectChange:
+def _unserved(target: Target, inventory: Iterable[Identity]) -> Iterator[ObjectChange]:
+    """Yield the objects of the last apply whose kind the server lacks: the address may be that of another server."""
+    for item in inventory:
+        if target.api.resource(*item[:2]) is None:
+            reason = f"the server has no kind {item[1]} of {item[0]}: check the server's address"
+            yield ObjectChange(item, "left", reason=reason)
+
+
+def _removal(target: Target, live: Object, claims: Collection[str], *, is_listed: bool) -> ObjectChange:
+    """Return the result for an object. The inventory may list the name of an object that somebody else created."""
     item = identity(live)
+    if not (_has_labels(live, target.job) or (is_listed and _is_applied(live))):
+        return ObjectChange(item, "left", reason=_foreign(live, target.job))
     is_named = item[:2] == CLAIM and item[2] in claims
     return ObjectChange(item, "kept" if is_kept(live) and not is_named else "deleted")
 
@@ -117,6 +131,12 @@ def _has_labels(live: Object, job: str) -> bool:
     """Test whether an object has the labels that tfgen gives all objects of a job."""
     labels = live["metadata"].get("labels") or {}
     return {keys.NAME: job, keys.MANAGED_BY: MANAGER}.items() <= labels.items()
+
+
+def _is_applied(live: Object) -> bool:
+    """Test whether tfgen applied an object: https://kubernetes.io/docs/reference/using-api/server-side-apply/."""
+    fields = live["metadata"].get("managedFields") or ()
+    return any(entry.get("manager") == MANAGER and entry.get("operation") == "Apply" for entry in fields)
 
 
 def _foreign(live: Object, job: str) -> str:

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable
 from typing import Final
 
-from tfgen import data_path
-from tfgen.commands.target import MANAGER, Target, apply_object, delete_object, find_object
+from tfgen.commands.target import MANAGER, Target, apply_object, delete_object, find_object, name_of
+from tfgen.errors import TfgenError
 from tfgen.kubernetes import keys
 from tfgen.live.wanted_run import Identity
 
@@ -19,11 +19,19 @@ def read_inventory(target: Target) -> list[Identity]:
 
     Raises:
         ApiError: the account may not read the ConfigMap.
-        TfgenError: the server does not answer in time.
+        TfgenError: the server does not answer in time, or the ConfigMap is no inventory.
     """
     live = find_object(target, _identity(target))
-    listed: list[list[str]] = json.loads(data_path.at(live, ("data", _KEY)) or "[]") if live else []
-    return [(version, kind, name) for version, kind, name in listed]
+    if live is None:
+        return []
+    try:
+        listed = json.loads(live["data"][_KEY])
+        return [(str(version), str(kind), str(name)) for version, kind, name in listed]
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        name = name_of(_identity(target))
+        raise TfgenError(
+            f"{name} in {target.namespace} is no inventory of tfgen: restore its key {_KEY}, or delete the ConfigMap"
+        ) from error
 
 
 def write_inventory(target: Target, identities: Iterable[Identity]) -> None:

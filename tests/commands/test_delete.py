@@ -1,0 +1,103 @@
+"""The objects that `tfgen delete` and the prune of `tfgen apply` remove, on a namespace in memory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, cast
+
+import pytest
+
+pytest.importorskip("kubernetes", reason="needs the kubernetes client: pip install 'tfgen[live]'")
+
+from tfgen.commands.delete import delete, plan_delete, plan_prune
+from tfgen.commands.target import ObjectChange, Target
+from tfgen.errors import TfgenError, UsageError
+from tfgen.live.api import NOT_FOUND, ApiError, Resource
+
+LABELS = {"app.kubernetes.io/name": "web", "app.kubernetes.io/managed-by": "tfgen"}
+APPLIED = [{"manager": "tfgen", "operation": "Apply"}]
+BY_HAND = [{"manager": "kubectl-create", "operation": "Update"}]
+PLURALS = {"ConfigMap": "configmaps", "Service": "services", "PersistentVolumeClaim": "persistentvolumeclaims"}
+SETS = ("apps/v1", "StatefulSet", "web-worker")
+
+
+class Namespace:
+    """The objects of a namespace, and the paths of the objects that were deleted."""
+
+    def __init__(self, *objects: Mapping[str, Any], plurals: Mapping[str, str] = PLURALS) -> None:
+        self.plurals = {**plurals, "StatefulSet": "statefulsets"}
+        self.objects = {self.path(item["apiVersion"], item["kind"], item["metadata"]["name"]): item for item in objects}
+        self.deleted: list[str] = []
+
+    def path(self, api_version: str, kind: str, name: str) -> str:
+        resource = self.resource(api_version, kind)
+        assert resource
+        return resource.at("ml", name)
+
+    def resource(self, api_version: str, kind: str) -> Resource | None:
+        prefix = "/apis" if "/" in api_version else "/api"
+        return Resource(f"{prefix}/{api_version}", self.plurals[kind], True) if kind in self.plurals else None
+
+    def data(self, method: str, path: str, *_: object) -> Any:
+        if path.endswith("/"):  # a server answers with the list
+            return {"apiVersion": "v1", "kind": "List", "metadata": {}, "items": []}
+        if path not in self.objects:
+            raise ApiError(NOT_FOUND, "404")
+        if method == "DELETE":
+            self.deleted.append(path.rpartition("/")[2])
+        return self.objects[path]
+
+    def target(self) -> Target:
+        return Target(cast("Any", self), "ml", "web", "tfgen rerun job.yaml")
+
+
+def made(version: str, kind: str, name: str, fields: object, labels: Mapping[str, str] | None = None) -> Any:
+    metadata = {"name": name, "labels": labels, "managedFields": fields}
+    return {"apiVersion": version, "kind": kind, "metadata": metadata}
+
+
+def inventory(*identities: tuple[str, str, str]) -> Any:
+    return {**made("v1", "ConfigMap", "web.tfgen", APPLIED, LABELS), "data": {"objects": json.dumps(identities)}}
+
+
+def fates(changes: list[ObjectChange]) -> dict[str, str]:
+    return {change.identity[2]: change.fate for change in changes}
+
+
+def test_an_object_of_a_listed_name_that_somebody_else_created_stays() -> None:
+    """The user deleted the StatefulSet of the last apply, and made another of the same name."""
+    service = made("v1", "Service", "web", APPLIED)
+    place = Namespace(inventory(SETS, ("v1", "Service", "web")), made(*SETS, BY_HAND), service)
+    changes = plan_delete(place.target(), [])
+    assert fates(changes) == {"web-worker": "left", "web": "deleted"}
+    list(delete(place.target(), changes))
+    assert place.deleted == ["web", "web.tfgen"]
+    assert fates(plan_prune(place.target(), [SETS, ("v1", "Service", "web")])) == {
+        "web-worker": "left",
+        "web": "deleted",
+    }
+
+
+def test_an_object_whose_kind_the_server_lacks_is_left_and_named() -> None:
+    place = Namespace(inventory(("jobset.x-k8s.io/v1alpha2", "JobSet", "web"), SETS), made(*SETS, APPLIED))
+    changes = plan_delete(place.target(), [])
+    assert fates(changes) == {"web": "left", "web-worker": "deleted"}
+    assert "no kind JobSet of jobset.x-k8s.io/v1alpha2: check the server's address" in changes[0].reason
+
+
+@pytest.mark.parametrize("data", [None, {}, {"objects": "{"}, {"objects": "7"}, {"objects": '[["v1"]]'}])
+def test_a_config_map_that_is_no_inventory_is_neither_read_nor_deleted(data: object) -> None:
+    place = Namespace({**made("v1", "ConfigMap", "web.tfgen", BY_HAND), "data": data})
+    with pytest.raises(TfgenError, match=r"ConfigMap web\.tfgen in ml is no inventory of tfgen"):
+        plan_delete(place.target(), [])
+    assert place.deleted == []
+
+
+@pytest.mark.parametrize("name", ["", "web-model/status", "web-model?x=y"])
+def test_a_claim_s_name_is_a_name(name: str) -> None:
+    claim = made("v1", "PersistentVolumeClaim", "web-model", APPLIED, LABELS)
+    place = Namespace(claim)
+    place.objects[place.path("v1", "PersistentVolumeClaim", "web-model/status")] = claim
+    with pytest.raises(UsageError, match="--claim: no claim"):
+        plan_delete(place.target(), [], [name])
