@@ -159,14 +159,17 @@ def old_target_of(args: Namespace) -> tuple[Target, Sequence[Object]] | None:
 
     Raises:
         UsageError: the file has another number of jobs, or the job has no such environment.
-        TfgenError: the kubeconfig does not lead to the cluster.
+        TfgenError: the kubeconfig does not lead to the cluster, or an enabled environment has the objects.
     """
-    from tfgen.commands.wanted_runs import one_run
+    from tfgen.commands.wanted_runs import check_place, one_run
+    from tfgen.live.pauses import ONCE
 
     document = one_job(args)
     if document is None:
         return None
     item = one_run(document, args.env, may_be_retired=True)
+    if not clusters_of(args, ONCE).is_named:
+        check_place(item.run, "delete", is_job_wide=True)
     return _target(args, item.run), _without_hooks(item.objects)
 
 

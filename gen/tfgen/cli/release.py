@@ -18,12 +18,15 @@ def _arguments(parser: ArgumentParser) -> None:
 
 def _run(args: Namespace) -> int:
     from tfgen.commands.release import release_run
+    from tfgen.commands.wanted_runs import check_place
     from tfgen.live.pauses import ONCE
 
     run = one_run_of(args, may_be_retired=True)
     if run is None:
         return PROBLEMS
     clusters = clusters_of(args, ONCE)
+    if not clusters.is_named:
+        check_place(run, "release", is_job_wide=False)
     run = clusters.named(run, args.release)
     live = clusters.place(run)
     rows = []

@@ -36,6 +36,11 @@ class Clusters:
         self._access, self._patience, self._tell = access, patience, tell
         self._apis: dict[str | None, Api] = {}
 
+    @property
+    def is_named(self) -> bool:
+        """Test whether the user names the cluster or the namespace."""
+        return self._access.context is not None or self._access.namespace is not None
+
     def api(self, context: str | None) -> Api:
         """The API server of a context.
 

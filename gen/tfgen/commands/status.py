@@ -24,6 +24,8 @@ def read_states(clusters: Clusters, runs: Sequence[WantedRun], *, with_logs: boo
         snapshot = read_snapshot(api, namespace, of_namespace, with_logs=with_logs)
         enabled = {(run.full_name, run.run) for run in of_namespace if run.is_enabled}
         for run in of_namespace:
-            is_hidden = not run.is_enabled and (run.full_name, run.run) in enabled  # the objects are the enabled run's
+            live_runs = () if clusters.is_named else run.live_runs.values()
+            is_hidden = not run.is_enabled and ((run.full_name, run.run) in enabled or run.run in live_runs)
+            # the objects of a hidden run belong to an enabled run
             states[run.title] = judge(run, Snapshot() if is_hidden else snapshot, namespace)
     return [states[run.title] for run in runs]

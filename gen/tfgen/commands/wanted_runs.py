@@ -11,10 +11,12 @@ from tfgen.errors import TfgenError
 from tfgen.graph.built import Built, build, task_objects
 from tfgen.job.facts import check_environment
 from tfgen.job.output_root import output_root
+from tfgen.job.training_job import Environment
 from tfgen.kubernetes.object import Object
 from tfgen.live.wanted_run import WantedRun, wanted_run
 from tfgen.record import Record
 from tfgen.text.document import Document
+from tfgen.words import either
 
 
 class RunObjects(Record):
@@ -58,7 +60,8 @@ def wanted_runs(documents: Iterable[Document], environment: str | None, *, in_al
             else:
                 data = _enabled(document.data, name)
                 item = _run_objects(data, build(data, (name,)), name)
-                runs.append(item.replaced(run=item.run.replaced(is_enabled=False)))
+                live_runs = _live_runs(places[name], built.job.environments)
+                runs.append(item.replaced(run=item.run.replaced(is_enabled=False, live_runs=live_runs)))
     return runs
 
 
@@ -78,6 +81,36 @@ def one_run(document: Document, environment: str | None, *, may_be_retired: bool
 def _run_objects(data: Mapping[str, Any], built: Built, environment: str | None) -> RunObjects:
     objects = built.base if environment is None else built.environments[environment]
     return RunObjects(wanted_run(built, task_objects(data, environment), environment), tuple(objects.values()))
+
+
+def _live_runs(retired: Environment, environments: Iterable[Environment]) -> Mapping[str, str]:
+    """Return the runs of the enabled environments in the place of a retired environment."""
+    place = retired.cluster, retired.namespace
+    return {
+        item.name: item.values.get("run", "")
+        for item in environments
+        if item.enabled and (item.cluster, item.namespace) == place
+    }
+
+
+def check_place(run: WantedRun, command: str, *, is_job_wide: bool) -> None:
+    """Refuse to change the objects of an enabled environment in the name of a retired environment.
+
+    Args:
+        run: the run that the command changes.
+        command: the name of the command.
+        is_job_wide: whether the command changes all objects of the job, and not the objects of the run alone.
+
+    Raises:
+        TfgenError: an enabled environment of the job has the objects.
+    """
+    names = [name for name, run_name in run.live_runs.items() if is_job_wide or run_name == run.run]
+    if names:
+        raise TfgenError(
+            f"{run.title}: the job is retired there, and the objects in the namespace belong to the environment "
+            f"{either(names, 'and')}: tfgen {command} JOB --env {names[0]}; for another "
+            "place, name the place by --context or --namespace"
+        )
 
 
 def _enabled(data: Mapping[str, Any], environment: str) -> Mapping[str, Any]:

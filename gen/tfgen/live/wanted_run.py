@@ -40,6 +40,8 @@ class WantedRun(Record):
         namespace: what the job says; None for that of the kubeconfig's context.
         cluster: what the job calls its cluster; None for that of the context.
         is_enabled: whether the job runs there.
+        live_runs: of a retired run, the runs of the job's enabled environments in the same namespace of the same
+            cluster, by environment. The objects of all these runs have equal names.
         roles: how many tasks each role has.
         controllers: the objects that make the pods, by role; none of an operator's kind.
         end: the object by whose end the run ends.
@@ -62,6 +64,7 @@ class WantedRun(Record):
     finisher: Identity | None = None
     gang: tuple[Identity, int] | None = None
     claims: tuple[Identity, ...] = ()
+    live_runs: Mapping[str, str] = EMPTY
     tensorboard_port: int | None = None
 
     @property
