@@ -228,7 +228,7 @@ _POLICIES: Final = {
 _UNLISTED_FILES: Final = {
     "description": (
         "Files below charts/ and overlays/ that somebody else writes. Only the tfgen.yaml beside these folders lists "
-        "them. A path that ends with a slash is a whole folder; * and ? stand for other characters."
+        "them. A path that ends with a slash is a whole folder. * stands for any characters and ? for one character."
     ),
     "type": "array",
     "uniqueItems": True,
