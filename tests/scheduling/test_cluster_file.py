@@ -17,8 +17,8 @@ spec: {image: "mnist:1", strategy: Single, roles: {chief: {}}}
 """
 
 
-def plan(folder: Path, nodes: str) -> int:
-    (folder / "job.yaml").write_text(JOB, encoding="utf-8")
+def plan(folder: Path, nodes: str, job: str = JOB) -> int:
+    (folder / "job.yaml").write_text(job, encoding="utf-8")
     (folder / "nodes.yaml").write_text(nodes, encoding="utf-8")
     return cli.run(["plan", "job.yaml", "--nodes", "nodes.yaml"])
 
@@ -39,12 +39,14 @@ items:
 - {kind: Node, metadata: {name: b}, status: {allocatable: {cpu: 4cores}}}
 - 7
 - {kind: Pod, metadata: {name: c}, spec: {containers: [], tolerations: 7}}
+- {kind: RuntimeClass, metadata: {name: d}, overhead: {podFixed: {cpu: 2cores}}}
 """,
             """\
 nodes.yaml:3:3: Node: status: "allocatable" is a required property [cluster-object]
 nodes.yaml:4:3: Node b: '4cores' is no Kubernetes quantity [cluster-object]
 nodes.yaml:5:3: no Kubernetes object: it has no kind [cluster-object]
 nodes.yaml:6:3: Pod: spec.tolerations: 7 is not of types "null", "array" [cluster-object]
+nodes.yaml:7:3: RuntimeClass d: '2cores' is no Kubernetes quantity [cluster-object]
 """,
         ),
         ("kind: [\n", "nodes.yaml:2:1: no YAML: did not find expected node content [yaml-syntax]\n"),
@@ -86,3 +88,14 @@ def test_a_cluster_option_without_the_cluster_is_refused(tmp_path: Path, capsys:
     plan(tmp_path, "")
     assert cli.run(["plan", "job.yaml", "--nodes", "nodes.yaml", "--context", "far"]) == cli.USAGE
     assert "--kubeconfig, --context and --namespace go with --cluster" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("part", ["overhead: null", "scheduling: null", "scheduling: {nodeSelector: null}"])
+def test_a_runtime_class_may_have_null_for_each_part(
+    tmp_path: Path, part: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = JOB.replace("chief: {}", "chief: {runtimeClassName: boxed}")
+    node = "{kind: Node, metadata: {name: a}, status: {allocatable: {cpu: 4, memory: 8Gi, pods: 9}}}"
+    nodes = f"{node}\n---\n{{kind: RuntimeClass, metadata: {{name: boxed}}, {part}}}\n"
+    assert plan(tmp_path, nodes, job) == cli.OK
+    assert capsys.readouterr().out == "mnist: fits\n"

@@ -123,5 +123,7 @@ def _messages(item: Any) -> Iterator[str]:
             counts_of(item["status"]["allocatable"])
         elif item["kind"] == "Pod":
             counts_of_pod(item["spec"], item.get("status") or {})
+        elif item["kind"] == "RuntimeClass":
+            counts_of((item.get("overhead") or {}).get("podFixed") or {})
     except ValueError as error:
         yield f"{title} {item['metadata']['name']}: {error}"

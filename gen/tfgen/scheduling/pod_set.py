@@ -126,7 +126,7 @@ def _obstacles(spec: Mapping[str, Any], cluster: Cluster) -> Iterator[str]:
         yield f"no pod is made, since the PriorityClass {priority_class} does not exist"
     name = spec.get("runtimeClassName") or ""
     wanted = spec.get("nodeSelector") or {}
-    for key, value in _scheduling(cluster, name).get("nodeSelector", _EMPTY).items():
+    for key, value in (_scheduling(cluster, name).get("nodeSelector") or _EMPTY).items():
         if wanted.get(key, value) != value:
             reason = f"asks for nodes with {key}={value}, and the role for {key}={wanted[key]}"
             yield f"no pod is made, since the RuntimeClass {name} {reason}"
