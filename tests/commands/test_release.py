@@ -1,4 +1,4 @@
-"""The advice for a run that no field holds back."""
+"""The advice for a run that no field holds back, and a refusal that comes before any change."""
 
 from __future__ import annotations
 
@@ -30,3 +30,28 @@ def test_the_advice_names_volcano_s_jobs_and_not_those_of_kubernetes() -> None:
     advice = "kubectl delete jobs.batch.volcano.sh volcano-job --namespace ml"
     with pytest.raises(TfgenError, match=advice):
         list(release_run(cast("Any", Volcano()), "ml", run))
+
+
+class Queued:
+    """A cluster with the Jobs of a run in a queue of Kueue, and without Workloads."""
+
+    def __init__(self) -> None:
+        self.verbs: set[str] = set()
+
+    def resource(self, api_version: str, kind: str) -> Resource | None:
+        return Resource("/apis/batch/v1", "jobs", True) if (api_version, kind) == ("batch/v1", "Job") else None
+
+    def data(self, verb: str, path: str, *_: object) -> Any:
+        self.verbs.add(verb)
+        labels = {"kueue.x-k8s.io/queue-name": "research"} if path.endswith("worker") else {}
+        return {"metadata": {"name": path.rpartition("/")[2], "uid": "1", "labels": labels}, "spec": {}}
+
+
+def test_a_refused_release_leaves_the_evaluator_running() -> None:
+    """The evaluator is a Job outside of the queue, and comes before the Job that ends the run."""
+    run = read_run(GOLDEN / "kueue" / "job.yaml", None)
+    assert [name for _, _, name in run.controllers.values()] == ["queued-worker", "queued-evaluator"]
+    cluster = Queued()
+    with pytest.raises(TfgenError, match="Job queued-worker waits in the queue research"):
+        list(release_run(cast("Any", cluster), "ml", run))
+    assert cluster.verbs == {"GET"}
