@@ -276,7 +276,7 @@ def test_the_workflow_of_a_new_repository_asks_for_kubernetes_schemas_and_instal
     install, command, *_ = (step["run"] for step in work["steps"] if "run" in step)
     assert install == 'pip install "tfgen[kubernetes] @ $TFGEN"'
     assert cli.run(["render", "jobs"]) == 0
-    words = shlex.split(command.replace("origin/$GITHUB_BASE_REF", "HEAD"))
+    words = shlex.split(command.replace("$AGAINST", "HEAD"))
     version = work["env"]["KUBERNETES"]
     assert cli.run([version if word == "$KUBERNETES" else word for word in words[1:]]) == 0
     assert capsys.readouterr().err.endswith("0 errors, 0 warnings; 0 jobs compared with HEAD\n")

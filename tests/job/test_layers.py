@@ -149,7 +149,8 @@ def test_each_problem_stands_in_its_layer_and_each_layer_is_defaults_by_itself()
     assert as_text(check(source.read(), source.file, source.defaults).problems) == dedent(
         """\
         jobs/job.yaml:6:39: unknown key "replica" in spec.roles.worker; did you mean "replicas"? [unknown-key]
-        jobs/tfgen.yaml:1:1: missing key "apiVersion" in the document: Version of this format [missing-key]
+        jobs/tfgen.yaml:1:1: missing key "apiVersion" in the document: Version of this format; \
+write apiVersion: tfgen/v1alpha1 [missing-key]
         jobs/tfgen.yaml:2:8: unknown key "retrys" in spec; did you mean "retries"? [unknown-key]
         tfgen.yaml:3:17: spec.retries: found the text "many", expected an integer from 0 to 1000 [wrong-type]
         """

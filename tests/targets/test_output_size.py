@@ -27,7 +27,7 @@ def _uncommented(text: str) -> str:
 
 
 def test_the_first_job_of_a_user_becomes_little(tmp_path):
-    job, _ = new_job(Form("mnist"), tmp_path)
+    job, *_ = new_job(Form("mnist"), tmp_path).files
     document = parse(job.text, "job.yaml").documents[0].data
     assert len(document["spec"]["environments"]) == 2
     written = lines(render(document).tree.files)

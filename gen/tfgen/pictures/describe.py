@@ -77,10 +77,15 @@ def _panel(document: Document, built: Built, environment: str | None) -> Panel:
         title=environment or built.job.name,
         facts=tuple(_facts(run)),
         gang=variant.gang,
-        tasks=tuple(_tasks(role, variant) for role, number in run.roles.items() if number),
+        tasks=tuple(_tasks(role, variant) for role in _roles(run)),
         volumes=tuple(_volumes(variant)),
         notes=(*_end_notes(variant), *network_notes(objects), *_delivery_notes(built.job.gitops, run)),
     )
+
+
+def _roles(run: WantedRun) -> list[str]:
+    """Return the roles that have tasks; a retired run has none."""
+    return [role for role, number in run.roles.items() if number and run.is_enabled]
 
 
 def _pod_specs(objects: Sequence[Object]) -> dict[str, Mapping[str, Any]]:
@@ -188,7 +193,7 @@ def _mounts(spec: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 def _volumes(variant: _Variant) -> Iterator[Volume]:
     """Yield the volumes that the tasks mount, by name, and then the claims that no task mounts."""
     claims = {item["metadata"]["name"]: item for item in variant.objects if item["kind"] == _CLAIM}
-    specs = [variant.specs[role] for role, number in variant.run.roles.items() if number]
+    specs = [variant.specs[role] for role in _roles(variant.run)]
     mounted = {mount["name"] for spec in specs for mount in _mounts(spec)}
     volumes = {volume["name"]: volume for spec in specs for volume in spec.get("volumes", ())}
     used = set()
@@ -221,7 +226,7 @@ def _end_notes(variant: _Variant) -> Iterator[tuple[str, str]]:
         return
     ending = "all workers exit" if structure.completion == "AllWorkers" else f"{structure.ends}-0 exits"
     if run.finisher:
-        stopped = [role for role, number in run.roles.items() if number and role != structure.ends]
+        stopped = [role for role in _roles(run) if role != structure.ends]
         work = f"stops {either(stopped, 'and')}" if stopped else "ends the run"
         yield "end", f"when {ending}, the finisher {work}"
     elif run.end:
