@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ pytest.importorskip("kubernetes", reason="needs the kubernetes client: pip insta
 
 from tests.support.recorded_run import read_run
 from tfgen.errors import TfgenError
-from tfgen.live.api import Api
+from tfgen.live.api import Api, ApiError
 from tfgen.live.connection import Access, Connection
 from tfgen.live.pauses import Patience, pause
 from tfgen.live.read_snapshot import read_snapshot
@@ -62,9 +63,11 @@ def server(answers: Callable[[str], Answer]) -> Iterator[str]:
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
         thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
-        yield f"http://127.0.0.1:{http.server_address[1]}"
-        http.shutdown()
-        thread.join()
+        try:
+            yield f"http://127.0.0.1:{http.server_address[1]}"
+        finally:  # a thread that goes on would keep pytest from its end after a failed test
+            http.shutdown()
+            thread.join()
 
 
 def api(folder: Path, host: str, patience: Patience) -> Api:
@@ -137,3 +140,25 @@ def test_pods_of_a_run_whose_kind_the_server_lacks_are_an_error(tmp_path: Path) 
     message = "the server has pods of the run, and no kind JobSet of jobset.x-k8s.io/v1alpha2"
     with server(answer) as host, pytest.raises(TfgenError, match=message):
         read_snapshot(api(tmp_path, host, Patience(answer=5, in_all=0)), "ml", [run])
+
+
+LONG = f'"message": "{"x" * 400}", "reason": "Invalid"'
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["null", "[]", '{"message": null}', f'{{{LONG}, "details": {{"causes": [null]}}}}', "<html>", "[" * 100_000],
+    ids=["null", "a list", "a null message", "a null cause", "a page", "deep nesting"],
+)
+def test_an_error_of_another_shape_is_an_error_of_the_server(body: str, tmp_path: Path) -> None:
+    with (
+        server(lambda _: (400, JSON, body.encode())) as host,
+        pytest.raises(ApiError, match=f"^400: {re.escape(body[:200])}$"),
+    ):
+        api(tmp_path, host, Patience(answer=5, in_all=0)).resource("jobset.x-k8s.io/v1alpha2", "JobSet")
+
+
+def test_a_refusal_with_details_of_another_shape_is_short(tmp_path: Path) -> None:
+    body = f'{{{LONG}, "details": "none"}}'.encode()
+    with server(lambda _: (400, JSON, body)) as host, pytest.raises(ApiError, match=r"^400: x{300}\.\.\.$"):
+        api(tmp_path, host, Patience(answer=5, in_all=0)).resource("jobset.x-k8s.io/v1alpha2", "JobSet")

@@ -258,7 +258,7 @@ def _error(status: int, data: bytes, reason: str) -> ApiError:
     text = data.decode("utf-8", "replace")
     try:
         message = brief_reason(json.loads(text))
-    except (ValueError, KeyError, TypeError, RecursionError):  # a proxy's page
+    except (ValueError, TypeError, AttributeError, RecursionError):  # a proxy's page, or JSON of another shape
         message = text.strip()[:200] or reason
     if status == _UNAUTHORIZED:
         message = f"the account of the kubeconfig is not accepted ({message}); log in again, or take another --context"

@@ -10,6 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from tfgen import data_path
+
 _LONGEST: Final = 300
 """Letters of a message that is printed whole."""
 _VALUE: Final = re.compile(r"Invalid value: .*[}\])\"]: ", re.DOTALL)
@@ -20,13 +22,15 @@ def brief_reason(status: Mapping[str, Any]) -> str:
     """Return the message of a Status; of a long message, each field and its fault.
 
     Raises:
-        KeyError: the Status has no message.
+        TypeError: the Status has no message, or a part with another type.
+        AttributeError: likewise.
     """
-    message = str(status["message"])
+    message = status.get("message")
+    if not isinstance(message, str) or not message:
+        raise TypeError(message)
     if len(message) <= _LONGEST:
         return message
-    details = status.get("details") or {}
-    causes = details.get("causes") or ()
+    causes = data_path.at(status, ("details", "causes")) or ()
     if status.get("reason") == "Invalid" and causes:
         faults = [f"{cause.get('field', '')}: {_without_value(cause.get('message', ''))}" for cause in causes]
         message = f"{message.partition(' is invalid: ')[0]} is invalid: {'; '.join(dict.fromkeys(faults))}"
