@@ -94,6 +94,7 @@ BYPASSES: dict[str, tuple[dict[str, Any], str]] = {
     "image": ({"container": {"image": "docker.io/tool:1"}}, 'the image "docker.io/tool:1" is not in the registry'),
     "account": ({"serviceAccountName": "admin"}, 'serviceAccountName: found "admin"'),
     "no account": ({"serviceAccountName": None}, "serviceAccountName: found nothing"),
+    "old account": ({"serviceAccount": "admin"}, 'serviceAccount: found "admin"'),
     "priority": ({"priorityClassName": "high"}, 'priorityClassName: found "high"'),
     "selector": ({"nodeSelector": {"pool": "serving"}}, 'nodeSelector.pool: found "serving"'),
     "no selector": ({"nodeSelector": None}, "nodeSelector.pool: found nothing"),
@@ -145,6 +146,7 @@ PATCHES: dict[str, dict[str, Any]] = {
     "label": {"merge": {"metadata": {"labels": {"example.com/team": "video"}}}},
     "pod label": {"merge": {"spec": {"template": {"metadata": {"labels": {"example.com/team": "video"}}}}}},
     "account": {"merge": {"spec": {"template": {"spec": {"serviceAccountName": "admin"}}}}},
+    "old account": {"merge": {"spec": {"template": {"spec": {"serviceAccount": "admin"}}}}},
     "selector": {"merge": {"spec": {"template": {"spec": {"nodeSelector": {"pool": "serving"}}}}}},
     "null": {"merge": {"spec": {"template": {"spec": {"nodeSelector": None}}}}},
     "class": {"merge": {"spec": {"template": {"spec": {"runtimeClassName": "runc"}}}}},
@@ -172,3 +174,13 @@ def test_no_patch_gets_around_an_enforced_path(case: str, where: str) -> None:
 def test_a_patch_may_repeat_an_enforced_value() -> None:
     merge = {"metadata": {"labels": {"example.com/team": "ads", "example.com/step": "a"}}}
     assert refusals({"patches": {"p": {"target": {"kind": "StatefulSet"}, "merge": merge}}}) == []
+
+
+def test_no_job_names_an_account_by_the_deprecated_field_where_no_job_may_name_an_account() -> None:
+    team = {"enforce": ["spec.serviceAccountName"]}
+    account = pod(serviceAccountName=None, serviceAccount="admin")
+    (of_object,) = refusals({"objects": {"tool": as_pod(account)}}, team)
+    assert 'serviceAccount: found "admin"' in of_object
+    (of_template,) = refusals({"podTemplate": {"spec": {"serviceAccount": "admin"}}}, team)
+    assert "podTemplate sets serviceAccount" in of_template
+    assert "set serviceAccountName of the job" in of_template

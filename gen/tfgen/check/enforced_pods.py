@@ -28,6 +28,10 @@ from tfgen.text.document import Document
 from tfgen.words import in_environments, path_name, shown
 
 _METADATA: Final = ("labels", "annotations")
+_ACCOUNT: Final = "serviceAccountName"
+_OLD_ACCOUNT: Final = "serviceAccount"
+"""The deprecated field that Kubernetes reads in a pod without `serviceAccountName`."""
+
 _SPEC: Final = (
     "nodeSelector",
     "tolerations",
@@ -35,7 +39,7 @@ _SPEC: Final = (
     "topologySpreadConstraints",
     "priorityClassName",
     "runtimeClassName",
-    "serviceAccountName",
+    _ACCOUNT,
 )
 _FIELDS: Final[Mapping[str, Path]] = {
     **{key: ("metadata", key) for key in _METADATA},
@@ -43,8 +47,8 @@ _FIELDS: Final[Mapping[str, Path]] = {
 }
 """The fields of a pod template that a key of a job sets in all pods."""
 
-_PERMISSION: Final = "tolerations"
-"""The field without which a pod has fewer rights."""
+_OPTIONAL: Final = ("tolerations", _OLD_ACCOUNT)
+"""Fields that a pod may omit: a pod has fewer rights without tolerations, and names its account in another field."""
 
 _TEXT_KINDS: Final = ("ConfigMap", "Secret")
 """Kinds that contain texts and no pods."""
@@ -93,6 +97,8 @@ def _requirements(enforced: list[Enforced], environment: str | None) -> Iterator
         if keys and keys[0] in _FIELDS:
             value = _enforced_value(entry, environment, keys)
             yield _Requirement((*_FIELDS[str(keys[0])], *keys[1:]), value, entry.place)
+            if keys[0] == _ACCOUNT:
+                yield _Requirement(("spec", _OLD_ACCOUNT), value, entry.place)
 
 
 def _enforced_value(entry: Enforced, environment: str | None, keys: Path) -> Any:
@@ -154,7 +160,7 @@ def _differences(data: Any, field: Path, value: Any, *, is_whole: bool) -> Itera
         return
     for end in range(1, len(field) + 1):
         if not data_path.has(data, field[:end]):
-            if is_whole and value is not None and _PERMISSION not in field:
+            if is_whole and value is not None and field[1] not in _OPTIONAL:
                 yield field, None, value
             return
         actual = data_path.at(data, field[:end])

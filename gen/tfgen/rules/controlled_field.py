@@ -30,12 +30,13 @@ _POD_HIDES: Final = (
     "nodeSelector",
     "priorityClassName",
     "runtimeClassName",
+    "serviceAccount",
     "serviceAccountName",
     "terminationGracePeriodSeconds",
     "tolerations",
     "topologySpreadConstraints",
 )
-_OWN_WORDS: Final = {"activeDeadlineSeconds": "deadline"}
+_OWN_WORDS: Final = {"activeDeadlineSeconds": "deadline", "serviceAccount": "serviceAccountName"}
 _CONTAINER_HIDES: Final = ("args", "command", "envFrom", "image", "imagePullPolicy", "resources", "workingDir")
 
 # Lists that tfgen fills: null, or a main container that is removed, would empty them.
