@@ -17,6 +17,7 @@ import yaml
 from tests.support.rendered_kinds import OURS, key_of, rendered
 from tests.support.tools import ROOT
 from tfgen.check.jobs import check
+from tfgen.check.object_schemas import ObjectSchemas
 from tfgen.graph.built import plain_objects
 
 DEFINITIONS = ROOT.parent / "shared" / "crds"
@@ -122,3 +123,38 @@ def _closed(found: Any, name: str = "") -> Any:
     if is_record and name not in ("properties", "metadata") and not found.get("x-kubernetes-preserve-unknown-fields"):
         made.setdefault("additionalProperties", False)
     return made
+
+
+APPLICATION = {
+    "project": "ads",
+    "destination": {"server": "https://kubernetes.default.svc", "namespace": "ads"},
+    "source": {"repoURL": "https://git.example.com/ml/jobs.git", "path": "base", "directory": {"recurse": True}},
+}
+RELEASE = {
+    "interval": "10m",
+    "chart": {"spec": {"chart": "redis", "sourceRef": {"kind": "HelmRepository", "name": "bitnami"}}},
+}
+ENTRIES = {
+    "Application": ("argoproj.io/v1alpha1", APPLICATION),
+    "HelmRelease": ("helm.toolkit.fluxcd.io/v2", RELEASE),
+}
+
+
+@pytest.mark.parametrize("kind", ENTRIES)
+def test_an_entry_of_objects_may_have_fields_that_tfgen_does_not_write(kind: str) -> None:
+    version, spec = ENTRIES[kind]
+    entry = {"apiVersion": version, "kind": kind, "spec": spec}
+    job = {
+        "apiVersion": "tfgen/v1alpha1",
+        "kind": "TrainingJob",
+        "metadata": {"name": "mnist"},
+        "spec": {
+            "image": "registry.example.com/ml/mnist:1.4.0",
+            "roles": {"chief": {}, "ps": {}, "worker": {}},
+            "objects": {"extra": entry},
+        },
+    }
+    (document,) = check(json.dumps(job), "job.yaml").documents
+    (item,) = (item for item in plain_objects(document.data) if item["kind"] == kind)
+    assert item["spec"] == spec
+    assert [*ObjectSchemas().faults(item)] == []

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tfgen.check.object_checks.fault import Fault
 from tfgen.errors import MissingExtraError, UsageError
-from tfgen.kubernetes.object import Object
+from tfgen.kubernetes.object import Object, literal_name
 from tfgen.schema import file as schema_file
 
 if TYPE_CHECKING:
@@ -63,7 +63,8 @@ class ObjectSchemas:
 
     def _validator(self, item: Object) -> Draft7Validator | Draft202012Validator | None:
         api_version, kind = item["apiVersion"], item["kind"]
-        custom = _custom(kind, api_version)
+        # A schema of a custom kind has the fields that tfgen writes. An entry of `objects` may have further fields.
+        custom = _custom(kind, api_version) if literal_name(item) is None else None
         return custom or (_kubernetes(self._folder, kind, api_version) if self._folder else None)
 
 
