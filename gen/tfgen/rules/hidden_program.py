@@ -6,7 +6,7 @@ https://kubernetes.io/docs/concepts/storage/volumes/#how-volumes-work
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any, Final
 
@@ -22,18 +22,24 @@ from tfgen.words import NEAR, either, nearest, shown
 
 def _check_programs(view: View) -> Iterator[Finding]:
     yield from _check_code(view)
+    roles: dict[tuple[str, PurePosixPath], list[RoleName]] = {}
     for role in view.roles:
         program = _program(view, role.name)
-        if program is None:
-            continue
-        volume = _volume_over(view, role.name, program)
-        if volume is not None and _is_empty(view, role.name, volume):
-            mount = view.values["storage"][volume]["mountPath"]
-            message = (
-                f"storage.{volume} is mounted at {mount} and hides the image's {program}, which role {role.name} "
-                "runs; mount the volume in another folder"
-            )
-            yield Finding(("storage", volume, "mountPath"), message)
+        volume = None if program is None else _volume_over(view, role.name, program)
+        if program is not None and volume is not None and _is_empty(view, role.name, volume):
+            roles.setdefault((volume, program), []).append(role.name)
+    for (volume, program), running in roles.items():
+        mount = view.values["storage"][volume]["mountPath"]
+        message = (
+            f"storage.{volume} is mounted at {mount} and hides the image's {program}, which {_run_by(running)}; mount "
+            "the volume in another folder"
+        )
+        yield Finding(("storage", volume, "mountPath"), message)
+
+
+def _run_by(roles: Sequence[RoleName]) -> str:
+    names = either(roles, "and")
+    return f"role {names} runs" if len(roles) == 1 else f"the roles {names} run"
 
 
 def _check_code(view: View) -> Iterator[Finding]:

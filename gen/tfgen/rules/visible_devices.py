@@ -16,22 +16,27 @@ from tfgen.rules import pod_parts
 from tfgen.rules.pod_parts import Part
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
-from tfgen.words import shown
+from tfgen.words import either, shown
 
 _VARIABLE: Final = "NVIDIA_VISIBLE_DEVICES"
 _NO_GPU: Final = ("", "none", "void")
 
 
 def _check(view: View) -> Iterator[Finding]:
+    roles: dict[tuple[Path, Any], list[str]] = {}
     for role in view.roles:
         if not view.values["roles"][role.name]["resources"]["gpu"]["count"] and not view.bound(role.name)[DEVICES.name]:
-            value = view.env(role.name).get(_VARIABLE)
-            yield from _of_value(view.env_path(role.name, _VARIABLE), value, f"role {role.name}")
+            variable = (view.env_path(role.name, _VARIABLE), view.env(role.name).get(_VARIABLE))
+            if isinstance(variable[1], str):
+                roles.setdefault(variable, []).append(role.name)
             for container in pod_parts.main_container(view, role.name):
-                yield from _of_container(container, f"role {role.name}")
+                yield from _of_container(container, f"role {role.name} has")
         for container in pod_parts.beside(view, role.name):
             if not _has_gpu(container):
-                yield from _of_container(container, f"the container {pod_parts.name(container)}")
+                yield from _of_container(container, f"the container {pod_parts.name(container)} has")
+    for (path, value), names in roles.items():
+        who = f"role {names[0]} has" if len(names) == 1 else f"the roles {either(names, 'and')} have"
+        yield from _of_value(path, value, who)
 
 
 def _of_container(container: Part, who: str) -> Iterator[Finding]:
@@ -43,7 +48,7 @@ def _of_container(container: Part, who: str) -> Iterator[Finding]:
 def _of_value(path: Path, value: Any, who: str) -> Iterator[Finding]:
     if isinstance(value, str) and value not in _NO_GPU:
         message = (
-            f"{who} has no GPU, and {_VARIABLE}: {shown(value)} shows GPUs of the node that other pods have; "
+            f"{who} no GPU, and {_VARIABLE}: {shown(value)} shows GPUs of the node that other pods have; "
             "remove the variable, or ask for GPUs"
         )
         yield Finding(path, message)
