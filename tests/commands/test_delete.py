@@ -14,6 +14,7 @@ from tfgen.commands.delete import delete, plan_delete, plan_prune
 from tfgen.commands.target import ObjectChange, Target
 from tfgen.errors import TfgenError, UsageError
 from tfgen.live.api import NOT_FOUND, ApiError, Resource
+from tfgen.report.live_changes import change_row
 
 LABELS = {"app.kubernetes.io/name": "web", "app.kubernetes.io/managed-by": "tfgen"}
 APPLIED = [{"manager": "tfgen", "operation": "Apply"}]
@@ -61,8 +62,8 @@ def inventory(*identities: tuple[str, str, str]) -> Any:
     return {**made("v1", "ConfigMap", "web.tfgen", APPLIED, LABELS), "data": {"objects": json.dumps(identities)}}
 
 
-def fates(changes: list[ObjectChange]) -> dict[str, str]:
-    return {change.identity[2]: change.fate for change in changes}
+def results(changes: list[ObjectChange]) -> dict[str, str]:
+    return {row["name"]: row["action"] for row in map(change_row, changes)}
 
 
 def test_an_object_of_a_listed_name_that_somebody_else_created_stays() -> None:
@@ -70,10 +71,10 @@ def test_an_object_of_a_listed_name_that_somebody_else_created_stays() -> None:
     service = made("v1", "Service", "web", APPLIED)
     place = Namespace(inventory(SETS, ("v1", "Service", "web")), made(*SETS, BY_HAND), service)
     changes = plan_delete(place.target(), [])
-    assert fates(changes) == {"web-worker": "left", "web": "deleted"}
+    assert results(changes) == {"web-worker": "left", "web": "deleted"}
     list(delete(place.target(), changes))
     assert place.deleted == ["web", "web.tfgen"]
-    assert fates(plan_prune(place.target(), [SETS, ("v1", "Service", "web")])) == {
+    assert results(plan_prune(place.target(), [SETS, ("v1", "Service", "web")])) == {
         "web-worker": "left",
         "web": "deleted",
     }
@@ -82,7 +83,7 @@ def test_an_object_of_a_listed_name_that_somebody_else_created_stays() -> None:
 def test_an_object_whose_kind_the_server_lacks_is_left_and_named() -> None:
     place = Namespace(inventory(("jobset.x-k8s.io/v1alpha2", "JobSet", "web"), SETS), made(*SETS, APPLIED))
     changes = plan_delete(place.target(), [])
-    assert fates(changes) == {"web": "left", "web-worker": "deleted"}
+    assert results(changes) == {"web": "left", "web-worker": "deleted"}
     assert "no kind JobSet of jobset.x-k8s.io/v1alpha2: check the server's address" in changes[0].reason
 
 
