@@ -55,8 +55,11 @@ CASES = [
     ),
     Case("a fraction", ("--set-json", "roles.ps.replicas=1.5"), ("'/roles/ps/replicas'", "got number, want integer")),
     Case("text for a list", ("--set", "command=train"), ("'/command'", "got string, want array")),
-    Case("a number for text", ("--set", "run=2"), ("'/run'", "got number, want string")),
-    Case("a number in env", ("--set", "env.A=1"), ("'/env/A'", "got number, want string or object")),
+    Case("a fraction for text", ("--set-json", "run=2.5"), ("'/run'", "got number, want integer or string")),
+    Case(
+        "a list in env", ("--set", "env.A={1}"), ("'/env/A'", "got array, want boolean or integer or string or object")
+    ),
+    Case("no list", ("--set", "tolerations=null"), ("at ''", "missing property 'tolerations'")),
     Case("too few", ("--set", "roles.ps.replicas=0"), ("'/roles/ps/replicas'", "got 0, want 1")),
     Case("unknown key", ("--set", "imagee=a"), ("additional properties 'imagee' not allowed",)),
     Case("unknown key in a role", ("--set", "roles.chief.replicas=2"), ("'/roles/chief/replicas'", "false schema")),

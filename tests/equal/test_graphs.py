@@ -63,6 +63,7 @@ from tfgen.graph.holes import (
     chart_files,
     named_parts,
 )
+from tfgen.graph.objects.values import as_text
 from tfgen.targets.chart.go_template.context import Context
 from tfgen.targets.chart.go_template.parts import define, helpers_file
 from tfgen.targets.chart.go_template.template_file import template_file
@@ -115,6 +116,9 @@ MORE_OR_MAP, DEEP = Default(MORE, MAP), Value("deep", "map")
 MERGED, LAID, FILTERED = Bound("merged", "map"), Bound("laid", "map"), Bound("filtered", "map")
 NAME, ENTRY_VALUE = Bound("name"), Bound("value")
 
+TEXTS, TEXT_LIST = as_text(MORE_OR_MAP), as_text(LIST)
+TREES = (MAP, LIST, MORE_OR_MAP, MERGED, LAID, FILTERED, TEXTS, TEXT_LIST)
+
 # What Go writes as statements stands in a part of its own. A separator, and what is around one, may be white space.
 PAIR = Text((NAME, "={{", ENTRY_VALUE))
 NAMED = (
@@ -153,6 +157,7 @@ strings = st.recursive(
             *(TEXT_VALUE, OTHER, Release("Release.Name"), Default(OTHER, TEXT_VALUE), Default(OTHER, "else")),
             *(Join(LIST), Join(Default(LIST, Value("list", "list"))), Clean(Value("path", "string"))),
             *NAMED,
+            as_text(TEXT_VALUE),
             *(Digest(DOCUMENT), call(HASH, p=OTHER)),
             *(File(f"files/{number}.txt", text) for number, text in enumerate(FILES)),
         ]
@@ -169,7 +174,7 @@ strings = st.recursive(
 integers = st.sampled_from([COUNT, Sum((COUNT, 1)), Length(TEXT_VALUE), Sum((Length(TEXT_VALUE), COUNT, 5))])
 tests = st.recursive(
     st.one_of(
-        st.sampled_from([TEXT_VALUE, OTHER, COUNT, ON, MAP, LIST, IsMap(MAP), IsMap(OTHER)]),
+        st.sampled_from([TEXT_VALUE, OTHER, COUNT, ON, MAP, LIST, IsMap(MAP), IsMap(OTHER), as_text(OTHER), TEXTS]),
         st.builds(Equal, strings, st.one_of(st.sampled_from(["", "a"]), strings)),
         st.builds(Greater, integers, st.integers(0, 3)),
         st.builds(Contains, strings, st.sampled_from(HOSTILE[1:])),
@@ -197,7 +202,7 @@ items = st.one_of(
     st.builds(lambda first, second: {"name": first, "b": second}, scalars, scalars),
     st.builds(lambda test, text: When(test, {"name": "x", "b": When(OTHER, text)}), tests, strings),
     st.sampled_from([Each(MAP, ENTRY), Each(MAP, When(Contains(ENTRY_VALUE, "{{"), ENTRY))]),
-    st.just(Items(LIST)),
+    st.sampled_from([Items(LIST), Items(TEXT_LIST)]),
     st.sampled_from([Each(DEEP, OF_DEEP), Each(FILTERED, {"name": NAME})]),
 )
 
@@ -238,15 +243,15 @@ of_parts = st.recursive(
 )  # fmt: skip
 calls = st.builds(
     lambda node, more, p, m: call(_part(node, more), p=p, m=m),
-    of_parts, of_parts, strings, st.sampled_from([MAP, MORE, MORE_OR_MAP, MERGED, FILTERED]),
+    of_parts, of_parts, strings, st.sampled_from([MAP, MORE, MORE_OR_MAP, MERGED, FILTERED, TEXTS]),
 )  # fmt: skip
 
 
 nodes = st.recursive(
     st.one_of(
         scalars,
-        st.sampled_from([MAP, LIST, MORE_OR_MAP, MERGED, LAID, FILTERED, {}, []]),
-        st.sampled_from([MAP, LIST, MORE_OR_MAP, MERGED, LAID, FILTERED]).map(lambda tree: When(tree, NotEmpty(tree))),
+        st.sampled_from([*TREES, {}, []]),
+        st.sampled_from(TREES).map(lambda tree: When(tree, NotEmpty(tree))),
     ),
     lambda inner: st.one_of(
         calls,
@@ -274,7 +279,7 @@ of_entries = st.one_of(
 @st.composite
 def bindings(draw: st.DrawFn) -> list[tuple[str, Hole]]:
     return [
-        ("merged", Merged((draw(lowest), MAP, MORE))),
+        ("merged", Merged((draw(lowest), draw(st.sampled_from([MAP, TEXTS])), MORE))),
         ("laid", Merged((draw(lowest), DEEP, Bound("merged", "map")), flat=False)),
         ("filtered", Filtered(draw(st.sampled_from([MAP, DEEP, MERGED, LAID])), draw(of_entries))),
     ]

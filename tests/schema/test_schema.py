@@ -301,7 +301,7 @@ NODES = list(nodes(load()))
 HAND_WRITTEN = [(path, found) for path, found in NODES if path[:2] != ("definitions", "environment")]
 ANNOTATIONS = {"$ref", "$comment", "description", "default", "examples", "x-tunable"}
 STRUCTURE = {"properties", "patternProperties", "definitions", "items", "propertyNames"}
-OURS = {"x-kind", "x-pattern-says", "x-not-says", "x-not-rule", "$schema", "title"}
+OURS = {"x-chart-accepts", "x-kind", "x-pattern-says", "x-not-says", "x-not-rule", "$schema", "title"}
 
 
 def test_every_property_is_described_with_an_example():

@@ -45,7 +45,7 @@ def test_the_values_schema_of_every_example_is_small():
     """Its lines fit on a screen, but for a pattern that is longer."""
     schemas = {path.parent.name: path.read_text(encoding="utf-8") for path in ROOT.glob("charts/*/values.schema.json")}
     assert schemas
-    assert [name for name, text in schemas.items() if len(text.splitlines()) > 700 or len(text.encode()) > 30_000] == []
+    assert [name for name, text in schemas.items() if len(text.splitlines()) > 700 or len(text.encode()) > 32_000] == []
     long = (line for text in schemas.values() for line in text.splitlines() if len(line) > 120)
     assert [line for line in long if '"pattern": "' not in line] == []
 

@@ -7,8 +7,9 @@
 
 {{/* The pod of the finisher. Takes root, hash. */}}
 {{- define "dist-mnist.finisher.pod" -}}
-{{- $labels := mergeOverwrite (dict "sidecar.istio.io/inject" "false") .root.Values.labels }}
-{{- $annotations := mergeOverwrite (dict "linkerd.io/inject" "disabled") .root.Values.annotations -}}
+{{- $labels := mergeOverwrite (dict "sidecar.istio.io/inject" "false") (include "dist-mnist.texts" .root.Values.labels | fromYaml) }}
+{{- $annotations := mergeOverwrite (dict "linkerd.io/inject" "disabled")
+    (include "dist-mnist.texts" .root.Values.annotations | fromYaml) -}}
 metadata:
   labels:
     {{- include "dist-mnist.selector" .root | nindent 4 }}
@@ -41,7 +42,7 @@ securityContext:
   {{- include "dist-mnist.podSecurityContext" . | nindent 2 }}
 {{- with .Values.nodeSelector }}
 nodeSelector:
-  {{- toYaml . | nindent 2 }}
+  {{- include "dist-mnist.texts" . | trimPrefix "\n" | nindent 2 }}
 {{- end }}
 {{- with include "dist-mnist.tolerations" (dict "spot" .Values.spot "tolerations" .Values.tolerations) }}
 tolerations:
@@ -100,7 +101,7 @@ containers:
   {{- end }}
   {{- if .Values.completion.notify.secretKeyRef.name }}
   - --job={{ include "dist-mnist.fullname" . }}
-  - {{ printf "--run=%v" .Values.run | quote }}
+  - {{ printf "--run=%v" (include "dist-mnist.text" .Values.run) | quote }}
   {{- end }}
   env:
   - name: NVIDIA_VISIBLE_DEVICES

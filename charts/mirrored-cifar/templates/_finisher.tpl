@@ -7,8 +7,9 @@
 
 {{/* The pod of the finisher. Takes root, hash. */}}
 {{- define "mirrored-cifar.finisher.pod" -}}
-{{- $labels := mergeOverwrite (dict "sidecar.istio.io/inject" "false") .root.Values.labels }}
-{{- $annotations := mergeOverwrite (dict "linkerd.io/inject" "disabled") .root.Values.annotations -}}
+{{- $labels := mergeOverwrite (dict "sidecar.istio.io/inject" "false") (include "mirrored-cifar.texts" .root.Values.labels | fromYaml) }}
+{{- $annotations := mergeOverwrite (dict "linkerd.io/inject" "disabled")
+    (include "mirrored-cifar.texts" .root.Values.annotations | fromYaml) -}}
 metadata:
   labels:
     {{- include "mirrored-cifar.selector" .root | nindent 4 }}
@@ -41,7 +42,7 @@ securityContext:
   {{- include "mirrored-cifar.podSecurityContext" . | nindent 2 }}
 {{- with .Values.nodeSelector }}
 nodeSelector:
-  {{- toYaml . | nindent 2 }}
+  {{- include "mirrored-cifar.texts" . | trimPrefix "\n" | nindent 2 }}
 {{- end }}
 {{- with include "mirrored-cifar.tolerations" (dict "spot" .Values.spot "tolerations" .Values.tolerations) }}
 tolerations:
@@ -86,7 +87,7 @@ containers:
   {{- end }}
   {{- if .Values.completion.notify.secretKeyRef.name }}
   - --job={{ include "mirrored-cifar.fullname" . }}
-  - {{ printf "--run=%v" .Values.run | quote }}
+  - {{ printf "--run=%v" (include "mirrored-cifar.text" .Values.run) | quote }}
   {{- end }}
   env:
   - name: NVIDIA_VISIBLE_DEVICES

@@ -22,7 +22,8 @@ spec:
 
 {{/* The labels of a task's pod. Takes root, role, values. */}}
 {{- define "mirrored-cifar.pod.labels" -}}
-{{- $labels := mergeOverwrite (dict "sidecar.istio.io/inject" "false") .root.Values.labels .values.labels -}}
+{{- $labels := mergeOverwrite (dict "sidecar.istio.io/inject" "false") (include "mirrored-cifar.texts" .root.Values.labels | fromYaml)
+    (include "mirrored-cifar.texts" .values.labels | fromYaml) -}}
 {{ include "mirrored-cifar.selector" .root }}
 tfgen/role: {{ .role | quote }}
 app.kubernetes.io/name: {{ include "mirrored-cifar.name" .root | quote }}
@@ -33,10 +34,9 @@ app.kubernetes.io/component: {{ .role | quote }}
 
 {{/* The annotations of a task's pod. Takes root, role, values. */}}
 {{- define "mirrored-cifar.pod.annotations" -}}
-{{- $annotations := mergeOverwrite
-      (dict "cluster-autoscaler.kubernetes.io/safe-to-evict" "false" "karpenter.sh/do-not-disrupt" "true" "linkerd.io/inject" "disabled")
-      .root.Values.annotations
-      .values.annotations -}}
+{{- $annotations := mergeOverwrite (dict "cluster-autoscaler.kubernetes.io/safe-to-evict" "false" "karpenter.sh/do-not-disrupt" "true"
+    "linkerd.io/inject" "disabled") (include "mirrored-cifar.texts" .root.Values.annotations | fromYaml)
+    (include "mirrored-cifar.texts" .values.annotations | fromYaml) -}}
 {{ toYaml $annotations }}
 {{- if .root.Values.gang.enabled }}
 scheduling.k8s.io/group-name: {{ include "mirrored-cifar.run" .root | quote }}
@@ -125,11 +125,11 @@ imagePullPolicy: {{ . | quote }}
 {{- end }}
 {{- with .values.command | default .root.Values.command }}
 command:
-{{- toYaml . | nindent 0 }}
+{{- include "mirrored-cifar.texts" . }}
 {{- end }}
 {{- with .values.args | default .root.Values.args }}
 args:
-{{- toYaml . | nindent 0 }}
+{{- include "mirrored-cifar.texts" . }}
 {{- end }}
 {{- with .values.workingDir | default .root.Values.workingDir }}
 workingDir: {{ . | quote }}

@@ -7,8 +7,9 @@
 
 {{/* The pod of the finisher. Takes root, hash. */}}
 {{- define "ps-evaluator.finisher.pod" -}}
-{{- $labels := mergeOverwrite (dict "sidecar.istio.io/inject" "false") .root.Values.labels }}
-{{- $annotations := mergeOverwrite (dict "linkerd.io/inject" "disabled") .root.Values.annotations -}}
+{{- $labels := mergeOverwrite (dict "sidecar.istio.io/inject" "false") (include "ps-evaluator.texts" .root.Values.labels | fromYaml) }}
+{{- $annotations := mergeOverwrite (dict "linkerd.io/inject" "disabled")
+    (include "ps-evaluator.texts" .root.Values.annotations | fromYaml) -}}
 metadata:
   labels:
     {{- include "ps-evaluator.selector" .root | nindent 4 }}
@@ -41,7 +42,7 @@ securityContext:
   {{- include "ps-evaluator.podSecurityContext" . | nindent 2 }}
 {{- with .Values.nodeSelector }}
 nodeSelector:
-  {{- toYaml . | nindent 2 }}
+  {{- include "ps-evaluator.texts" . | trimPrefix "\n" | nindent 2 }}
 {{- end }}
 {{- with include "ps-evaluator.tolerations" (dict "spot" .Values.spot "tolerations" .Values.tolerations) }}
 tolerations:
@@ -100,7 +101,7 @@ containers:
   {{- end }}
   {{- if .Values.completion.notify.secretKeyRef.name }}
   - --job={{ include "ps-evaluator.fullname" . }}
-  - {{ printf "--run=%v" .Values.run | quote }}
+  - {{ printf "--run=%v" (include "ps-evaluator.text" .Values.run) | quote }}
   {{- end }}
   env:
   - name: NVIDIA_VISIBLE_DEVICES

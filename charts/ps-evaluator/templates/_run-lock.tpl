@@ -19,9 +19,10 @@ env:
     fieldRef:
       fieldPath: metadata.labels['batch.kubernetes.io/job-completion-index']
 - name: TFGEN_RUN
-  value: {{ .root.Values.run | quote }}
+  value: {{ include "ps-evaluator.text" .root.Values.run | quote }}
 - name: TFGEN_RUN_FOLDER
-  value: {{ .root.Values.resumeFrom | default (.root.Values.run | default "1") | quote }}
+  value: {{ include "ps-evaluator.text" .root.Values.resumeFrom | default (include "ps-evaluator.text" .root.Values.run | default "1")
+      | quote }}
 - name: NVIDIA_VISIBLE_DEVICES
   value: void
 resources:

@@ -19,9 +19,10 @@ env:
     fieldRef:
       fieldPath: metadata.labels['tf-replica-index']
 - name: TFGEN_RUN
-  value: {{ .root.Values.run | quote }}
+  value: {{ include "seed-azure-tfjob.text" .root.Values.run | quote }}
 - name: TFGEN_RUN_FOLDER
-  value: {{ .root.Values.resumeFrom | default (.root.Values.run | default "1") | quote }}
+  value: {{ include "seed-azure-tfjob.text" .root.Values.resumeFrom | default
+      (include "seed-azure-tfjob.text" .root.Values.run | default "1") | quote }}
 - name: NVIDIA_VISIBLE_DEVICES
   value: void
 resources:

@@ -2,7 +2,8 @@
 
 {{/* The labels of a task's pod. Takes root, role, values. */}}
 {{- define "seed-eci-imagenet.pod.labels" -}}
-{{- $labels := mergeOverwrite (dict "sidecar.istio.io/inject" "false") .root.Values.labels .values.labels -}}
+{{- $labels := mergeOverwrite (dict "sidecar.istio.io/inject" "false") (include "seed-eci-imagenet.texts" .root.Values.labels | fromYaml)
+    (include "seed-eci-imagenet.texts" .values.labels | fromYaml) -}}
 {{ include "seed-eci-imagenet.selector" .root }}
 tfgen/role: {{ .role | quote }}
 app.kubernetes.io/name: {{ include "seed-eci-imagenet.name" .root | quote }}
@@ -16,10 +17,9 @@ alibabacloud.com/eci: "true"
 
 {{/* The annotations of a task's pod. Takes root, values. */}}
 {{- define "seed-eci-imagenet.pod.annotations" -}}
-{{- $annotations := mergeOverwrite
-      (dict "cluster-autoscaler.kubernetes.io/safe-to-evict" "false" "karpenter.sh/do-not-disrupt" "true" "linkerd.io/inject" "disabled")
-      .root.Values.annotations
-      .values.annotations -}}
+{{- $annotations := mergeOverwrite (dict "cluster-autoscaler.kubernetes.io/safe-to-evict" "false" "karpenter.sh/do-not-disrupt" "true"
+    "linkerd.io/inject" "disabled") (include "seed-eci-imagenet.texts" .root.Values.annotations | fromYaml)
+    (include "seed-eci-imagenet.texts" .values.annotations | fromYaml) -}}
 {{ toYaml $annotations }}
 {{- if .root.Values.cloud.eci.enabled }}
 {{- with .root.Values.cloud.eci.ephemeralStorage }}
@@ -142,11 +142,11 @@ imagePullPolicy: {{ . | quote }}
 {{- end }}
 {{- with .values.command | default .root.Values.command }}
 command:
-{{- toYaml . | nindent 0 }}
+{{- include "seed-eci-imagenet.texts" . }}
 {{- end }}
 {{- with .values.args | default .root.Values.args }}
 args:
-{{- toYaml . | nindent 0 }}
+{{- include "seed-eci-imagenet.texts" . }}
 {{- end }}
 {{- with .values.workingDir | default .root.Values.workingDir }}
 workingDir: {{ . | quote }}

@@ -12,7 +12,8 @@
 {{- if and .root.Values.cloud.eci.enabled (eq .root.Values.cloud.eci.way "VNode") }}
 {{- $_ := set $nodeSelector "k8s.aliyun.com/vnode" "true" }}
 {{- end }}
-{{- $nodeSelector = mergeOverwrite $nodeSelector .root.Values.nodeSelector .values.nodeSelector -}}
+{{- $nodeSelector = mergeOverwrite $nodeSelector (include "seed-eci-imagenet.texts" .root.Values.nodeSelector | fromYaml)
+    (include "seed-eci-imagenet.texts" .values.nodeSelector | fromYaml) -}}
 {{- with .values.nodeName }}
 nodeName: {{ . | quote }}
 {{- end }}

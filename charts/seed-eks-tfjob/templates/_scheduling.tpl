@@ -6,7 +6,8 @@
 {{- if and .gpus .values.resources.gpu.product }}
 {{- $_ := set $nodeSelector .values.resources.gpu.productLabel .values.resources.gpu.product }}
 {{- end }}
-{{- $nodeSelector = mergeOverwrite $nodeSelector .root.Values.nodeSelector .values.nodeSelector -}}
+{{- $nodeSelector = mergeOverwrite $nodeSelector (include "seed-eks-tfjob.texts" .root.Values.nodeSelector | fromYaml)
+    (include "seed-eks-tfjob.texts" .values.nodeSelector | fromYaml) -}}
 {{- with .values.nodeName }}
 nodeName: {{ . | quote }}
 {{- end }}

@@ -7,8 +7,10 @@
 
 {{/* The pod of the finisher. Takes root, hash. */}}
 {{- define "seed-tf1-translate.finisher.pod" -}}
-{{- $labels := mergeOverwrite (dict "sidecar.istio.io/inject" "false") .root.Values.labels }}
-{{- $annotations := mergeOverwrite (dict "linkerd.io/inject" "disabled") .root.Values.annotations -}}
+{{- $labels := mergeOverwrite (dict "sidecar.istio.io/inject" "false")
+    (include "seed-tf1-translate.texts" .root.Values.labels | fromYaml) }}
+{{- $annotations := mergeOverwrite (dict "linkerd.io/inject" "disabled")
+    (include "seed-tf1-translate.texts" .root.Values.annotations | fromYaml) -}}
 metadata:
   labels:
     {{- include "seed-tf1-translate.selector" .root | nindent 4 }}
@@ -41,7 +43,7 @@ securityContext:
   {{- include "seed-tf1-translate.podSecurityContext" . | nindent 2 }}
 {{- with .Values.nodeSelector }}
 nodeSelector:
-  {{- toYaml . | nindent 2 }}
+  {{- include "seed-tf1-translate.texts" . | trimPrefix "\n" | nindent 2 }}
 {{- end }}
 {{- with include "seed-tf1-translate.tolerations" (dict "spot" .Values.spot "tolerations" .Values.tolerations) }}
 tolerations:
@@ -91,7 +93,7 @@ containers:
   {{- end }}
   {{- if .Values.completion.notify.secretKeyRef.name }}
   - --job={{ include "seed-tf1-translate.fullname" . }}
-  - {{ printf "--run=%v" .Values.run | quote }}
+  - {{ printf "--run=%v" (include "seed-tf1-translate.text" .Values.run) | quote }}
   {{- end }}
   env:
   - name: NVIDIA_VISIBLE_DEVICES

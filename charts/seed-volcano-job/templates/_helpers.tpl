@@ -2,7 +2,8 @@
 
 {{/* The name of one run: the job's, and the run's behind it where there is one. */}}
 {{- define "seed-volcano-job.run" -}}
-{{ include "seed-volcano-job.fullname" . }}{{ if .Values.run }}-{{ .Values.run }}{{ end }}
+{{ include "seed-volcano-job.fullname" . }}{{ if include "seed-volcano-job.text" .Values.run }}-{{ include "seed-volcano-job.text"
+    .Values.run }}{{ end }}
 {{- end }}
 
 {{/* The job's name: fullnameOverride, else the release's, with the chart's behind it unless it is in it already. */}}
@@ -21,11 +22,16 @@
 {{ .Values.nameOverride | default .Chart.Name }}
 {{- end }}
 
+{{/* A text. A number in the values, such as the 2 of --set run=2, is written in all its digits. */}}
+{{- define "seed-volcano-job.text" -}}
+{{ if kindIs "float64" . }}{{ int64 . }}{{ else }}{{ . }}{{ end }}
+{{- end }}
+
 {{/* The labels of every object. */}}
 {{- define "seed-volcano-job.labels" -}}
 {{ include "seed-volcano-job.owner" . }}
 {{- with .Values.labels }}
-{{- toYaml . | nindent 0 }}
+{{- include "seed-volcano-job.texts" . }}
 {{- end }}
 {{- end }}
 
@@ -35,6 +41,17 @@ app.kubernetes.io/name: {{ include "seed-volcano-job.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-._" }}
+{{- end }}
+
+{{/* A map or list of texts, with numbers and booleans as texts. A map in it stays a map. */}}
+{{- define "seed-volcano-job.texts" -}}
+{{- range $key, $value := . }}
+{{ if kindIs "string" $key }}{{ $key | quote }}:{{ else }}-{{ end }}
+{{- if kindIs "map" $value }} {{ mustToRawJson $value }}
+{{- else if kindIs "float64" $value }} {{ $value | int64 | quote }}
+{{- else }} {{ $value | quote }}
+{{- end }}
+{{- end }}
 {{- end }}
 
 {{/* The cluster part of TF_CONFIG. */}}
@@ -53,7 +70,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{/* What selects the pods of one run. */}}
 {{- define "seed-volcano-job.selector" -}}
 tfgen/job: {{ include "seed-volcano-job.fullname" . | quote }}
-tfgen/run: {{ .Values.run | quote }}
+tfgen/run: {{ include "seed-volcano-job.text" .Values.run | quote }}
 {{- end }}
 
 {{/* The security context of a pod, for the profile restricted. */}}

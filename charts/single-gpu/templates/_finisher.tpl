@@ -7,8 +7,9 @@
 
 {{/* The pod of the finisher. Takes root, hash. */}}
 {{- define "single-gpu.finisher.pod" -}}
-{{- $labels := mergeOverwrite (dict "sidecar.istio.io/inject" "false") .root.Values.labels }}
-{{- $annotations := mergeOverwrite (dict "linkerd.io/inject" "disabled") .root.Values.annotations -}}
+{{- $labels := mergeOverwrite (dict "sidecar.istio.io/inject" "false") (include "single-gpu.texts" .root.Values.labels | fromYaml) }}
+{{- $annotations := mergeOverwrite (dict "linkerd.io/inject" "disabled")
+    (include "single-gpu.texts" .root.Values.annotations | fromYaml) -}}
 metadata:
   labels:
     {{- include "single-gpu.selector" .root | nindent 4 }}
@@ -41,7 +42,7 @@ securityContext:
   {{- include "single-gpu.podSecurityContext" . | nindent 2 }}
 {{- with .Values.nodeSelector }}
 nodeSelector:
-  {{- toYaml . | nindent 2 }}
+  {{- include "single-gpu.texts" . | trimPrefix "\n" | nindent 2 }}
 {{- end }}
 {{- with include "single-gpu.tolerations" (dict "spot" .Values.spot "tolerations" .Values.tolerations) }}
 tolerations:
@@ -82,7 +83,7 @@ containers:
   {{- end }}
   {{- if .Values.completion.notify.secretKeyRef.name }}
   - --job={{ include "single-gpu.fullname" . }}
-  - {{ printf "--run=%v" .Values.run | quote }}
+  - {{ printf "--run=%v" (include "single-gpu.text" .Values.run) | quote }}
   {{- end }}
   env:
   - name: NVIDIA_VISIBLE_DEVICES

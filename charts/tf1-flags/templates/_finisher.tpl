@@ -7,8 +7,8 @@
 
 {{/* The pod of the finisher. Takes root, hash. */}}
 {{- define "tf1-flags.finisher.pod" -}}
-{{- $labels := mergeOverwrite (dict "sidecar.istio.io/inject" "false") .root.Values.labels }}
-{{- $annotations := mergeOverwrite (dict "linkerd.io/inject" "disabled") .root.Values.annotations -}}
+{{- $labels := mergeOverwrite (dict "sidecar.istio.io/inject" "false") (include "tf1-flags.texts" .root.Values.labels | fromYaml) }}
+{{- $annotations := mergeOverwrite (dict "linkerd.io/inject" "disabled") (include "tf1-flags.texts" .root.Values.annotations | fromYaml) -}}
 metadata:
   labels:
     {{- include "tf1-flags.selector" .root | nindent 4 }}
@@ -41,7 +41,7 @@ securityContext:
   {{- include "tf1-flags.podSecurityContext" . | nindent 2 }}
 {{- with .Values.nodeSelector }}
 nodeSelector:
-  {{- toYaml . | nindent 2 }}
+  {{- include "tf1-flags.texts" . | trimPrefix "\n" | nindent 2 }}
 {{- end }}
 {{- with include "tf1-flags.tolerations" (dict "spot" .Values.spot "tolerations" .Values.tolerations) }}
 tolerations:
@@ -91,7 +91,7 @@ containers:
   {{- end }}
   {{- if .Values.completion.notify.secretKeyRef.name }}
   - --job={{ include "tf1-flags.fullname" . }}
-  - {{ printf "--run=%v" .Values.run | quote }}
+  - {{ printf "--run=%v" (include "tf1-flags.text" .Values.run) | quote }}
   {{- end }}
   env:
   - name: NVIDIA_VISIBLE_DEVICES

@@ -22,7 +22,8 @@ spec:
 
 {{/* The labels of a task's pod. Takes root, role, values. */}}
 {{- define "tf1-flags.pod.labels" -}}
-{{- $labels := mergeOverwrite (dict "sidecar.istio.io/inject" "false") .root.Values.labels .values.labels -}}
+{{- $labels := mergeOverwrite (dict "sidecar.istio.io/inject" "false") (include "tf1-flags.texts" .root.Values.labels | fromYaml)
+    (include "tf1-flags.texts" .values.labels | fromYaml) -}}
 {{ include "tf1-flags.selector" .root }}
 tfgen/role: {{ .role | quote }}
 app.kubernetes.io/name: {{ include "tf1-flags.name" .root | quote }}
@@ -33,10 +34,9 @@ app.kubernetes.io/component: {{ .role | quote }}
 
 {{/* The annotations of a task's pod. Takes root, values. */}}
 {{- define "tf1-flags.pod.annotations" -}}
-{{- $annotations := mergeOverwrite
-      (dict "cluster-autoscaler.kubernetes.io/safe-to-evict" "false" "karpenter.sh/do-not-disrupt" "true" "linkerd.io/inject" "disabled")
-      .root.Values.annotations
-      .values.annotations -}}
+{{- $annotations := mergeOverwrite (dict "cluster-autoscaler.kubernetes.io/safe-to-evict" "false" "karpenter.sh/do-not-disrupt" "true"
+    "linkerd.io/inject" "disabled") (include "tf1-flags.texts" .root.Values.annotations | fromYaml)
+    (include "tf1-flags.texts" .values.annotations | fromYaml) -}}
 {{ toYaml $annotations }}
 {{- end }}
 
@@ -127,11 +127,11 @@ imagePullPolicy: {{ . | quote }}
 {{- end }}
 {{- with .values.command | default .root.Values.command }}
 command:
-{{- toYaml . | nindent 0 }}
+{{- include "tf1-flags.texts" . }}
 {{- end }}
 args:
 {{- with .values.args | default .root.Values.args }}
-{{- toYaml . | nindent 0 }}
+{{- include "tf1-flags.texts" . }}
 {{- end }}
 - {{ printf "--job_name=%v" .role | quote }}
 - --task_index=$(TASK_INDEX)

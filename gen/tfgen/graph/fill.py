@@ -21,6 +21,7 @@ from tfgen.graph.holes import (
     Absent,
     AllOf,
     AnyOf,
+    AsText,
     Bound,
     Call,
     ChartOnly,
@@ -389,7 +390,7 @@ def compile_expression(node: Node) -> Filler:  # noqa: C901 - a branch a node
             return (lambda scope: scope.release) if fact == "Release.Name" else (lambda scope: scope.chart)
         case Named(node=inner, parameters=()):
             return once_for_values(reads(inner), compile_expression(inner))
-        case Named(node=inner) | NotEmpty(inner) | Items(inner):
+        case Named(node=inner) | NotEmpty(inner) | Items(inner) | AsText(inner):
             return compile_expression(inner)
         case Call(part):
             return _called(node, compile_expression(part))

@@ -241,6 +241,20 @@ class Call(Hole):
     arguments: tuple[tuple[str, Node], ...]
 
 
+class AsText(Hole):
+    """A text, or a map or list of texts, for which a chart's user may set integers or booleans.
+
+    The plain objects have the text unchanged, because job.yaml accepts text alone.
+
+    Attributes:
+        tree: the text, map or list.
+        part: the named part that writes each number in digits, `TEXT` or `TEXTS` of `objects.values`.
+    """
+
+    tree: Expression
+    part: Named
+
+
 class Digest(Hole):
     """A digest of a named mapping, in hexadecimal digits: another one wherever the mapping is filled otherwise."""
 
@@ -418,6 +432,7 @@ Expression: TypeAlias = (
     | Filtered
     | Named
     | Call
+    | AsText
     | Digest
     | Not
     | AllOf
@@ -546,6 +561,7 @@ def type_of(node: Node) -> ValueType:
             | When(then=inner)
             | NotEmpty(tree=inner)
             | Items(list=inner)
+            | AsText(tree=inner)
         ):
             return type_of(inner)
         case MapOf() | Merged() | Filtered() | dict():

@@ -16,7 +16,7 @@ import functools
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tfgen import data_path
 from tfgen.record import Record
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from tfgen.value_type import ValueType
 
 ValuesPath = tuple[str, ...]
+
+CHART_ACCEPTS: Final = "x-chart-accepts"
+"""The keyword of the job schema for `Tunable.chart_types`. job.yaml itself accepts text alone."""
 
 _TYPES: Mapping[str, ValueType] = {
     "string": "string",
@@ -48,6 +51,12 @@ class Tunable(Record):
     default: Any
     description: str
     schema: Schema
+
+    @property
+    def chart_types(self) -> Sequence[str]:
+        """The types that a chart accepts in place of a text, here or in each entry: `--set run=2` is an integer."""
+        types: Sequence[str] = self.schema.get(CHART_ACCEPTS, ())
+        return types
 
 
 class _Present(Record):

@@ -13,19 +13,23 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tfgen.schema import file as schema_file
 from tfgen.schema.chart_values import chart_values
 from tfgen.schema.file import Schema, target, used_definitions
-from tfgen.schema.tunables import ValuesPath, all_leaves
+from tfgen.schema.tunables import CHART_ACCEPTS, ValuesPath, all_leaves
 from tfgen.schema.values_form import ValuesForm, once_a_form
 from tfgen.text import json_text
+from tfgen.value_type import MAX_INTEGER
 
 _DRAFT: Final = "http://json-schema.org/draft-07/schema#"
 _ROLE: Final = "role"
 _CHARACTERS: Final = "characters"
+_IN_VALUES: Final = "InValues"
+"""The end of the name of a definition whose texts a chart's user may set as numbers."""
 _LONG: Final = 80
 """Characters of a node that is worth a definition."""
 _NAMED: Final = ("properties", "definitions")
@@ -50,7 +54,7 @@ def values_schema(form: ValuesForm) -> Schema:
         for record in records:
             place["required"] += [record] if record not in place["required"] else []
             place = place["properties"].setdefault(record, _closed())
-        place["properties"][key] = _short(all_leaves()[path].written)
+        place["properties"][key] = _accepted(all_leaves()[path].written)
         place["required"].append(key)
     schema = {"$schema": _DRAFT, **root, "definitions": json.loads(_definitions())}
     _keep_roles(schema["definitions"]["volume"]["properties"]["for"], form.paths)
@@ -63,6 +67,32 @@ def values_schema(form: ValuesForm) -> Schema:
     _share(schema)
     _refer_to_bases(schema)
     return {**schema, "definitions": dict(sorted(schema["definitions"].items()))}
+
+
+def _accepted(node: Schema) -> Any:
+    """The node of a value, in short, with the types that the chart accepts in place of a text."""
+    types = schema_file.resolve(schema_file.load(), node).get(CHART_ACCEPTS)
+    if not types:
+        return _short(node)
+    return {"$ref": f"{node['$ref']}{_IN_VALUES}"} if "$ref" in node else _short(_with_types(node, types))
+
+
+def _in_values(node: Schema) -> Any:
+    """The node of a map or list of texts, in short, with the types that the chart accepts in place of each text."""
+    (place,) = (key for key in ("additionalProperties", "items") if key in node)
+    entry = schema_file.resolve(schema_file.load(), node[place])
+    return _short({**node, place: _with_types(entry, node[CHART_ACCEPTS])})
+
+
+def _with_types(node: Schema, types: Sequence[str]) -> Schema:
+    """The node of a text with more types, and with the range of the integers whose digits the text allows."""
+    text = node["type"] if isinstance(node["type"], list) else [node["type"]]
+    is_long = node.get("maxLength", MAX_INTEGER) >= len(str(MAX_INTEGER))
+    range_of_text = {
+        "minimum": -MAX_INTEGER if re.search(node["pattern"], "-1") else 0,
+        "maximum": MAX_INTEGER if is_long else 10 ** node["maxLength"] - 1,
+    }
+    return {**node, "type": [*text, *types], **range_of_text}
 
 
 def _closed() -> dict[str, Any]:
@@ -80,7 +110,8 @@ def _definitions() -> str:
     """The definitions that values may refer to, in short. As text, of which each schema has a copy that it changes."""
     values = {"values": [leaf.written for leaf in all_leaves().values()]}
     used = used_definitions(values, schema_file.load()["definitions"])
-    return json.dumps({**{name: _short(node) for name, node in used.items()}, _CHARACTERS: _characters()})
+    accepting = {f"{name}{_IN_VALUES}": _in_values(node) for name, node in used.items() if CHART_ACCEPTS in node}
+    return json.dumps({**{name: _short(node) for name, node in used.items()}, **accepting, _CHARACTERS: _characters()})
 
 
 # -- what several places have alike --------------------------------------------------------------------------------

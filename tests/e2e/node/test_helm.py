@@ -22,7 +22,7 @@ def test_a_release_from_install_to_uninstall(job: MakeJob, node: Node, namespace
     training.wait_until_released()
 
     # A new run, which goes on from the job's own volume; the objects of the one before it are gone.
-    training.helm("upgrade", training.name, *training.chart, "--set-string=run=2", "--set=args={--steps=700}")
+    training.helm("upgrade", training.name, *training.chart, "--set=run=2", "--set=args={--steps=700}")
     training.run = "2"
     assert training.wait_for_end() == "Complete"
     assert "at step 600" in training.log("chief")

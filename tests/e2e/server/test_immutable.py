@@ -146,7 +146,7 @@ def test_a_run_keeps_its_pods_whatever_applies_another_image(
     assert _stateful_sets(client, namespace) == sets
     if way.startswith("helm"):
         (line,) = said
-        assert line.endswith("cannot change while its run lasts: set a new run, such as --set-string run=NAME")
+        assert line.endswith("cannot change while its run lasts: set a new run, such as --set run=NAME")
         assert len(line) < 250
     else:
         refused = {match[1] for line in said if (match := re.search(r'"(mnist-[a-z]+)" is invalid: ', line))}

@@ -82,7 +82,7 @@ def test_a_new_run_of_a_release_trains_anew(
 ) -> None:
     """As the chart's notes say it. What is left of the old run goes."""
     job, _ = _train("StatefulSet", "helm-upgrade", cluster, namespace, finisher, tmp_path)
-    helm("--reset-then-reuse-values", "--set-string", "run=2")(cluster, job, namespace)
+    helm("--reset-then-reuse-values", "--set", "run=2")(cluster, job, namespace)
     eventually(lambda: len(running(cluster.client, namespace)) == 8, "all pods of the new run, and its finisher")
     assert {pod["metadata"]["labels"]["tfgen/run"] for pod in running(cluster.client, namespace)} == {"2"}
     assert {each["metadata"]["name"] for each in cluster.client.list("StatefulSet", namespace)} == {

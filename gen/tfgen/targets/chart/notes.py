@@ -37,7 +37,7 @@ def notes(structure: Structure) -> Node:
             names.RELEASE,
             " CHART --namespace ",
             namespace,
-            " \\\n    --reset-then-reuse-values --set-string run=",
+            " \\\n    --reset-then-reuse-values --set run=",
             When(value("run"), "NEXT", "2"),
             "\n",
         )

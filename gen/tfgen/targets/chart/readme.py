@@ -60,13 +60,18 @@ Under another release name the objects are called RELEASE-{job.name}, so that se
 {upgrade(job.structure)}
 A new run has a new name:
 
-    helm upgrade {job.name} {chart} --reset-then-reuse-values --set-string run=2
+    helm upgrade {job.name} {chart} --reset-then-reuse-values --set run=2
 
 Claims that the chart makes are kept when the release is uninstalled.
 
 ## Values
 
 `values.yaml` says more of each. What a role has not said for itself, it has from the job.
+
+`run`, `env`, `args`, `command`, labels, annotations and node selectors accept integers and booleans as well as text:
+`--set run=2,env.STEPS=1000000`. In a values file, put a text such as "007" or "1.0" in quotes, because YAML drops the
+zeros of a number. The chart refuses null for a value that it needs: to set an empty list, write
+`--set-json 'tolerations=[]'`.
 
 | Value | Type | Default | What it is |
 |---|---|---|---|

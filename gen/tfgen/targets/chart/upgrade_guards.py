@@ -80,7 +80,7 @@ def _guard(fixed: _Fixed, context: Context) -> Lines:
     kind, name = fixed.kind, argument(fixed.name, context)
     tests = [_differs(path, node, context.inside) for path, node in fixed.fields]
     test = tests[0] if len(tests) == 1 else " ".join(["or", *(f"({one})" for one in tests)])
-    message = f"the {kind} %v cannot change while its run lasts: set a new run, such as --set-string run=NAME"
+    message = f"the {kind} %v cannot change while its run lasts: set a new run, such as --set run=NAME"
     return [
         f'{{{{- with lookup "{fixed.api_version}" "{kind}" .Release.Namespace {name} }}}}',
         f"{{{{- if {test} }}}}",

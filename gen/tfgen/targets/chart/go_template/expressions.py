@@ -6,12 +6,13 @@ AllOf((Value("gang.enabled", "boolean"), Equal(IMAGE, "a")))  ->  and .Values.ga
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import assert_never
+from typing import Final, assert_never
 
 from tfgen.graph.holes import (
     Absent,
     AllOf,
     AnyOf,
+    AsText,
     Bound,
     Call,
     ChartOnly,
@@ -55,6 +56,10 @@ from tfgen.targets.chart.go_template.go_text import field, literal
 from tfgen.targets.chart.go_template.nodes import is_known, needs_root
 from tfgen.targets.chart.go_template.presence import parts_of_test, presence
 from tfgen.text import canonical_json
+from tfgen.value_type import ValueType
+
+_FROM_YAML: Final[Mapping[ValueType, str]] = {"map": " | fromYaml", "list": " | fromYamlArray"}
+"""The function that reads the text of a map or list back as data."""
 
 
 def expression(node: Node, context: Context) -> str:  # noqa: C901 - a branch a node
@@ -79,6 +84,8 @@ def expression(node: Node, context: Context) -> str:  # noqa: C901 - a branch a 
             return f"include {literal(full_name)} {context.root or '.'}"
         case Call(part):
             return f"include {literal(context.full_name(part.name))} {_argument_of_include(node, context)}"
+        case AsText(tree, part):
+            return f"{texts(tree, part, context)}{_FROM_YAML.get(type_of(tree), '')}"
         case Text(parts):
             return _printf(parts, context)
         case Sum((one, int(other))) if other < 0:
@@ -129,6 +136,11 @@ def expression(node: Node, context: Context) -> str:  # noqa: C901 - a branch a 
         case None | Absent() | Mapping() | Sequence():
             raise TypeError(f"not an expression: {node!r}")
     assert_never(node)
+
+
+def texts(tree: Node, part: Named, context: Context) -> str:
+    """The part that writes a text, map or list, applied to the tree."""
+    return f"include {literal(context.full_name(part.name))} {argument(tree, context)}"
 
 
 def argument(node: Node, context: Context) -> str:

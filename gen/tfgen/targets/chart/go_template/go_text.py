@@ -11,8 +11,6 @@ import textwrap
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
-from tfgen.targets.chart.wrap import WIDTH
-
 Lines: TypeAlias = list[str]
 
 ENDED: Final = "{{- end }}"
@@ -101,15 +99,6 @@ def with_reasons_once(lines: Lines) -> Lines:
         else:
             out.append(line)
     return out
-
-
-def action(head: str, arguments: Sequence[str]) -> Lines:
-    """An action, on a line for each of its arguments where one line would be too long."""
-    line = " ".join([head, *arguments, "}}"])
-    if len(line) <= WIDTH:
-        return [line]
-    *others, last = arguments
-    return [head, *(f"      {argument}" for argument in others), f"      {last} }}}}"]
 
 
 def comment(text: str, indent: str) -> Lines:

@@ -9,6 +9,7 @@ from tfgen.graph.holes import (
     Absent,
     AllOf,
     AnyOf,
+    AsText,
     Bound,
     Call,
     Comment,
@@ -46,8 +47,8 @@ def presence(node: Node) -> Node:
             return AnyOf(tuple(ways)) if len(ways) > 1 else ways[0] if ways else False
         case Absent():
             return False
-        case Items(items):
-            return items
+        case Items(inner) | AsText(inner):
+            return presence(inner)
         case Each(over, body):
             if presence(body) is not True:
                 raise TypeError(
@@ -166,9 +167,11 @@ def ends_in_tree(node: Node) -> bool:
             return ends_in_tree(then) or ends_in_tree(otherwise)
         case Each(body=inner) | Named(node=inner) | Call(part=inner) | Let(body=inner):
             return ends_in_tree(inner)
-        case Items() | NotEmpty():
+        case AsText():
+            return False  # each text is in quotes
+        case Items(inner) | NotEmpty(inner) if not isinstance(inner, AsText):
             return True
-        case Hole():
+        case Hole() if not isinstance(node, (Items, NotEmpty)):
             return type_of(node) in TREES
         case dict():
             return _last_ends_in_tree(list(node.values()))

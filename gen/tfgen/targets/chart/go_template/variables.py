@@ -24,7 +24,7 @@ from tfgen.graph.holes import (
 )
 from tfgen.targets.chart.go_template.context import Context
 from tfgen.targets.chart.go_template.expressions import argument, arguments, dict_of, expression
-from tfgen.targets.chart.go_template.go_text import ENDED, Lines, action, literal, with_shared_tests
+from tfgen.targets.chart.go_template.go_text import ENDED, Lines, literal, with_shared_tests
 from tfgen.targets.chart.go_template.nodes import is_known
 
 _OFTEN_ASKED_FOR: Final = ("run", "fullname")
@@ -58,7 +58,7 @@ def assign(name: str, node: Node, context: Context) -> Lines:
     else:
         first, lines = f"deepCopy {argument(lowest, context)}", Lines()
     if node.flat and layers and not lines and not any(isinstance(layer, When) for layer in layers):
-        return action(f"{{{{- ${name} := mergeOverwrite", [f"({first})", *arguments(layers, context)])
+        return [" ".join([f"{{{{- ${name} := mergeOverwrite ({first})", *arguments(layers, context), "}}"])]
     lines.insert(0, f"{{{{- ${name} := {first} }}}}")
     for is_tested, run in groupby(layers, key=lambda layer: isinstance(layer, When)):
         if is_tested:
@@ -95,7 +95,7 @@ def _tested_layer(name: str, layer: Node, context: Context, *, flat: bool) -> Li
 def _layers(name: str, layers: Sequence[Expression], context: Context, *, flat: bool) -> Lines:
     """Layers over what a variable has."""
     if flat:
-        return action(f"{{{{- ${name} = mergeOverwrite ${name}", arguments(layers, context))
+        return [" ".join([f"{{{{- ${name} = mergeOverwrite ${name}", *arguments(layers, context), "}}"])]
     lines: Lines = []
     for layer in layers:
         lines += [

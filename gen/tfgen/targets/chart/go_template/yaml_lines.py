@@ -16,6 +16,7 @@ from typing import Final
 
 from tfgen.graph.holes import (
     ABSENT,
+    AsText,
     Call,
     Comment,
     Each,
@@ -36,7 +37,7 @@ from tfgen.graph.holes import (
     type_of,
 )
 from tfgen.targets.chart.go_template.context import Context
-from tfgen.targets.chart.go_template.expressions import argument, expression
+from tfgen.targets.chart.go_template.expressions import argument, expression, texts
 from tfgen.targets.chart.go_template.flow_control import range_over, when, when_left
 from tfgen.targets.chart.go_template.go_text import Lines, comment, escape, indent_lines, keep_space, literal
 from tfgen.targets.chart.go_template.neighbours import entries_under_one_test, items_under_one_test
@@ -64,7 +65,7 @@ def body_lines(node: Node, context: Context, indent: str) -> Lines:
         case When():
             return when(node, context, indent, lambda inner, there: body_lines(inner, there, indent))
         case NotEmpty(tree):
-            return [f"{indent}{{{{- toYaml {argument(tree, context)} | nindent {len(indent)} }}}}"]
+            return [_tree_text(tree, context, len(indent))]
         case Hole() if type_of(node) in TREES:
             return _tree(node, context, indent, [])
         case str() | int() | None:
@@ -206,14 +207,23 @@ def _item(node: Node, context: Context, indent: str) -> Lines:
 def _tree(node: Expression, context: Context, indent: str, head: Lines) -> Lines:
     """A tunable map or list, and its key where it has one; nothing where it is empty."""
     depth = len(indent) + (2 if head and type_of(node) == "map" else 0)
-    if node in context.known:
-        return [*head, f"{' ' * depth}{{{{- toYaml {argument(node, context)} | nindent {depth} }}}}"]
+    tree = node.tree if isinstance(node, AsText) else node
+    if tree in context.known:
+        return [*head, _tree_text(node, context, depth)]
     return [
-        f"{indent}{{{{- with {expression(node, context)} }}}}",
+        f"{indent}{{{{- with {expression(tree, context)} }}}}",
         *head,
-        f"{' ' * depth}{{{{- toYaml . | nindent {depth} }}}}",
+        _tree_text(node, context.replaced(dot="$", subject=tree), depth),
         f"{indent}{{{{- end }}}}",
     ]
+
+
+def _tree_text(node: Expression, context: Context, depth: int) -> str:
+    """The action that prints a tunable map or list."""
+    if not isinstance(node, AsText):
+        return f"{' ' * depth}{{{{- toYaml {argument(node, context)} | nindent {depth} }}}}"
+    nindent = f' | trimPrefix "\\n" | nindent {depth}' if depth else ""
+    return f"{' ' * depth}{{{{- {texts(node.tree, node.part, context)}{nindent} }}}}"
 
 
 def _included(node: Named | Call, context: Context, indent: str, head: Lines) -> Lines:

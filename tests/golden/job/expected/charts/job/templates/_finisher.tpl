@@ -7,8 +7,8 @@
 
 {{/* The pod of the finisher. Takes root, hash. */}}
 {{- define "job.finisher.pod" -}}
-{{- $labels := mergeOverwrite (dict "sidecar.istio.io/inject" "false") .root.Values.labels }}
-{{- $annotations := mergeOverwrite (dict "linkerd.io/inject" "disabled") .root.Values.annotations -}}
+{{- $labels := mergeOverwrite (dict "sidecar.istio.io/inject" "false") (include "job.texts" .root.Values.labels | fromYaml) }}
+{{- $annotations := mergeOverwrite (dict "linkerd.io/inject" "disabled") (include "job.texts" .root.Values.annotations | fromYaml) -}}
 metadata:
   labels:
     {{- include "job.selector" .root | nindent 4 }}
@@ -41,7 +41,7 @@ securityContext:
   {{- include "job.podSecurityContext" . | nindent 2 }}
 {{- with .Values.nodeSelector }}
 nodeSelector:
-  {{- toYaml . | nindent 2 }}
+  {{- include "job.texts" . | trimPrefix "\n" | nindent 2 }}
 {{- end }}
 {{- with include "job.tolerations" (dict "spot" .Values.spot "tolerations" .Values.tolerations) }}
 tolerations:
@@ -91,7 +91,7 @@ containers:
   {{- end }}
   {{- if .Values.completion.notify.secretKeyRef.name }}
   - --job={{ include "job.fullname" . }}
-  - {{ printf "--run=%v" .Values.run | quote }}
+  - {{ printf "--run=%v" (include "job.text" .Values.run) | quote }}
   {{- end }}
   env:
   - name: NVIDIA_VISIBLE_DEVICES

@@ -22,7 +22,8 @@ spec:
 
 {{/* The labels of a task's pod. Takes root, role, values. */}}
 {{- define "job.pod.labels" -}}
-{{- $labels := mergeOverwrite (dict "sidecar.istio.io/inject" "false") .root.Values.labels .values.labels -}}
+{{- $labels := mergeOverwrite (dict "sidecar.istio.io/inject" "false") (include "job.texts" .root.Values.labels | fromYaml)
+    (include "job.texts" .values.labels | fromYaml) -}}
 {{ include "job.selector" .root }}
 tfgen/role: {{ .role | quote }}
 app.kubernetes.io/name: {{ include "job.name" .root | quote }}
@@ -33,10 +34,9 @@ app.kubernetes.io/component: {{ .role | quote }}
 
 {{/* The annotations of a task's pod. Takes root, role, values. */}}
 {{- define "job.pod.annotations" -}}
-{{- $annotations := mergeOverwrite
-      (dict "cluster-autoscaler.kubernetes.io/safe-to-evict" "false" "karpenter.sh/do-not-disrupt" "true" "linkerd.io/inject" "disabled")
-      .root.Values.annotations
-      .values.annotations -}}
+{{- $annotations := mergeOverwrite (dict "cluster-autoscaler.kubernetes.io/safe-to-evict" "false" "karpenter.sh/do-not-disrupt" "true"
+    "linkerd.io/inject" "disabled") (include "job.texts" .root.Values.annotations | fromYaml)
+    (include "job.texts" .values.annotations | fromYaml) -}}
 {{ toYaml $annotations }}
 {{- if and (eq .role "evaluator") .root.Values.gang.enabled }}
 {{- with .root.Values.gang.queue }}
@@ -132,11 +132,11 @@ imagePullPolicy: {{ . | quote }}
 {{- end }}
 {{- with .values.command | default .root.Values.command }}
 command:
-{{- toYaml . | nindent 0 }}
+{{- include "job.texts" . }}
 {{- end }}
 {{- with .values.args | default .root.Values.args }}
 args:
-{{- toYaml . | nindent 0 }}
+{{- include "job.texts" . }}
 {{- end }}
 {{- with .values.workingDir | default .root.Values.workingDir }}
 workingDir: {{ . | quote }}

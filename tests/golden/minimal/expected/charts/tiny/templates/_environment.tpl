@@ -14,10 +14,10 @@
 {{- if and .cpuLimit (regexMatch "^(1|1000m|[0-9]{1,3}m|0?[.][0-9]+)$" (printf "%v" .cpuLimit)) }}
 {{- $_ := set $env "TF_NUM_INTEROP_THREADS" "2" }}
 {{- end }}
-{{- range $key, $value := .root.Values.env }}
+{{- range $key, $value := include "tiny.texts" .root.Values.env | fromYaml }}
 {{- $_ := set $env $key $value }}
 {{- end }}
-{{- range $key, $value := .values.env }}
+{{- range $key, $value := include "tiny.texts" .values.env | fromYaml }}
 {{- $_ := set $env $key $value }}
 {{- end -}}
 - name: TASK_INDEX
@@ -36,9 +36,9 @@
 - name: TF_CONFIG
   value: {{ printf `{"cluster":$(TF_CLUSTER),"task":{"type":"%v","index":$(TASK_INDEX)}}` .role | quote }}
 - name: TFGEN_RUN
-  value: {{ .root.Values.run | quote }}
+  value: {{ include "tiny.text" .root.Values.run | quote }}
 - name: TFGEN_RUN_FOLDER
-  value: {{ .root.Values.resumeFrom | default (.root.Values.run | default "1") | quote }}
+  value: {{ include "tiny.text" .root.Values.resumeFrom | default (include "tiny.text" .root.Values.run | default "1") | quote }}
 {{- range $name, $value := $env }}
 {{- if kindIs "map" $value }}
 - name: {{ $name | quote }}

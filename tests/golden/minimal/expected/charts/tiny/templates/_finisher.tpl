@@ -7,8 +7,8 @@
 
 {{/* The pod of the finisher. Takes root, hash. */}}
 {{- define "tiny.finisher.pod" -}}
-{{- $labels := mergeOverwrite (dict "sidecar.istio.io/inject" "false") .root.Values.labels }}
-{{- $annotations := mergeOverwrite (dict "linkerd.io/inject" "disabled") .root.Values.annotations -}}
+{{- $labels := mergeOverwrite (dict "sidecar.istio.io/inject" "false") (include "tiny.texts" .root.Values.labels | fromYaml) }}
+{{- $annotations := mergeOverwrite (dict "linkerd.io/inject" "disabled") (include "tiny.texts" .root.Values.annotations | fromYaml) -}}
 metadata:
   labels:
     {{- include "tiny.selector" .root | nindent 4 }}
@@ -41,7 +41,7 @@ securityContext:
   {{- include "tiny.podSecurityContext" . | nindent 2 }}
 {{- with .Values.nodeSelector }}
 nodeSelector:
-  {{- toYaml . | nindent 2 }}
+  {{- include "tiny.texts" . | trimPrefix "\n" | nindent 2 }}
 {{- end }}
 {{- with include "tiny.tolerations" (dict "spot" .Values.spot "tolerations" .Values.tolerations) }}
 tolerations:
@@ -94,7 +94,7 @@ containers:
   {{- end }}
   {{- if .Values.completion.notify.secretKeyRef.name }}
   - --job={{ include "tiny.fullname" . }}
-  - {{ printf "--run=%v" .Values.run | quote }}
+  - {{ printf "--run=%v" (include "tiny.text" .Values.run) | quote }}
   {{- end }}
   env:
   - name: NVIDIA_VISIBLE_DEVICES

@@ -2,7 +2,7 @@
 
 {{/* The name of one run: the job's, and the run's behind it where there is one. */}}
 {{- define "tiny.run" -}}
-{{ include "tiny.fullname" . }}{{ if .Values.run }}-{{ .Values.run }}{{ end }}
+{{ include "tiny.fullname" . }}{{ if include "tiny.text" .Values.run }}-{{ include "tiny.text" .Values.run }}{{ end }}
 {{- end }}
 
 {{/* The job's name: fullnameOverride, else the release's, with the chart's behind it unless it is in it already. */}}
@@ -21,11 +21,16 @@
 {{ .Values.nameOverride | default .Chart.Name }}
 {{- end }}
 
+{{/* A text. A number in the values, such as the 2 of --set run=2, is written in all its digits. */}}
+{{- define "tiny.text" -}}
+{{ if kindIs "float64" . }}{{ int64 . }}{{ else }}{{ . }}{{ end }}
+{{- end }}
+
 {{/* The labels of every object. */}}
 {{- define "tiny.labels" -}}
 {{ include "tiny.owner" . }}
 {{- with .Values.labels }}
-{{- toYaml . | nindent 0 }}
+{{- include "tiny.texts" . }}
 {{- end }}
 {{- end }}
 
@@ -37,10 +42,21 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-._" }}
 {{- end }}
 
+{{/* A map or list of texts, with numbers and booleans as texts. A map in it stays a map. */}}
+{{- define "tiny.texts" -}}
+{{- range $key, $value := . }}
+{{ if kindIs "string" $key }}{{ $key | quote }}:{{ else }}-{{ end }}
+{{- if kindIs "map" $value }} {{ mustToRawJson $value }}
+{{- else if kindIs "float64" $value }} {{ $value | int64 | quote }}
+{{- else }} {{ $value | quote }}
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{/* What selects the pods of one run. */}}
 {{- define "tiny.selector" -}}
 tfgen/job: {{ include "tiny.fullname" . | quote }}
-tfgen/run: {{ .Values.run | quote }}
+tfgen/run: {{ include "tiny.text" .Values.run | quote }}
 {{- end }}
 
 {{/* The cluster part of TF_CONFIG. */}}

@@ -22,7 +22,8 @@ spec:
 
 {{/* The labels of a task's pod. Takes root, role, values. */}}
 {{- define "tiny.pod.labels" -}}
-{{- $labels := mergeOverwrite (dict "sidecar.istio.io/inject" "false") .root.Values.labels .values.labels -}}
+{{- $labels := mergeOverwrite (dict "sidecar.istio.io/inject" "false") (include "tiny.texts" .root.Values.labels | fromYaml)
+    (include "tiny.texts" .values.labels | fromYaml) -}}
 {{ include "tiny.selector" .root }}
 tfgen/role: {{ .role | quote }}
 app.kubernetes.io/name: {{ include "tiny.name" .root | quote }}
@@ -33,10 +34,9 @@ app.kubernetes.io/component: {{ .role | quote }}
 
 {{/* The annotations of a task's pod. Takes root, values. */}}
 {{- define "tiny.pod.annotations" -}}
-{{- $annotations := mergeOverwrite
-      (dict "cluster-autoscaler.kubernetes.io/safe-to-evict" "false" "karpenter.sh/do-not-disrupt" "true" "linkerd.io/inject" "disabled")
-      .root.Values.annotations
-      .values.annotations -}}
+{{- $annotations := mergeOverwrite (dict "cluster-autoscaler.kubernetes.io/safe-to-evict" "false" "karpenter.sh/do-not-disrupt" "true"
+    "linkerd.io/inject" "disabled") (include "tiny.texts" .root.Values.annotations | fromYaml)
+    (include "tiny.texts" .values.annotations | fromYaml) -}}
 {{ toYaml $annotations }}
 {{- end }}
 
@@ -127,11 +127,11 @@ imagePullPolicy: {{ . | quote }}
 {{- end }}
 {{- with .values.command | default .root.Values.command }}
 command:
-{{- toYaml . | nindent 0 }}
+{{- include "tiny.texts" . }}
 {{- end }}
 {{- with .values.args | default .root.Values.args }}
 args:
-{{- toYaml . | nindent 0 }}
+{{- include "tiny.texts" . }}
 {{- end }}
 {{- with .values.workingDir | default .root.Values.workingDir }}
 workingDir: {{ . | quote }}

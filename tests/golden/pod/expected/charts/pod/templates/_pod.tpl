@@ -2,7 +2,8 @@
 
 {{/* The labels of a task's pod. Takes root, role, values. */}}
 {{- define "pod.pod.labels" -}}
-{{- $labels := mergeOverwrite (dict "sidecar.istio.io/inject" "false") .root.Values.labels .values.labels -}}
+{{- $labels := mergeOverwrite (dict "sidecar.istio.io/inject" "false") (include "pod.texts" .root.Values.labels | fromYaml)
+    (include "pod.texts" .values.labels | fromYaml) -}}
 {{ include "pod.selector" .root }}
 tfgen/role: {{ .role | quote }}
 app.kubernetes.io/name: {{ include "pod.name" .root | quote }}
@@ -13,10 +14,9 @@ app.kubernetes.io/component: {{ .role | quote }}
 
 {{/* The annotations of a task's pod. Takes root, values. */}}
 {{- define "pod.pod.annotations" -}}
-{{- $annotations := mergeOverwrite
-      (dict "cluster-autoscaler.kubernetes.io/safe-to-evict" "false" "karpenter.sh/do-not-disrupt" "true" "linkerd.io/inject" "disabled")
-      .root.Values.annotations
-      .values.annotations -}}
+{{- $annotations := mergeOverwrite (dict "cluster-autoscaler.kubernetes.io/safe-to-evict" "false" "karpenter.sh/do-not-disrupt" "true"
+    "linkerd.io/inject" "disabled") (include "pod.texts" .root.Values.annotations | fromYaml)
+    (include "pod.texts" .values.annotations | fromYaml) -}}
 {{ toYaml $annotations }}
 {{- end }}
 
@@ -97,11 +97,11 @@ imagePullPolicy: {{ . | quote }}
 {{- end }}
 {{- with .values.command | default .root.Values.command }}
 command:
-{{- toYaml . | nindent 0 }}
+{{- include "pod.texts" . }}
 {{- end }}
 {{- with .values.args | default .root.Values.args }}
 args:
-{{- toYaml . | nindent 0 }}
+{{- include "pod.texts" . }}
 {{- end }}
 {{- with .values.workingDir | default .root.Values.workingDir }}
 workingDir: {{ . | quote }}

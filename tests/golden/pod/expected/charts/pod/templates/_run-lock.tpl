@@ -17,9 +17,9 @@ env:
 - name: TASK_INDEX
   value: "0"
 - name: TFGEN_RUN
-  value: {{ .root.Values.run | quote }}
+  value: {{ include "pod.text" .root.Values.run | quote }}
 - name: TFGEN_RUN_FOLDER
-  value: {{ .root.Values.resumeFrom | default (.root.Values.run | default "1") | quote }}
+  value: {{ include "pod.text" .root.Values.resumeFrom | default (include "pod.text" .root.Values.run | default "1") | quote }}
 - name: NVIDIA_VISIBLE_DEVICES
   value: void
 resources:

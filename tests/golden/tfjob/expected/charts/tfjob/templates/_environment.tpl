@@ -14,16 +14,16 @@
 {{- if and .cpuLimit (regexMatch "^(1|1000m|[0-9]{1,3}m|0?[.][0-9]+)$" (printf "%v" .cpuLimit)) }}
 {{- $_ := set $env "TF_NUM_INTEROP_THREADS" "2" }}
 {{- end }}
-{{- range $key, $value := .root.Values.env }}
+{{- range $key, $value := include "tfjob.texts" .root.Values.env | fromYaml }}
 {{- $_ := set $env $key $value }}
 {{- end }}
-{{- range $key, $value := .values.env }}
+{{- range $key, $value := include "tfjob.texts" .values.env | fromYaml }}
 {{- $_ := set $env $key $value }}
 {{- end -}}
 - name: TFGEN_RUN
-  value: {{ .root.Values.run | quote }}
+  value: {{ include "tfjob.text" .root.Values.run | quote }}
 - name: TFGEN_RUN_FOLDER
-  value: {{ .root.Values.resumeFrom | default (.root.Values.run | default "1") | quote }}
+  value: {{ include "tfjob.text" .root.Values.resumeFrom | default (include "tfjob.text" .root.Values.run | default "1") | quote }}
 {{- range $name, $value := $env }}
 {{- if kindIs "map" $value }}
 - name: {{ $name | quote }}

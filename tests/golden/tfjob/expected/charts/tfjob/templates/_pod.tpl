@@ -13,7 +13,8 @@ spec:
 
 {{/* The labels of a task's pod. Takes root, role, values. */}}
 {{- define "tfjob.pod.labels" -}}
-{{- $labels := mergeOverwrite (dict "sidecar.istio.io/inject" "false") .root.Values.labels .values.labels -}}
+{{- $labels := mergeOverwrite (dict "sidecar.istio.io/inject" "false") (include "tfjob.texts" .root.Values.labels | fromYaml)
+    (include "tfjob.texts" .values.labels | fromYaml) -}}
 {{ include "tfjob.selector" .root }}
 tfgen/role: {{ .role | quote }}
 app.kubernetes.io/name: {{ include "tfjob.name" .root | quote }}
@@ -24,10 +25,9 @@ app.kubernetes.io/component: {{ .role | quote }}
 
 {{/* The annotations of a task's pod. Takes root, values. */}}
 {{- define "tfjob.pod.annotations" -}}
-{{- $annotations := mergeOverwrite
-      (dict "cluster-autoscaler.kubernetes.io/safe-to-evict" "false" "karpenter.sh/do-not-disrupt" "true" "linkerd.io/inject" "disabled")
-      .root.Values.annotations
-      .values.annotations -}}
+{{- $annotations := mergeOverwrite (dict "cluster-autoscaler.kubernetes.io/safe-to-evict" "false" "karpenter.sh/do-not-disrupt" "true"
+    "linkerd.io/inject" "disabled") (include "tfjob.texts" .root.Values.annotations | fromYaml)
+    (include "tfjob.texts" .values.annotations | fromYaml) -}}
 {{ toYaml $annotations }}
 {{- end }}
 
@@ -114,11 +114,11 @@ imagePullPolicy: {{ . | quote }}
 {{- end }}
 {{- with .values.command | default .root.Values.command }}
 command:
-{{- toYaml . | nindent 0 }}
+{{- include "tfjob.texts" . }}
 {{- end }}
 {{- with .values.args | default .root.Values.args }}
 args:
-{{- toYaml . | nindent 0 }}
+{{- include "tfjob.texts" . }}
 {{- end }}
 {{- with .values.workingDir | default .root.Values.workingDir }}
 workingDir: {{ . | quote }}
