@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.support import normal
@@ -168,6 +168,8 @@ _NODES = st.recursive(
 
 @drawn(15)
 @given(before=_NODES, after=_NODES)
+@example(before={"spec": 1}, after={"spec": [OLD]})
+@example(before={"spec": [OLD]}, after={"spec": 1})
 def test_kustomize_gives_the_objects_of_an_environment_whatever_the_shape_of_another_object(before, after):
     job = with_image(before)
     job["spec"]["environments"]["prod"]["objects"] = {"one": {"spec": after}}

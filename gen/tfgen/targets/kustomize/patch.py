@@ -102,13 +102,9 @@ def _replacing(before: Object, after: Object) -> dict[str, Any]:
 
 
 def _is_merged_otherwise(before: Object, after: Object) -> bool:
-    """Whether two mappings differ in a list, or in what is a mapping in one alone, which kustomize does not merge."""
+    """Return whether two mappings differ in a list, or in the shape of a field: kustomize merges neither."""
     pairs = [(before[key], value) for key, value in after.items() if key in before]
-    return any(
-        isinstance(was, list) or isinstance(was, dict) != isinstance(now, dict)
-        for was, now in pairs
-        if not _is_same(was, now)
-    )
+    return any(isinstance(was, list) or _shape(was) != _shape(now) for was, now in pairs if not _is_same(was, now))
 
 
 def _is_same(one: Any, other: Any) -> bool:
