@@ -131,7 +131,7 @@ def test_the_start_order_is_shown() -> None:
 
 def test_the_network_is_shown() -> None:
     assert ("ingress", "no network policy: every pod of the cluster reaches the tasks") in panel(
-        network={"policy": "Open"}
+        network={"policy": "Off"}
     ).notes
     limited = panel(network={"egress": {"limited": True}}).notes
     assert ("egress", "tasks: to tasks of this run; to any address on port 53") in limited
