@@ -835,6 +835,29 @@ def test_a_rerun_is_committed_and_pushed(clone: Path, remote: Path, capsys: Prin
     assert lines("status", "--porcelain") == []
 
 
+@pytest.mark.parametrize("options", [(), ("--branch", "back")])
+def test_a_reverted_new_run_is_not_pushed(clone: Path, remote: Path, capsys: Printed, options: tuple[str, ...]) -> None:
+    assert cli.run(["rerun", "jobs/mnist.yaml", "--env", "prod", "--commit", "--push"]) == 0
+    git("revert", "--no-edit", "HEAD")
+    if options:  # a new branch needs a change of its own
+        write("jobs/mnist.yaml", f"# why\n{Path('jobs/mnist.yaml').read_text(encoding='utf-8')}")
+    before = git("rev-parse", "HEAD")
+    printed = run(capsys, "jobs", "--push", *options, code=1)
+    assert "[run-goes-back]" in printed
+    assert "nothing was committed or pushed" in printed
+    assert git("rev-parse", "HEAD") == before
+    assert lines("log", "--all", "--format=%s", folder=remote) == ["mnist: run 2 in prod", "x"]
+    if not options:
+        assert cli.run(["check", "jobs", "--against", "origin/main"]) == 1
+
+
+def test_a_reverted_run_that_was_never_pushed_is_pushed(clone: Path, remote: Path, capsys: Printed) -> None:
+    assert cli.run(["rerun", "jobs/mnist.yaml", "--env", "prod", "--commit"]) == 0
+    git("revert", "--no-edit", "HEAD")
+    run(capsys, "jobs", "--push")
+    assert git("rev-parse", "main", folder=remote) == git("rev-parse", "HEAD")
+
+
 def test_a_rerun_as_json_has_its_commit(clone: Path, capsys: Printed) -> None:
     capsys.readouterr()
     assert cli.run(["rerun", "jobs/mnist.yaml", "--commit", "--format", "json"]) == 0

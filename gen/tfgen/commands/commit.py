@@ -39,7 +39,7 @@ from tfgen.git.commit import (
     start_branch,
     would_change,
 )
-from tfgen.git.push import RebaseConflictError, Target, push, target
+from tfgen.git.push import RebaseConflictError, Target, find_pushed, push, target
 from tfgen.job.sources import no_job_below
 from tfgen.places import CHARTS, OVERLAYS, PROJECTS, REPOSITORY_FILES
 from tfgen.problems import Problem, has_errors
@@ -60,8 +60,9 @@ class ProblemsError(TfgenError):
 
     exit_code: ClassVar[int] = 1
 
-    def __init__(self, problems: tuple[Problem, ...]) -> None:
-        super().__init__("nothing was committed: the jobs have errors")
+    def __init__(self, problems: tuple[Problem, ...], pushed: str = "") -> None:
+        beside = f" when compared with {pushed[:12]}, the last commit that the remote has" if pushed else ""
+        super().__init__(f"nothing was committed{' or pushed' if pushed else ''}: the jobs have errors{beside}")
         self.problems = problems
 
 
@@ -123,7 +124,7 @@ def commit_jobs(jobs: Sequence[Path], judged: JudgedFiles, spool: Spool, options
     before = open_on_branch(out, branch)
     is_new = branch not in ("", before.branch)
     to = target(before.replaced(branch=branch or before.branch)) if options.pushes else None
-    work = _plan_work(jobs, judged, spool, out)
+    work = _plan_work(jobs, judged, spool, out, find_pushed(before, to) if to else "")
     digests, files, others = _files_of_jobs(before, out, work)
     check_files(before, digests, others)
     if to and is_new and not (would_change(before, digests) or changed(before, others)):
@@ -206,7 +207,7 @@ def open_on_branch(out: Path, branch: str) -> Repository:
     return repository
 
 
-def check_for_commit(judged: JudgedFiles, spool: Spool, out: Path, against: str) -> Report:
+def check_for_commit(judged: JudgedFiles, spool: Spool, out: Path, against: str, pushed: str = "") -> Report:
     """Check jobs whose files are about to be written.
 
     Args:
@@ -214,6 +215,7 @@ def check_for_commit(judged: JudgedFiles, spool: Spool, out: Path, against: str)
         spool: where what is rendered of them is.
         out: the output folder.
         against: the revision that is compared with.
+        pushed: the last commit that the remote has, where HEAD has commits that the remote lacks.
 
     Raises:
         ProblemsError: the jobs have errors.
@@ -222,12 +224,14 @@ def check_for_commit(judged: JudgedFiles, spool: Spool, out: Path, against: str)
     report = full_check(judged, spool, against=against, out=out, is_written=True)
     if has_errors(report.problems):
         raise ProblemsError(report.problems)
+    if pushed and has_errors(problems := full_check(judged, spool, against=pushed, out=out, is_written=True).problems):
+        raise ProblemsError(problems, pushed)
     return report
 
 
-def _plan_work(jobs: Sequence[Path], judged: JudgedFiles, spool: Spool, out: Path) -> _Work:
-    """Check the jobs, and decide what is to be written; nothing is."""
-    report = check_for_commit(judged, spool, out, git.HEAD)
+def _plan_work(jobs: Sequence[Path], judged: JudgedFiles, spool: Spool, out: Path, pushed: str) -> _Work:
+    """Check the jobs against HEAD and the last pushed commit, and plan the writes, without writing a file."""
+    report = check_for_commit(judged, spool, out, git.HEAD, pushed)
     removed = removed_sources(jobs, git.HEAD)
     matched = pair_jobs(judged.checked, git.HEAD, removed).pairs
     removals = find_removed_jobs(read_ledgers(out).sources, jobs, {job.name for job in report.jobs}, removed)

@@ -50,7 +50,7 @@ from tfgen.errors import TfgenError, UsageError
 from tfgen.git import read as git
 from tfgen.git.branch import commit_all, find_tip, has_commit, is_remote_tip, move_branch, trailer, working_tree
 from tfgen.git.commit import RefusedError, Repository, changed, check_files, open_repository, wait
-from tfgen.git.push import ATTEMPTS, Target, push_commit, target
+from tfgen.git.push import ATTEMPTS, Target, find_pushed, push_commit, target
 from tfgen.job.documents import read_documents
 from tfgen.job.facts import rendered_branch, source_branch
 from tfgen.job.sources import Source, no_job_below
@@ -170,7 +170,7 @@ def commit_rendered(
     to_rendered = target(before.replaced(branch=branches.rendered)) if pushes else None
     is_rendered = name == branches.source
     since = _since(before, find_tip(before, branches.rendered, to_rendered)) if is_rendered else git.HEAD
-    report = check_for_commit(judged, spool, out, since)
+    report = check_for_commit(judged, spool, out, since, find_pushed(before, to) if to else "")
     if not (is_rendered or _pairs(jobs, judged.checked, git.HEAD)):
         raise no_job_below(jobs)
     own = _commit_sources(jobs, judged.checked, before, options=options, to=to)

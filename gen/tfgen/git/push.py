@@ -77,6 +77,21 @@ def target(repository: Repository) -> Target:
     return Target(preferred or remotes[0], branch, is_upstream=False)
 
 
+def find_pushed(repository: Repository, to: Target) -> str:
+    """Return the last commit below HEAD that the remote has, as far as the last fetch knows.
+
+    For a new branch, the upstream of the current branch replaces the missing remote branch, or else the default branch
+    of the remote. The result is empty where HEAD is pushed already, or where no remote branch is known.
+    """
+    for revision in (f"refs/remotes/{to.remote}/{to.branch}", "@{upstream}", f"refs/remotes/{to.remote}/HEAD"):
+        done = repository.git("merge-base", "HEAD", revision).done()
+        if not done.code:
+            base = os.fsdecode(done.stdout).strip()
+            head = os.fsdecode(repository.git("rev-parse", "HEAD").output()).strip()
+            return "" if base == head else base
+    return ""
+
+
 def push(repository: Repository, to: Target) -> int:
     """Push the branch that is checked out, on top of the remote branch. Return the number of rebases.
 
