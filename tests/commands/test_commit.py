@@ -184,6 +184,19 @@ def test_the_defaults_of_a_team_come_along(clone: Path, capsys: Printed) -> None
     assert git("status", "--porcelain") == ""
 
 
+def test_other_defaults_alone_are_named_and_a_note_tells_that_the_rendered_files_stay(
+    clone: Path, capsys: Printed
+) -> None:
+    write("tfgen.yaml", "apiVersion: tfgen/v1alpha1\nkind: Defaults\nspec: {labels: {team: vision}, retries: 3}\n")
+    printed = run(capsys, "jobs")
+    assert committed_files() == ["tfgen.yaml"]
+    assert git("log", "-1", "--format=%s").strip() == "mnist: other defaults, rendered files unchanged"
+    assert (
+        "mnist keeps its rendered files until the job changes; to render it now: tfgen render --upgrade jobs/mnist.yaml"
+        in printed
+    )
+
+
 def test_what_git_ignores_is_left_out(clone: Path, capsys: Printed) -> None:
     write(".gitignore", "charts/\n")
     git("rm", "-r", "--quiet", "--cached", "charts")

@@ -10,7 +10,7 @@ defaults under it. So a commit never has one without the other.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
@@ -53,6 +53,8 @@ from tfgen.tree.write import apply, plan_write, read_ledgers
 
 _WRITTEN: Final = "tfgen"
 """The word that each file of `tfgen init --repo` has."""
+_OTHER_DEFAULTS: Final = "other defaults, rendered files unchanged"
+"""The words for a job whose rendered files stay."""
 
 
 class ProblemsError(TfgenError):
@@ -140,9 +142,9 @@ def commit_jobs(jobs: Sequence[Path], judged: JudgedFiles, spool: Spool, options
     repository = before
     message, written = options.message, ""
     if wanted:
-        message = message or commit_message(job_words(work.pairs, files, wanted))
+        message = message or commit_message(job_words(work.pairs, files, wanted, plan.kept))
         repository, written = commit_to_branch(before, branch, wanted, message)
-    notes = list(work.report.notes)
+    notes = [*work.report.notes, *(_kept_note(pair) for pair in work.pairs if pair.name in plan.kept)]
     if written and work.report.jobs and (drifted := _files_that_differ(work.report, spool, out)):
         notes.append(f"a hook changed what was rendered: {drifted[0]}")
     if is_new and not wanted:
@@ -349,10 +351,28 @@ def paths_from_root(repository: Repository, paths: Iterable[Path]) -> dict[Path,
     return {path: whole.relative_to(root).as_posix() for path, whole in wholes.items() if whole.is_relative_to(root)}
 
 
+def _kept_note(pair: PairPlaces) -> str:
+    """Return the note on a job whose rendered files stay, though this tfgen and the defaults of today render others."""
+    file = pair.after.source.file if pair.after else ""
+    return (
+        f"{pair.name} keeps its rendered files until the job changes; to render it now: tfgen render --upgrade {file}"
+    )
+
+
 def job_words(
-    matched: Sequence[PairPlaces], files: Mapping[str, set[str]], wanted: Sequence[str]
+    matched: Sequence[PairPlaces],
+    files: Mapping[str, set[str]],
+    wanted: Sequence[str],
+    kept: Container[str] = (),
 ) -> dict[str, list[str]]:
-    """The words of the message by job, for the jobs that have a file which changes."""
+    """Return the words of the message by job, for the jobs that have a file which changes.
+
+    Args:
+        matched: the jobs.
+        files: the files of each job.
+        wanted: the files that the commit changes.
+        kept: the jobs whose rendered files stay, so that only the defaults under the jobs change.
+    """
     changes: dict[str, list[str]] = {}
     changed_files = {*wanted}
     for pair in matched:
@@ -360,6 +380,8 @@ def job_words(
         if not touched:
             continue
         words = job_changes(pair.read())
+        if words and pair.name in kept:
+            words = [_OTHER_DEFAULTS]
         if words or any(path.endswith(ledger_path(pair.name)) for path in touched):
             changes[pair.name] = words or ["rendered anew"]
     if not changes:
