@@ -59,9 +59,9 @@ def check_committed(
     guarded = [document for document in documents if _has_guard_rails(document)]
     checked = [*map_items(partial(_check, out, ledgers, policies), guarded)]
     return CommittedObjects(
-        tuple(problem for one in checked for problem in one.problems),
-        tuple(use for one in checked for use in one.uses),
-        tuple(note for one in checked for note in one.notes),
+        tuple(problem for result in checked for problem in result.problems),
+        tuple(use for result in checked for use in result.uses),
+        tuple(note for result in checked for note in result.notes),
     )
 
 

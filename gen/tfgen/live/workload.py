@@ -63,8 +63,8 @@ def queue_reason(item: Object, workload: Object | None) -> Reason | None:
     waiting, evicted = _reason(conditions.get("QuotaReserved")), conditions.get("Evicted")
     if evicted and _is_true(conditions, "Evicted"):
         message = evicted.get("message", "")
-        more = f"; {waiting.message}" if waiting and waiting.message != message else ""
-        return Reason("Evicted", f"{evicted.get('reason', '')}: {message}{more}")
+        suffix = f"; {waiting.message}" if waiting and waiting.message != message else ""
+        return Reason("Evicted", f"{evicted.get('reason', '')}: {message}{suffix}")
     return waiting or Reason("Pending", "Kueue has not looked at the Workload yet")
 
 

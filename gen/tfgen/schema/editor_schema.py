@@ -53,8 +53,8 @@ def _plain(node: Schema) -> dict[str, Any]:
     types = plain.get("type")
     if not isinstance(types, list) or "null" not in types or "properties" in plain:
         return plain
-    *others, last = (name for name in types if name != "null")
-    base = {**plain, "type": [*others, last] if others else last}
+    *first_types, last = (name for name in types if name != "null")
+    base = {**plain, "type": [*first_types, last] if first_types else last}
     if "enum" in base:
         base["enum"] = [choice for choice in base["enum"] if choice is not None]
     return {"anyOf": [base, _NULL]}

@@ -27,9 +27,9 @@ def unlisted_files(out: Path, ledgers: Ledgers) -> list[str]:
     """
     files = []
     for folder in [*(f"{CHARTS}/{job}" for job in ledgers), OVERLAYS]:
-        for above, folders, names in os.walk(out / folder):
+        for parent, folders, names in os.walk(out / folder):
             folders.sort()
-            links = [name for name in folders if os.path.islink(os.path.join(above, name))]  # noqa: PTH114, PTH118
-            place = os.path.relpath(above, out)
+            links = [name for name in folders if os.path.islink(os.path.join(parent, name))]  # noqa: PTH114, PTH118
+            place = os.path.relpath(parent, out)
             files += [path for name in sorted([*names, *links]) if not ledgers.lists(path := f"{place}/{name}")]
     return files
