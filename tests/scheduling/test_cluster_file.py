@@ -66,8 +66,8 @@ def test_brackets_without_an_end_are_one_mistake(tmp_path: Path, capsys: pytest.
     """In one line, where libyaml reads ahead: since 0.2.6 it has a limit of its own, of 1,000 levels."""
     assert plan(tmp_path, "kind: " + "[" * 200_000) == cli.PROBLEMS
     out, err = capsys.readouterr()
-    assert (out, err.count("\n")) == ("", 1)
-    assert re.fullmatch(r"nodes\.yaml:1:(106|1006): no YAML: .* \[yaml-syntax]\n", err)
+    assert out == ""
+    assert re.fullmatch(r"nodes\.yaml:1:(106|1006): no YAML: more than 100 levels \[yaml-syntax]\n", err)
 
 
 @pytest.mark.parametrize("nodes", ["", "kind: Namespace\nmetadata: {name: ml}\n"])

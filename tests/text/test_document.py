@@ -46,6 +46,12 @@ def test_case(path: Path) -> None:
     assert (as_text(parsed.problems) or data) == path.with_suffix(".out").read_text(encoding="utf-8")
 
 
+def test_brackets_beyond_the_limit_of_libyaml_have_the_rule_of_depth() -> None:
+    """libyaml 0.2.6 and newer read ahead in a line and stop at 1,000 levels."""
+    (problem,) = parse("kind: " + "[" * 2000, "job.yaml").problems
+    assert (problem.rule, problem.message) == ("yaml-depth", "this nests deeper than 100 levels")
+
+
 def test_places() -> None:
     document = only(
         "kind: Job\nspec:\n  image: &image 'tf:1.10'\n  rate: 1.10\n  args: [a, é😀, b]\n  script: |\n    x\n  gone:\n"

@@ -16,6 +16,7 @@ from tfgen.kubernetes.object import Object
 from tfgen.problems import Position, Problem
 from tfgen.scheduling.amounts import counts_of, counts_of_pod
 from tfgen.text.document import MAX_DEPTH
+from tfgen.text.yaml_syntax import TOO_DEEP
 
 SYNTAX: Final = "yaml-syntax"
 INVALID: Final = "cluster-object"
@@ -23,6 +24,7 @@ INVALID: Final = "cluster-object"
 RULES: Final[Mapping[str, str]] = {INVALID: "An object of a cluster has not the shape that Kubernetes gives it."}
 """What `tfgen plan` reports of a file of nodes."""
 
+_TOO_DEEP: Final = f"more than {MAX_DEPTH} levels"
 _BROKEN: Final = (yaml.YAMLError, ValueError, RecursionError)
 _TIMESTAMP: Final = "tag:yaml.org,2002:timestamp"
 
@@ -63,6 +65,7 @@ def read_cluster_file(file: Path) -> tuple[list[Object], list[Problem]]:
         mark = getattr(error, "problem_mark", None)
         position = Position(mark.line + 1, mark.column + 1) if mark else Position(1, 1)
         reason = getattr(error, "problem", None) or str(error)
+        reason = _TOO_DEEP if reason == TOO_DEEP else reason
         problems.append(Problem(str(file), position, f"no YAML: {reason}", SYNTAX))
     if not problems and not any(item["kind"] == "Node" for item in objects):
         raise UsageError(f"{file}: has no node; write it by kubectl get nodes,pods --all-namespaces -o yaml")
@@ -81,7 +84,7 @@ def _check_depth(text: str) -> None:
             depth += 1
             if depth > MAX_DEPTH:
                 mark: Any = event.start_mark  # libyaml's, which has the fields of PyYAML's
-                raise yaml.MarkedYAMLError(problem=f"more than {MAX_DEPTH} levels", problem_mark=mark)
+                raise yaml.MarkedYAMLError(problem=_TOO_DEEP, problem_mark=mark)
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
 

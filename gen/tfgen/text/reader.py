@@ -13,7 +13,7 @@ import yaml
 from tfgen.problems import Position, Problem, in_order
 from tfgen.text.comments import directives
 from tfgen.text.document import MAX_DEPTH, MAX_PROBLEMS, MAX_SIZE, START, Document, Parsed, SourceTree
-from tfgen.text.yaml_syntax import explain
+from tfgen.text.yaml_syntax import TOO_DEEP_MESSAGE, explain
 from tfgen.text.yaml_text import UNCARRIED, uncarried
 from tfgen.value_type import MAX_INTEGER
 from tfgen.words import shown
@@ -256,7 +256,7 @@ class _Builder:
             self._report(event, f"with this the file has more than {MAX_SIZE:,} values", rule)
             raise _Stopped
         if depth > MAX_DEPTH:
-            self._report(event, f"this nests deeper than {MAX_DEPTH} levels", "yaml-depth")
+            self._report(event, TOO_DEEP_MESSAGE, "yaml-depth")
             raise _Stopped
 
     def _refuse_tag(self, event: _Valued) -> None:

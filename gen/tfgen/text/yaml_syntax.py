@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from tfgen.problems import Position, Problem
 from tfgen.record import Record
+from tfgen.text.document import MAX_DEPTH
 from tfgen.text.odd_spaces import find_odd_space, odd_space_column
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ _Explained = tuple[Position, str]
 _LONGEST_KEY = 1024
 """Characters before a key's colon, all on one line: https://yaml.org/spec/1.2.2/#742-flow-mappings."""
 
+TOO_DEEP_MESSAGE = f"this nests deeper than {MAX_DEPTH} levels"
+
 _LONGEST_SHOWN = 60
 """Characters of the user's text in a message."""
 
@@ -92,8 +95,7 @@ def explain(error: yaml.MarkedYAMLError, text: str, file: str) -> Problem:
     libyaml = str(error.problem)
     explained = _EXPLANATIONS.get(libyaml)
     position, message = explained(failure) if explained else (at, libyaml)
-    rule = "yaml-character" if libyaml == _SURROGATE else "yaml-syntax"
-    return Problem(file, position, message, rule)
+    return Problem(file, position, message, _RULES.get(libyaml, "yaml-syntax"))
 
 
 def _position(mark: yaml.Mark | None) -> Position:
@@ -269,7 +271,16 @@ def _block_header(failure: _Failure) -> _Explained:
     return failure.since, f"the text begins on the line below {failure.opening}; text that begins with it needs quotes"
 
 
+def _depth(failure: _Failure) -> _Explained:
+    return failure.at, TOO_DEEP_MESSAGE
+
+
 _SURROGATE = "found invalid Unicode character escape code"
+
+TOO_DEEP = "exceeded maximum nesting depth"
+"""The error of libyaml 0.2.6 and newer, which read ahead in a line and stop at 1,000 levels."""
+
+_RULES = {_SURROGATE: "yaml-character", TOO_DEEP: "yaml-depth"}
 
 _EXPLANATIONS: dict[str, Callable[[_Failure], _Explained]] = {
     "found character that cannot start any token": _character,
@@ -291,5 +302,6 @@ _EXPLANATIONS: dict[str, Callable[[_Failure], _Explained]] = {
     "did not find expected hexdecimal number": _no_hexadecimal,
     "did not find expected comment or line break": _block_header,
     _SURROGATE: _surrogate,
+    TOO_DEEP: _depth,
 }
 """By libyaml's own words, slips of the pen and all."""
