@@ -18,7 +18,7 @@ from tfgen.importers.environments import Name
 from tfgen.importers.objects import LAST_APPLIED
 from tfgen.importers.options import Options
 from tfgen.importers.part import Part, bare
-from tfgen.importers.pod_template import CONTAINER
+from tfgen.importers.pod_template import CONTAINER, WHY_PULL_SECRETS, with_container
 from tfgen.importers.resources import ALPHA, NVIDIA
 from tfgen.importers.volcano_job import volume_name
 from tfgen.importers.volumes import cleaned_path
@@ -150,6 +150,7 @@ NORMALISATIONS: Final = (
         _is_new,
         "all tasks of a role mount the volumes of each",
     ),
+    Normalisation(rf"{_POD}spec\.imagePullSecrets(\[[^]]+\])?", _is_new, WHY_PULL_SECRETS),
     Normalisation(rf"{_POD}spec\.volumes\[(at /)?tmp\]", _is_new, "pods have a /tmp that can be written"),
     Normalisation(rf"{_POD}spec\.volumes\[[^]]+\]\.\w+\.readOnly", _is_any, "a claim is read-only where it is mounted"),
     Normalisation(rf"{_MAIN}volumeMounts\[/tmp\]", _is_new, "pods have a /tmp that can be written"),
@@ -408,18 +409,21 @@ def _template(template: Any) -> dict[str, Any]:
         spec.setdefault("serviceAccountName", account)
     if spec.get("dnsPolicy") == _DNS_POLICY:
         del spec["dnsPolicy"]
+    names = [container.get("name", "") for container in spec["containers"]]
+    position = names.index(CONTAINER) if CONTAINER in names else 0
+    spec = with_container(spec, names[position])
     containers = spec["containers"]
-    main = next((c for c in containers if c.get("name") == CONTAINER), containers[0])
+    main = containers[position]
     beside = [{**c, "restartPolicy": "Always"} for c in containers if c is not main]
     spec["containers"] = [_container({**main, "name": CONTAINER})]
     spec["initContainers"] = [_container(c) for c in (*spec.get("initContainers", ()), *beside)]
     if not spec["initContainers"]:
         _hoist_user(spec)
     whole = {"metadata": {"labels": {}, "annotations": {}, **template.get("metadata", {})}, "spec": spec}
-    names: dict[str, str] = {}
+    volumes: dict[str, str] = {}
     for mount in main.get("volumeMounts", ()):
-        names.setdefault(mount.get("name", ""), f"at {mount.get('mountPath', '').rstrip('/')}")
-    renamed: dict[str, Any] = _renamed(whole, names)
+        volumes.setdefault(mount.get("name", ""), f"at {mount.get('mountPath', '').rstrip('/')}")
+    renamed: dict[str, Any] = _renamed(whole, volumes)
     return renamed
 
 
@@ -466,5 +470,16 @@ def _container(container: Mapping[str, Any]) -> dict[str, Any]:
     limits = {**{key: value for key, value in requests.items() if "/" in key}, **limits}
     whole = {**resources, "limits": limits, "requests": {**limits, **requests}}
     ports = [{"protocol": "TCP", **port} for port in container.get("ports", ())]
+    variables = [_variable(variable, container.get("name")) for variable in container.get("env", ())]
     empty: dict[str, Any] = {"env": [], "volumeMounts": [], "securityContext": {}}
-    return {**empty, **container, "ports": ports, "resources": whole}
+    return {**empty, **container, "env": variables, "ports": ports, "resources": whole}
+
+
+def _variable(variable: Mapping[str, Any], container: Any) -> Mapping[str, Any]:
+    """Return a variable without the name of its container, which Kubernetes takes where a reference names none."""
+    source = variable.get("valueFrom")
+    field = source.get("resourceFieldRef") if isinstance(source, dict) else None
+    if not isinstance(field, dict) or field.get("containerName") != container:
+        return variable
+    own = {key: value for key, value in field.items() if key != "containerName"}
+    return {**variable, "valueFrom": {**variable["valueFrom"], "resourceFieldRef": own}}

@@ -8,7 +8,7 @@ from typing import Any, Final
 from tfgen.data_path import Path
 from tfgen.importers.account import Account
 from tfgen.importers.part import Part
-from tfgen.importers.pod_template import PodData
+from tfgen.importers.pod_template import PodData, join_pull_secrets
 from tfgen.job.training_job import RoleName, Strategy
 from tfgen.record import EMPTY, Record
 from tfgen.schema.messages import found_words
@@ -134,7 +134,9 @@ def _mirrored_with_chief(roles: Mapping[RoleName, ForeignRole], account: Account
             )
         account.move({(*ROLES, "chief"): (*ROLES, "worker")})
     account.note(chief.part, "without ps, the chief is worker 0")
-    both = (worker or chief).replaced(replicas=chief.replicas + (worker.replicas if worker else 0))
+    tasks = worker or chief
+    pod = tasks.pod.replaced(pull_secrets=join_pull_secrets([chief.pod, tasks.pod], account))
+    both = tasks.replaced(pod=pod, replicas=chief.replicas + (worker.replicas if worker else 0))
     now: dict[RoleName, ForeignRole] = {"worker": both}
     if "evaluator" in roles:
         now["evaluator"] = roles["evaluator"]

@@ -286,7 +286,8 @@ def _fold(role: RoleName, tasks: Sequence[_Task], account: Account) -> ForeignRo
         return None
     for task in mine[1:]:
         account.note(task.item, f"it is one task of the role {role}")
-    pod = pods[0].replaced(role=folded["role"], storage=folded["storage"])
+    secrets = pod_template.join_pull_secrets(pods, account)
+    pod = pods[0].replaced(role=folded["role"], storage=folded["storage"], pull_secrets=secrets)
     return ForeignRole(mine[0].item, sum(task.replicas for task in mine), pod)
 
 

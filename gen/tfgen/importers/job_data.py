@@ -10,7 +10,7 @@ from tfgen import data_path
 from tfgen.data_path import Path
 from tfgen.importers.account import Account
 from tfgen.importers.foreign_job import ROLES, ForeignJob
-from tfgen.importers.pod_template import PORT
+from tfgen.importers.pod_template import PORT, join_pull_secrets
 from tfgen.importers.rights import add_rights
 from tfgen.job.training_job import ROLE_NAMES, RoleName
 from tfgen.schema import file as schema_file
@@ -195,7 +195,7 @@ def _says_in_roles(spec: Mapping[str, Any] | None, path: Path) -> bool:
 
 def _add_pods(spec: dict[str, Any], job: ForeignJob, account: Account) -> None:
     """What pods say, and a job says once for all of them."""
-    secrets = dict.fromkeys(name for role in job.roles.values() for name in role.pod.pull_secrets)
+    secrets = join_pull_secrets([role.pod for role in job.roles.values()], account)
     if secrets:
         spec["imagePullSecrets"] = [{"name": name} for name in secrets]
     ports = {role.pod.port.value: role.pod.port for role in job.roles.values() if role.pod.port}

@@ -85,11 +85,15 @@ _OF_OPERATORS: Final = re.compile(
 )
 """Keys of labels that controllers put on their pods. An affinity that looks for them finds no pod of tfgen's."""
 
+WHY_PULL_SECRETS: Final = "a job has one list of imagePullSecrets for all roles"
+"""The reason for an imagePullSecrets that the foreign pod lacks."""
+
 _OF_THE_HOST: Final = ("hostIP", "hostPort")
 """What a port says of the node."""
 
 _OF_RUNS: Final = ("TFGEN_RUN", "TFGEN_RUN_FOLDER")
 """Variables of a job that tfgen rendered."""
+_PULL_SECRETS: Final = ("spec", "imagePullSecrets")
 _OF_CHARTS: Final = ("chart", "heritage", "release")
 """Labels that charts for Helm 2 put on all objects: https://v2.helm.sh/docs/chart_best_practices/#standard-labels."""
 
@@ -128,6 +132,14 @@ class PodData(Record):
     port: Part | None
     scheduler: Part | None
     instance: Instance = Instance()
+
+
+def join_pull_secrets(pods: Sequence[PodData], account: Account) -> list[str]:
+    """Return the Secrets of all pods of a job, and report them as changed where a pod has fewer."""
+    names = list(dict.fromkeys(name for pod in pods for name in pod.pull_secrets))
+    if any({*pod.pull_secrets} < {*names} for pod in pods):
+        account.change_target(_PULL_SECRETS, WHY_PULL_SECRETS)
+    return names
 
 
 def main_container(template: Part) -> Part | None:
@@ -220,6 +232,8 @@ class _Translation:
         program: Program,
     ) -> None:
         self.template, self.main, self.account, self.program = template, main, account, program
+        name = main.get("name")
+        self.name = name.written if name else ""
         self.at = ("spec", "roles", role)
         self.ports = ports
         self.role: dict[str, Any] = {}
@@ -239,14 +253,15 @@ class _Translation:
         if volume_data.mounts:
             self.more_of_main["volumeMounts"] = list(volume_data.mounts)
         if volume_data.volumes:
-            self.more["volumes"] = list(volume_data.volumes)
+            self.more["volumes"] = with_container(volume_data.volumes, self.name)
         self._spec()
         self._beside(volume_data.names)
         if self.more_of_main:
             self.more["containers"] = [{"name": CONTAINER, **self.more_of_main}]
         if self.more:
             self.role["podTemplate"] = {"spec": self.more}
-        return PodData(self.role, volume_data.storage, self.pull_secrets, self.security, self.port, self.scheduler)
+        storage = with_container(volume_data.storage, self.name)
+        return PodData(self.role, storage, self.pull_secrets, self.security, self.port, self.scheduler)
 
     def _metadata(self) -> None:
         for key, part in self.template.entries("metadata"):
@@ -281,7 +296,7 @@ class _Translation:
                 for item in part.items():
                     if name := item.get("name"):
                         self.pull_secrets.append(name.written)
-                self.account.carry(part, "spec", "imagePullSecrets")
+                self.account.carry(part, *_PULL_SECRETS)
             case "securityContext":
                 self._pod_security(part)
             case "nodeSelector":
@@ -390,7 +405,7 @@ class _Translation:
             if name.written in parts:
                 self.account.drop(parts[name.written], f"a later entry of {name.written} wins")
             parts[name.written] = item
-            value = _variable(item)
+            value = _variable(item, self.name)
             if value is None:
                 odd.append(item.data)
                 self.account.carry(item, *self.at, "podTemplate", "spec", "containers", 0, "env")
@@ -481,17 +496,38 @@ class _Translation:
         for container in self.template.items("spec", "initContainers"):
             policy = container.get("restartPolicy")
             key = "sidecars" if policy and policy.value == "Always" else "initContainers"
-            (sidecars if key == "sidecars" else first).append(_beside(container.data, names))
+            (sidecars if key == "sidecars" else first).append(self._beside_main(container, names))
             self.account.carry(container, *self.at, key)
         for container in self.template.items("spec", "containers"):
             if container is not self.main:
-                sidecars.append(_beside(container.data, names))
+                sidecars.append(self._beside_main(container, names))
                 why = "it ends with the program, and is ready before it starts"
                 self.account.change(container, *self.at, "sidecars", why=why)
         if first:
             self.role["initContainers"] = first
         if sidecars:
             self.role["sidecars"] = sidecars
+
+    def _beside_main(self, container: Part, names: Mapping[str, str]) -> dict[str, Any]:
+        data: dict[str, Any] = with_container(_beside(container.data, names), self.name)
+        return data
+
+
+def with_container(data: Any, name: str) -> Any:
+    """Return the data of a pod in which each reference to the main container's amounts has tfgen's name for it.
+
+    Args:
+        data: any part of a pod.
+        name: the main container's name in the foreign pod.
+    """
+    if isinstance(data, Mapping):
+        return {
+            key: CONTAINER if key == "containerName" and value == name else with_container(value, name)
+            for key, value in data.items()
+        }
+    if isinstance(data, list | tuple):
+        return [with_container(item, name) for item in data]
+    return data
 
 
 def _beside(container: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
@@ -503,8 +539,8 @@ def _beside(container: dict[str, Any], names: Mapping[str, str]) -> dict[str, An
     return container
 
 
-def _variable(item: Part) -> Any:
-    """A variable as job.yaml has it; None for a source that job.yaml does not know."""
+def _variable(item: Part, container: str) -> Any:
+    """A variable of a container as job.yaml has it; None for a source that job.yaml does not know."""
     source = item.get("valueFrom")
     if source is None:
         value = item.get("value")
@@ -513,7 +549,7 @@ def _variable(item: Part) -> Any:
     match data:
         case {"fieldRef": {"fieldPath": path, **rest}} if rest.keys() <= {"apiVersion"}:
             return {"fieldRef": {"fieldPath": path}}
-        case {"resourceFieldRef": dict(field)}:
+        case {"resourceFieldRef": dict(field)} if field.get("containerName", container) == container:
             return {"resourceFieldRef": {key: value for key, value in field.items() if key != "containerName"}}
         case {"secretKeyRef": dict()} | {"configMapKeyRef": dict()}:
             return data
