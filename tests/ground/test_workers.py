@@ -34,7 +34,8 @@ def process(_: int) -> int:
 
 
 def slow(_: int) -> int:
-    print(os.getpid(), flush=True)
+    # A single write: with two, the lines of two workers run into each other.
+    os.write(1, f"{os.getpid()}\n".encode())
     time.sleep(60)
     return 0
 
