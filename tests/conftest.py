@@ -1,4 +1,4 @@
-"""What holds for all tests: the profile of hypothesis, which tier a test is of, and where none may be skipped."""
+"""Settings of all tests: the profile of hypothesis, the tier of each test, and the runs in which no test may skip."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class FileComparison(Record):
 
 
 class Base(Record):
-    """What a comparison with a commit says of the files on disk.
+    """Base of comparison: the jobs that are as a commit has them.
 
     Attributes:
         committed: the jobs whose rendered files are as the commit has them.

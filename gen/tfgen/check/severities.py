@@ -62,7 +62,7 @@ class _Setting(Record):
 
     @property
     def is_ignorable(self) -> bool:
-        """Whether a comment may ignore the problems of the rule."""
+        """Return whether a comment may ignore the problems of the rule."""
         return self.not_ignorable is None
 
 

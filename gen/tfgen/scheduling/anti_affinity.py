@@ -18,7 +18,7 @@ _TERMS: Final = ("affinity", "podAntiAffinity", "requiredDuringSchedulingIgnored
 
 
 class Term(Record):
-    """One term of a pod's anti-affinity.
+    """Term of a pod's anti-affinity.
 
     Attributes:
         key: the label of nodes; nodes with an equal value are near to each other.

@@ -59,7 +59,7 @@ class Certainty:
         self._answers: dict[object, bool] = {}
 
     def always_placed(self, number: int) -> bool:
-        """Whether each pod of a set has a place, whatever the others do. False is no answer.
+        """Return whether each pod of a set has a place in every order of scheduling. False is no answer.
 
         A node takes a number of the set's pods, and each pod of another set takes away at most some of these places, by
         the resource that it asks for most. Where all others together cannot take away all places of all nodes, there is
@@ -101,7 +101,7 @@ class Certainty:
         return bool(spread.counts)
 
     def _has_place(self, number: int, nodes: Sequence[int], rivals: Sequence[Rivals], bound: int) -> bool:
-        """Whether the rivals cannot take all places that some nodes have for a set.
+        """Return whether the rivals leave a place for a set on some nodes.
 
         Args:
             number: of the set.
@@ -202,7 +202,7 @@ class Certainty:
         return (site.nodes, tuple(sorted(requests.items())), number if site.alone_keys else None)
 
     def _is_shared(self, key: str) -> bool:
-        """Whether two nodes of the board have one value of a label."""
+        """Return whether two nodes of the board have the same value of a label."""
         values = [node.labels[key] for node in self._board.nodes if key in node.labels]
         return len(set(values)) < len(values)
 

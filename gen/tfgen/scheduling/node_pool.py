@@ -269,5 +269,5 @@ class NodePool:
 
 
 def capacity(free: Counts, requests: Mapping[str, Any]) -> int:
-    """How many pods with some requests find room in what is free."""
+    """Return the number of pods with some requests that fit into free resources."""
     return max(0, min((free.get(resource, 0) // value for resource, value in requests.items()), default=UNBOUND))

@@ -150,7 +150,7 @@ class _Queue:
         return self._no_room(run, own, lacks, self._before)
 
     def _has_no_room(self, before: Sequence[PodSet], own: Sequence[PodSet], demand: Demand) -> bool:
-        """Whether it is certain that pods are more than the nodes take, however they are placed."""
+        """Return whether the nodes certainly cannot take all pods, in any placement."""
         if any(item.count > self._pool.site(item).most for item in own) or demand.leaves_too_little(own):
             return True
         ends = outcomes(Board(self._pool, [*before, *own]), self._effort)
@@ -168,7 +168,7 @@ class _Queue:
 
 
 def _preempts(own: PodSet, priorities: Iterable[int | None]) -> bool:
-    """Whether pods that have a node, or come to one, may have to go for others: of less priority, or of none known.
+    """Return whether pods of lower or unknown priority may be preempted for other pods.
 
     https://kubernetes.io/docs/concepts/scheduling-eviction/pod-priority-preemption/
     """

@@ -74,7 +74,7 @@ _NO_BLANK_AFTER_COLON = re.compile(r"\s*(?:- +)*(?P<key>[A-Za-z_][\w./-]*):(?P<v
 
 
 _QUOTED = re.compile(r""""(?:[^"\\]|\\.)*"|'[^']*'|#.*""")
-"""What may hold any character: quoted text, and a comment."""
+"""Parts that may contain any character: quoted text, and a comment."""
 
 _CONFLICT = re.compile(r"(?:<{7}|={7}|>{7})(?: |$)")
 """A line that git writes into a file where two changes meet."""

@@ -115,7 +115,7 @@ class Conflict(Record):
 
     @property
     def can_force(self) -> bool:
-        """Whether an option makes tfgen write the path."""
+        """Return whether an option makes tfgen write the path."""
         return self.loss is not None
 
     def describe(self, force: str) -> str:
