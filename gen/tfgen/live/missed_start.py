@@ -26,6 +26,8 @@ _MISSING: Final = re.compile(r"has not started within \d+ s, for want of (.*)")
 _RESOURCES: Final = {"statefulsets": "StatefulSet", "jobs": "Job"}
 _UNSCHEDULABLE: Final = "FailedScheduling"
 _LACKING: Final = re.compile(r"Insufficient ([\w./-]*\w)")
+_DELETION: Final = "skip schedule deleting pod"
+"""Start of the scheduler's event for a waiting pod that is deleted (kubernetes, pkg/scheduler/schedule_one.go)."""
 
 
 def missed_start(run: WantedRun, snapshot: Snapshot) -> End | None:
@@ -75,12 +77,18 @@ def _missing(run: WantedRun, snapshot: Snapshot) -> set[tuple[str, str]]:
 
 
 def _pod_warnings(snapshot: Snapshot, controller: str, since: str) -> dict[str, Object]:
-    """Return the last warning of each pod that a controller of this name made since a time."""
+    """Return the last warning of each pod that a controller of this name made since a time.
+
+    The release of the run deletes the waiting pods. The scheduler reports each deletion as a warning of its own, which
+    must not replace the reason of the wait.
+    """
     name = re.compile(rf"{re.escape(controller)}-\d+(-\w+)?")
     warnings: dict[str, Object] = {}
     for event in snapshot.warnings:
         subject = event["involvedObject"]
         is_new = str(event["metadata"]["creationTimestamp"]) >= since
+        if str(event.get("message")).startswith(_DELETION):
+            continue
         if is_new and subject.get("kind") == "Pod" and name.fullmatch(subject.get("name", "")):
             warnings[subject["name"]] = event
     return warnings
