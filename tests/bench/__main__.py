@@ -16,7 +16,8 @@ from tests.bench.jobs import STRUCTURES
 from tests.bench.measure import program
 from tests.bench.page import Machine, page
 from tests.bench.plot import plot
-from tests.bench.rows import Sizes, run_all
+from tests.bench.results import Sizes
+from tests.bench.rows import run_all
 
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,11 +28,11 @@ class Cost(NamedTuple):
     memory: float
 
 
-def measure(command: Sequence[str], folder: Path, cores: int | None = None) -> Cost:
+def measure(command: Sequence[str], folder: Path, cores: int | None = None, allowed: Collection[int] = (0,)) -> Cost:
     """Run a command in a folder, whose caches are its own, on some of the cores, or on all.
 
     Raises:
-        SystemExit: it fails; with what it said.
+        SystemExit: the command ends with a code that is not allowed; the message has the output.
     """
     # As where tfgen is installed, Python keeps what it has compiled.
     environment = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
@@ -52,7 +52,7 @@ def measure(command: Sequence[str], folder: Path, cores: int | None = None) -> C
             said = output.read().decode(errors="replace")
     finally:
         os.sched_setaffinity(0, ours)
-    if child.returncode:
+    if child.returncode not in allowed:
         sys.exit(f"$ {shlex.join(command)}\nended with code {child.returncode}, in {folder}:\n{said[-4000:]}")
     return Cost(seconds, usage.ru_maxrss / 1024)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import textwrap
 from typing import NamedTuple
 
-from tests.bench.rows import ENVIRONMENTS, Point, Results, Row, Sizes, few_rounds
+from tests.bench.results import Point, Results, Row, Sizes, few_rounds
+from tests.bench.rows import ENVIRONMENTS
 from tfgen.plural import count
 
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tests.bench.rows import Point, Results
+from tests.bench.results import Point, Results
 
 _WIDTH, _HEIGHT = 250, 170
 _LEFT, _TOP, _GAP_X, _GAP_Y = 64, 44, 64, 62

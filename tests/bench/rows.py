@@ -6,79 +6,21 @@ fifth of their speed: seen on ext4 without a journal, which leaves the places of
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple
 
-from tests.bench.jobs import job_text, write_jobs
-from tests.bench.measure import Cost, measure, program
+from tests.bench.edits import edit_rows
+from tests.bench.jobs import job_text
+from tests.bench.measure import Cost, program
 from tests.bench.plans import write_plan
+from tests.bench.repository import commit, repository, run
+from tests.bench.results import Point, Results, Row, Sizes, few_rounds
+from tests.bench.rounds import factor, in_turn, tell
 
 ENVIRONMENTS = 3
-
-
-class Sizes(NamedTuple):
-    """How much is measured.
-
-    Attributes:
-        jobs: in the rows on many jobs.
-        structures: which they have in turn.
-        most: jobs in the last point of the plot, whose memory is a row.
-        rounds: of which the medians are taken.
-        nodes: of the cluster for which a tenth as many jobs are planned.
-    """
-
-    jobs: int = 1_000
-    structures: int = 50
-    most: int = 10_000
-    workers: int = 3_000
-    rounds: int = 15
-    nodes: int = 1_000
-
-
-class Row(NamedTuple):
-    """A line of the table.
-
-    Attributes:
-        title: what is done.
-        ours: the seconds of tfgen.
-        beside: what it is held against, and its seconds.
-        factor: of the two, as the goal says it: the median of those of the rounds.
-        goal: what the factor is to be.
-        command: of tfgen.
-    """
-
-    title: str
-    ours: float
-    beside: tuple[str, float]
-    factor: float
-    goal: str
-    command: str
-
-
-class Point(NamedTuple):
-    """A point of the plot: how many of something, and what `tfgen render` of that costs."""
-
-    number: int
-    cost: Cost
-
-
-class Results(NamedTuple):
-    """All that is measured; the points on jobs, on workers and on environments are of runs on one core."""
-
-    rows: Sequence[Row]
-    jobs: Sequence[Point]
-    workers: Sequence[Point]
-    environments: Sequence[Point]
-
-
-def few_rounds(sizes: Sizes) -> int:
-    """The rounds of what takes minutes."""
-    return min(sizes.rounds, 5)
 
 
 RENDER = ("tfgen", "render", "jobs")
@@ -92,7 +34,8 @@ def run_all(sizes: Sizes, folder: Path) -> Results:
     """Measure all of it, in folders below one."""
     for name in ("helm", "kustomize"):
         program(name)  # before all the work
-    rows = [*_one_job(folder / "one", sizes), *_many_jobs(folder / "many", sizes)]
+    rows = [*_one_job(folder / "one", sizes), *edit_rows(folder / "edits", sizes.rounds)]
+    rows += _many_jobs(folder / "many", sizes)
     workers = _grow(folder, sizes, _up_to(sizes.workers, 4, 100, 1_000), lambda n: job_text(3, workers=n))
     rows.append(_row_of_workers(workers, sizes))
     rows.append(_row_of_plans(folder, sizes))
@@ -103,19 +46,19 @@ def run_all(sizes: Sizes, folder: Path) -> Results:
 
 def _one_job(folder: Path, sizes: Sizes) -> list[Row]:
     """One job, in turn with Helm on its chart."""
-    _repository(folder, 1, 1)
-    _run(RENDER, folder)
-    _run(CHECK, folder)  # so that Python has compiled all that is timed
-    _commit(folder)
+    repository(folder, 1, 1)
+    run(RENDER, folder)
+    run(CHECK, folder)  # so that Python has compiled all that is timed
+    commit(folder)
     commands = {"stdout": STDOUT, "again": RENDER, "check": CHECK, "helm": HELM}
-    times = _in_turn({name: partial(_run, command, folder) for name, command in commands.items()}, sizes.rounds)
+    times = in_turn({name: partial(run, command, folder) for name, command in commands.items()}, sizes.rounds)
     beside = ("helm template", median(times["helm"]))
     return [
         Row(title, median(times[name]), beside, factor(times[name], times["helm"]), goal, " ".join(commands[name]))
         for name, title, goal in (
-            ("stdout", "objects of one job printed", "at most 1.4"),
-            ("again", "one job rendered, with nothing to do", "at most 1.3"),
-            ("check", "one job checked, as committed", "at most 1.5"),
+            ("stdout", "objects of one cached job printed", "at most 1.4"),
+            ("again", "one cached job rendered, with nothing to do", "at most 1.3"),
+            ("check", "one cached job checked, as committed", "at most 1.5"),
         )
     ]
 
@@ -123,9 +66,9 @@ def _one_job(folder: Path, sizes: Sizes) -> list[Row]:
 def _many_jobs(folder: Path, sizes: Sizes) -> list[Row]:
     """Many jobs, in turn with Helm and kustomize on each environment of a job of each structure."""
     structures = min(sizes.structures, sizes.jobs)
-    _repository(folder, sizes.jobs, structures)
-    _run(RENDER, folder)
-    _commit(folder)
+    repository(folder, sizes.jobs, structures)
+    run(RENDER, folder)
+    commit(folder)
 
     def peers() -> Cost:
         seconds = 0.0
@@ -133,8 +76,8 @@ def _many_jobs(folder: Path, sizes: Sizes) -> list[Row]:
             name = f"job-{number:05}"
             for environment in range(ENVIRONMENTS):
                 values = f"charts/{name}/values-env-{environment}.yaml"
-                seconds += _run(("helm", "template", name, f"charts/{name}", "--values", values), folder).seconds
-                seconds += _run(("kustomize", "build", f"overlays/{name}/env-{environment}"), folder).seconds
+                seconds += run(("helm", "template", name, f"charts/{name}", "--values", values), folder).seconds
+                seconds += run(("kustomize", "build", f"overlays/{name}/env-{environment}"), folder).seconds
         return Cost(seconds * sizes.jobs / structures, 0)
 
     def put_aside(*names: str) -> None:
@@ -144,19 +87,19 @@ def _many_jobs(folder: Path, sizes: Sizes) -> list[Row]:
 
     def cold(cores: int) -> Cost:
         put_aside("charts", "overlays", ".tfgen", ".cache")
-        return _run(RENDER, folder, cores)
+        return run(RENDER, folder, cores)
 
     def unknown() -> Cost:
         put_aside(".cache")
-        return _run(CHECK, folder)
+        return run(CHECK, folder)
 
-    times = _in_turn(
+    times = in_turn(
         {
             "peers": peers,
             "two": partial(cold, 2),
             "one": partial(cold, 1),
-            "again": partial(_run, RENDER, folder, 1),
-            "check": partial(_run, CHECK, folder),
+            "again": partial(run, RENDER, folder, 1),
+            "check": partial(run, CHECK, folder),
             "unknown": unknown,
         },
         few_rounds(sizes),
@@ -190,8 +133,8 @@ def _row_of_plans(folder: Path, sizes: Sizes) -> Row:
     folders = {name: folder / f"plan-{name}" for name in nodes}
     for name, count in nodes.items():
         write_plan(folders[name], count, max(count // 10, 1))
-        _run(PLAN, folders[name])
-    times = _in_turn({name: partial(_run, PLAN, folders[name], 1) for name in nodes}, few_rounds(sizes))
+        run(PLAN, folders[name])
+    times = in_turn({name: partial(run, PLAN, folders[name], 1) for name in nodes}, few_rounds(sizes))
     title = f"{max(sizes.nodes // 10, 1):,} jobs planned on {sizes.nodes:,} nodes, on one core"
     beside = ("half of the jobs on half of the nodes", median(times["half"]))
     gain = factor(times["whole"], times["half"])
@@ -205,9 +148,9 @@ def _grow(
 
     def cost(count: int) -> Cost:
         here = Path(tempfile.mkdtemp(dir=folder))
-        _repository(here, 1, 1)
+        repository(here, 1, 1)
         (here / "jobs" / "00000.yaml").write_text(text(count), encoding="utf-8")
-        return _run(RENDER, here, 1)
+        return run(RENDER, here, 1)
 
     runs: dict[int, list[Cost]] = {count: [] for count in counts}
     for _ in range(sizes.rounds):
@@ -221,45 +164,10 @@ def _medians(runs: Mapping[int, Sequence[Cost]]) -> list[Point]:
 
 
 def _render_jobs(folder: Path, count: int, sizes: Sizes) -> Point:
-    _tell(f"{count:,} jobs")
-    _repository(folder, count, min(sizes.structures, count))
-    return Point(count, _run(RENDER, folder, 1))
+    tell(f"{count:,} jobs")
+    repository(folder, count, min(sizes.structures, count))
+    return Point(count, run(RENDER, folder, 1))
 
 
 def _up_to(most: int, *counts: int) -> tuple[int, ...]:
     return (*(count for count in counts if count < most), most)
-
-
-def _in_turn(commands: dict[str, Callable[[], Cost]], rounds: int) -> dict[str, list[float]]:
-    """The seconds of some commands in each round, in which they are run in turn."""
-    seconds: dict[str, list[float]] = {name: [] for name in commands}
-    for number in range(rounds):
-        for name, command in commands.items():
-            _tell(f"round {number + 1} of {rounds}: {name}")
-            seconds[name].append(command().seconds)
-    return seconds
-
-
-def factor(over: Sequence[float], under: Sequence[float]) -> float:
-    """How many times one is the other. The two of a round are close in time: a machine gets slower and faster."""
-    return median(a / b for a, b in zip(over, under, strict=True))
-
-
-def _repository(folder: Path, jobs: int, structures: int) -> None:
-    write_jobs(folder, jobs, structures)
-    measure(("git", "init", "--quiet"), folder)
-    (folder / ".gitignore").write_text(".cache/\n", encoding="utf-8")
-
-
-def _commit(folder: Path) -> None:
-    measure(("git", "add", "--all"), folder)
-    author = ("-c", "user.name=bench", "-c", "user.email=bench@example.com")
-    measure(("git", *author, "commit", "--quiet", "--message=bench"), folder)
-
-
-def _run(command: Sequence[str], folder: Path, cores: int | None = None) -> Cost:
-    return measure((program(command[0]), *command[1:]), folder, cores)
-
-
-def _tell(text: str) -> None:
-    print(f"bench: {text}", file=sys.stderr, flush=True)

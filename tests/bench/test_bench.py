@@ -15,7 +15,8 @@ from tests.bench.measure import Cost
 from tests.bench.page import Machine, page
 from tests.bench.plans import write_plan
 from tests.bench.plot import plot
-from tests.bench.rows import Point, Results, Row, Sizes, factor
+from tests.bench.results import Point, Results, Row, Sizes
+from tests.bench.rounds import factor
 from tests.support.command import Command, CommandError
 from tests.support.tools import ROOT, helm_program, kustomize_program
 from tfgen.check.jobs import check
