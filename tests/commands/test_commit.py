@@ -661,11 +661,123 @@ def test_another_change_of_the_same_job(clone: Path, remote: Path, tmp_path: Pat
     said = run(capsys, "jobs", "--push", code=1)
     assert "origin/main has another change of jobs/mnist.yaml" in said
     assert "\n  git pull --rebase origin main\n" in said
-    assert "git restore" not in said  # nothing that was rendered is in the way
     assert (subject(), subject(remote)) == (SUBJECT, "theirs")
     assert git("status", "--porcelain") == ""
     assert lines("worktree", "list")[1:] == []
     assert Path("jobs/mnist.yaml").read_text(encoding="utf-8") == QUEUE
+
+
+DAY = JOB.replace("queue: research", "queue: day")
+"""The change of somebody else, which merges cleanly with `QUEUE`."""
+MERGED = QUEUE.replace("queue: research", "queue: day")
+
+
+def _rendered(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write the job into a clone, and render the job there."""
+    write(folder / "jobs/mnist.yaml", text)
+    with monkeypatch.context() as patch:
+        patch.chdir(folder)
+        assert cli.run(["render", "jobs"]) == 0
+
+
+def test_edits_of_one_job_that_merge_cleanly_are_rendered_again_and_pushed(
+    clone: Path, remote: Path, tmp_path: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other_clone(remote, tmp_path, lambda folder: _rendered(folder, DAY, monkeypatch))
+    write("mine", "1\n")
+    write("jobs/mnist.yaml", QUEUE)
+    printed = run(capsys, "jobs", "--push")
+    assert "note: rendered again over origin/main: jobs/mnist.yaml\n" in printed
+    assert "\npushed to origin/main\n" in printed
+    assert lines("log", "--format=%s", folder=remote) == [SUBJECT, "theirs", "x"]
+    assert git("rev-parse", "main", folder=remote) == git("rev-parse", "HEAD")
+    assert Path("jobs/mnist.yaml").read_text(encoding="utf-8") == MERGED
+    assert lines("status", "--porcelain") == ["?? mine"]
+    assert lines("worktree", "list")[1:] == []
+    assert cli.run(["check", "jobs", "--against", "HEAD~1"]) == 0
+    assert cli.run(["check", "jobs", "--verify"]) == 0
+    fresh = tmp_path / "fresh"
+    _rendered(fresh, MERGED, monkeypatch)
+    rendered = [path for path in fresh.rglob("*.yaml") if path.name != "Chart.yaml"]
+    assert len(rendered) > 20
+    for path in rendered:
+        assert Path(path.relative_to(fresh)).read_bytes() == path.read_bytes()
+
+
+def test_each_local_commit_is_rendered_again(
+    clone: Path, remote: Path, tmp_path: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other_clone(remote, tmp_path, lambda folder: _rendered(folder, DAY, monkeypatch))
+    write("jobs/mnist.yaml", QUEUE)
+    run(capsys, "jobs")
+    write("notes", "1\n")
+    commit_all()
+    write("jobs/other.yaml", SMALL.replace("mnist}", "other}"))
+    run(capsys, "jobs", "--push")
+    assert lines("log", "--format=%s", folder=remote) == ["other: new job", "x", SUBJECT, "theirs", "x"]
+    for revision in ("HEAD~2", "HEAD"):
+        git("checkout", "--quiet", revision)
+        assert cli.run(["check", "jobs", "--verify"]) == 0
+
+
+def test_a_job_that_needs_a_new_run_after_the_merge_is_not_pushed(
+    clone: Path, remote: Path, tmp_path: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two people change the pods in different lines, and give their next run one name."""
+    run_2 = f'{JOB}  run: "2"\n'
+    theirs = run_2.replace("mnist:1.4.0", "mnist:1.5.0")
+    mine = run_2.replace("worker: {replicas: 2}", "worker: {replicas: 2, resources: {cpu: 3}}")
+    other_clone(remote, tmp_path, lambda folder: _rendered(folder, theirs, monkeypatch))
+    write("jobs/mnist.yaml", mine)
+    printed = run(capsys, "jobs", "--push", code=1)
+    assert "jobs/mnist.yaml:" in printed
+    assert "[new-run]" in printed
+    assert "nothing was pushed: the jobs have errors when merged with origin/main" in printed
+    assert subject(remote) == "theirs"
+    assert Path("jobs/mnist.yaml").read_text(encoding="utf-8") == mine
+    assert git("status", "--porcelain") == ""
+    assert lines("worktree", "list")[1:] == []
+    assert cli.run(["rerun", "jobs/mnist.yaml", "--commit", "--push"]) == 0
+    assert 'run: "3"' in git("show", "main:jobs/mnist.yaml", folder=remote)
+    assert cli.run(["check", "jobs", "--against", "HEAD~2"]) == 0
+
+
+def test_a_file_that_somebody_edited_by_hand_and_pushed_stops_the_push(
+    clone: Path, remote: Path, tmp_path: Path, capsys: Printed
+) -> None:
+    def theirs(folder: Path) -> None:
+        with (folder / "charts/mnist/Chart.yaml").open("a", encoding="utf-8") as chart:
+            chart.write("# theirs\n")
+
+    other_clone(remote, tmp_path, theirs)
+    write("jobs/mnist.yaml", QUEUE)
+    printed = run(capsys, "jobs", "--push", code=1)
+    assert "charts/mnist/Chart.yaml: edited since tfgen wrote it" in printed
+    assert "the commit stays in main, not pushed" in printed
+    assert subject(remote) == "theirs"
+    assert lines("status", "--porcelain") == lines("worktree", "list")[1:] == []
+
+
+def test_a_removed_job_that_somebody_rendered_again_stays_removed(
+    clone: Path, remote: Path, tmp_path: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The defaults change each rendered file, and no line of the job file."""
+
+    def theirs(folder: Path) -> None:
+        write(folder / "tfgen.yaml", "apiVersion: tfgen/v1alpha1\nkind: Defaults\nspec: {labels: {team: ads}}\n")
+        with monkeypatch.context() as patch:
+            patch.chdir(folder)
+            assert cli.run(["render", "jobs", "--upgrade"]) == 0
+
+    other_clone(remote, tmp_path, theirs)
+    write("jobs/other.yaml", SMALL.replace("mnist}", "other}"))
+    git("rm", "--quiet", "jobs/mnist.yaml")
+    run(capsys, "jobs", "--push")
+    assert subject(remote) == "Change other and mnist"
+    files = lines("ls-tree", "-r", "--name-only", "main", folder=remote)
+    assert not [path for path in files if "mnist" in path]
+    assert "team: ads" in Path("overlays/other/base/worker.yaml").read_text(encoding="utf-8")
+    assert cli.run(["check", "jobs", "--verify"]) == 0
 
 
 @pytest.mark.long

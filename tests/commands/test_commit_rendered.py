@@ -188,6 +188,44 @@ def test_two_authors_land_both(clone: Path, tmp_path: Path, monkeypatch: pytest.
     assert files("main") == ["jobs/cifar.yaml", "jobs/mnist.yaml", "tfgen.yaml"]
 
 
+def test_edits_of_one_job_that_merge_cleanly_are_rendered_together(
+    clone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prod, test, dev = (f"{name}: {{namespace: {name}}}" for name in ("prod", "test", "dev"))
+    job = JOB.replace("{prod: {}}", f"\n    {prod}\n    {test}\n    {dev}")
+    job = job.replace("  roles:", "  gang: {scheduler: volcano, queue: research}\n  roles:")
+    write("jobs/mnist.yaml", job)
+    commit("jobs", "--push")
+    git("clone", "--quiet", tmp_path / "remote.git", tmp_path / "ada", folder=tmp_path)
+    write("jobs/mnist.yaml", job.replace(dev, "dev: {namespace: dev, gang: {queue: dev}}"))
+    commit("jobs", "--push")
+    monkeypatch.chdir(tmp_path / "ada")
+    write("jobs/mnist.yaml", job.replace(prod, "prod: {namespace: prod, gang: {queue: prod}}"))
+    commit("jobs", "--push")
+    for environment in ("dev", "prod"):
+        names = [name for name in files("rendered") if name.startswith(f"overlays/mnist/{environment}/")]
+        assert any(f"queue: {environment}" in git("show", f"rendered:{name}") for name in names)
+
+
+def test_a_merged_job_that_needs_a_new_run_is_not_pushed(
+    clone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Printed
+) -> None:
+    write("jobs/mnist.yaml", JOB)
+    commit("jobs", "--push")
+    git("clone", "--quiet", tmp_path / "remote.git", tmp_path / "ada", folder=tmp_path)
+    run_2 = f'{JOB}  run: "2"\n'
+    write("jobs/mnist.yaml", run_2.replace("replicas: 2", "replicas: 2, resources: {cpu: 3}"))
+    commit("jobs", "--push")
+    monkeypatch.chdir(tmp_path / "ada")
+    pushed = git("rev-parse", "main", "rendered", folder=tmp_path / "remote.git")
+    write("jobs/mnist.yaml", run_2.replace("  image:", "  env: {A: b}\n  image:"))
+    commit("jobs", "--push", code=1)
+    printed = capsys.readouterr().err
+    assert "[new-run]" in printed
+    assert "when merged with origin/main" in printed
+    assert git("rev-parse", "main", "rendered", folder=tmp_path / "remote.git") == pushed
+
+
 def test_a_removed_job_is_taken_away(clone: Path) -> None:
     write("jobs/mnist.yaml", JOB)
     write("jobs/cifar.yaml", JOB.replace("mnist", "cifar"))

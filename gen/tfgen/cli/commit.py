@@ -28,7 +28,8 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(args: Namespace) -> int:
-    from tfgen.commands.commit import CommitOptions, ProblemsError
+    from tfgen.commands.commit import CommitOptions
+    from tfgen.commands.commit_check import ProblemsError
     from tfgen.commands.commit_rendered import commit_wherever
     from tfgen.job.output_root import output_root_of
     from tfgen.job.sources import read_sources

@@ -71,7 +71,7 @@ def _run(args: Namespace) -> int:
 
 def _commit(args: Namespace, file: Path, before: str, after: str) -> Outcome | None:
     """Commit the job with its new run; None where it has errors, which are reported."""
-    from tfgen.commands.commit import ProblemsError
+    from tfgen.commands.commit_check import ProblemsError
     from tfgen.commands.rerun import commit_run
     from tfgen.job.output_root import output_root_of
 

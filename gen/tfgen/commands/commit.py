@@ -14,17 +14,18 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import Final
 
 from tfgen.change.committed_jobs import committed_jobs
 from tfgen.change.comparison import PairPlaces, pair_jobs
 from tfgen.check.files import Base, compare_files
 from tfgen.commands.check_report import Report
+from tfgen.commands.commit_check import ProblemsError, check_for_commit
 from tfgen.commands.commit_message import commit_message, job_changes
-from tfgen.commands.full_check import full_check
 from tfgen.commands.judged_files import JudgedFiles
 from tfgen.commands.removed_jobs import find_removed_jobs
 from tfgen.commands.removed_sources import removed_sources
+from tfgen.commands.replay_jobs import JobReplay
 from tfgen.errors import TfgenError, UsageError
 from tfgen.git import read as git
 from tfgen.git.commit import (
@@ -41,11 +42,11 @@ from tfgen.git.commit import (
 )
 from tfgen.git.push import RebaseConflictError, Target, find_pushed, push, target
 from tfgen.job.sources import no_job_below
-from tfgen.places import CHARTS, OVERLAYS, PROJECTS, REPOSITORY_FILES
-from tfgen.problems import Problem, has_errors
+from tfgen.places import PROJECTS, REPOSITORY_FILES
+from tfgen.problems import Problem
 from tfgen.real_path import real_path
 from tfgen.record import Record
-from tfgen.tree.ledger import LEDGER_FOLDER, Ledger, ledger_path, parse_ledger
+from tfgen.tree.ledger import Ledger, ledger_path, parse_ledger
 from tfgen.tree.plan import ConflictsError, WritePlan
 from tfgen.tree.rendering import Rendering
 from tfgen.tree.spool import Spool, Spooled
@@ -55,17 +56,6 @@ _WRITTEN: Final = "tfgen"
 """The word that each file of `tfgen init --repo` has."""
 _OTHER_DEFAULTS: Final = "other defaults, rendered files unchanged"
 """The words for a job whose rendered files stay."""
-
-
-class ProblemsError(TfgenError):
-    """The jobs have errors, so nothing was rendered or committed."""
-
-    exit_code: ClassVar[int] = 1
-
-    def __init__(self, problems: tuple[Problem, ...], pushed: str = "") -> None:
-        beside = f" when compared with {pushed[:12]}, the last commit that the remote has" if pushed else ""
-        super().__init__(f"nothing was committed{' or pushed' if pushed else ''}: the jobs have errors{beside}")
-        self.problems = problems
 
 
 class CommitOptions(Record):
@@ -150,7 +140,8 @@ def commit_jobs(jobs: Sequence[Path], judged: JudgedFiles, spool: Spool, options
     if is_new and not wanted:
         to = None  # another process has committed it meanwhile, or a filter of git's makes no difference of it
     if to:
-        push_branch(repository, to)
+        if again := push_branch(repository, to):
+            notes.append(f"rendered again over {to.remote}/{to.branch}: {', '.join(again)}")
         written = written and git.resolved(repository.root)
     return Outcome(
         commit=written,
@@ -163,31 +154,34 @@ def commit_jobs(jobs: Sequence[Path], judged: JudgedFiles, spool: Spool, options
     )
 
 
-def push_branch(repository: Repository, to: Target) -> None:
-    """Push the branch that is checked out; where that is refused, say what to type."""
-    try:
-        push(repository, to)
-    except RebaseConflictError as error:
-        raise RefusedError(f"{error}. To go on:\n{_way_on(to, error.files)}") from error
+def push_branch(repository: Repository, to: Target) -> tuple[str, ...]:
+    """Push the branch that is checked out, and return the job files that were rendered again over the remote branch.
 
-
-def _way_on(to: Target, conflicts: Sequence[str]) -> str:
-    """What to type, a line a step.
-
-    What the others rendered is taken as it is, so that a render can tell it from what was edited by hand; and while the
-    rebase waits, HEAD is theirs, so that the check sees a change of their run.
+    Raises:
+        RefusedError: the remote branch changes the same files. The message lists the commands to continue with.
+        ProblemsError: the jobs have errors when merged with the remote branch. The message lists these commands, too.
+        TfgenError: git or the disk fails.
     """
-    roots = sorted({name.partition(f"{LEDGER_FOLDER}/")[0] for name in conflicts if f"/{LEDGER_FOLDER}/" in f"/{name}"})
-    rendered = shlex.join(f":/{root}{folder}" for root in roots for folder in (LEDGER_FOLDER, CHARTS, OVERLAYS))
-    steps = [
+    replay = JobReplay()
+    try:
+        push(repository, to, replay)
+    except RebaseConflictError as error:
+        raise RefusedError(f"{error}. To continue:\n{_way_on(to)}") from error
+    except ProblemsError as error:
+        raise ProblemsError(error.problems, f"{error}. To continue:\n{_way_on(to)}") from error
+    return tuple(sorted(replay.sources))
+
+
+def _way_on(to: Target) -> str:
+    """List the commands to continue with, one on each line. While the rebase waits, HEAD is the remote branch."""
+    steps = (
         f"git pull --rebase {shlex.join((to.remote, to.branch))}",
-        *([f"git restore --source HEAD --staged --worktree {rendered}  # theirs, for now"] if rendered else []),
+        "git restore --source HEAD --staged --worktree :/.tfgen :/charts :/overlays",
         "# in each file of yours that git has marked: keep one side, or what is right of both",
         "tfgen render JOB... && tfgen check JOB...  # where that asks for a new run: tfgen rerun JOB, and again",
-        f"git add JOB... {rendered}".rstrip(),
-        "git rebase --continue",
+        "git add --all && git rebase --continue",
         "tfgen commit JOB... --push",
-    ]
+    )
     return "\n".join(f"  {step}" for step in steps)
 
 
@@ -207,28 +201,6 @@ def open_on_branch(out: Path, branch: str) -> Repository:
     if branch:
         check_branch(repository, branch)
     return repository
-
-
-def check_for_commit(judged: JudgedFiles, spool: Spool, out: Path, against: str, pushed: str = "") -> Report:
-    """Check jobs whose files are about to be written.
-
-    Args:
-        judged: the jobs.
-        spool: where what is rendered of them is.
-        out: the output folder.
-        against: the revision that is compared with.
-        pushed: the last commit that the remote has, where HEAD has commits that the remote lacks.
-
-    Raises:
-        ProblemsError: the jobs have errors.
-        TfgenError: all that `full_check` raises.
-    """
-    report = full_check(judged, spool, against=against, out=out, is_written=True)
-    if has_errors(report.problems):
-        raise ProblemsError(report.problems)
-    if pushed and has_errors(problems := full_check(judged, spool, against=pushed, out=out, is_written=True).problems):
-        raise ProblemsError(problems, pushed)
-    return report
 
 
 def _plan_work(jobs: Sequence[Path], judged: JudgedFiles, spool: Spool, out: Path, pushed: str) -> _Work:

@@ -30,8 +30,6 @@ from tfgen.commands.check_scope import CheckScope
 from tfgen.commands.commit import (
     CommitOptions,
     Outcome,
-    ProblemsError,
-    check_for_commit,
     commit_jobs,
     commit_to_branch,
     job_words,
@@ -41,6 +39,7 @@ from tfgen.commands.commit import (
     source_paths,
     with_removals,
 )
+from tfgen.commands.commit_check import ProblemsError, check_for_commit
 from tfgen.commands.commit_message import commit_message, job_changes
 from tfgen.commands.judged_files import JudgedFiles, judge_files
 from tfgen.commands.removed_jobs import find_removed_jobs
@@ -53,7 +52,7 @@ from tfgen.git.commit import RefusedError, Repository, changed, check_files, ope
 from tfgen.git.push import ATTEMPTS, Target, find_pushed, push_commit, target
 from tfgen.job.documents import read_documents
 from tfgen.job.facts import rendered_branch, source_branch
-from tfgen.job.sources import Source, no_job_below
+from tfgen.job.sources import Source, no_job_below, read_sources
 from tfgen.problems import has_errors
 from tfgen.real_path import real_path
 from tfgen.record import Record
@@ -174,6 +173,9 @@ def commit_rendered(
     if not (is_rendered or _pairs(jobs, judged.checked, git.HEAD)):
         raise no_job_below(jobs)
     own = _commit_sources(jobs, judged.checked, before, options=options, to=to)
+    if to and own.commit and is_rendered and _is_replayed(before, own):
+        judged = judge_files(read_sources(jobs, may_be_none=True), {}, spool, judged.scope, untracked)
+        report = check_for_commit(judged, spool, out, since)
     outcome = own.replaced(problems=report.problems, notes=report.notes)
     if not is_rendered:
         note = f"{branches.rendered} is rendered from {branches.source}, so nothing of {name} is"
@@ -226,6 +228,11 @@ def _commit_sources(
         problems=(),
         notes=(),
     )
+
+
+def _is_replayed(before: Repository, outcome: Outcome) -> bool:
+    """Return whether the push put the commit on top of commits of the remote branch."""
+    return bool(before.head) and git.resolved(before.root, f"{outcome.commit}^") != before.head
 
 
 # -- what is rendered ------------------------------------------------------------------------------------------------

@@ -1,9 +1,9 @@
-"""Pushes a branch. Where somebody else pushed first, it fetches, rebases and pushes again.
+"""Pushes a branch. If somebody else pushed first, replays the commits over the remote branch, and pushes again.
 
-    push(repository, target(repository))
+    push(repository, target(repository), replay)
 
-The rebase runs in a temporary working tree, so that dirty and staged files of the user's do not stop it. Then the
-user's working tree follows, as by a checkout. `git rebase` also signs the commits as the user has configured it.
+The replay runs in a temporary working tree, so dirty and staged files of the user do not stop the replay. Then the
+working tree of the user follows, as by a checkout.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
-from tfgen.errors import TfgenError, UsageError
+from tfgen.errors import UsageError
 from tfgen.git.commit import RefusedError, Repository, wait
 from tfgen.record import Record
 
@@ -92,8 +92,20 @@ def find_pushed(repository: Repository, to: Target) -> str:
     return ""
 
 
-def push(repository: Repository, to: Target) -> int:
-    """Push the branch that is checked out, on top of the remote branch. Return the number of rebases.
+Replay: TypeAlias = Callable[[Repository, Target, str], None]
+"""Commits the local commits again in a temporary working tree, whose HEAD is the last commit of the remote branch.
+
+The arguments are the working tree, the target of the push, and the last local commit.
+"""
+
+
+def push(repository: Repository, to: Target, replay: Replay) -> None:
+    """Push the branch that is checked out, on top of the remote branch.
+
+    Args:
+        repository: the repository.
+        to: the remote and its branch.
+        replay: commits the local commits again, each time that the remote branch has moved.
 
     Raises:
         RebaseConflictError: the remote branch changed the same files.
@@ -106,9 +118,9 @@ def push(repository: Repository, to: Target) -> int:
     for attempt in range(ATTEMPTS):
         began = time.monotonic()
         if attempt:
-            _rebase(repository, to)
+            _rebase(repository, to, replay)
         if push_commit(repository, to, f"refs/heads/{repository.branch}", stays, options):
-            return attempt
+            return
         took_s = max(took_s, time.monotonic() - began)
         wait(attempt, took_s)
     raise RefusedError(
@@ -140,44 +152,29 @@ def push_commit(repository: Repository, to: Target, commit: str, otherwise: str,
     raise RefusedError(f"{to.remote} was not pushed to, and {otherwise}:\n{reason}")
 
 
-def _rebase(repository: Repository, to: Target) -> None:
-    """Rebase the branch on the remote branch, where it is not on top of it yet."""
+def _rebase(repository: Repository, to: Target, replay: Replay) -> None:
+    """Replay the commits of the branch over the remote branch, if the remote branch has commits that HEAD lacks."""
     repository.git("fetch", "--quiet", to.remote, f"refs/heads/{to.branch}", runs_hooks=True).output()
     theirs = os.fsdecode(repository.git("rev-parse", "--verify", "FETCH_HEAD").output()).strip()
     ours = os.fsdecode(repository.git("rev-parse", "--verify", "HEAD").output()).strip()
     if not repository.git("merge-base", "--is-ancestor", theirs, ours).done().code:
         return
     with tempfile.TemporaryDirectory(prefix="tfgen-rebase-") as folder:
-        tree = Path(folder) / "tree"
-        repository.git("worktree", "add", "--quiet", "--detach", str(tree), ours).output()
+        root = Path(folder) / "tree"
+        repository.git("worktree", "add", "--quiet", "--detach", str(root), theirs).output()
+        tree = repository.replaced(root=root, head=theirs)
         try:
-            rebased = _rebased(repository.replaced(root=tree), to, theirs)
+            replay(tree, to, ours)
+            rebased = os.fsdecode(tree.git("rev-parse", "HEAD").output()).strip()
         finally:
-            repository.git("worktree", "remove", "--force", str(tree)).done()
-    # As a checkout does it: what is dirty is carried over, or in the way, and then nothing happens.
+            repository.git("worktree", "remove", "--force", str(root)).done()
+    # A checkout carries dirty files over. If one is in the way, git changes nothing.
     moved = repository.git("checkout", "--quiet", "-B", repository.branch, rebased, runs_hooks=True).done()
     if moved.code:
         raise RefusedError(
             f"{to.remote} has changes in files that are dirty here, and the commit stays in {repository.branch}, not "
             f"pushed:\n{moved.stderr.strip()}"
         )
-
-
-def _rebased(temporary: Repository, to: Target, onto: str) -> str:
-    command = temporary.git("-c", "rebase.autoSquash=false", "rebase", "--quiet", onto)
-    done = command.done()
-    if done.code:
-        listed = temporary.git("diff", "--name-only", "--diff-filter=U", "-z").output()
-        conflicts = tuple(os.fsdecode(name) for name in listed.split(b"\0") if name)
-        temporary.git("rebase", "--abort").done()
-        if not conflicts:
-            raise _failed(command.failure(done), temporary)
-        raise RebaseConflictError(temporary, to, conflicts)
-    return os.fsdecode(temporary.git("rev-parse", "HEAD").output()).strip()
-
-
-def _failed(error: TfgenError, temporary: Repository) -> RefusedError:
-    return RefusedError(f"the rebase failed, and the commit stays in {temporary.branch}, not pushed: {error}")
 
 
 def _some(names: Sequence[str], most: int = 3) -> str:

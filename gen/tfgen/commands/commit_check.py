@@ -1,0 +1,49 @@
+"""The check of jobs whose files are about to be committed or pushed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar
+
+from tfgen.commands.check_report import Report
+from tfgen.commands.full_check import full_check
+from tfgen.commands.judged_files import JudgedFiles
+from tfgen.errors import TfgenError
+from tfgen.problems import Problem, has_errors
+from tfgen.tree.spool import Spool
+
+
+class ProblemsError(TfgenError):
+    """Errors of the jobs, for which nothing was rendered, committed or pushed."""
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, problems: tuple[Problem, ...], message: str = "") -> None:
+        super().__init__(message or "nothing was committed: the jobs have errors")
+        self.problems = problems
+
+
+def check_for_commit(judged: JudgedFiles, spool: Spool, out: Path, against: str, pushed: str = "") -> Report:
+    """Check jobs whose files are about to be written.
+
+    Args:
+        judged: the jobs.
+        spool: where what is rendered of them is.
+        out: the output folder.
+        against: the revision that is compared with.
+        pushed: the last commit that the remote has, where HEAD has commits that the remote lacks.
+
+    Raises:
+        ProblemsError: the jobs have errors.
+        TfgenError: all that `full_check` raises.
+    """
+    report = full_check(judged, spool, against=against, out=out, is_written=True)
+    if has_errors(report.problems):
+        raise ProblemsError(report.problems)
+    if pushed and has_errors(problems := full_check(judged, spool, against=pushed, out=out, is_written=True).problems):
+        raise ProblemsError(
+            problems,
+            "nothing was committed or pushed: the jobs have errors when compared with "
+            f"{pushed[:12]}, the last commit that the remote has",
+        )
+    return report

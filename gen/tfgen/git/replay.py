@@ -1,0 +1,83 @@
+"""Commits that are applied again, one by one, on top of another commit.
+
+    for commit in commits_to_replay(tree, ours):
+        pick(tree, commit)          # files and index of the temporary working tree
+        commit_picked(tree, commit) # the author, the date and the message are those of the commit
+
+The working tree is a temporary one, so the files and the index of the user are unchanged. No hook runs, because a hook
+has seen each commit already. git signs the new commits if the user has git sign commits.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from tfgen.git.commit import Repository
+
+
+def commits_to_replay(tree: Repository, tip: str) -> list[str]:
+    """List the commits below a tip that HEAD lacks, the oldest first.
+
+    As in `git rebase`, the list has no merge, and no commit whose change HEAD has already.
+    """
+    order = ("--reverse", "--topo-order", "--no-merges", "--cherry-pick", "--right-only")
+    return _lines(tree, "rev-list", *order, f"HEAD...{tip}")
+
+
+def pick(tree: Repository, commit: str) -> None:
+    """Apply the change of a commit to the files and the index. Conflicts stay in the index as unmerged files.
+
+    Raises:
+        TfgenError: git fails for a reason that is not a conflict.
+    """
+    command = tree.git("cherry-pick", "--no-commit", "--allow-empty", commit)
+    done = command.done()
+    if done.code and not unmerged_files(tree):
+        raise command.failure(done)
+
+
+def commit_picked(tree: Repository, commit: str) -> None:
+    """Commit the index with the author and the message of a commit; do nothing if the index has no change."""
+    if not tree.git("diff", "--cached", "--quiet", "HEAD").done().code:
+        return
+    words = ("--reuse-message", commit, "--cleanup=verbatim", "--allow-empty-message")
+    tree.git("-c", f"core.hooksPath={os.devnull}", "commit", "--quiet", *words).output()
+
+
+def unmerged_files(tree: Repository) -> tuple[str, ...]:
+    """List the files with a conflict, by their paths from the root."""
+    return _names(tree, "diff", "--name-only", "--diff-filter=U", "-z")
+
+
+def changed_by(tree: Repository, commit: str) -> frozenset[str]:
+    """Return the files that a commit changes, by their paths from the root."""
+    options = ("--root", "--no-commit-id", "--no-renames", "-r", "-z", "--name-only")
+    return frozenset(_names(tree, "diff-tree", *options, commit))
+
+
+def differing_files(tree: Repository, commit: str) -> frozenset[str]:
+    """Return the files whose content in the index differs from a commit, by their paths from the root."""
+    return frozenset(_names(tree, "diff", "--cached", "--no-renames", "--name-only", "-z", commit))
+
+
+def restore_files(tree: Repository, paths: Iterable[str]) -> None:
+    """Give files the content that HEAD has, in the working tree and in the index; remove files that HEAD lacks."""
+    names = sorted(set(paths))
+    listed = tree.git("ls-tree", "-r", "-z", "--name-only", "--full-tree", "HEAD", "--").output_of(names)
+    committed = {os.fsdecode(name) for name in listed.split(b"\0") if name}
+    tree.git("rm", "--quiet", "--force", "--ignore-unmatch", "--").output_of([*{*names} - committed])
+    tree.git("checkout", "--quiet", "HEAD", "--").output_of(sorted(committed))
+
+
+def stage_all(tree: Repository) -> None:
+    """Stage all files of the temporary working tree that git does not ignore."""
+    tree.git("add", "--all").output()
+
+
+def _lines(tree: Repository, *arguments: str) -> list[str]:
+    return os.fsdecode(tree.git(*arguments).output()).split()
+
+
+def _names(tree: Repository, *arguments: str) -> tuple[str, ...]:
+    return tuple(os.fsdecode(name) for name in tree.git(*arguments).output().split(b"\0") if name)
