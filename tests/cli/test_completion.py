@@ -23,6 +23,9 @@ from tfgen.cli.completion import split_line
 from tfgen.cli.parser import COMMANDS, options, parsers, positionals
 
 FREE = {
+    "BASE",
+    "OURS",
+    "THEIRS",
     None,  # a choice, or the name of what is anybody's: a context, a namespace
     "COMMAND",
     "COUNT",

@@ -800,7 +800,7 @@ def test_the_way_on_leads_by_the_check_for_a_new_run(
     mine = Path("jobs/mnist.yaml").read_text(encoding="utf-8")
     said = run(capsys, "jobs", "--push", code=1)
     steps = [line.strip() for line in said.splitlines() if line.startswith("  ")]
-    pull, restore, keep, again, *rest = [step.replace("JOB...", "jobs") for step in steps]
+    pull, keep, again, *rest = [step.replace("JOB...", "jobs") for step in steps]
 
     def shell(line: str, *, fails: bool = False) -> str:
         tfgen = f'tfgen() {{ "{sys.executable}" -m tfgen "$@"; }}'
@@ -812,7 +812,6 @@ def test_the_way_on_leads_by_the_check_for_a_new_run(
         return raised.value.stdout + raised.value.stderr
 
     assert "CONFLICT" in shell(pull, fails=True)
-    shell(restore)
     assert keep.startswith("# ")
     write("jobs/mnist.yaml", mine)
     assert "[new-run]" in shell(again, fails=True)

@@ -197,7 +197,7 @@ def test_outside_of_a_repository_nobody_looks_for_jobs() -> None:
 def test_a_repository_with_files_keeps_them_and_gets_what_it_lacks(capsys: Printed) -> None:
     git("init", "--quiet")
     Path(".gitignore").write_text("# ours\n*.log\n.venv/", encoding="utf-8")
-    Path(".gitattributes").write_text("/charts/** -text linguist-generated\n", encoding="utf-8")
+    Path(".gitattributes").write_text("/charts/** -text linguist-generated merge=tfgen\n", encoding="utf-8")
     Path(".pre-commit-config.yaml").write_text("repos: []\n", encoding="utf-8")
     Path(".github/workflows").mkdir(parents=True)
     Path(".github/workflows/test.yaml").write_text("on: [push]\n", encoding="utf-8")

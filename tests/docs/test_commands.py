@@ -115,6 +115,11 @@ def test_a_command_of_a_document_is_run(  # noqa: C901 - a branch a command
             assert all("kind:" in file.read_text(encoding="utf-8") for file in files)
         case ["kubectl", "apply", "-k", overlay]:
             assert "kind:" in kustomize_build(rendered(overlay))
+        case ["git", "config", "merge.tfgen.driver", driver]:
+            # tests/commands/test_merge.py merges with this driver.
+            assert cli.run(["init", "mnist", "--repo", "--out", str(tmp_path)]) == cli.OK
+            attributes = (tmp_path / ".gitattributes").read_text(encoding="utf-8")
+            assert f"git config merge.tfgen.driver '{driver}'" in attributes
         case ["docker", "build", *_, context]:
             # No engine runs where the tests do: what the build copies is there, and is all that it copies.
             near = document.parent / context

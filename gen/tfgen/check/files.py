@@ -32,6 +32,7 @@ from tfgen.problems import Place, Position, Problem, in_order
 from tfgen.record import Record
 from tfgen.tree.file_tree import digest_of
 from tfgen.tree.ledger import ledger_path
+from tfgen.tree.merge_conflict import has_conflict
 from tfgen.tree.output_folder import OutputFolder
 from tfgen.tree.plan import FileAction, FileChange, JobPlan, WritePlan
 from tfgen.words import shown
@@ -133,7 +134,7 @@ def _reason(job: JobPlan) -> str | None:
             f"{ledger_path(name)} is gone, which has the files of {name}" if has_files else f"{name} was never rendered"
         )
     if job.before.unfinished is not None:
-        return f"the last render of {name} came to no end"
+        return f"the files of {name} are from a merge, or from a render that did not end"
     if job.before.is_of_same_job(job.target):
         return None
     return f"{name} was changed since it was rendered"
@@ -242,7 +243,11 @@ def _hand_edited_problem(folder: OutputFolder, source: str, plan: WritePlan, cha
     if change.action is FileAction.REMOVE:
         message = f"the file was edited since tfgen wrote it, and is rendered no longer; {way_out}"
         return Problem(file, Position(1, 1), message, HAND_EDITED)
-    line, on_disk, rendered = _first_difference(folder.read_text(change.path, _READ), change.text or "")
+    text = folder.read_text(change.path, _READ)
+    line, on_disk, rendered = _first_difference(text, change.text or "")
+    if has_conflict(text):
+        message = f"the file has a merge conflict; merge {source}, and then: tfgen render {source}"
+        return Problem(file, Position(line, 1), message, HAND_EDITED)
     message = f"{_line(on_disk)} where tfgen renders {_line(rendered)}; {way_out}"
     return Problem(file, Position(line, 1), message, HAND_EDITED)
 

@@ -40,6 +40,7 @@ def _arguments(parser: ArgumentParser) -> None:
 def _run(args: Namespace) -> int:
     from tfgen.commands.init import Form, new_job, new_repository
     from tfgen.commands.new_files import add_files
+    from tfgen.git.merge_driver import configure_merge_driver
 
     if (args.team or args.ci) and not args.repo:
         raise UsageError("--team and --ci are parts of a repository: add --repo")
@@ -51,7 +52,9 @@ def _run(args: Namespace) -> int:
     folder = args.out or Path()
     if args.repo:
         added = add_files(folder, new_repository(form, folder, team=args.team, ci=args.ci))
+        is_configured = configure_merge_driver(folder)
     else:
+        is_configured = False
         job = new_job(form, args.out)
         added = add_files(job.folder, job.files)
         added = added.relative() if not folder.is_absolute() else added
@@ -65,6 +68,8 @@ def _run(args: Namespace) -> int:
         show(f"kept     {file}")
         if file.suffix in (".yaml", ".yml") and "tfgen" not in text:
             say(f"note: nothing in {file} runs tfgen; add what docs/git.md says of hooks and CI")
+    if is_configured:
+        show("set      merge.tfgen.driver in the git configuration of this clone")
     show(f"\nNext:\n\n  tfgen render {added.created[0]}")
     return OK
 

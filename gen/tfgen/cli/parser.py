@@ -50,6 +50,7 @@ COMMANDS: Final = (
     "explain",
     "schema",
     "completion",
+    "merge-driver",
 )
 """In the order of ``tfgen --help``: that in which a job's author meets them."""
 
@@ -147,7 +148,7 @@ def parsers(names: Iterable[str]) -> Parsers:
 
 def command_of(name: str) -> Command:
     """A command by its name. Its module has that name; for a word of Python's own (import), with an underscore."""
-    module = f"{name}_" if keyword.iskeyword(name) else name
+    module = f"{name}_" if keyword.iskeyword(name) else name.replace("-", "_")
     command: Command = importlib.import_module(f"tfgen.cli.{module}").COMMAND
     return command
 

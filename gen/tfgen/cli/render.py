@@ -60,6 +60,8 @@ def _print_written(args: Namespace, done: Written, plan: WritePlan) -> None:
         say(f"begins again: the number in the version of {CHARTS}/{name}, since {ledger_path(name)} was gone")
     for name, version in plan.kept.items():
         say(f"kept: {name} as tfgen {version} rendered it; --upgrade renders it anew")
+    if done.resolved:
+        say(f"note: resolved {count(done.resolved, 'merge conflict')} in rendered files")
     if args.format == "json":
         written = {
             "created": plan.created,

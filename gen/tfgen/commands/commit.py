@@ -176,10 +176,9 @@ def _way_on(to: Target) -> str:
     """List the commands to continue with, one on each line. While the rebase waits, HEAD is the remote branch."""
     steps = (
         f"git pull --rebase {shlex.join((to.remote, to.branch))}",
-        "git restore --source HEAD --staged --worktree :/.tfgen :/charts :/overlays",
         "# in each file of yours that git has marked: keep one side, or what is right of both",
         "tfgen render JOB... && tfgen check JOB...  # where that asks for a new run: tfgen rerun JOB, and again",
-        "git add --all && git rebase --continue",
+        "git add JOB... :/.tfgen :/charts :/overlays && git rebase --continue",
         "tfgen commit JOB... --push",
     )
     return "\n".join(f"  {step}" for step in steps)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -14,18 +14,21 @@ from tfgen.commands.judged_files import judge_files
 from tfgen.commands.removed_jobs import find_removed_jobs
 from tfgen.commands.track import Track
 from tfgen.errors import UsageError
+from tfgen.git.under_way import is_under_way
 from tfgen.job.output_root import output_root_of
 from tfgen.job.sources import no_job_below, read_sources
 from tfgen.problems import Problem, has_errors, in_order
 from tfgen.record import Record
+from tfgen.tree.ledger import Ledger, LedgerConflictError
 from tfgen.tree.plan import WritePlan, nothing_committed
 from tfgen.tree.rendering import Rendering
 from tfgen.tree.spool import Spool, Spooled
 from tfgen.tree.write import apply, plan_write, read_ledgers
 
 if TYPE_CHECKING:
+    from tfgen.commands.merged_files import MergedFiles
     from tfgen.commands.rendered_file import RenderedFile
-    from tfgen.tree.ledger import Ledger
+    from tfgen.tree.ledgers import Ledgers
 
 
 class Written(Record):
@@ -34,11 +37,13 @@ class Written(Record):
     Attributes:
         plan: what was written; none where there are errors.
         jobs: how many jobs there are.
+        resolved: the number of merge conflicts that the render resolved.
     """
 
     problems: tuple[Problem, ...]
     plan: WritePlan | None = None
     jobs: int = 0
+    resolved: int = 0
 
 
 @contextmanager
@@ -49,6 +54,8 @@ def render_paths(
 
     A job of which nothing has changed is not rendered. Nothing is written where a job has errors. What was written can
     be asked for within the block.
+
+    A merge may have left conflicts in rendered files. The render writes these files again, and resolves the conflicts.
 
     Args:
         paths: the files and folders.
@@ -85,16 +92,42 @@ def render_paths(
             yield Written(in_order(problems))
             return
         jobs = {record.job for file in checked.files for record in file.records}
-        removals = find_removed_jobs(read_ledgers(out).sources, paths, jobs)
-        if not jobs and not removals:
-            raise no_job_below(paths)
-        renderings: Spooled[Rendering] = Spooled(
-            [*(job.rendering for file in rendered.values() for job in file.jobs), *map(spool.put, removals)]
-        )
-        done = [job for file in known.values() for job in file.ledgers]
-        stay = nothing_committed if upgrade else partial(_committed_jobs, out)
-        plan = apply(plan_write(out, renderings, done=done, force=force, find_committed=stay, put=spool.put))
-        yield Written(in_order(problems), plan, len(jobs))
+        ledgers, merge = _read_ledgers(out)
+        try:
+            removals = find_removed_jobs(ledgers.sources, paths, jobs)
+            if not jobs and not removals:
+                raise no_job_below(paths)
+            renderings: Spooled[Rendering] = Spooled(
+                [*(job.rendering for file in rendered.values() for job in file.jobs), *map(spool.put, removals)]
+            )
+            done = [job for file in known.values() for job in file.ledgers]
+            stay = nothing_committed if upgrade else partial(_committed_jobs, out)
+            plan = apply(plan_write(out, renderings, done=done, force=force, find_committed=stay, put=spool.put))
+        except BaseException:
+            if merge:
+                merge.undo()
+            raise
+        yield Written(in_order(problems), plan, len(jobs), merge.resolve(plan) if merge else 0)
+
+
+def _read_ledgers(out: Path) -> tuple[Ledgers, MergedFiles | None]:
+    """Read all ledgers; after a merge, also return the rendered files that the merge left in conflict.
+
+    Raises:
+        LedgerConflictError: one side of a conflict is not a ledger.
+        TfgenError: git or the disk fails, or a file is not a ledger.
+    """
+    conflicted: Collection[str] = ()
+    try:
+        ledgers = read_ledgers(out)
+        if not is_under_way(out):
+            return ledgers, None
+    except LedgerConflictError as error:
+        conflicted = error.sources
+    from tfgen.commands.merged_files import take_over_merge  # 20 ms, which only a merge costs
+
+    merge = take_over_merge(out, conflicted)
+    return read_ledgers(out), merge
 
 
 def _committed_jobs(out: Path, ledgers: Mapping[str, Ledger]) -> Set[str]:

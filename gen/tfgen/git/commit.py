@@ -23,17 +23,9 @@ from tfgen.errors import TfgenError, UsageError
 from tfgen.git import command
 from tfgen.git import read as git
 from tfgen.git.command import Git
+from tfgen.git.under_way import find_under_way
 from tfgen.real_path import real_path
 from tfgen.record import Record
-
-_UNDER_WAY: Final = {
-    "MERGE_HEAD": "a merge",
-    "CHERRY_PICK_HEAD": "a cherry-pick",
-    "REVERT_HEAD": "a revert",
-    "rebase-merge": "a rebase",
-    "rebase-apply": "a rebase, or git am,",
-}
-"""What git has in its folder while a person has something half done."""
 
 _READ_OTHERWISE: Final = re.compile(r"@|([A-Z]+_)*HEAD|(refs|heads|tags|remotes)/.*|[0-9A-Fa-f]{40}|[0-9A-Fa-f]{64}")
 """Names that git takes for another ref, or for a commit's id: https://git-scm.com/docs/gitrevisions."""
@@ -88,9 +80,8 @@ def open_repository(folder: Path) -> Repository:
         raise Git(folder, ("rev-parse", "--show-toplevel")).failure(answer)
     root = Path(os.fsdecode(answer.stdout.rstrip(b"\n")))
     state = Path(os.fsdecode(Git(root, ("rev-parse", "--absolute-git-dir")).output().rstrip(b"\n")))
-    for name, what in _UNDER_WAY.items():
-        if (state / name).exists():
-            raise RefusedError(f"{what} is under way in {root}: finish it or abort it first")
+    if what := find_under_way(state):
+        raise RefusedError(f"{what} is under way in {root}: finish it or abort it first")
     # Not --short: of a branch that has the name of a tag it prints "heads/NAME".
     branch = Git(root, ("symbolic-ref", "--quiet", "HEAD")).done()
     head = Git(root, ("rev-parse", "--verify", "--quiet", "HEAD")).done()

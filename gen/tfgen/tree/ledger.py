@@ -24,14 +24,16 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from tfgen.errors import TfgenError
 from tfgen.places import is_place_of, name_places
 from tfgen.record import Record
 from tfgen.tree.disk_file import RESERVED_PREFIX
 from tfgen.tree.file_tree import path_fault
+from tfgen.tree.merge_conflict import has_conflict
 
 LEDGER_FOLDER = RESERVED_PREFIX
 _SUFFIX = ".json"
@@ -45,8 +47,28 @@ _REST_OF_LINE = 74
 """Characters of a file's line beside its path."""
 _FAULTS = 5
 """How many faults of a ledger are told."""
+_SOURCE_LINE = re.compile(r'^  "source": "(?P<source>[^"\\\n]+)",?\r?$', re.MULTILINE)
 LEDGER_READ = _LONGEST_READ + 1
 """Characters of a file that are read to know whether it is a ledger."""
+
+
+class LedgerConflictError(TfgenError):
+    """Ledgers in which a merge left conflicts.
+
+    Attributes:
+        sources: the job files from the root of the repository by job; empty for a file that no ledger names.
+    """
+
+    exit_code: ClassVar[int] = 1  # the user merges the job files, and renders
+
+    def __init__(self, sources: Mapping[str, str]) -> None:
+        ledgers = ", ".join(map(ledger_path, sources))
+        jobs = shlex.join(dict.fromkeys(source or "JOB" for source in sources.values()))
+        super().__init__(
+            f"{ledgers}: a merge left conflicts in the rendered files; merge the job file, and then render the files "
+            f"again: tfgen render {jobs}"
+        )
+        self.sources = sources
 
 
 class Ledger(Record):
@@ -146,11 +168,14 @@ def parse_ledger(job: str, text: str) -> Ledger:
     FileTree holds them to, and to the places of its job, so no ledger makes tfgen touch what is not the job's.
 
     Raises:
+        LedgerConflictError: a merge left conflicts in the ledger.
         TfgenError: it is no ledger; with all that is wrong, and the way out.
     """
     path = ledger_path(job)
     if len(text) > _LONGEST_READ:
         raise _not_a_ledger(path, [f"larger than {_LONGEST_READ:,} characters"])
+    if has_conflict(text):
+        raise LedgerConflictError({job: _source_in(text)})
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -163,6 +188,31 @@ def parse_ledger(job: str, text: str) -> Ledger:
     if faults := [*_faults(job, data)]:
         raise _not_a_ledger(path, faults)
     return _ledger(data)
+
+
+def _source_in(text: str) -> str:
+    """Return the job file that a ledger with conflicts names; empty if the sides name different files."""
+    sources = {match["source"] for match in _SOURCE_LINE.finditer(text)}
+    return next(iter(sources)) if len(sources) == 1 else ""
+
+
+def merge_ledgers(ours: Ledger, theirs: Ledger, on_disk: Mapping[str, str] | None = None) -> Ledger:
+    """Return the ledger of a job after a merge in which each rendered file has the content of one side.
+
+    The ledger is unfinished, so the next render writes all files of the job, and `tfgen check` fails until then.
+
+    Args:
+        ours: the ledger of our side.
+        theirs: the ledger of their side.
+        on_disk: the digests of files that the merge wrote, by path.
+    """
+    newer = max(ours, theirs, key=lambda ledger: ledger.revision)
+    return newer.replaced(
+        input_digest="",
+        files={**theirs.files, **ours.files},
+        unfinished={**(ours.unfinished or {}), **(theirs.unfinished or {}), **theirs.files, **(on_disk or {})},
+        source=ours.source or theirs.source,
+    )
 
 
 def parse_again(text: str) -> Ledger:

@@ -8,7 +8,16 @@ from functools import lru_cache
 from tfgen.errors import TfgenError
 from tfgen.places import is_in_own_folder
 from tfgen.tree.file_tree import digest_of
-from tfgen.tree.ledger import LEDGER_FOLDER, LEDGER_READ, Ledger, job_of, ledger_path, parse_again, parse_ledger
+from tfgen.tree.ledger import (
+    LEDGER_FOLDER,
+    LEDGER_READ,
+    Ledger,
+    LedgerConflictError,
+    job_of,
+    ledger_path,
+    parse_again,
+    parse_ledger,
+)
 from tfgen.tree.output_folder import OutputFolder
 
 _MOST: int = 8
@@ -22,6 +31,7 @@ class Ledgers(Mapping[str, Ledger]):
         folder: the output folder, which is open.
 
     Raises:
+        LedgerConflictError: a merge left conflicts in ledgers.
         TfgenError: names every file that is no ledger. And later: a ledger was changed meanwhile.
 
     Attributes:
@@ -36,12 +46,18 @@ class Ledgers(Mapping[str, Ledger]):
         self._owners: dict[str, tuple[str, ...]] = {}
         self._read = lru_cache(maxsize=_MOST)(self._read_again)
         faults: list[str] = []
+        conflicts: dict[str, str] = {}
         for name in folder.names(LEDGER_FOLDER):
             if (job := job_of(name)) is not None:
                 try:
                     self._look_at(job, folder.read_text(ledger_path(job), LEDGER_READ))
+                except LedgerConflictError as error:
+                    conflicts |= error.sources
                 except TfgenError as error:
                     faults.append(str(error))
+        if conflicts and not faults:
+            raise LedgerConflictError(conflicts)
+        faults += [str(LedgerConflictError(conflicts))] if conflicts else []
         if faults:
             raise TfgenError("\n".join(faults))
 

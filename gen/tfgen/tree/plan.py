@@ -3,6 +3,7 @@
     (a FileTree, the ledger, what was found on disk) -> changes and conflicts
 
 The law: a byte that tfgen did not write is lost only when `force` was asked for, and is then named in `WritePlan.lost`.
+A rendered file with the conflict markers of a merge is an exception: git has both sides of the file.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from tfgen.record import Record
 from tfgen.tree.file_tree import FileTree, digest_of
 from tfgen.tree.ledger import Ledger, ledger_path
 from tfgen.tree.ledgers import Ledgers
+from tfgen.tree.merge_conflict import has_conflict
 from tfgen.tree.output_folder import DiskEntry
 from tfgen.tree.rendering import Rendering
 from tfgen.tree.spool import Put
@@ -362,8 +364,11 @@ def _wanted(path: str, rendering: Rendering, around: Surroundings) -> _Decision:
     if around.any_wrote(path, rendering.job) if is_shared else around.wrote(path, rendering.job):
         return change, None
     before = around.ledgers.get(rendering.job)
+    text = around.read(path)
+    if before and path in before.paths() and has_conflict(text):
+        return change, None
     what = "edited since tfgen wrote it" if before and path in before.paths() else "not written by tfgen"
-    return change, Conflict(path, what, _loss(around.read(path), rendering.tree.files[path], _REPLACE))
+    return change, Conflict(path, what, _loss(text, rendering.tree.files[path], _REPLACE))
 
 
 def _stale(path: str, rendering: Rendering, around: Surroundings) -> _Decision:
@@ -372,10 +377,10 @@ def _stale(path: str, rendering: Rendering, around: Surroundings) -> _Decision:
     if here.digest is None or around.is_kept(path, rendering):
         return FileChange(path, FileAction.FORGET), None
     change = FileChange(path, FileAction.REMOVE, here.digest, None, here.unix_digest)
-    if around.any_wrote(path, rendering.job):
+    if around.any_wrote(path, rendering.job) or has_conflict(text := around.read(path)):
         return change, None
     what = "edited since tfgen wrote it, and no longer rendered"
-    return change, Conflict(path, what, _loss(around.read(path), "", _REMOVE))
+    return change, Conflict(path, what, _loss(text, "", _REMOVE))
 
 
 _REPLACE: Final = ("replaces", "replaced")

@@ -1,0 +1,34 @@
+"""``tfgen merge-driver``: the merge of one file, for git."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from typing import Final
+
+from tfgen.cli.command import OK, PROBLEMS, Command
+from tfgen.cli.output import path, print_json
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("base", type=path, metavar="BASE", help="the file of the common ancestor")
+    parser.add_argument("ours", type=path, metavar="OURS", help="the file of our side, which the result replaces")
+    parser.add_argument("theirs", type=path, metavar="THEIRS", help="the file of their side")
+    parser.add_argument("path", metavar="NAME", help="the path of the file in the repository")
+
+
+def _run(args: Namespace) -> int:
+    from tfgen.commands.merge_driver import merge_file
+
+    is_merged = merge_file(args.base, args.ours, args.theirs, args.path)
+    if args.format == "json":
+        print_json({"merged": is_merged})
+    return OK if is_merged else PROBLEMS
+
+
+COMMAND: Final = Command(
+    "merge-driver",
+    "merge a rendered file; git runs this command in a merge",
+    _arguments,
+    _run,
+    example="tfgen merge-driver .merge_O .merge_A .merge_B charts/cifar/Chart.yaml",
+)

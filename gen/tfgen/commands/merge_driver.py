@@ -1,0 +1,61 @@
+"""The merge driver of git for rendered files: https://git-scm.com/docs/gitattributes#_defining_a_custom_merge_driver.
+
+git calls the driver for each file that both sides changed. A rendered file takes the content of our side, because the
+next render writes the file again. The ledger lists the files of both sides, so this render may replace them. Any
+further file, such as a hand-written chart below charts/, is merged by lines.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+
+from tfgen.errors import TfgenError
+from tfgen.git.command import Git
+from tfgen.places import CHARTS, OVERLAYS, own_folder
+from tfgen.tree.disk_file import read_text, replace_text
+from tfgen.tree.ledger import LEDGER_FOLDER, job_of, ledger_path, merge_ledgers, parse_ledger
+from tfgen.tree.write import read_ledgers
+
+
+def merge_file(base: Path, ours: Path, theirs: Path, path: str) -> bool:
+    """Merge a file into the file of our side, and return whether the result has no conflict.
+
+    Args:
+        base: the content of the common ancestor.
+        ours: the content of our side, which the result replaces.
+        theirs: the content of their side.
+        path: the path of the file in the repository, from the working directory.
+
+    Raises:
+        TfgenError: git or the disk fails.
+    """
+    whole = PurePosixPath(path)
+    job = job_of(whole.name)
+    if whole.parent.name == LEDGER_FOLDER and job is not None:
+        before, after = read_text(ours), read_text(theirs)
+        with suppress(TfgenError):
+            replace_text(ours, before, merge_ledgers(parse_ledger(job, before), parse_ledger(job, after)).to_text())
+            return True
+    elif _is_rendered(whole):
+        return True
+    return not Git(Path(), ("merge-file", str(ours), str(base), str(theirs))).done().code
+
+
+def _is_rendered(path: PurePosixPath) -> bool:
+    """Return whether a ledger of our side lists a file. Each folder above the file may be an output folder."""
+    for out in path.parents:
+        inside = path.relative_to(out).as_posix()
+        if inside.startswith((f"{CHARTS}/", f"{OVERLAYS}/")) and (Path(out) / LEDGER_FOLDER).is_dir():
+            with suppress(TfgenError):
+                return _lists(Path(out), inside)
+    return False
+
+
+def _lists(out: Path, path: str) -> bool:
+    folder = own_folder(path)
+    if folder is None:
+        return read_ledgers(out).lists(path)
+    ledger = ledger_path(folder.rpartition("/")[2])
+    file = out / ledger
+    return file.is_file() and path in parse_ledger(folder.rpartition("/")[2], read_text(file)).paths()

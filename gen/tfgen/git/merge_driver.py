@@ -1,0 +1,26 @@
+"""The setting of git that names the program for the merge of rendered files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from tfgen.git.command import Git, is_installed
+
+_KEY: Final = "merge.tfgen.driver"
+_COMMAND: Final = "tfgen merge-driver %O %A %B %P"
+"""git puts the names of files in place of the letters."""
+
+
+def configure_merge_driver(folder: Path) -> bool:
+    """Set the merge driver in the clone around a folder, and return whether the clone had none.
+
+    Raises:
+        TfgenError: git fails.
+    """
+    if not (is_installed() and folder.is_dir()) or Git(folder, ("rev-parse", "--git-dir")).done().code:
+        return False
+    if not Git(folder, ("config", "--get", _KEY)).done().code:
+        return False
+    Git(folder, ("config", "--local", _KEY, _COMMAND)).output()
+    return True

@@ -1,0 +1,87 @@
+"""Files that a merge left in conflict, and files that a merge wrote.
+
+    unmerged_files(Path("."), ["charts"])  ->  {"charts/mnist/Chart.yaml": {1: "5f70...", 2: "9b74...", 3: "0c2a..."}}
+
+The paths are from a folder, which is in a repository.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+from tfgen.git.command import Git, is_installed
+
+OURS: Final = 2
+THEIRS: Final = 3
+"""The stages of an unmerged file in the index: https://git-scm.com/docs/git-ls-files."""
+
+
+def unmerged_files(folder: Path, places: Sequence[str]) -> dict[str, dict[int, str]]:
+    """Return the ids of the sides of each unmerged file, by path and stage. A folder outside of git has none.
+
+    Raises:
+        TfgenError: git fails.
+    """
+    if not is_in_repository(folder):
+        return {}
+    stages: dict[str, dict[int, str]] = {}
+    for entry in _run(folder, "ls-files", "--unmerged", "-z", "--", *places).split(b"\0"):
+        if entry:  # MODE ID STAGE, a tab, the path
+            head, _, path = entry.partition(b"\t")
+            _, blob, stage = head.split()
+            stages.setdefault(os.fsdecode(path), {})[int(stage)] = blob.decode()
+    return stages
+
+
+def is_in_repository(folder: Path) -> bool:
+    """Return whether a folder is in a repository."""
+    return is_installed() and folder.is_dir() and not Git(folder, ("rev-parse", "--git-dir")).done().code
+
+
+def read_side(folder: Path, blob: str) -> str:
+    """Return the text of one side of an unmerged file. Raises TfgenError if git fails."""
+    return _run(folder, "cat-file", "blob", blob).decode("utf-8", errors="replace")
+
+
+def files_of_merge(folder: Path, places: Sequence[str], *, is_committed: bool) -> frozenset[str]:
+    """Return the files that a merge wrote and that nobody has edited since.
+
+    Args:
+        folder: the folder.
+        places: the files and subfolders to look at.
+        is_committed: whether HEAD is the merge.
+
+    Raises:
+        TfgenError: git fails.
+    """
+    options = ("diff", "--name-only", "--no-renames", "--relative", "-z")
+    base = Git(folder, ("rev-parse", "--verify", "--quiet", "HEAD^" if is_committed else "HEAD")).done()
+    if base.code:
+        return frozenset()
+    changed = _names(_run(folder, *options, base.stdout.decode().strip(), "--", *places))
+    edited = _names(_run(folder, *options, "--", *places)) - unmerged_files(folder, places).keys()
+    return changed - edited
+
+
+def stage_files(folder: Path, paths: Iterable[str]) -> None:
+    """Stage files as they are on disk, which resolves their conflicts. Files that git ignores stay out.
+
+    Raises:
+        TfgenError: git fails.
+    """
+    names = sorted(set(paths))
+    tracked = Git(folder, ("ls-files", "-z", "--")).output_of(names)
+    new = Git(folder, ("ls-files", "-z", "--others", "--exclude-standard", "--")).output_of(names)
+    stdin = b"".join(os.fsencode(name) + b"\0" for name in sorted(_names(tracked) | _names(new)))
+    Git(folder, ("update-index", "--add", "--remove", "-z", "--stdin"), stdin).output()
+
+
+def _run(folder: Path, *arguments: str) -> bytes:
+    return Git(folder, arguments).output()
+
+
+def _names(printed: bytes) -> frozenset[str]:
+    return frozenset(os.fsdecode(name) for name in printed.split(b"\0") if name)

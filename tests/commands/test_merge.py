@@ -1,0 +1,210 @@
+"""Merges of two versions of a job, by git in a clone of a colleague."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support import git_author
+from tests.support.command import CommandError
+from tests.support.commit_repository import JOB, clone_with, commit_all, git, write
+from tests.support.tools import ROOT
+from tfgen import cli
+
+Printed = pytest.CaptureFixture[str]
+
+THEIRS = JOB.replace("queue: research", "queue: day")
+OURS = JOB.replace("production", "night")
+MERGED = THEIRS.replace("production", "night")
+DRIVER = f"PYTHONPATH={shlex.quote(str(ROOT / 'gen'))} {shlex.quote(sys.executable)} -m tfgen merge-driver %O %A %B %P"
+CHART = Path("charts/mnist/Chart.yaml")
+LEDGER = Path(".tfgen/mnist.json")
+
+
+@pytest.fixture(autouse=True)
+def nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No settings of whoever runs the tests."""
+    for name, value in git_author.VARIABLES.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
+    monkeypatch.setenv("GIT_EDITOR", "true")
+
+
+@pytest.fixture
+def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The fresh clone of a colleague, with a commit of OURS below one of THEIRS on the remote: the current folder."""
+    first = clone_with(_repository, tmp_path)
+    fresh = tmp_path / "fresh"
+    git("clone", "--quiet", tmp_path / "remote.git", fresh, folder=tmp_path)
+    monkeypatch.chdir(first)
+    write("jobs/mnist.yaml", THEIRS)
+    assert cli.run(["commit", "jobs", "--push"]) == 0
+    monkeypatch.chdir(fresh)
+    write("jobs/mnist.yaml", OURS)
+    assert cli.run(["commit", "jobs"]) == 0
+    git("fetch", "--quiet")
+    return fresh
+
+
+def _repository() -> None:
+    assert cli.run(["init", "other", "--repo"]) == 0
+    write("jobs/mnist.yaml", JOB)
+    write("charts/ours/values.yaml", "".join(f"line{number}: 1\n" for number in range(9)))
+    assert cli.run(["render", "jobs"]) == 0
+
+
+def run(capsys: Printed, *arguments: str, code: int = 0) -> str:
+    capsys.readouterr()
+    assert cli.run([*arguments]) == code, capsys.readouterr()
+    out, err = capsys.readouterr()
+    assert "Traceback" not in err
+    return out + err
+
+
+def conflict(*arguments: str) -> None:
+    with pytest.raises(CommandError):
+        git(*arguments)
+
+
+def is_like_a_first_render(tmp_path: Path) -> bool:
+    """Return whether charts and overlays are those of the merged job, but for the number in the chart's version."""
+    folder = tmp_path / "rendered"
+    assert cli.run(["render", "jobs/mnist.yaml", "--out", str(folder)]) == 0
+    paths = [path.relative_to(folder) for path in folder.rglob("*") if path.is_file()]
+    compared = [path for path in paths if path not in (CHART, LEDGER)]
+    assert len(compared) > 20
+    return all(path.read_bytes() == (folder / path).read_bytes() for path in compared)
+
+
+ENDS = {"merge": ("merge", "--continue"), "rebase": ("rebase", "--continue")}
+
+
+@pytest.mark.parametrize("driver", ["", "a-program-that-is-not-installed %A"])
+@pytest.mark.parametrize("command", ENDS)
+def test_in_a_fresh_clone_one_render_resolves_all_conflicts(
+    clone: Path, tmp_path: Path, capsys: Printed, command: str, driver: str
+) -> None:
+    if driver:
+        git("config", "merge.tfgen.driver", driver)
+    conflict(command, "origin/main")
+    unmerged = git("diff", "--name-only", "--diff-filter=U").splitlines()
+    assert {str(CHART), str(LEDGER)} <= {*unmerged}
+    assert "jobs/mnist.yaml" not in unmerged
+    if not driver:
+        for arguments in (["check", "jobs"], ["rm", "mnist"]):
+            assert "then render the files again: tfgen render jobs/mnist.yaml\n" in run(capsys, *arguments, code=1)
+    printed = run(capsys, "render", "jobs/mnist.yaml")
+    assert f"note: resolved {len(unmerged)} merge conflicts in rendered files\n" in printed
+    assert git("diff", "--name-only") == ""
+    git(*ENDS[command])
+    assert git("status", "--porcelain") == ""
+    assert Path("jobs/mnist.yaml").read_text(encoding="utf-8") == MERGED
+    assert "0 errors, " in run(capsys, "check", "jobs", "--verify")
+    assert is_like_a_first_render(tmp_path)
+
+
+@pytest.mark.parametrize("command", ENDS)
+def test_with_the_driver_a_merge_has_no_conflict_and_check_fails_until_the_next_render(
+    clone: Path, tmp_path: Path, capsys: Printed, command: str
+) -> None:
+    git("config", "merge.tfgen.driver", DRIVER)
+    git(command, "origin/main")
+    assert git("status", "--porcelain") == ""
+    printed = run(capsys, "check", "jobs", code=1)
+    assert "the files of mnist are from a merge, or from a render that did not end: " in printed
+    assert "tfgen render jobs/mnist.yaml [not-rendered]" in printed
+    run(capsys, "commit", "jobs", "--push")
+    assert Path("jobs/mnist.yaml").read_text(encoding="utf-8") == MERGED
+    assert "0 errors, " in run(capsys, "check", "jobs", "--verify")
+    assert is_like_a_first_render(tmp_path)
+
+
+@pytest.mark.parametrize("driver", ["", DRIVER])
+def test_both_edits_of_a_hand_written_chart_stay(clone: Path, driver: str) -> None:
+    if driver:
+        git("config", "merge.tfgen.driver", driver)
+    git("checkout", "--quiet", "-b", "theirs", "HEAD~1")
+    values = Path("charts/ours/values.yaml")
+    before = values.read_text(encoding="utf-8")
+    write(values, before.replace("line0: 1", "line0: theirs"))
+    commit_all()
+    git("checkout", "--quiet", "main")
+    write(values, before.replace("line8: 1", "line8: ours"))
+    commit_all()
+    git("merge", "--quiet", "theirs")
+    text = values.read_text(encoding="utf-8")
+    assert "line0: theirs" in text
+    assert "line8: ours" in text
+
+
+def test_the_driver_reports_a_conflict_of_a_hand_written_chart(clone: Path) -> None:
+    git("config", "merge.tfgen.driver", DRIVER)
+    git("checkout", "--quiet", "-b", "theirs", "HEAD~1")
+    values = Path("charts/ours/values.yaml")
+    write(values, "theirs: 1\n")
+    commit_all()
+    git("checkout", "--quiet", "main")
+    write(values, "ours: 1\n")
+    commit_all()
+    conflict("merge", "theirs")
+    assert git("diff", "--name-only", "--diff-filter=U") == "charts/ours/values.yaml\n"
+    assert "<<<<<<<" in values.read_text(encoding="utf-8")
+
+
+def test_committed_conflict_markers_are_replaced_by_the_next_render(
+    clone: Path, tmp_path: Path, capsys: Printed
+) -> None:
+    conflict("merge", "origin/main")
+    commit_all()
+    assert "tfgen render jobs/mnist.yaml\n" in run(capsys, "check", "jobs", code=1)
+    run(capsys, "render", "jobs")
+    commit_all()
+    assert "0 errors, " in run(capsys, "check", "jobs", "--verify")
+    assert is_like_a_first_render(tmp_path)
+
+
+def test_markers_in_a_rendered_file_alone(clone: Path, capsys: Printed) -> None:
+    git("reset", "--quiet", "--hard", "origin/main")
+    text = CHART.read_text(encoding="utf-8")
+    write(CHART, f"<<<<<<< HEAD\n{text}=======\n# theirs\n>>>>>>> theirs\n")
+    printed = run(capsys, "check", "jobs", code=1)
+    message = "the file has a merge conflict; merge jobs/mnist.yaml, and then: tfgen render jobs/mnist.yaml"
+    assert f"charts/mnist/Chart.yaml:1:1: {message} [hand-edited]" in printed
+    run(capsys, "render", "jobs/mnist.yaml")
+    assert CHART.read_text(encoding="utf-8") == text
+
+
+def test_a_file_that_somebody_edited_after_the_merge_is_not_lost(clone: Path, capsys: Printed) -> None:
+    conflict("merge", "origin/main")
+    edited = Path("overlays/mnist/base/worker.yaml")
+    write(edited, f"{edited.read_text(encoding='utf-8')}# mine\n")
+    before = LEDGER.read_bytes()
+    printed = run(capsys, "render", "jobs", code=1)
+    assert "overlays/mnist/base/worker.yaml: edited since tfgen wrote it" in printed
+    assert LEDGER.read_bytes() == before
+    assert edited.read_text(encoding="utf-8").endswith("# mine\n")
+
+
+def test_a_conflict_in_the_job_file_comes_first(clone: Path, capsys: Printed) -> None:
+    write("jobs/mnist.yaml", OURS.replace("queue: research", "queue: ours"))
+    commit_all()
+    conflict("merge", "origin/main")
+    before = LEDGER.read_bytes()
+    assert "jobs/mnist.yaml:" in run(capsys, "render", "jobs", code=1)
+    assert LEDGER.read_bytes() == before
+    write("jobs/mnist.yaml", MERGED)
+    run(capsys, "render", "jobs")
+    git("add", "jobs")
+    git("merge", "--continue")
+    assert "0 errors, " in run(capsys, "check", "jobs", "--verify")
+
+
+def test_init_configures_the_driver_in_the_clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    git("init", "--quiet")
+    assert cli.run(["init", "mnist", "--repo"]) == 0
+    assert git("config", "merge.tfgen.driver") == "tfgen merge-driver %O %A %B %P\n"
+    assert git("check-attr", "merge", "charts/mnist/Chart.yaml") == "charts/mnist/Chart.yaml: merge: tfgen\n"
