@@ -259,7 +259,7 @@ def test_retiring_twice_says_so(repo: Path, capsys: pytest.CaptureFixture[str]) 
     assert capsys.readouterr().out == "jobs/a/job.yaml: retired in prod already\n"
     assert (repo / "jobs" / "a" / "job.yaml").read_text(encoding="utf-8") == text
     assert cli.run(["rm", "jobs/a/job.yaml", "--env", "prod", "--format", "json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"retired": "prod", "changed": False}
+    assert json.loads(capsys.readouterr().out) == {"retired": "prod", "changed": False, "ends": []}
 
 
 def test_a_name_and_an_environment_want_the_jobs_file(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -79,6 +79,12 @@ class EnvironmentDiff(Record):
     def __bool__(self) -> bool:
         return bool(self.objects or self.runs or self.place)
 
+    @property
+    def ends(self) -> bool:
+        """Return whether the change ends the run in the environment, or leaves a claim."""
+        is_retired = any(str(change.path) == "enabled" and change.after is False for change in self.place)
+        return self.before is not None and (self.after is None or is_retired or bool(self.kept))
+
 
 class JobDiff(Record):
     """What changes of one job.

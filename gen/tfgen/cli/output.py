@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TextIO, TypeVar
 from tfgen.words import for_terminal
 
 if TYPE_CHECKING:
+    from tfgen.change.job_diff import JobDiff
     from tfgen.check.checked import Checked
     from tfgen.commands.commit import Outcome
     from tfgen.problems import Problem
@@ -125,8 +126,24 @@ def commit_data(done: Outcome) -> dict[str, Any]:
         "pushedTo": done.pushed_to or None,
         "problems": rows(done.problems),
         "notes": done.notes,
+        "ends": ends_data(done.ends),
         **({"rendered": commit_data(done.rendered)} if done.rendered else {}),
     }
+
+
+def ends_data(ends: Sequence[JobDiff]) -> list[dict[str, Any]]:
+    """Return the ends of runs as data, with the keys of a job of `tfgen diff`."""
+    from tfgen.report.diff_json import rows
+
+    return [rows(job) for job in ends]
+
+
+def print_ends(ends: Sequence[JobDiff]) -> None:
+    """Print the runs that a change ends, and the claims that stay in the cluster."""
+    from tfgen.report.diff_text import ends_text
+
+    if ends:
+        show(f"runs that end, and claims that stay:\n{ends_text(ends)}", end="")
 
 
 def print_commit(done: Outcome) -> None:
@@ -141,6 +158,7 @@ def print_commit(done: Outcome) -> None:
         if one.commit:
             subject = one.message.partition("\n")[0]
             show(f"{one.branch} {one.commit[:12]} {subject}\n{count(len(one.files), 'file')} committed")
+    print_ends(done.ends)
     if not any(one.commit for one in commits):
         show("nothing to commit: what is committed is what the jobs render to")
     for one in commits:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.output import job_name_argument, one_job, path, print_json, say, show
+from tfgen.cli.output import checked, ends_data, job_name_argument, one_job, path, print_ends, print_json, say, show
 from tfgen.errors import UsageError
 
 
@@ -30,7 +30,10 @@ def _run(args: Namespace) -> int:
 
 
 def _retire(args: Namespace) -> int:
+    from tfgen.change.comparison import Pair
     from tfgen.commands.remove import check_is_file, retire
+    from tfgen.commands.run_ends import run_ends
+    from tfgen.job.facts import name_of
     from tfgen.tree.disk_file import read_text, replace_text
 
     check_is_file(args.job, args.out)
@@ -42,10 +45,13 @@ def _retire(args: Namespace) -> int:
     after = retire(before, document, args.env)
     if after != before:
         replace_text(file, before, after)
+    retired = next((job for job in checked([file]).documents if name_of(job) == name_of(document)), None)
+    ends = [end] if retired and (end := run_ends(Pair(document, retired))) else []
     if args.format == "json":
-        print_json({"retired": args.env, "changed": after != before})
+        print_json({"retired": args.env, "changed": after != before, "ends": ends_data(ends)})
     elif after != before:
         show(f"{file}: retired in {args.env}; its way back is tfgen rerun {file} --env {args.env} --enable")
+        print_ends(ends)
         show(f"\nNext:\n\n  tfgen render {file}")
     else:
         show(f"{file}: retired in {args.env} already")
@@ -61,9 +67,10 @@ def _remove(args: Namespace) -> int:
     for conflict in removed.lost:
         say(f"lost: {conflict}")
     if args.format == "json":
-        print_json({"removed": removed.files})
+        print_json({"removed": removed.files, "ends": ends_data(removed.ends)})
     else:
         show("".join(f"removed  {file}\n" for file in removed.files), end="")
+        print_ends(removed.ends)
     return OK
 
 

@@ -18,6 +18,7 @@ from typing import Final
 
 from tfgen.change.committed_jobs import committed_jobs
 from tfgen.change.comparison import PairPlaces, pair_jobs
+from tfgen.change.job_diff import JobDiff
 from tfgen.check.files import Base, compare_files
 from tfgen.commands.check_report import Report
 from tfgen.commands.commit_check import ProblemsError, check_for_commit
@@ -26,6 +27,7 @@ from tfgen.commands.judged_files import JudgedFiles
 from tfgen.commands.removed_jobs import find_removed_jobs
 from tfgen.commands.removed_sources import removed_sources
 from tfgen.commands.replay_jobs import JobReplay
+from tfgen.commands.run_ends import find_run_ends
 from tfgen.errors import TfgenError, UsageError
 from tfgen.git import read as git
 from tfgen.git.commit import (
@@ -84,6 +86,7 @@ class Outcome(Record):
         pushed_to: REMOTE/BRANCH; empty where nothing was pushed.
         rendered: what came of it in the branch for charts/ and overlays/ alone; none where they are beside the jobs.
         notes: what the user should know.
+        ends: the runs that the commit ends, and the claims that stay.
     """
 
     commit: str
@@ -94,6 +97,7 @@ class Outcome(Record):
     problems: tuple[Problem, ...]
     notes: tuple[str, ...]
     rendered: Outcome | None = None
+    ends: tuple[JobDiff, ...] = ()
 
 
 def commit_jobs(jobs: Sequence[Path], judged: JudgedFiles, spool: Spool, options: CommitOptions) -> Outcome:
@@ -131,6 +135,7 @@ def commit_jobs(jobs: Sequence[Path], judged: JudgedFiles, spool: Spool, options
         wanted += changed(before, _new_repository_files(before))
     repository = before
     message, written = options.message, ""
+    ends = find_run_ends(work.pairs) if wanted else ()
     if wanted:
         message = message or commit_message(job_words(work.pairs, files, wanted, plan.kept))
         repository, written = commit_to_branch(before, branch, wanted, message)
@@ -151,6 +156,7 @@ def commit_jobs(jobs: Sequence[Path], judged: JudgedFiles, spool: Spool, options
         pushed_to=f"{to.remote}/{to.branch}" if to else "",
         problems=work.report.problems,
         notes=tuple(notes),
+        ends=ends,
     )
 
 

@@ -44,6 +44,7 @@ from tfgen.commands.commit_message import commit_message, job_changes
 from tfgen.commands.judged_files import JudgedFiles, judge_files
 from tfgen.commands.removed_jobs import find_removed_jobs
 from tfgen.commands.removed_sources import removed_sources
+from tfgen.commands.run_ends import find_run_ends
 from tfgen.commands.track import Track, untracked
 from tfgen.errors import TfgenError, UsageError
 from tfgen.git import read as git
@@ -211,6 +212,7 @@ def _commit_sources(
     if branch not in ("", before.branch) and not wanted:
         raise UsageError(f"nothing has changed, so there is nothing for a branch {branch}")
     repository, written = before, ""
+    ends = find_run_ends(pairs) if wanted else ()
     if wanted and not (branch or before.branch):
         raise UsageError(f"no branch is checked out (a detached HEAD), and {wanted[0]} is not as it is committed")
     if wanted:
@@ -227,6 +229,7 @@ def _commit_sources(
         pushed_to=f"{to.remote}/{to.branch}" if to else "",
         problems=(),
         notes=(),
+        ends=ends,
     )
 
 

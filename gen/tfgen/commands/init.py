@@ -15,9 +15,9 @@ from urllib.parse import urlsplit, urlunsplit
 import jinja2
 
 from tfgen import __version__
+from tfgen.commands.job_name import check_name
 from tfgen.commands.new_files import NewFile, Present
 from tfgen.commands.new_job_place import JOB_FILE, Place, find_place
-from tfgen.errors import UsageError
 from tfgen.git import read as git
 from tfgen.job import defaults
 from tfgen.job.output_root import is_root, root_above
@@ -25,7 +25,6 @@ from tfgen.places import GITHUB_OWNERS, GITHUB_WORKFLOW, GITLAB_OWNERS, GITLAB_P
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
 from tfgen.schema.editor_schema import editor_schema
-from tfgen.schema.messages import as_name
 
 Ci: TypeAlias = Literal["github", "gitlab"]
 """Whose CI checks the repository."""
@@ -88,7 +87,7 @@ def new_job(form: Form, folder: Path | None) -> NewJob:
     Raises:
         UsageError: the name is none that a job can have, or a folder cannot be read.
     """
-    _check_name(form.name, "job name")
+    check_name(form.name, "job name")
     place = find_place(form.name, folder)
     root = root_above(folder or Path())
     is_repository = root is not None and is_root(root)
@@ -113,9 +112,9 @@ def new_repository(form: Form, folder: Path, *, team: str = "", ci: Ci | None = 
     Raises:
         UsageError: the name of the job or of the team is none that it can have.
     """
-    _check_name(form.name, "job name")
+    check_name(form.name, "job name")
     if team:
-        _check_name(team, "team")
+        check_name(team, "team")
     repository = _repository_address(folder)
     jobs = f"jobs/{team}" if team else "jobs"
     path = f"{jobs}/{form.name}/{JOB_FILE}"
@@ -181,12 +180,3 @@ def _owner(repository: str) -> str:
     """The owner of a repository by its address, as ``ads`` of ``https://git.ml.internal/ads/jobs.git``."""
     path = repository.partition("://")[2].partition("/")[2] or repository.rpartition(":")[2]
     return path.partition("/")[0]
-
-
-def _check_name(name: str, what: str) -> None:
-    node = schema_file.node(schema_file.load(), ("metadata", "name")) or {}
-    if not re.fullmatch(node["pattern"], name) or len(name) > node["maxLength"]:
-        rule = f"{node['x-pattern-says']}, at most {node['maxLength']} characters"
-        raise UsageError(f"{name!r} is no {what}: {rule}{as_name(name, node)}")
-    if name in node["not"]["enum"]:
-        raise UsageError(f"{name!r} is no {what}: choose {node['x-not-says']}")

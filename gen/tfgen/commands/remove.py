@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from tfgen.change.job_diff import JobDiff
 from tfgen.commands.job_files import files_of, names_in
 from tfgen.commands.removed_jobs import removal
+from tfgen.commands.run_ends import removal_ends
 from tfgen.errors import UsageError
 from tfgen.git import read as git
 from tfgen.job.facts import check_environment, environments_of
@@ -21,10 +24,15 @@ from tfgen.tree.write import apply, plan_write, read_ledgers
 
 
 class Removed(Record):
-    """The files that are gone, and those among them that were edited by hand."""
+    """The files that are gone, and those among them that were edited by hand.
+
+    Attributes:
+        ends: the run that ends, and the claims that stay.
+    """
 
     files: tuple[str, ...]
     lost: tuple[str, ...]
+    ends: tuple[JobDiff, ...]
 
 
 def remove_job(job: Path, out: Path | None, *, force: bool) -> Removed:
@@ -53,9 +61,11 @@ def remove_job(job: Path, out: Path | None, *, force: bool) -> Removed:
             f"{name}: {', '.join(files)} still has it, and would be rendered anew; remove both by "
             f"tfgen rm {files[0]}, or only what was rendered by --force"
         )
+    source = job if is_file else Path(os.path.relpath(out / ledgers.sources[name]))
+    ends = removal_ends(name, source)
     plan = apply(plan_write(out, [removal(name)] if name in ledgers else [], force=force))
     own = _remove_file(job) if is_file else []
-    return Removed((*plan.removed, *map(str, own)), tuple(conflict.describe_past() for conflict in plan.lost))
+    return Removed((*plan.removed, *map(str, own)), tuple(conflict.describe_past() for conflict in plan.lost), ends)
 
 
 def retire(text: str, document: Document, environment: str) -> str:

@@ -46,6 +46,21 @@ def diff_text(diffs: Sequence[JobDiff], *, colour: bool = False) -> str:
     return "".join(f"{line}\n" for diff in diffs if diff for line in _job(diff, paint))
 
 
+def ends_text(diffs: Sequence[JobDiff]) -> str:
+    """Return the lines of `diff_text` about the ends of runs and about claims, without the objects of the runs."""
+    return "".join(f"{line}\n" for diff in diffs for line in _ends(diff))
+
+
+def _ends(diff: JobDiff) -> Iterator[str]:
+    yield f"{diff.name} ({diff.file})"
+    for environment in diff.environments:
+        yield from _place_lines(environment, _plain)
+    if diff.delivery:
+        yield "  what applies it:"
+    for item in diff.delivery:
+        yield f"    {SIGNS[item.action]} {delivery_title(item)}"
+
+
 def title(environment: EnvironmentDiff) -> str:
     """The name of an environment, or of none: the job itself."""
     return environment.environment or "the job itself"
@@ -135,11 +150,7 @@ def _job(diff: JobDiff, paint: Paint) -> Iterator[str]:
         if not environment:
             yield f"  {title(environment)}: no change"
             continue
-        asked = summary(environment.before, environment.after)
-        yield f"  {paint('name', title(environment))}{state(environment)}: {asked}"
-        for change in place_changes(environment):
-            yield from (f"    {line}" for line in field_lines(change, paint))
-        yield from (f"    {line}" for line in environment.kept)
+        yield from _place_lines(environment, paint)
         like = next((name for other, name in described if changes_alike(other, environment)), None)
         if like:
             yield f"    the same objects change as in {like}"
@@ -160,6 +171,15 @@ def _job(diff: JobDiff, paint: Paint) -> Iterator[str]:
     if diff.needs_new_run:
         yield "  needs a new run:"
         yield from (f"    {line}" for line in as_text(diff.needs_new_run).splitlines())
+
+
+def _place_lines(environment: EnvironmentDiff, paint: Paint) -> Iterator[str]:
+    """Yield the resources and the place of an environment, and the claims that stay behind."""
+    resources = summary(environment.before, environment.after)
+    yield f"  {paint('name', title(environment))}{state(environment)}: {resources}"
+    for change in place_changes(environment):
+        yield from (f"    {line}" for line in field_lines(change, paint))
+    yield from (f"    {line}" for line in environment.kept)
 
 
 def _plain(style: str, text: str) -> str:

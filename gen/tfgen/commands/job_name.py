@@ -1,0 +1,27 @@
+"""The check of a name for a new job or a new team."""
+
+from __future__ import annotations
+
+import re
+
+from tfgen.errors import UsageError
+from tfgen.schema import file as schema_file
+from tfgen.schema.messages import as_name
+
+
+def check_name(name: str, kind: str) -> None:
+    """Check that the schema allows a name.
+
+    Args:
+        name: the name.
+        kind: the noun for the message, such as "job name".
+
+    Raises:
+        UsageError: the schema does not allow the name.
+    """
+    node = schema_file.node(schema_file.load(), ("metadata", "name")) or {}
+    if not re.fullmatch(node["pattern"], name) or len(name) > node["maxLength"]:
+        rule = f"{node['x-pattern-says']}, at most {node['maxLength']} characters"
+        raise UsageError(f"{name!r} is no {kind}: {rule}{as_name(name, node)}")
+    if name in node["not"]["enum"]:
+        raise UsageError(f"{name!r} is no {kind}: choose {node['x-not-says']}")

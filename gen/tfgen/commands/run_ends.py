@@ -1,0 +1,85 @@
+"""The runs that a change of jobs ends, and the claims that stay in the cluster.
+
+    find_run_ends(pairs)  ->  (JobDiff("ads", environments=(EnvironmentDiff("prod", ..., after=None),), ...),)
+
+A run ends where a job is removed, gets another name, or is retired in an environment. The result is the part of
+`tfgen diff` about these environments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from tfgen import data_path
+from tfgen.change.committed import with_committed
+from tfgen.change.comparison import Pair, PairPlaces
+from tfgen.change.job_diff import JobDiff, diff_job
+from tfgen.check.jobs import check_all
+from tfgen.git.read import HEAD, before_removals, has_commit
+from tfgen.job.facts import name_of
+from tfgen.job.sources import Source, read_sources
+from tfgen.workers import map_items
+
+_PLACE = ("enabled", "namespace", "cluster", "storage")
+"""The keys of an environment that decide whether a run or a claim stays."""
+
+
+def find_run_ends(places: Iterable[PairPlaces]) -> tuple[JobDiff, ...]:
+    """Return the ends of the jobs that end a run or leave a claim.
+
+    Raises:
+        TfgenError: git or the disk fails.
+    """
+    changed = [place for place in places if place.before and not place.is_same]
+    return tuple(ends for ends in map_items(_ends_at, changed) if ends)
+
+
+def run_ends(pair: Pair) -> JobDiff | None:
+    """Return the ends of one job; None if the change ends no run and leaves no claim."""
+    if pair.before is None or pair.stays or (pair.after and _place(pair.before.data) == _place(pair.after.data)):
+        return None
+    diff = diff_job(pair)
+    environments = tuple(environment for environment in diff.environments if environment.ends)
+    removed = tuple(item for item in diff.delivery if item.action == "removed" and not item.is_shared)
+    return diff.replaced(environments=environments, delivery=removed, needs_new_run=()) if environments else None
+
+
+def removal_ends(job: str, file: Path) -> tuple[JobDiff, ...]:
+    """Return the ends of a job that is removed, from its file, or from the last commit that has the file.
+
+    The result is empty if no valid job of that name is in either.
+
+    Args:
+        job: the name of the job.
+        file: the job file, which may be missing.
+
+    Raises:
+        TfgenError: git or the disk fails.
+    """
+    for source in _versions(file):
+        for document in check_all([source], is_guarded=False).documents:
+            if name_of(document) == job and (ends := run_ends(Pair(document, None))):
+                return (ends,)
+    return ()
+
+
+def _versions(file: Path) -> Iterator[Source]:
+    """Yield the versions of a job file, the newest first."""
+    if file.is_file():
+        yield from read_sources([file])
+    if has_commit(file.parent if file.parent.is_dir() else Path()):
+        for revision in (HEAD, *before_removals(file, most=1)):
+            yield from (source for _, source in with_committed((), [str(file)], revision))
+
+
+def _ends_at(place: PairPlaces) -> JobDiff | None:
+    return run_ends(place.read())
+
+
+def _place(data: Any) -> tuple[Any, ...]:
+    """Return the parts of a job that decide where its runs and claims are."""
+    environments = data_path.at(data, ("spec", "environments")) or {}
+    by_name = {name: [values.get(key) for key in _PLACE] for name, values in environments.items()}
+    return (data_path.at(data, ("metadata", "namespace")), data_path.at(data, ("spec", "storage")), by_name)

@@ -1,0 +1,120 @@
+"""The ends of runs, and the claims that stay: `tfgen commit` and `tfgen rm` print the lines of `tfgen diff`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support import git_author
+from tests.support.commit_repository import clone_with, git, write
+from tfgen import cli
+
+JOB = """\
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {name: ads}
+spec:
+  image: registry.internal/ml/ads:1.4.0
+  roles: {chief: {}, ps: {}, worker: {replicas: 2}}
+  storage:
+    model: {mountPath: /model, claim: {size: 20Gi}}
+    data: {mountPath: /data, claim: {name: shared}}
+  gitops: {repository: "https://git.internal/ml/jobs.git", argocd: {}}
+  environments:
+    dev: {namespace: ads-dev}
+    prod: {namespace: ads}
+"""
+HEADER = "runs that end, and claims that stay:"
+CLAIM = "    kept: PersistentVolumeClaim ads-model; claim: {name: ads-model} goes on with it"
+APPLICATION = "    - Application ads-prod (overlays/argocd/ads-prod.yaml): what it applied goes with it, but for claims"
+
+Printed = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clone with the job, rendered, committed and pushed: the current folder."""
+    for name, value in git_author.VARIABLES.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(clone_with(_rendered_job, tmp_path))
+
+
+def _rendered_job() -> None:
+    write("jobs/ads.yaml", JOB)
+    assert cli.run(["render", "jobs"]) == 0
+
+
+def run(capsys: Printed, *arguments: str) -> list[str]:
+    """The lines that a command prints on standard output."""
+    capsys.readouterr()
+    assert cli.run([*arguments]) == 0
+    return capsys.readouterr().out.splitlines()
+
+
+def ends(lines: list[str]) -> list[str]:
+    return lines[lines.index(HEADER) + 1 :]
+
+
+def without_objects(lines: list[str]) -> list[str]:
+    """The lines of `tfgen diff` for a removed job but those of its objects, and of files that further jobs may have."""
+    start = lines.index("ads (jobs/ads.yaml)")
+    kinds = ("    - Application", "    - namespace")
+    return [
+        line
+        for line in lines[start:]
+        if not line.startswith("    - ") or (line.startswith(kinds) and "which other jobs" not in line)
+        if line != "    the same objects change as in dev"
+    ]
+
+
+def test_a_commit_prints_what_a_rename_ends(capsys: Printed) -> None:
+    write("jobs/ads.yaml", JOB.replace("name: ads}", "name: adverts}"))
+    diff = run(capsys, "diff", "jobs")
+    printed = ends(run(capsys, "commit", "jobs"))
+    assert printed == without_objects(diff)
+    assert printed.count(CLAIM) == 2
+    assert printed[-1] == APPLICATION
+    assert "shared" not in "".join(printed)
+
+
+@pytest.mark.parametrize("named", ["jobs/ads.yaml", "ads"])
+@pytest.mark.parametrize("is_committed", [False, True])
+def test_rm_prints_the_claims_that_stay(capsys: Printed, named: str, is_committed: bool) -> None:
+    if named == "ads":
+        Path("jobs/ads.yaml").unlink()
+        if is_committed:
+            git("commit", "--quiet", "--all", "--message=x")
+    printed = ends(run(capsys, "rm", named))
+    assert printed[0] == "ads (jobs/ads.yaml)"
+    assert printed.count(CLAIM) == 2
+    assert APPLICATION in printed
+
+
+def test_a_retired_environment(capsys: Printed) -> None:
+    line = "  prod (retired): pods 5 -> 0, cpu 0.1 -> 0, memory 128Mi -> 0"
+    assert line in ends(run(capsys, "rm", "jobs/ads.yaml", "--env", "prod"))
+    assert ends(run(capsys, "commit", "jobs")) == ["ads (jobs/ads.yaml)", line]
+
+
+def test_a_removed_volume_and_another_namespace(capsys: Printed) -> None:
+    job = JOB.replace("model: {mount", "models: {mount").replace("ads-dev", "tests")
+    write("jobs/ads.yaml", f'{job}  run: "2"\n')
+    printed = ends(run(capsys, "commit", "jobs"))
+    assert printed.count(CLAIM) == 2
+    assert '    ~ namespace: "ads-dev" -> "tests"' in printed
+
+
+@pytest.mark.parametrize("edit", [("replicas: 2", "replicas: 3"), ("metadata:", "# why\nmetadata:"), ("20Gi", "30Gi")])
+def test_a_change_that_ends_nothing(capsys: Printed, edit: tuple[str, str]) -> None:
+    write("jobs/ads.yaml", f'{JOB.replace(*edit)}  run: "2"\n')
+    assert HEADER not in run(capsys, "commit", "jobs")
+
+
+def test_the_ends_as_json(capsys: Printed) -> None:
+    write("jobs/ads.yaml", JOB.replace("name: ads}", "name: adverts}"))
+    (job,) = json.loads("\n".join(run(capsys, "commit", "jobs", "--format", "json")))["ends"]
+    assert job["job"] == "ads"
+    assert [environment["environment"] for environment in job["environments"]] == ["dev", "prod"]
+    assert json.loads("\n".join(run(capsys, "rm", "jobs/ads.yaml", "--format", "json")))["ends"][0]["job"] == "adverts"
