@@ -24,6 +24,7 @@ from tfgen.cli.parser import COMMANDS, options, parsers, positionals
 
 FREE = {
     "BASE",
+    "NEW",
     "OURS",
     "THEIRS",
     None,  # a choice, or the name of what is anybody's: a context, a namespace

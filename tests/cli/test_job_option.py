@@ -70,6 +70,7 @@ def test_local_runs_one_job(capfd: pytest.CaptureFixture[str]) -> None:
 COMMANDS = {
     "set": ["retries=7"],
     "rerun": [],
+    "rename": ["other"],
     "rm": ["--env", "dev"],
     "local": [],
     "status": [],

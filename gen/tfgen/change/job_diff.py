@@ -14,7 +14,7 @@ stays with all that is in it, and a new one begins empty: `kept` says so.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, TypeAlias
 
 from tfgen import data_path
@@ -103,6 +103,15 @@ class JobDiff(Record):
     def __bool__(self) -> bool:
         return any(self.environments) or bool(self.delivery)
 
+    def without_claims(self, names: Collection[str]) -> JobDiff:
+        """Return the same difference without the lines on claims that another job uses."""
+        lines = {_kept_line(name) for name in names}
+        environments = (
+            environment.replaced(kept=tuple(line for line in environment.kept if line not in lines))
+            for environment in self.environments
+        )
+        return self.replaced(environments=tuple(environments))
+
 
 def diff_job(pair: Pair) -> JobDiff:
     """The difference of a job as it was and as it is."""
@@ -179,9 +188,13 @@ def _kept(
             continue
         name = item["metadata"]["name"]
         if key not in now:
-            yield f"kept: {_CLAIM} {name}; claim: {{name: {name}}} goes on with it"
+            yield _kept_line(name)
         elif before != after:
             yield f"kept: {_CLAIM} {name}{_where(*before)}; no claim moves, and that{_where(*after)} begins empty"
+
+
+def _kept_line(claim: str) -> str:
+    return f"kept: {_CLAIM} {claim}; claim: {{name: {claim}}} goes on with it"
 
 
 def _where(namespace: str, cluster: str) -> str:

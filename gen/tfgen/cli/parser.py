@@ -35,6 +35,7 @@ COMMANDS: Final = (
     "diff",
     "commit",
     "rerun",
+    "rename",
     "rm",
     "local",
     "draw",

@@ -1,0 +1,79 @@
+"""``tfgen rename``: another name for a job."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from tfgen.cli.command import OK, PROBLEMS, Command
+from tfgen.cli.output import (
+    ends_data,
+    job_name_argument,
+    one_job,
+    path,
+    print_ends,
+    print_json,
+    report,
+    say,
+    show,
+)
+
+if TYPE_CHECKING:
+    from tfgen.commands.rename import Rename
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("job", type=path, metavar="JOB|NAME", help="a job.yaml, or the name of a job in the repository")
+    parser.add_argument("name", metavar="NEW", help="the new name")
+    job_name_argument(parser)
+    parser.add_argument(
+        "--keep-data", action="store_true", help="use the claims that the job has made so far, with their data"
+    )
+    parser.add_argument("--out", type=path, metavar="DIR", help="where charts/ and overlays/ are (the repo's root)")
+
+
+def _run(args: Namespace) -> int:
+    from tfgen.commands.rename import find_job_file, rename_job
+    from tfgen.job.facts import name_of
+    from tfgen.job.output_root import output_root
+    from tfgen.problems import has_errors
+
+    if not args.job.exists():
+        args.job_name, args.job = str(args.job), find_job_file(str(args.job), args.out)
+    document = one_job(args)
+    if document is None:
+        return PROBLEMS
+    file, job = document.file, name_of(document)
+    result = rename_job(document, args.name, args.out or output_root(Path(file).parent), keeps_data=args.keep_data)
+    if has_errors(result.problems):
+        report(args, result.problems)
+        say(f"{file}: nothing is written; the lines are those that it would have")
+        return PROBLEMS
+    if args.format == "json":
+        names = {"before": job, "after": args.name}
+        print_json({"file": file, "name": names, "claims": result.claims, "ends": ends_data(result.ends)})
+    else:
+        show(f"{file}: {job} -> {args.name}")
+        _print_result(file, result)
+    return OK
+
+
+def _print_result(file: str, result: Rename) -> None:
+    from tfgen.plural import count
+
+    for claim in result.claims:
+        show(f"in use: PersistentVolumeClaim {claim}, with its data")
+    if result.created is not None:
+        show(f"{count(result.created, 'rendered file')} created, {result.removed} removed")
+    print_ends(result.ends)
+    show(f"\nNext:\n\n  tfgen {'render' if result.created is None else 'commit'} {file}")
+
+
+COMMAND: Final = Command(
+    "rename",
+    "give a job another name, in its file and in the rendered files",
+    _arguments,
+    _run,
+    example="tfgen rename job.yaml video --keep-data",
+)

@@ -1,0 +1,193 @@
+"""``tfgen rename``: the name in the job file, the rendered files, and the claims with the data."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.support import git_author
+from tests.support.commit_repository import clone_with, commit_all, git, write
+from tfgen import cli
+
+JOB = """\
+# The job of the team.
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata:
+  name: ads   # short
+  namespace: ml
+spec:
+  image: registry.internal/ml/ads:1.4.0
+  roles: {chief: {}, ps: {}, worker: {replicas: 2}}
+  storage:
+    model: {mountPath: /model, claim: {size: 20Gi}}   # 20 runs
+    data:
+      mountPath: /data
+      claim: {name: shared}
+    logs: {mountPath: /logs, emptyDir: {}}
+  environments:
+    dev: {}
+    test: {storage: {logs: {emptyDir: null, claim: {size: 1Gi}}}}
+    prod: {run: "7", storage: {model: {claim: {size: 90Gi}}}}
+"""
+OTHER = JOB.replace("name: ads", "name: video")
+PRINTED = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clone with two jobs, rendered, committed and pushed: the current folder."""
+    for name, value in git_author.VARIABLES.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(clone_with(_rendered_jobs, tmp_path))
+
+
+def _rendered_jobs() -> None:
+    write("jobs/ads.yaml", JOB)
+    write("jobs/video.yaml", OTHER)
+    assert cli.run(["render", "jobs"]) == 0
+
+
+def run(capsys: PRINTED, *arguments: str, code: int = 0) -> str:
+    capsys.readouterr()
+    assert cli.run(["rename", *arguments]) == code, capsys.readouterr()
+    out, err = capsys.readouterr()
+    assert "Traceback" not in err
+    return out + err
+
+
+def text() -> str:
+    return Path("jobs/ads.yaml").read_text(encoding="utf-8")
+
+
+def claims(overlay: str) -> dict[str, str]:
+    """The claim of each volume of the chief in a rendered base or overlay of the job adverts."""
+    documents = yaml.safe_load_all(Path(f"overlays/adverts/{overlay}").read_text(encoding="utf-8"))
+    (document,) = (item for item in documents if item)
+    volumes = document["spec"]["template"]["spec"]["volumes"]
+    return {
+        item["name"]: item["persistentVolumeClaim"]["claimName"] for item in volumes if "persistentVolumeClaim" in item
+    }
+
+
+@pytest.mark.parametrize("named", ["jobs/ads.yaml", "ads"])
+def test_a_renamed_job_is_rendered_and_can_be_committed(capsys: PRINTED, named: str) -> None:
+    printed = run(capsys, named, "adverts")
+    assert printed.startswith("jobs/ads.yaml: ads -> adverts\n")
+    assert "kept: PersistentVolumeClaim ads-model; claim: {name: ads-model} goes on with it\n" in printed
+    assert printed.endswith("\nNext:\n\n  tfgen commit jobs/ads.yaml\n")
+    assert text() == JOB.replace("name: ads", "name: adverts")
+    assert not Path("charts/ads").exists()
+    assert not Path("overlays/ads").exists()
+    assert not Path(".tfgen/ads.json").exists()
+    assert claims("base/chief.yaml")["model"] == "adverts-model"
+    assert cli.run(["commit", "jobs"]) == 0
+    assert git("status", "--porcelain") == ""
+    assert cli.run(["check", "jobs", "--verify"]) == 0
+
+
+def test_the_data_stays_in_use(capsys: PRINTED) -> None:
+    printed = run(capsys, "ads", "adverts", "--keep-data")
+    assert text() == (
+        JOB.replace("name: ads", "name: adverts")
+        .replace("claim: {size: 20Gi}", "claim: {name: ads-model}")
+        .replace("{size: 1Gi}", "{name: ads-logs}")
+        .replace(", storage: {model: {claim: {size: 90Gi}}}", "")
+    )
+    for claim in ("ads-model", "ads-logs"):
+        assert f"in use: PersistentVolumeClaim {claim}, with its data\n" in printed
+    assert "kept:" not in printed
+    assert claims("base/chief.yaml") == {"data": "shared", "model": "ads-model"}
+    assert not [*Path("overlays/adverts").rglob("claim-*")]
+    assert cli.run(["commit", "jobs"]) == 0
+    assert cli.run(["check", "jobs", "--verify"]) == 0
+
+
+def test_as_json(capsys: PRINTED) -> None:
+    done = json.loads(run(capsys, "jobs/ads.yaml", "adverts", "--keep-data", "--format", "json"))
+    assert done["file"] == "jobs/ads.yaml"
+    assert done["name"] == {"before": "ads", "after": "adverts"}
+    assert done["claims"] == ["ads-model", "ads-logs"]
+    assert [job["job"] for job in done["ends"]] == ["ads"]
+
+
+def refused(capsys: PRINTED, *arguments: str, code: int = 2) -> str:
+    """What is printed; no file is another one."""
+    before = git("status", "--porcelain"), text()
+    printed = run(capsys, *arguments, code=code)
+    assert (git("status", "--porcelain"), text()) == before
+    return printed
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("My_Ads", "'My_Ads' is no job name: lower-case letters"),
+        ("My_Ads", "; write my-ads\n"),
+        ("argocd", "'argocd' is no job name: choose "),
+        ("ads", "jobs/ads.yaml:5:9: the job has the name ads already"),
+        ("video", "'video' is the name of a job in jobs/video.yaml; choose another name"),
+    ],
+)
+def test_a_name_that_the_job_cannot_have(capsys: PRINTED, name: str, message: str) -> None:
+    assert message in refused(capsys, "jobs/ads.yaml", name)
+
+
+@pytest.mark.parametrize("path", ["charts/video", "overlays/video", ".tfgen/video.json"])
+def test_a_name_with_files_of_a_job_that_is_gone(capsys: PRINTED, path: str) -> None:
+    Path("jobs/video.yaml").unlink()
+    for place in {"charts/video", "overlays/video", ".tfgen/video.json"} - {path}:
+        git("rm", "-r", "--quiet", place)
+    commit_all()
+    message = refused(capsys, "jobs/ads.yaml", "video")
+    assert f"'video': {path} exists already; choose another name" in message
+    assert "by tfgen rm video" in message
+
+
+def test_a_job_that_no_file_has(capsys: PRINTED) -> None:
+    message = "adds: there is no file of this name, and no file has such a job; name the file of the job"
+    assert message in refused(capsys, "adds", "adverts")
+
+
+def test_a_rendered_file_that_somebody_edited(capsys: PRINTED) -> None:
+    write("overlays/ads/base/worker.yaml", "# mine\n")
+    printed = refused(capsys, "ads", "adverts", code=1)
+    assert "overlays/ads/base/worker.yaml: edited since tfgen wrote it, and no longer rendered" in printed
+    assert "tfgen render --force removes it" in printed
+
+
+def test_a_job_with_errors(capsys: PRINTED) -> None:
+    write("jobs/ads.yaml", JOB.replace("replicas:", "replica:"))
+    assert "[unknown-key]" in refused(capsys, "jobs/ads.yaml", "adverts", code=1)
+
+
+def test_the_defaults_of_a_new_claim_do_not_count_for_the_claim_that_stays(capsys: PRINTED) -> None:
+    spec = "{storage: {model: {claim: {storageClass: nfs}}}}"
+    write("tfgen.yaml", f"apiVersion: tfgen/v1alpha1\nkind: Defaults\nspec: {spec}\n")
+    run(capsys, "ads", "adverts", "--keep-data")
+    assert "claim: {name: ads-model, storageClass: null}" in text()
+    assert claims("base/chief.yaml")["model"] == "ads-model"
+
+
+def test_one_of_several_jobs_in_a_file(capsys: PRINTED) -> None:
+    Path("jobs/video.yaml").unlink()
+    both = f"{JOB}---\n{OTHER}"
+    write("jobs/ads.yaml", both)
+    assert cli.run(["render", "jobs"]) == 0
+    assert "holds 2 jobs" in run(capsys, "jobs/ads.yaml", "adverts", code=2)
+    run(capsys, "jobs/ads.yaml", "adverts", "--job", "video")
+    assert text() == both.replace("name: video", "name: adverts")
+    run(capsys, "ads", "commercials")
+    assert text() == both.replace("name: video", "name: adverts").replace("name: ads ", "name: commercials ")
+    assert {path.name for path in Path(".tfgen").iterdir()} == {"adverts.json", "commercials.json"}
+
+
+def test_a_job_that_was_never_rendered(capsys: PRINTED) -> None:
+    write("jobs/new.yaml", JOB.replace("name: ads", "name: new"))
+    printed = run(capsys, "new", "newer")
+    assert printed.endswith("\nNext:\n\n  tfgen render jobs/new.yaml\n")
+    assert Path("jobs/new.yaml").read_text(encoding="utf-8") == JOB.replace("name: ads", "name: newer")
+    assert not Path("charts/newer").exists()
