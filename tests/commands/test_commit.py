@@ -704,6 +704,22 @@ def test_edits_of_one_job_that_merge_cleanly_are_rendered_again_and_pushed(
         assert Path(path.relative_to(fresh)).read_bytes() == path.read_bytes()
 
 
+@pytest.mark.parametrize("is_mine", [False, True])
+def test_a_rename_and_an_edit_of_one_job_are_rendered_together(
+    clone: Path, remote: Path, tmp_path: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch, is_mine: bool
+) -> None:
+    """git takes the rendered files of the renamed job for renamed files, and finds conflicts in them."""
+    texts = [QUEUE, JOB.replace("mnist}", "digits}")]
+    mine, theirs = reversed(texts) if is_mine else texts
+    other_clone(remote, tmp_path, lambda folder: _rendered(folder, theirs, monkeypatch))
+    write("jobs/mnist.yaml", mine)
+    run(capsys, "jobs", "--push")
+    assert Path("jobs/mnist.yaml").read_text(encoding="utf-8") == QUEUE.replace("mnist}", "digits}")
+    assert not [path for path in lines("ls-files") if "/mnist/" in path]
+    assert cli.run(["check", "jobs", "--verify"]) == 0
+    assert git("rev-parse", "main", folder=remote) == git("rev-parse", "HEAD")
+
+
 def test_each_local_commit_is_rendered_again(
     clone: Path, remote: Path, tmp_path: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -123,6 +123,42 @@ def test_with_the_driver_a_merge_has_no_conflict_and_check_fails_until_the_next_
 
 
 @pytest.mark.parametrize("driver", ["", DRIVER])
+@pytest.mark.parametrize("command", ENDS)
+def test_a_merge_of_a_renamed_and_an_edited_job(clone: Path, capsys: Printed, command: str, driver: str) -> None:
+    """git takes the rendered files of the renamed job for renamed files, and merges the edits into them."""
+    if driver:
+        git("config", "merge.tfgen.driver", driver)
+    git("checkout", "--quiet", "-b", "theirs", "HEAD~1")
+    assert cli.run(["rename", "mnist", "digits"]) == 0
+    assert cli.run(["commit", "jobs"]) == 0
+    git("checkout", "--quiet", "main")
+    conflict(command, "theirs")
+    run(capsys, "check", "jobs", code=1)
+    run(capsys, "render", "jobs")
+    assert git("diff", "--name-only") == ""
+    git(*ENDS[command])
+    assert Path("jobs/mnist.yaml").read_text(encoding="utf-8") == OURS.replace("mnist}", "digits}")
+    assert not [path for path in git("ls-files").splitlines() if "/mnist/" in path]
+    assert "0 errors, " in run(capsys, "check", "jobs", "--verify")
+
+
+def test_a_job_that_one_side_removed_and_that_stays(clone: Path, capsys: Printed) -> None:
+    git("checkout", "--quiet", "-b", "theirs", "HEAD~1")
+    assert cli.run(["rm", "jobs/mnist.yaml"]) == 0
+    assert cli.run(["commit", "jobs"]) == 0
+    git("checkout", "--quiet", "main")
+    conflict("merge", "theirs")
+    run(capsys, "check", "jobs", code=1)
+    run(capsys, "render", "jobs")
+    assert git("diff", "--name-only", "--diff-filter=U") == "jobs/mnist.yaml\n"
+    git("add", "jobs")
+    git("merge", "--continue")
+    assert git("status", "--porcelain") == ""
+    assert Path("jobs/mnist.yaml").read_text(encoding="utf-8") == OURS
+    assert "0 errors, " in run(capsys, "check", "jobs", "--verify")
+
+
+@pytest.mark.parametrize("driver", ["", DRIVER])
 def test_both_edits_of_a_hand_written_chart_stay(clone: Path, driver: str) -> None:
     if driver:
         git("config", "merge.tfgen.driver", driver)

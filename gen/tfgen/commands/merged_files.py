@@ -10,7 +10,7 @@ Nobody edited them, so tfgen may replace all of them. The ledger of such a job l
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from pathlib import Path
 
@@ -55,14 +55,14 @@ class MergedFiles(Record):
                 replace_text(self.out / path, after, before)
 
     def resolve(self, plan: WritePlan) -> int:
-        """Stage all files of the jobs that had a conflict, and return the number of conflicts that this resolves.
+        """Stage the files of the jobs that the render wrote, and return the number of conflicts that this resolves.
 
         Raises:
             TfgenError: git fails.
         """
         if not self.unmerged:
             return 0
-        names = {path for paths in _files_of_jobs(plan) if not self.unmerged.isdisjoint(paths) for path in paths}
+        names = {path for paths in _files_of_jobs(plan, self.unmerged) for path in paths}
         git.stage_files(self.out, names)
         return len(names & self.unmerged)
 
@@ -122,11 +122,14 @@ def _digests_of_merge(out: Path, sides: Sequence[Ledger], *, is_committed: bool)
         return {path: entry.digest for path, entry in folder.survey(written).items() if entry.digest}
 
 
-def _files_of_jobs(plan: WritePlan) -> Iterator[set[str]]:
-    """Yield the files of each job of a plan, the ledger included."""
+def _files_of_jobs(plan: WritePlan, unmerged: Set[str]) -> Iterator[set[str]]:
+    """Yield the files of each job that the plan writes or that has an unmerged file, the ledger included."""
     for job in plan.jobs:
         before = job.before.paths() if job.before else set()
-        yield {ledger_path(job.rendering.job), *before, *job.target.files}
+        paths = {ledger_path(job.rendering.job), *before, *job.target.files}
+        if not job.is_done() or not unmerged.isdisjoint(paths):
+            yield paths
     for name in plan.done:
-        if name in plan.ledgers:
-            yield {ledger_path(name), *plan.ledgers[name].files}
+        paths = {ledger_path(name), *plan.ledgers[name].files} if name in plan.ledgers else set()
+        if not unmerged.isdisjoint(paths):
+            yield paths

@@ -3,9 +3,9 @@
     push(repository, to, JobReplay())
 
 Two people who change one job also change the ledger, Chart.yaml and further rendered files of the job. Git would report
-a conflict in these files, though the edits of job.yaml merge cleanly. So a rendered file takes the content of the
-remote branch, and the jobs that the commit changes are rendered again. Only a conflict in a file that tfgen does not
-render stops the replay.
+a conflict in these files, though the edits of job.yaml merge cleanly. So only the changes of further files are applied,
+a rendered file has the content of the remote branch, and the jobs that the commit changes are rendered again. Only a
+conflict in a file that tfgen does not render stops the replay.
 
 At the end the jobs are checked against the remote branch, because the merged job may need a new run.
 """
@@ -34,10 +34,11 @@ from tfgen.git.replay import (
     commit_picked,
     commits_to_replay,
     differing_files,
+    drop_changes,
     pick,
-    restore_files,
     stage_all,
     unmerged_files,
+    without_changes,
 )
 from tfgen.job.defaults import FILE
 from tfgen.job.output_root import output_root
@@ -88,7 +89,8 @@ class JobReplay:
             files = _files_of_jobs(tree, commit, changed)
             is_merged = _is_merged(differing, files)
             if is_merged:
-                restore_files(tree, files.rendered)
+                drop_changes(tree)
+                pick(tree, without_changes(tree, commit, files.rendered))
             if conflicts := unmerged_files(tree):
                 raise RebaseConflictError(tree, to, conflicts)
             if is_merged:

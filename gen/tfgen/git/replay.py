@@ -37,6 +37,31 @@ def pick(tree: Repository, commit: str) -> None:
         raise command.failure(done)
 
 
+def without_changes(tree: Repository, commit: str, paths: Iterable[str]) -> str:
+    """Return a commit that has the changes of a commit except for some files. The working tree is as before.
+
+    Args:
+        tree: the temporary working tree, without changes.
+        commit: the commit, which has a parent.
+        paths: the files from the root that the new commit does not change.
+    """
+    head = os.fsdecode(tree.git("rev-parse", "HEAD").output()).strip()
+    tree.git("checkout", "--quiet", "--detach", f"{commit}^").output()
+    tree.git("read-tree", "--reset", "-u", commit).output()
+    restore_files(tree, paths)
+    written = os.fsdecode(tree.git("write-tree").output()).strip()
+    message = b"Changes without rendered files\n"
+    picked = os.fsdecode(tree.git("commit-tree", "-p", f"{commit}^", written, stdin=message).output()).strip()
+    tree.git("checkout", "--quiet", "--force", "--detach", head).output()
+    return picked
+
+
+def drop_changes(tree: Repository) -> None:
+    """Give all files of the temporary working tree, and the index, the content that HEAD has."""
+    tree.git("reset", "--quiet", "--hard", "HEAD").output()
+    tree.git("clean", "--quiet", "--force", "-d").output()
+
+
 def commit_picked(tree: Repository, commit: str) -> None:
     """Commit the index with the author and the message of a commit; do nothing if the index has no change."""
     if not tree.git("diff", "--cached", "--quiet", "HEAD").done().code:
