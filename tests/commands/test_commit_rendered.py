@@ -188,8 +188,9 @@ def test_two_authors_land_both(clone: Path, tmp_path: Path, monkeypatch: pytest.
     assert files("main") == ["jobs/cifar.yaml", "jobs/mnist.yaml", "tfgen.yaml"]
 
 
+@pytest.mark.parametrize("is_committed", [False, True])
 def test_edits_of_one_job_that_merge_cleanly_are_rendered_together(
-    clone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    clone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_committed: bool
 ) -> None:
     prod, test, dev = (f"{name}: {{namespace: {name}}}" for name in ("prod", "test", "dev"))
     job = JOB.replace("{prod: {}}", f"\n    {prod}\n    {test}\n    {dev}")
@@ -201,6 +202,8 @@ def test_edits_of_one_job_that_merge_cleanly_are_rendered_together(
     commit("jobs", "--push")
     monkeypatch.chdir(tmp_path / "ada")
     write("jobs/mnist.yaml", job.replace(prod, "prod: {namespace: prod, gang: {queue: prod}}"))
+    if is_committed:
+        commit_all()
     commit("jobs", "--push")
     for environment in ("dev", "prod"):
         names = [name for name in files("rendered") if name.startswith(f"overlays/mnist/{environment}/")]

@@ -202,6 +202,17 @@ def test_committed_conflict_markers_are_replaced_by_the_next_render(
     assert is_like_a_first_render(tmp_path)
 
 
+def test_a_side_that_is_not_a_ledger(clone: Path, capsys: Printed) -> None:
+    write(LEDGER, LEDGER.read_text(encoding="utf-8").replace('"tool":', '"tools":'))
+    commit_all()
+    conflict("merge", "origin/main")
+    before = git("status", "--porcelain"), LEDGER.read_bytes()
+    printed = run(capsys, "render", "jobs", code=3)
+    assert ".tfgen/mnist.json: its keys are " in printed
+    assert "restore it from git, or remove it" in printed
+    assert (git("status", "--porcelain"), LEDGER.read_bytes()) == before
+
+
 def test_markers_in_a_rendered_file_alone(clone: Path, capsys: Printed) -> None:
     git("reset", "--quiet", "--hard", "origin/main")
     text = CHART.read_text(encoding="utf-8")

@@ -145,8 +145,8 @@ def commit_jobs(jobs: Sequence[Path], judged: JudgedFiles, spool: Spool, options
     if is_new and not wanted:
         to = None  # another process has committed it meanwhile, or a filter of git's makes no difference of it
     if to:
-        if again := push_branch(repository, to):
-            notes.append(f"rendered again over {to.remote}/{to.branch}: {', '.join(again)}")
+        if sources := push_branch(repository, to).sources:
+            notes.append(f"rendered again over {to.remote}/{to.branch}: {', '.join(sorted(sources))}")
         written = written and git.resolved(repository.root)
     return Outcome(
         commit=written,
@@ -160,8 +160,8 @@ def commit_jobs(jobs: Sequence[Path], judged: JudgedFiles, spool: Spool, options
     )
 
 
-def push_branch(repository: Repository, to: Target) -> tuple[str, ...]:
-    """Push the branch that is checked out, and return the job files that were rendered again over the remote branch.
+def push_branch(repository: Repository, to: Target) -> JobReplay:
+    """Push the branch that is checked out, and return the replay over the remote branch.
 
     Raises:
         RefusedError: the remote branch changes the same files. The message lists the commands to continue with.
@@ -175,7 +175,7 @@ def push_branch(repository: Repository, to: Target) -> tuple[str, ...]:
         raise RefusedError(f"{error}. To continue:\n{_way_on(to)}") from error
     except ProblemsError as error:
         raise ProblemsError(error.problems, f"{error}. To continue:\n{_way_on(to)}") from error
-    return tuple(sorted(replay.sources))
+    return replay
 
 
 def _way_on(to: Target) -> str:

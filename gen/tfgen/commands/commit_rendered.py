@@ -173,8 +173,8 @@ def commit_rendered(
     report = check_for_commit(judged, spool, out, since, find_pushed(before, to) if to else "")
     if not (is_rendered or _pairs(jobs, judged.checked, git.HEAD)):
         raise no_job_below(jobs)
-    own = _commit_sources(jobs, judged.checked, before, options=options, to=to)
-    if to and own.commit and is_rendered and _is_replayed(before, own):
+    own, is_replayed = _commit_sources(jobs, judged.checked, before, options=options, to=to)
+    if is_replayed and is_rendered:
         judged = judge_files(read_sources(jobs, may_be_none=True), {}, spool, judged.scope, untracked)
         report = check_for_commit(judged, spool, out, since)
     outcome = own.replaced(problems=report.problems, notes=report.notes)
@@ -201,8 +201,12 @@ def _since(repository: Repository, tip: str) -> str:
 
 def _commit_sources(
     jobs: Sequence[Path], checked: Checked, before: Repository, *, options: CommitOptions, to: Target | None
-) -> Outcome:
-    """Commit the files that the jobs were read from, and push the branch."""
+) -> tuple[Outcome, bool]:
+    """Commit the files of the jobs, and push the branch.
+
+    Returns:
+        The result, and whether the push put commits on top of commits of the remote branch.
+    """
     branch, message = options.branch, options.message
     pairs = _pairs(jobs, checked, git.HEAD)
     files = {pair.name: {*paths_from_root(before, source_paths(pair)).values()} for pair in pairs}
@@ -218,10 +222,10 @@ def _commit_sources(
     if wanted:
         message = message or commit_message(job_words(pairs, files, wanted))
         repository, written = commit_to_branch(before, branch, wanted, message)
-    if to:
-        push_branch(repository, to)
-        written = written and git.resolved(repository.root)
-    return Outcome(
+    is_replayed = bool(to and push_branch(repository, to).is_done)
+    if is_replayed and written:
+        written = git.resolved(repository.root)
+    outcome = Outcome(
         commit=written,
         message=message,
         files=tuple(wanted),
@@ -231,11 +235,7 @@ def _commit_sources(
         notes=(),
         ends=ends,
     )
-
-
-def _is_replayed(before: Repository, outcome: Outcome) -> bool:
-    """Return whether the push put the commit on top of commits of the remote branch."""
-    return bool(before.head) and git.resolved(before.root, f"{outcome.commit}^") != before.head
+    return outcome, is_replayed
 
 
 # -- what is rendered ------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ Nobody edited them, so tfgen may replace all of them. The ledger of such a job l
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from contextlib import suppress
 from pathlib import Path
 
@@ -28,7 +28,7 @@ from tfgen.tree.ledger import (
     merge_ledgers,
     parse_ledger,
 )
-from tfgen.tree.merge_conflict import conflict_sides, has_conflict
+from tfgen.tree.merge_conflict import conflict_sides
 from tfgen.tree.output_folder import OutputFolder
 from tfgen.tree.plan import WritePlan
 
@@ -75,51 +75,51 @@ def take_over_merge(out: Path, conflicted: Collection[str]) -> MergedFiles:
         conflicted: the jobs whose ledgers have conflict markers.
 
     Raises:
-        TfgenError: git or the disk fails.
+        TfgenError: git or the disk fails, or a side of a conflict is not a ledger.
     """
     unmerged = git.unmerged_files(out, _BELOW)
-    is_committed = not unmerged and not is_under_way(out)
-    of_ledgers = {path: sides for path, sides in unmerged.items() if path.startswith(f"{LEDGER_FOLDER}/")}
-    jobs = {*conflicted, *(job for path in of_ledgers if (job := job_of(path.rpartition("/")[2])))}
-    replaced = {}
-    for job in sorted(jobs):
-        path = ledger_path(job)
-        sides = _sides(out, job, of_ledgers.get(path, {}))
-        if sides is None or not (out / path).is_file():
-            continue
-        before = read_text(out / path)
-        after = merge_ledgers(*sides, _digests_of_merge(out, sides, is_committed=is_committed)).to_text()
+    stages = {job: sides for path, sides in unmerged.items() if (job := _job_of(path))}
+    jobs = [job for job in sorted({*conflicted, *stages}) if (out / ledger_path(job)).is_file()]
+    written = _written_by_merge(out, is_committed=not unmerged and not is_under_way(out)) if jobs else frozenset()
+    ledgers = {}
+    for job in jobs:
+        before = read_text(out / ledger_path(job))
+        ours, theirs = _sides(out, job, before, stages.get(job, {}))
+        digests = _digests(out, written & (ours.paths() | theirs.paths()))
+        ledgers[ledger_path(job)] = (before, merge_ledgers(ours, theirs, digests).to_text())
+    for path, (before, after) in ledgers.items():
         replace_text(out / path, before, after)
-        replaced[path] = (before, after)
-    return MergedFiles(out, frozenset(unmerged), replaced)
+    return MergedFiles(out, frozenset(unmerged), ledgers)
 
 
-def _sides(out: Path, job: str, stages: Mapping[int, str]) -> tuple[Ledger, Ledger] | None:
+def _job_of(path: str) -> str | None:
+    """Return the job of a ledger; None for another file."""
+    folder, _, name = path.rpartition("/")
+    return job_of(name) if folder == LEDGER_FOLDER else None
+
+
+def _sides(out: Path, job: str, text: str, stages: Mapping[int, str]) -> tuple[Ledger, Ledger]:
     """Return the ledger of our side and of their side.
 
-    None if a side deleted the ledger, or is not a ledger: the file on disk is then the one that remains.
+    If one side deleted the ledger, both results are the ledger that remains.
+
+    Raises:
+        TfgenError: a side is not a ledger.
     """
-    if stages:
-        texts: Sequence[str] = [
-            git.read_side(out, stages[stage]) for stage in (git.OURS, git.THEIRS) if stage in stages
-        ]
-    else:
-        text = read_text(out / ledger_path(job))
-        texts = conflict_sides(text) if has_conflict(text) else ()
-    with suppress(TfgenError):
-        ledgers = [parse_ledger(job, text) for text in texts]
-        return (ledgers[0], ledgers[-1]) if ledgers else None
-    return None
+    sides = [git.read_side(out, stages[stage]) for stage in (git.OURS, git.THEIRS) if stage in stages]
+    texts = sides or conflict_sides(text)
+    return parse_ledger(job, texts[0]), parse_ledger(job, texts[-1])
 
 
-def _digests_of_merge(out: Path, sides: Sequence[Ledger], *, is_committed: bool) -> dict[str, str]:
-    """Return the digests of the files of a job that the merge wrote, by path."""
-    if not git.is_in_repository(out):
-        return {}
-    paths = {path for ledger in sides for path in ledger.paths()}
-    written = git.files_of_merge(out, _BELOW, is_committed=is_committed) & paths
+def _written_by_merge(out: Path, *, is_committed: bool) -> frozenset[str]:
+    """Return the rendered files that a merge wrote, by their paths from the output folder."""
+    return git.files_of_merge(out, _BELOW, is_committed=is_committed) if git.is_in_repository(out) else frozenset()
+
+
+def _digests(out: Path, paths: Iterable[str]) -> dict[str, str]:
+    """Return the digests of files on disk by path."""
     with OutputFolder(out) as folder:
-        return {path: entry.digest for path, entry in folder.survey(written).items() if entry.digest}
+        return {path: entry.digest for path, entry in folder.survey(paths).items() if entry.digest}
 
 
 def _files_of_jobs(plan: WritePlan, unmerged: Set[str]) -> Iterator[set[str]]:

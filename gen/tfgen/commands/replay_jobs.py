@@ -63,13 +63,15 @@ class _JobFiles(NamedTuple):
 
 
 class JobReplay:
-    """Replays commits over a remote branch, and remembers the jobs that were rendered again.
+    """Replays commits over a remote branch.
 
     Attributes:
-        sources: the files of these jobs, from the root of the repository.
+        is_done: whether there was a replay.
+        sources: the files of the jobs that were rendered again, from the root of the repository.
     """
 
     def __init__(self) -> None:
+        self.is_done = False
         self.sources: set[str] = set()
 
     def __call__(self, tree: Repository, to: Target, tip: str) -> None:
@@ -105,6 +107,7 @@ class JobReplay:
             commit_picked(tree, commit)
         for folder, paths in merged.items():
             _check(tree, to, upstream, folder, paths)
+        self.is_done = True
 
 
 def _files_of_jobs(tree: Repository, commit: str, changed: Iterable[str]) -> _JobFiles:
