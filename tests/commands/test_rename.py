@@ -97,12 +97,15 @@ def test_the_data_stays_in_use(capsys: PRINTED) -> None:
         .replace("{size: 1Gi}", "{name: ads-logs}")
         .replace(", storage: {model: {claim: {size: 90Gi}}}", "")
     )
-    for claim in ("ads-model", "ads-logs"):
-        assert f"in use: PersistentVolumeClaim {claim}, with its data\n" in printed
-    assert "kept:" not in printed
+    assert "\nclaims that stay in use: ads-model, ads-logs\n" in printed
+    assert printed.count("kept: PersistentVolumeClaim ads-model, in use by adverts\n") == 3
+    assert "goes on with it" not in printed
     assert claims("base/chief.yaml") == {"data": "shared", "model": "ads-model"}
     assert not [*Path("overlays/adverts").rglob("claim-*")]
-    assert cli.run(["commit", "jobs"]) == 0
+    for command in ("diff", "commit"):
+        capsys.readouterr()
+        assert cli.run([command, "jobs"]) == 0
+        assert "kept: PersistentVolumeClaim ads-model, in use by adverts\n" in capsys.readouterr().out
     assert cli.run(["check", "jobs", "--verify"]) == 0
 
 
@@ -189,5 +192,6 @@ def test_a_job_that_was_never_rendered(capsys: PRINTED) -> None:
     write("jobs/new.yaml", JOB.replace("name: ads", "name: new"))
     printed = run(capsys, "new", "newer")
     assert printed.endswith("\nNext:\n\n  tfgen render jobs/new.yaml\n")
+    assert "runs that end" not in printed
     assert Path("jobs/new.yaml").read_text(encoding="utf-8") == JOB.replace("name: ads", "name: newer")
     assert not Path("charts/newer").exists()

@@ -14,7 +14,7 @@ stays with all that is in it, and a new one begins empty: `kept` says so.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, TypeAlias
 
 from tfgen import data_path
@@ -22,7 +22,7 @@ from tfgen.change.comparison import Pair
 from tfgen.change.field_diff import FieldChange, field_changes
 from tfgen.check.totals import Totals, totals
 from tfgen.graph.built import build, plain_objects
-from tfgen.job.facts import environments_of, run_of
+from tfgen.job.facts import environments_of, name_of, run_of
 from tfgen.job.training_job import TrainingJob
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, identity
@@ -103,14 +103,28 @@ class JobDiff(Record):
     def __bool__(self) -> bool:
         return any(self.environments) or bool(self.delivery)
 
-    def without_claims(self, names: Collection[str]) -> JobDiff:
-        """Return the same difference without the lines on claims that another job uses."""
-        lines = {_kept_line(name) for name in names}
+    def with_users(self, users: Mapping[str, str]) -> JobDiff:
+        """Return the same difference with the users of the claims that stay.
+
+        Args:
+            users: the job that names a claim, by claim.
+        """
+        lines = {_kept_line(claim): f"kept: {_CLAIM} {claim}, in use by {job}" for claim, job in users.items()}
         environments = (
-            environment.replaced(kept=tuple(line for line in environment.kept if line not in lines))
+            environment.replaced(kept=tuple(lines.get(line, line) for line in environment.kept))
             for environment in self.environments
         )
         return self.replaced(environments=tuple(environments))
+
+
+def claim_users(document: Document | None) -> dict[str, str]:
+    """Return the name of a job by each claim that the job names in a volume."""
+    if document is None:
+        return {}
+    spec = document.data["spec"]
+    storages = [values.get("storage") or {} for values in (spec, *environments_of(document).values())]
+    claims = (data_path.at(volume, ("claim", "name")) for storage in storages for volume in storage.values())
+    return {claim: name_of(document) for claim in claims if isinstance(claim, str)}
 
 
 def diff_job(pair: Pair) -> JobDiff:

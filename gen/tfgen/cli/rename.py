@@ -62,8 +62,8 @@ def _run(args: Namespace) -> int:
 def _print_result(file: str, result: Rename) -> None:
     from tfgen.plural import count
 
-    for claim in result.claims:
-        show(f"in use: PersistentVolumeClaim {claim}, with its data")
+    if result.claims:
+        show(f"claims that stay in use: {', '.join(result.claims)}")
     if result.created is not None:
         show(f"{count(result.created, 'rendered file')} created, {result.removed} removed")
     print_ends(result.ends)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tfgen.change.comparison import PairPlaces, pair_jobs
-from tfgen.change.job_diff import JobDiff, diff_job
+from tfgen.change.job_diff import JobDiff, claim_users, diff_job
 from tfgen.check.checked import Checked
 from tfgen.commands.removed_sources import removed_sources
 from tfgen.commands.track import Track, untracked
@@ -45,15 +45,17 @@ def diff_jobs(jobs: Checked, paths: Sequence[Path], against: str, track: Track =
     diffs = [*track(map_items(_diff, matched.pairs), len(matched.pairs))]
     staying = (
         f"{diff.name} stays as it is committed until its own file changes, or tfgen render --upgrade"
-        for diff, stays in diffs
+        for diff, stays, _ in diffs
         if diff and stays
     )
-    return Diff(tuple(diff for diff, _ in diffs if diff), len(diffs), (*matched.notes, *staying))
+    users = {claim: job for _, _, users_of_job in diffs for claim, job in users_of_job.items()}
+    changed = tuple(diff.with_users(users) for diff, _, _ in diffs if diff)
+    return Diff(changed, len(diffs), (*matched.notes, *staying))
 
 
-def _diff(places: PairPlaces) -> tuple[JobDiff | None, bool]:
-    """What changes of a job, and whether it stays as it is committed all the same."""
+def _diff(places: PairPlaces) -> tuple[JobDiff | None, bool, dict[str, str]]:
+    """Return the changes of a job, whether the job stays as it is committed, and the claims that the job names."""
     if places.is_same:
-        return None, True
+        return None, True, {}
     pair = places.read()
-    return diff_job(pair), pair.stays
+    return diff_job(pair), pair.stays, claim_users(pair.after)

@@ -25,7 +25,7 @@ from tfgen.commands.run_ends import run_ends
 from tfgen.commands.track import untracked
 from tfgen.data_path import Path as DataPath
 from tfgen.errors import UsageError
-from tfgen.job.facts import environments_of, name_of
+from tfgen.job.facts import environments_of, name_of, rendered_branch
 from tfgen.job.output_root import output_root
 from tfgen.job.sources import read_sources
 from tfgen.places import CHARTS, OVERLAYS
@@ -104,9 +104,10 @@ def rename_job(document: Document, name: str, out: Path, *, keeps_data: bool) ->
     if has_errors(problems):
         return Rename(problems)
     claims = tuple(_claim(document, volume) for volume in volumes)
-    end = run_ends(Pair(document, None))
+    has_runs = name_of(document) in read_ledgers(out) or bool(rendered_branch(document))
+    end = run_ends(Pair(document, None)) if has_runs else None
     result = _write(file, before, after, name_of(document), out)
-    return result.replaced(claims=claims, ends=(end.without_claims(claims),) if end else ())
+    return result.replaced(claims=claims, ends=(end.with_users(dict.fromkeys(claims, name)),) if end else ())
 
 
 def _check_new_name(document: Document, name: str, out: Path) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from tfgen import data_path
 from tfgen.change.committed import with_committed
 from tfgen.change.comparison import Pair, PairPlaces
-from tfgen.change.job_diff import JobDiff, diff_job
+from tfgen.change.job_diff import JobDiff, claim_users, diff_job
 from tfgen.check.jobs import check_all
 from tfgen.git.read import HEAD, before_removals, has_commit
 from tfgen.job.facts import name_of
@@ -32,8 +32,9 @@ def find_run_ends(places: Iterable[PairPlaces]) -> tuple[JobDiff, ...]:
     Raises:
         TfgenError: git or the disk fails.
     """
-    changed = [place for place in places if place.before and not place.is_same]
-    return tuple(ends for ends in map_items(_ends_at, changed) if ends)
+    results = [*map_items(_ends_at, [place for place in places if not place.is_same])]
+    users = {claim: job for _, users_of_job in results for claim, job in users_of_job.items()}
+    return tuple(ends.with_users(users) for ends, _ in results if ends)
 
 
 def run_ends(pair: Pair) -> JobDiff | None:
@@ -74,8 +75,9 @@ def _versions(file: Path) -> Iterator[Source]:
             yield from (source for _, source in with_committed((), [str(file)], revision))
 
 
-def _ends_at(place: PairPlaces) -> JobDiff | None:
-    return run_ends(place.read())
+def _ends_at(place: PairPlaces) -> tuple[JobDiff | None, dict[str, str]]:
+    pair = place.read()
+    return run_ends(pair), claim_users(pair.after)
 
 
 def _place(data: Any) -> tuple[Any, ...]:
