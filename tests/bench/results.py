@@ -33,7 +33,7 @@ class Row(NamedTuple):
     Attributes:
         title: what is done.
         ours: the seconds of tfgen.
-        beside: what it is held against, and its seconds.
+        beside: the program for comparison, and its seconds.
         factor: of the two, as the goal says it: the median of those of the rounds.
         goal: what the factor is to be.
         command: of tfgen.
