@@ -123,7 +123,8 @@ def test_rm_offers_the_names_of_rendered_jobs(folder: Path) -> None:
     names = [*candidates(["rm", ""])]
     assert [candidate.word for candidate in names[-1:]] == ["mnist"]
     Path("job.yaml").unlink()
-    assert [candidate.word for candidate in candidates(["rm", "mn"])] == ["mnist"]
+    for command in ("rm", "rename"):
+        assert [candidate.word for candidate in candidates([command, "mn"])] == ["mnist"]
 
 
 def test_each_argument_is_completed_or_is_anybodys() -> None:

@@ -11,6 +11,8 @@ import yaml
 from tests.support import git_author
 from tests.support.commit_repository import clone_with, commit_all, git, write
 from tfgen import cli
+from tfgen.errors import TfgenError
+from tfgen.tree.plan import WritePlan
 
 JOB = """\
 # The job of the team.
@@ -195,3 +197,23 @@ def test_a_job_that_was_never_rendered(capsys: PRINTED) -> None:
     assert "runs that end" not in printed
     assert Path("jobs/new.yaml").read_text(encoding="utf-8") == JOB.replace("name: ads", "name: newer")
     assert not Path("charts/newer").exists()
+
+
+def test_a_job_whose_rendered_files_are_in_another_branch(capsys: PRINTED) -> None:
+    gitops = "{repository: 'https://git.internal/ml/jobs.git', rendered: {branch: rendered}, argocd: {}}"
+    job = JOB.replace("name: ads", "name: new").replace("  environments:", f"  gitops: {gitops}\n  environments:")
+    job = job.replace("dev: {}", "dev: {namespace: dev}").replace("test: {", "test: {namespace: test, ")
+    write("jobs/new.yaml", job)
+    printed = run(capsys, "jobs/new.yaml", "newer")
+    assert "  prod (gone): pods 5 -> 0" in printed
+    assert printed.endswith("\nNext:\n\n  tfgen commit jobs/new.yaml\n")
+    assert Path("jobs/new.yaml").read_text(encoding="utf-8") == job.replace("name: new", "name: newer")
+    assert not Path("charts/newer").exists()
+
+
+def test_a_disk_that_fails_leaves_the_job_file(capsys: PRINTED, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: WritePlan) -> WritePlan:
+        raise TfgenError("No space left on device")
+
+    monkeypatch.setattr("tfgen.commands.render.apply", fail)
+    assert "No space left on device" in refused(capsys, "ads", "adverts", code=3)

@@ -67,7 +67,7 @@ def _print_result(file: str, result: Rename) -> None:
     if result.created is not None:
         show(f"{count(result.created, 'rendered file')} created, {result.removed} removed")
     print_ends(result.ends)
-    show(f"\nNext:\n\n  tfgen {'render' if result.created is None else 'commit'} {file}")
+    show(f"\nNext:\n\n  tfgen {'commit' if result.has_runs else 'render'} {file}")
 
 
 COMMAND: Final = Command(

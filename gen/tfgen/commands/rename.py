@@ -49,6 +49,7 @@ class Rename(Record):
         problems: the problems of the renamed job. No file changes if one is an error.
         claims: the claims that the job keeps in use.
         ends: the run that ends, and the claims that stay without use.
+        has_runs: whether the job was rendered, here or in another branch, so the name so far may have a run.
         created: the number of new rendered files; None if the job has no rendered files.
         removed: the number of rendered files that are removed.
     """
@@ -56,6 +57,7 @@ class Rename(Record):
     problems: tuple[Problem, ...]
     claims: tuple[str, ...] = ()
     ends: tuple[JobDiff, ...] = ()
+    has_runs: bool = False
     created: int | None = None
     removed: int = 0
 
@@ -106,8 +108,9 @@ def rename_job(document: Document, name: str, out: Path, *, keeps_data: bool) ->
     claims = tuple(_claim(document, volume) for volume in volumes)
     has_runs = name_of(document) in read_ledgers(out) or bool(rendered_branch(document))
     end = run_ends(Pair(document, None)) if has_runs else None
+    ends = (end.with_users(dict.fromkeys(claims, name)),) if end else ()
     result = _write(file, before, after, name_of(document), out)
-    return result.replaced(claims=claims, ends=(end.with_users(dict.fromkeys(claims, name)),) if end else ())
+    return result.replaced(claims=claims, ends=ends, has_runs=has_runs)
 
 
 def _check_new_name(document: Document, name: str, out: Path) -> None:
