@@ -7,7 +7,7 @@ import time
 import pytest
 
 from tfgen.check.jobs import check
-from tfgen.text.document import MAX_BYTES
+from tfgen.text.parse import MAX_BYTES
 
 pytestmark = pytest.mark.long
 

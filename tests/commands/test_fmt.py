@@ -18,7 +18,7 @@ from tests.support.generated import jobs
 from tfgen.cli import FAILED, OK, PROBLEMS, USAGE, run
 from tfgen.commands.fmt import format_file
 from tfgen.job.sources import Source
-from tfgen.text.document import parse
+from tfgen.text.parse import parse
 
 CASES = sorted(path for path in (Path(__file__).parent / "fmt").iterdir() if path.is_dir())
 

@@ -12,7 +12,8 @@ from tfgen.commands.rerun import not_fresh, rerun
 from tfgen.errors import TfgenError, UsageError
 from tfgen.job.run_names import next_run
 from tfgen.report.problems import as_text
-from tfgen.text.document import Document, parse
+from tfgen.text.document import Document
+from tfgen.text.parse import parse
 
 
 @pytest.mark.parametrize(

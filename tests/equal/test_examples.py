@@ -10,7 +10,7 @@ from tests.support.examples import CASES, _cases, _each, each_environment
 from tests.support.helm import HelmLibrary
 from tests.support.rendered import Rendered
 from tests.support.tools import ROOT, helm_program
-from tfgen.text.document import parse
+from tfgen.text.parse import parse
 
 each_of_all = _each([*CASES, *_cases("tests/golden/*/job.yaml")])
 

@@ -33,7 +33,7 @@ from tfgen.schema.tunables import at as tunable_at
 from tfgen.schema.tunables import merge, tunables
 from tfgen.schema.workload_kinds import WORKLOAD_KINDS
 from tfgen.targets.chart.notes import notes
-from tfgen.text.document import parse
+from tfgen.text.parse import parse
 
 
 @pytest.fixture(scope="module")

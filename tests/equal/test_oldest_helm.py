@@ -18,7 +18,7 @@ from tests.support.examples import each_environment
 from tests.support.helm import HelmProgram
 from tests.support.rendered import Rendered
 from tests.support.tools import LEAST_KUBERNETES, ROOT, oldest_helm_program
-from tfgen.text.document import parse
+from tfgen.text.parse import parse
 
 
 class OldestHelm(HelmProgram):

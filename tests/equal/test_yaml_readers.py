@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.command import CommandError
 from tests.support.tools import helm_template, kustomize_build
-from tfgen.text.document import parse
+from tfgen.text.parse import parse
 from tfgen.text.yaml_text import dump, scalar, uncarried
 from tfgen.value_type import MAX_INTEGER
 

@@ -22,7 +22,7 @@ from tfgen.check.jobs import check
 from tfgen.problems import has_errors
 from tfgen.schema.workload_kinds import WORKLOAD_KINDS, of_spec
 from tfgen.targets.render import render
-from tfgen.text.document import parse
+from tfgen.text.parse import parse
 
 HERE = Path(__file__).parent
 CASES = sorted(path.parent for path in HERE.glob("*/job.yaml"))

@@ -9,7 +9,7 @@ from tfgen.graph.built import build
 from tfgen.graph.graph import patched
 from tfgen.job.training_job import TrainingJob
 from tfgen.kubernetes.object import literal_name
-from tfgen.text.document import parse
+from tfgen.text.parse import parse
 
 JOBS = sorted((ROOT / "tests" / "golden").glob("*/job.yaml"))
 METADATA = {"labels": {"own": "1"}, "annotations": {"own": "2"}}

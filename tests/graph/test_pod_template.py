@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tfgen.graph.built import plain_objects
-from tfgen.text.document import parse
+from tfgen.text.parse import parse
 
 
 def test_a_container_of_the_template_meets_the_profile_in_what_it_does_not_say():

@@ -30,7 +30,7 @@ from tfgen.graph.holes import (
 )
 from tfgen.graph.reads import reads
 from tfgen.record import Record
-from tfgen.text.document import parse
+from tfgen.text.parse import parse
 
 JOBS = sorted([*ROOT.glob("examples/*/job.yaml"), *ROOT.glob("tests/golden/*/job.yaml")])
 

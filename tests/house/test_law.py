@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections import defaultdict
+from graphlib import TopologicalSorter
 from inspect import cleandoc
 from pathlib import Path
 
@@ -41,6 +43,14 @@ def test_the_tree_and_git_know_nothing_of_jobs() -> None:
 def test_git_and_the_tree_do_not_know_each_other() -> None:
     both = {"tree", "git"}
     assert not [i for i in IMPORTS if {room_of(i.importer), room_of(i.imported)} == both]
+
+
+def test_no_import_circle_between_modules_exists() -> None:
+    """`prepare` raises a CycleError that names the modules of the circle."""
+    imported: dict[str, set[str]] = defaultdict(set)
+    for item in IMPORTS:
+        imported[item.importer].add(item.imported)
+    TopologicalSorter(imported).prepare()
 
 
 def test_a_module_of_the_printer_uses_only_what_its_package_lists_above_it() -> None:

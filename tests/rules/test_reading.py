@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 from tests.support.tools import ROOT
+from tfgen.rules.finding import Finding
 from tfgen.rules.reading import Noted, Reading
-from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.table import RULES
 from tfgen.rules.view import View, find_in_forms, views
 from tfgen.schema import tunables, validate
 from tfgen.schema.value_paths import differences
-from tfgen.text.document import Document, parse
+from tfgen.text.document import Document
+from tfgen.text.parse import parse
 from tfgen.text.yaml_text import dump
 
 CASES = sorted([*(ROOT / "tests" / "invalid").glob("*.yaml"), *ROOT.glob("tests/golden/*/job.yaml")])
@@ -61,7 +62,7 @@ spec:
   environments: {dev: {roles: {worker: {replicas: 1}}}, prod: {image: mnist:2}}
 """
     forms = views(parse(job, "job.yaml").documents[0])
-    messages = [finding.message for _, finding in find_in_forms(Rule("a", "error", "", check), forms)]
+    messages = [finding.message for _, finding in find_in_forms(check, forms)]
     assert messages == ["4 workers", "1 workers", "4 workers"]
     assert runs == [forms[0], forms[1]]
 
@@ -74,7 +75,7 @@ def test_every_rule_finds_in_environments_what_it_finds_in_each_by_itself() -> N
         forms, alone = views(document), views(document)
         numbers = {id(form): number for number, form in enumerate(forms)}
         for rule in RULES:
-            findings = [(numbers[id(form)], finding) for form, finding in find_in_forms(rule, forms)]
+            findings = [(numbers[id(form)], finding) for form, finding in find_in_forms(rule.check, forms)]
             expected = [(number, finding) for number, form in enumerate(alone) for finding in rule.check(form)]
             assert findings == expected, rule.id
             of_job = {finding for number, finding in expected if number == 0}

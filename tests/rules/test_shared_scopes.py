@@ -11,7 +11,7 @@ from tfgen.graph.fill import fill
 from tfgen.graph.objects import environment
 from tfgen.graph.workloads import WORKLOADS, pod
 from tfgen.rules.view import views
-from tfgen.text.document import parse
+from tfgen.text.parse import parse
 
 JOBS = sorted([*ROOT.glob("examples/*/job.yaml"), *ROOT.glob("tests/golden/*/job.yaml")])
 

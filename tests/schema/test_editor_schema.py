@@ -12,7 +12,7 @@ import pytest
 from tests.support.tools import ROOT
 from tfgen.schema.editor_schema import editor_schema
 from tfgen.schema.file import DEFAULTS, NAME, load
-from tfgen.text.document import parse
+from tfgen.text.parse import parse
 
 FOLDERS = ("examples/*/job.yaml", "tests/golden/*/job.yaml", "tests/invalid/*.yaml", "tests/invalid/ok/*.yaml")
 JOBS = sorted(path for pattern in FOLDERS for path in ROOT.glob(pattern))

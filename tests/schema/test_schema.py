@@ -17,7 +17,7 @@ from tfgen.schema import validate as schema
 from tfgen.schema.file import Schema, is_record, load, resolve, text
 from tfgen.schema.messages import RULES, SAID
 from tfgen.schema.tunables import leaves
-from tfgen.text.document import parse
+from tfgen.text.parse import parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

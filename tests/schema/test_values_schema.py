@@ -27,7 +27,7 @@ from tfgen.schema import workload_kinds as kinds
 from tfgen.schema.chart_values import chart_values
 from tfgen.schema.values_form import values_form
 from tfgen.schema.values_schema import values_schema, values_schema_text
-from tfgen.text.document import parse
+from tfgen.text.parse import parse
 
 if TYPE_CHECKING:
     pass

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.tools import ROOT
-from tfgen.text.document import parse
+from tfgen.text.parse import parse
 
 
 def _cases(pattern: str) -> list[tuple[Path, str | None]]:

@@ -31,7 +31,7 @@ from tfgen.rules.uncarried_text import NOT_TEXT
 from tfgen.schema import workload_kinds as kinds
 from tfgen.schema.gang_fields import FIELDS, Field
 from tfgen.text.document import Document as Parsed
-from tfgen.text.document import parse
+from tfgen.text.parse import parse
 from tfgen.text.yaml_text import dump
 
 Schema = Mapping[str, Any]

@@ -22,7 +22,7 @@ from tfgen.problems import has_errors
 from tfgen.targets.gitops.argocd import check as health_check
 from tfgen.targets.gitops.argocd import health_checks
 from tfgen.targets.render import render
-from tfgen.text.document import parse
+from tfgen.text.parse import parse
 
 CRDS = ROOT.parent / "shared" / "crds"
 KINDS = {

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from tests.support.tools import ROOT
 from tfgen.commands.init import Form, new_job
 from tfgen.targets.render import render
-from tfgen.text.document import parse
+from tfgen.text.parse import parse
 
 MOST_LINES = 2_800
 MOST_BYTES = 110_000

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from tfgen.problems import Position, Problem
 from tfgen.report.problems import as_text
-from tfgen.text.document import MAX_BYTES, MAX_SIZE, Document, decode, parse
+from tfgen.text.document import MAX_SIZE, Document
+from tfgen.text.parse import MAX_BYTES, decode, parse
 from tfgen.text.yaml_text import uncarried
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfgen.text.document import parse
+from tfgen.text.parse import parse
 from tfgen.text.yaml_text import documents, dump, scalar, uncarried
 from tfgen.value_type import MAX_INTEGER
 

@@ -20,7 +20,8 @@ from tfgen.git import read as git
 from tfgen.job.facts import environments_of, name_of, run_of
 from tfgen.job.run_names import next_run, precedes
 from tfgen.problems import Problem
-from tfgen.text.document import Document, decode, parse
+from tfgen.text.document import Document
+from tfgen.text.parse import decode, parse
 from tfgen.words import shown
 
 RUN_GOES_BACK: Final = "run-goes-back"

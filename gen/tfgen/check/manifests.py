@@ -17,7 +17,8 @@ from typing import Any, Final
 
 from tfgen.kubernetes.object import Object
 from tfgen.record import Record
-from tfgen.text.document import MAX_BYTES, Document, decode, parse
+from tfgen.text.document import Document
+from tfgen.text.parse import MAX_BYTES, decode, parse
 from tfgen.tree.ledgers import Ledgers
 
 KINDS: Final = ("LimitRange", "NetworkPolicy", "ResourceQuota")

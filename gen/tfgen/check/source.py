@@ -212,7 +212,7 @@ def _where(occurrence: _Occurrence) -> str:
 def _findings(rule: Rule, forms: Sequence[View]) -> dict[tuple[Place, str], _Occurrence]:
     """The first `MOST` mistakes that a rule finds, by place and cause."""
     messages: dict[tuple[Place, str], _Occurrence] = {}
-    for view, (path, message, cause) in find_in_forms(rule, forms):
+    for view, (path, message, cause) in find_in_forms(rule.check, forms):
         place, environment = view.locate(path)
         of_cause = messages.setdefault((place, cause or message), _Occurrence([], []))
         of_cause.messages.append(message)

@@ -12,8 +12,9 @@ from tfgen.problems import Problem, has_errors
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
 from tfgen.schema.key_order import key_order
-from tfgen.text.document import Document, parse
+from tfgen.text.document import Document
 from tfgen.text.layout import KeyOrder, lay_out
+from tfgen.text.parse import parse
 
 _SCHEMAS: Final[Mapping[str, str]] = {"TrainingJob": schema_file.NAME, "Defaults": schema_file.DEFAULTS}
 """The schema of each kind of document that is tfgen's."""

@@ -13,7 +13,7 @@ from tfgen.commands.import_job import ImportedJob, Source
 from tfgen.commands.new_files import NewFile, add_files
 from tfgen.commands.new_job_place import JOB_FILE
 from tfgen.errors import UsageError
-from tfgen.text.document import MAX_BYTES
+from tfgen.text.parse import MAX_BYTES
 
 STDIN: Final = Path("-")
 

@@ -22,7 +22,8 @@ from tfgen.importers.part import Part, leaf
 from tfgen.job.training_job import PROFILES
 from tfgen.problems import Position, Problem, has_errors, in_order
 from tfgen.record import EMPTY, Record
-from tfgen.text.document import Document, SourceTree, decode, parse
+from tfgen.text.document import Document, SourceTree
+from tfgen.text.parse import decode, parse
 from tfgen.text.reader import uncarried_message
 from tfgen.text.yaml_text import uncarried
 from tfgen.words import either, path_name

@@ -8,7 +8,8 @@ from tfgen import data_path
 from tfgen.job.sources import read_sources
 from tfgen.problems import Problem
 from tfgen.real_path import real_path
-from tfgen.text.document import Document, decode, parse
+from tfgen.text.document import Document
+from tfgen.text.parse import decode, parse
 from tfgen.tree.ledger import LEDGER_FOLDER
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from tfgen.errors import TfgenError, UsageError
-from tfgen.text.document import MAX_BYTES, decode, parse
+from tfgen.text.parse import MAX_BYTES, decode, parse
 
 _FILES: Final = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 """Names of the file of a folder that kustomize builds."""

@@ -17,8 +17,9 @@ from tfgen.schema import file as schema_file
 from tfgen.schema.hints import json_types
 from tfgen.schema.job_path import read_assignment
 from tfgen.schema.key_order import key_order
-from tfgen.text.document import Document, parse
+from tfgen.text.document import Document
 from tfgen.text.edit import REMOVED, Assignment, assign
+from tfgen.text.parse import parse
 from tfgen.text.reader import uncarried_message
 from tfgen.text.yaml_text import uncarried
 from tfgen.words import either, path_name, printable, shown

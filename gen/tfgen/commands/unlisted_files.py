@@ -18,7 +18,7 @@ from tfgen.job.defaults import FILE
 from tfgen.places import CHARTS, OVERLAYS, TOOLS
 from tfgen.plural import count
 from tfgen.problems import Position, Problem
-from tfgen.text.document import decode, parse
+from tfgen.text.parse import decode, parse
 
 UNLISTED: Final = "unlisted-file"
 KEY: Final = "unlistedFiles"

@@ -31,7 +31,8 @@ from tfgen.problems import Problem
 from tfgen.schema import file as schema_file
 from tfgen.schema.file import Schema, entry, is_record, resolve
 from tfgen.schema.hints import choices
-from tfgen.text.document import Document, decode, parse
+from tfgen.text.document import Document
+from tfgen.text.parse import decode, parse
 
 FILE: Final = "tfgen.yaml"
 """The name of the file. One may stand in each folder."""

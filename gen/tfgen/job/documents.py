@@ -9,7 +9,8 @@ from tfgen.job import defaults
 from tfgen.job.sources import Source
 from tfgen.problems import Problem
 from tfgen.record import Record
-from tfgen.text.document import Document, Parsed, parse
+from tfgen.text.document import Document, Parsed
+from tfgen.text.parse import parse
 
 _FEW: Final = 2
 """Files that stay in memory: one as it was and as it is, since a file's jobs are asked for one after the other."""

@@ -25,7 +25,7 @@ from tfgen.job.output_root import root_above
 from tfgen.problems import Problem
 from tfgen.real_path import real_path
 from tfgen.record import Record
-from tfgen.text.document import MAX_BYTES, decode
+from tfgen.text.parse import MAX_BYTES, decode
 from tfgen.tree.disk_file import read_file
 
 # In a folder, a file is ours when a document of it says so: a GitOps repository is full of other YAML.

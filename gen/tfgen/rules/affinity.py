@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from tfgen.data_path import Path
-from tfgen.rules.rule import Finding, Rule, did_you_mean
+from tfgen.rules.finding import Finding
+from tfgen.rules.rule import Rule, did_you_mean
 from tfgen.rules.view import View
 from tfgen.schema import pod_fields
 from tfgen.words import either, path_name, shown

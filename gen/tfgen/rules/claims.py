@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from tfgen.data_path import Path
 from tfgen.graph.objects import tensorboard
-from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.finding import Finding
+from tfgen.rules.rule import Rule
 from tfgen.rules.view import View
 from tfgen.words import either
 

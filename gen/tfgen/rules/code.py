@@ -8,7 +8,8 @@ from typing import Final
 
 from tfgen.job.training_job import FileCode, GitCode
 from tfgen.kubernetes.limits import CONFIG_MAP_MAX
-from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.finding import Finding
+from tfgen.rules.rule import Rule
 from tfgen.rules.view import View
 from tfgen.tree.file_tree import path_fault
 from tfgen.words import shown

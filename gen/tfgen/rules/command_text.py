@@ -14,7 +14,8 @@ from typing import Final, NamedTuple
 
 from tfgen.data_path import Path
 from tfgen.job.training_job import RoleName
-from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.finding import Finding
+from tfgen.rules.rule import Rule
 from tfgen.rules.view import View
 from tfgen.words import shown
 

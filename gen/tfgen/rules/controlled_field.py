@@ -11,8 +11,9 @@ from tfgen.graph.schedulers import GANGS
 from tfgen.graph.schedulers.gang import Binding
 from tfgen.job.training_job import RoleName
 from tfgen.rules import pod_parts
+from tfgen.rules.finding import Finding
 from tfgen.rules.pod_parts import Part
-from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.rule import Rule
 from tfgen.rules.view import View
 from tfgen.schema import file as schema_file
 from tfgen.schema.workload_kinds import FACTS

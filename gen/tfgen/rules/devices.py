@@ -14,7 +14,8 @@ from tfgen.graph.value_guards import LEGACY_GPU, legacy_gpu
 from tfgen.job.training_job import RoleName
 from tfgen.kubernetes import quantity
 from tfgen.rules import guarded, pod_parts
-from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.finding import Finding
+from tfgen.rules.rule import Rule
 from tfgen.rules.view import View
 
 _VOLCANO: Final = "volcano.sh/vgpu-"

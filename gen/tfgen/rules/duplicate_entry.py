@@ -14,7 +14,8 @@ from tfgen.graph.objects.names import CONTAINER
 from tfgen.kubernetes.merge_keys import KUSTOMIZE_KEYS, STRATEGIC_GROUPS, kustomize_keys
 from tfgen.kubernetes.object import group
 from tfgen.rules import pod_parts
-from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.finding import Finding
+from tfgen.rules.rule import Rule
 from tfgen.rules.view import View
 from tfgen.schema import pod_fields
 from tfgen.words import path_name, shown

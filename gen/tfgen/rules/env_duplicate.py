@@ -13,8 +13,9 @@ from tfgen.graph.holes import Node
 from tfgen.graph.objects import labels
 from tfgen.job.training_job import RoleName
 from tfgen.rules import pod_parts
+from tfgen.rules.finding import Finding
 from tfgen.rules.pod_parts import Part
-from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.rule import Rule
 from tfgen.rules.view import View
 
 

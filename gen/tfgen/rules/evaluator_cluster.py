@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from tfgen.graph.workloads import WORKLOADS
-from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.finding import Finding
+from tfgen.rules.rule import Rule
 from tfgen.rules.view import View
 from tfgen.schema import workload_kinds as kinds
 

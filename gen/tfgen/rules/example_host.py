@@ -13,8 +13,9 @@ from typing import Any, Final
 from tfgen import data_path
 from tfgen.data_path import Path
 from tfgen.job.defaults import names_registry
+from tfgen.rules.finding import Finding
 from tfgen.rules.images import images
-from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.rule import Rule
 from tfgen.rules.view import View
 from tfgen.words import shown
 

@@ -16,8 +16,9 @@ from tfgen.data_path import Path
 from tfgen.job.training_job import RoleName
 from tfgen.rules import pod_parts
 from tfgen.rules.command_text import has_shell, list_words
+from tfgen.rules.finding import Finding
 from tfgen.rules.pod_parts import Part
-from tfgen.rules.rule import Finding, Rule, did_you_mean
+from tfgen.rules.rule import Rule, did_you_mean
 from tfgen.rules.view import View
 from tfgen.words import shown
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from tfgen.graph.schedulers.gang import members
-from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.finding import Finding
+from tfgen.rules.rule import Rule
 from tfgen.rules.view import View
 
 

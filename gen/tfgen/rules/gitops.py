@@ -9,7 +9,8 @@ from tfgen import data_path
 from tfgen.data_path import Path
 from tfgen.job.facts import data_of, environments_of
 from tfgen.job.training_job import OUTPUTS, GitOps, Output, Profile, TrainingJob
-from tfgen.rules.rule import AcrossRule, Clash, Finding, Recorded, rule_alone
+from tfgen.rules.finding import Finding
+from tfgen.rules.rule import AcrossRule, Clash, Recorded, rule_alone
 from tfgen.text.canonical_json import digest
 from tfgen.text.document import Document
 from tfgen.words import shown

@@ -7,7 +7,8 @@ from typing import Final
 
 from tfgen.data_path import Path
 from tfgen.graph.objects.resources import DEVICES
-from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.finding import Finding
+from tfgen.rules.rule import Rule
 from tfgen.rules.view import View
 
 

@@ -15,7 +15,8 @@ from tfgen.job.training_job import FileCode, RoleName
 from tfgen.kubernetes.program_file import find_program_file
 from tfgen.rules import pod_parts
 from tfgen.rules.command_text import Word, list_words
-from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.finding import Finding
+from tfgen.rules.rule import Rule
 from tfgen.rules.view import View
 from tfgen.words import NEAR, either, nearest, shown
 

@@ -11,8 +11,9 @@ from typing import Final
 from tfgen.data_path import Path
 from tfgen.kubernetes import quantity
 from tfgen.rules import limits
+from tfgen.rules.finding import Finding
 from tfgen.rules.limits import ContainerAmounts
-from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.rule import Rule
 from tfgen.rules.view import View
 
 _PREFIX: Final = "hugepages-"

@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from tfgen.data_path import Path
 from tfgen.graph.objects import resources
-from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.finding import Finding
+from tfgen.rules.rule import Rule
 from tfgen.rules.view import View
 from tfgen.schema import workload_kinds as kinds
 from tfgen.schema.idle_values import idle_values

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from tfgen.rules.finding import Finding
 from tfgen.rules.images import images
-from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.rule import Rule
 from tfgen.rules.view import View
 from tfgen.words import shown
 

@@ -10,7 +10,8 @@ from tfgen.data_path import Path
 from tfgen.graph.objects import tensorboard
 from tfgen.graph.objects.resources import LIMITS, REQUESTS
 from tfgen.kubernetes import quantity
-from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.finding import Finding
+from tfgen.rules.rule import Rule
 from tfgen.rules.view import View
 
 Amounts: TypeAlias = Mapping[str, str | int]

@@ -7,7 +7,8 @@ from typing import Final
 
 from tfgen.graph.graph import graph, objects
 from tfgen.kubernetes.object import Object, group, literal_name
-from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.finding import Finding
+from tfgen.rules.rule import Rule
 from tfgen.rules.view import View
 from tfgen.rules.wrong_shape import has_objects
 

@@ -11,7 +11,8 @@ from typing import Final
 
 from tfgen.job.training_job import RoleName
 from tfgen.rules import pod_parts
-from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.finding import Finding
+from tfgen.rules.rule import Rule
 from tfgen.rules.view import View
 
 _FIRST: Final = 1024

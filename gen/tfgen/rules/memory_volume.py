@@ -11,8 +11,9 @@ from typing import Final
 
 from tfgen.graph.objects.resources import LIMITS
 from tfgen.kubernetes import quantity
+from tfgen.rules.finding import Finding
 from tfgen.rules.limits import locate_amount
-from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.rule import Rule
 from tfgen.rules.view import View
 
 

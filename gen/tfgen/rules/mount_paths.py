@@ -11,7 +11,8 @@ from tfgen.graph.objects import tensorboard
 from tfgen.graph.value_guards import mounted_twice
 from tfgen.job.training_job import RoleName
 from tfgen.rules import pod_parts
-from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.finding import Finding
+from tfgen.rules.rule import Rule
 from tfgen.rules.view import View
 from tfgen.words import path_name
 

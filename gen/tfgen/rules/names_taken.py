@@ -11,8 +11,9 @@ from tfgen.graph.objects.storage import SHM
 from tfgen.graph.workloads import WORKLOADS
 from tfgen.job.training_job import RoleName, Structure
 from tfgen.rules import pod_parts
+from tfgen.rules.finding import Finding
 from tfgen.rules.pod_parts import Part
-from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.rule import Rule
 from tfgen.rules.view import View
 from tfgen.words import shown
 

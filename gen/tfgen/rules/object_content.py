@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from tfgen.kubernetes.kinds import KINDS, find_groups
 from tfgen.kubernetes.object import group
-from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.finding import Finding
+from tfgen.rules.rule import Rule
 from tfgen.rules.view import View
 from tfgen.schema.messages import found_words, hint_for_value
 from tfgen.words import NEAR, either, nearest, shown

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from tfgen.kubernetes import quantity
 from tfgen.rules import limits
-from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.finding import Finding
+from tfgen.rules.rule import Rule
 from tfgen.rules.view import View
 
 if TYPE_CHECKING:

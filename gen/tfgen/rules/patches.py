@@ -8,7 +8,8 @@ from typing import Final, TypeVar
 from tfgen.graph.fill import Scope
 from tfgen.graph.graph import patched
 from tfgen.graph.patches import Fault, likely, target_path
-from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.finding import Finding
+from tfgen.rules.rule import Rule
 from tfgen.rules.view import View
 from tfgen.rules.wrong_shape import has_objects, misfits_of_patches
 

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from tfgen.data_path import Path
 from tfgen.rules import pod_parts
-from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.finding import Finding
+from tfgen.rules.rule import Rule
 from tfgen.rules.view import View
 from tfgen.secret_text import find_secret_arguments, has_secret, looks_secret, names_secret
 from tfgen.words import path_name

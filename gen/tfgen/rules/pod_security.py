@@ -13,8 +13,9 @@ from typing import Any, Final, NamedTuple
 from tfgen.data_path import Path
 from tfgen.job.training_job import PROFILES, Profile
 from tfgen.rules import pod_parts
+from tfgen.rules.finding import Finding
 from tfgen.rules.pod_parts import Part
-from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.rule import Rule
 from tfgen.rules.view import View
 from tfgen.words import shown
 

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from tfgen.graph.objects.storage import WRITABLE
-from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.finding import Finding
+from tfgen.rules.rule import Rule
 from tfgen.rules.view import View
 
 # Seen: /job:localhost fails when a checkpoint is saved, and /job:chief alone when it is restored.

@@ -14,23 +14,12 @@ from tfgen.record import Record
 from tfgen.words import meant, nearest
 
 if TYPE_CHECKING:
+    from tfgen.rules.finding import Finding
     from tfgen.rules.view import View
     from tfgen.text.document import Document
 
 _MOST_NAMES: Final = 200
 """The search for the nearest takes time by their number, and they may be as many as a file holds."""
-
-
-class Finding(NamedTuple):
-    """A mistake: its path (as `View` has paths), what was found, what is allowed, and the way out.
-
-    Attributes:
-        cause: what several forms of a job share though their messages differ, as in a number; empty for the message.
-    """
-
-    path: Path
-    message: str
-    cause: str = ""
 
 
 class Recorded(NamedTuple):

@@ -15,8 +15,9 @@ from tfgen.job.training_job import RoleName
 from tfgen.kubernetes.limits import ANNOTATIONS_MAX, PROGRAM_MAX, STRING_COST, STRING_MAX
 from tfgen.rules import pod_parts
 from tfgen.rules.expansion import measure_expanded
+from tfgen.rules.finding import Finding
 from tfgen.rules.pod_parts import Part
-from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.rule import Rule
 from tfgen.rules.view import View
 
 

@@ -8,7 +8,8 @@ from typing import Final
 from tfgen.graph.objects import finisher
 from tfgen.graph.objects.values import of_role
 from tfgen.graph.workloads import WORKLOADS
-from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.finding import Finding
+from tfgen.rules.rule import Rule
 from tfgen.rules.view import View
 from tfgen.words import either
 

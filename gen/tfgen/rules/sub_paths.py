@@ -11,8 +11,9 @@ from typing import Final
 from tfgen.job.training_job import RoleName
 from tfgen.rules import pod_parts
 from tfgen.rules.expansion import find_references
+from tfgen.rules.finding import Finding
 from tfgen.rules.guarded import find_broken_guards
-from tfgen.rules.rule import Finding, Rule, did_you_mean
+from tfgen.rules.rule import Rule, did_you_mean
 from tfgen.rules.view import View
 from tfgen.words import either
 

@@ -8,7 +8,8 @@ from typing import Any
 from tfgen import data_path
 from tfgen.data_path import Path
 from tfgen.job.facts import own_data
-from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.finding import Finding
+from tfgen.rules.rule import Rule
 from tfgen.rules.view import View
 from tfgen.words import path_name, shown
 

@@ -9,7 +9,8 @@ from typing import Final
 from tfgen.graph.fill import cleaned
 from tfgen.graph.objects import environment
 from tfgen.graph.objects.tensorboard import ROLE
-from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.finding import Finding
+from tfgen.rules.rule import Rule
 from tfgen.rules.view import View
 from tfgen.words import shown
 

@@ -13,7 +13,8 @@ from typing import Any, Final
 
 from tfgen.data_path import Path
 from tfgen.rules import pod_parts
-from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.finding import Finding
+from tfgen.rules.rule import Rule
 from tfgen.rules.view import View
 from tfgen.schema.workload_kinds import FACTS
 from tfgen.text.yaml_text import is_misread_by_kustomize

@@ -10,8 +10,9 @@ from tfgen.graph.objects import code
 from tfgen.graph.objects.storage import SHM, TMP
 from tfgen.job.training_job import RoleName
 from tfgen.rules import pod_parts
+from tfgen.rules.finding import Finding
 from tfgen.rules.pod_parts import Part
-from tfgen.rules.rule import Finding, Rule, did_you_mean
+from tfgen.rules.rule import Rule, did_you_mean
 from tfgen.rules.view import View
 from tfgen.words import either
 

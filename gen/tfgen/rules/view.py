@@ -8,7 +8,7 @@ A path here is one of the values: the spec's without `spec`, keys and indexes.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -24,8 +24,8 @@ from tfgen.graph.workloads import WORKLOADS, pod
 from tfgen.job.training_job import Patch, Role, RoleName, Structure, TrainingJob
 from tfgen.problems import Place
 from tfgen.record import Record
+from tfgen.rules.finding import Finding
 from tfgen.rules.reading import ALL, Noted, Reading
-from tfgen.rules.rule import Finding, Rule
 from tfgen.schema import tunables
 from tfgen.schema.value_paths import whole_values
 from tfgen.text.document import Document
@@ -206,22 +206,22 @@ class _Shape(Record):
     variables: Mapping[RoleName, tuple[Filler, frozenset[Path]]]
 
 
-def find_in_forms(rule: Rule, forms: Sequence[View]) -> Iterator[tuple[View, Finding]]:
-    """What a rule finds in the forms of a job, one after the other.
+def find_in_forms(check: Callable[[View], Iterable[Finding]], forms: Sequence[View]) -> Iterator[tuple[View, Finding]]:
+    """Run the check of a rule on the variants of a job, and yield each finding with its variant.
 
     Args:
-        rule: runs again only for an environment that differs in what the rule reads of the job itself.
-        forms: as `views` has them.
+        check: runs again only for an environment that changes a value which the check reads of the job.
+        forms: the result of `views`.
     """
     job, *environments = forms
     job._reading.begin()
     findings: list[Finding] = []
-    for finding in rule.check(job):
+    for finding in check(job):
         findings.append(finding)
         yield job, finding
     same = [form.agrees(job._reading) for form in environments]
     for form, is_same in zip(environments, same, strict=True):
-        for finding in findings if is_same else rule.check(form):
+        for finding in findings if is_same else check(form):
             yield form, finding
 
 

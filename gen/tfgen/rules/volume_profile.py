@@ -9,7 +9,8 @@ from tfgen.graph.objects.storage import SOURCES
 from tfgen.graph.value_guards import refused_volume
 from tfgen.kubernetes.volume_profiles import refuses
 from tfgen.rules import pod_parts
-from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.finding import Finding
+from tfgen.rules.rule import Rule
 from tfgen.rules.view import View
 from tfgen.schema import pod_fields
 from tfgen.words import path_name

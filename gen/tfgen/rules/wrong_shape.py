@@ -16,7 +16,8 @@ from tfgen.job.training_job import Role, Structure
 from tfgen.kubernetes.merge import KUBECTL, merge
 from tfgen.rules import pod_parts
 from tfgen.rules.duplicate_entry import has_second_container
-from tfgen.rules.rule import Finding, Rule
+from tfgen.rules.finding import Finding
+from tfgen.rules.rule import Rule
 from tfgen.rules.view import View
 from tfgen.schema import pod_fields
 from tfgen.schema.pod_fields import Misfit

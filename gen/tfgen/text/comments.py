@@ -40,7 +40,7 @@ def comments(text: str) -> Iterator[tuple[int, str]]:
     """Each comment, in order, with the offset at which it begins.
 
     Args:
-        text: one that `document.parse` finds nothing wrong with.
+        text: one that `parse.parse` finds nothing wrong with.
     """
     behind = 0
     for start, end in sorted(leaf for root in nodes(text).values() for leaf in leaves(root)):
@@ -56,7 +56,7 @@ def directives(text: str) -> Iterator[Directive]:
     """The comments that speak to tfgen.
 
     Args:
-        text: one that `document.parse` finds nothing wrong with.
+        text: one that `parse.parse` finds nothing wrong with.
     """
     if not _DIRECTIVE.search(text):
         return

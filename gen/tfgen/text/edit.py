@@ -19,7 +19,8 @@ from tfgen import data_path
 from tfgen.data_path import Path
 from tfgen.errors import TfgenError
 from tfgen.problems import Place, has_errors
-from tfgen.text.document import Document, parse
+from tfgen.text.document import Document
+from tfgen.text.parse import parse
 from tfgen.text.yaml_node import Entry, YamlNode, nodes
 from tfgen.text.yaml_text import in_line
 from tfgen.words import path_name, shown

@@ -22,7 +22,8 @@ from tfgen.data_path import Path
 from tfgen.errors import TfgenError
 from tfgen.problems import Place, Position
 from tfgen.text.comments import COMMENT, HEADER, comments, leaves
-from tfgen.text.document import Document, parse
+from tfgen.text.document import Document
+from tfgen.text.parse import parse
 from tfgen.text.yaml_node import Entry, YamlNode, nodes
 from tfgen.text.yaml_text import block_lines, in_line
 

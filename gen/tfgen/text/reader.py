@@ -1,4 +1,4 @@
-"""Reads YAML by libyaml's events into documents: what `document.parse` does, and what is refused there."""
+"""Read the events of libyaml into documents, and refuse the parts that the module `parse` lists."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _CORE = re.compile(
 
 
 def read(text: str, file: str) -> Parsed:
-    """The documents of a text, as `document.parse` gives them."""
+    """The documents of a text, as `parse.parse` gives them."""
     text = text.replace("\r\n", "\n")
     problems: list[Problem] = []
     if uncarried(text):

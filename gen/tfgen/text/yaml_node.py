@@ -4,7 +4,7 @@
     >>> node.entry("a").value.entry("b").value
     YamlNode(form='scalar', token=7, start=7, end=8, is_flow=False, entries=(), items=())
 
-The text is one that `document.parse` finds nothing wrong with. Unlike there, an alias is no copy of what it names.
+The text is one that `parse.parse` finds nothing wrong with. Unlike there, an alias is no copy of what it names.
 """
 
 from __future__ import annotations

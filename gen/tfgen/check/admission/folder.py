@@ -25,7 +25,8 @@ from tfgen.errors import TfgenError
 from tfgen.problems import Place, Problem
 from tfgen.real_path import real_path
 from tfgen.record import EMPTY, Record
-from tfgen.text.document import MAX_BYTES, Document, decode, parse
+from tfgen.text.document import Document
+from tfgen.text.parse import MAX_BYTES, decode, parse
 from tfgen.tree.disk_file import read_file
 from tfgen.words import path_name, shown
 

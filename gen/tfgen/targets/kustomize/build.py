@@ -17,7 +17,7 @@ from tfgen.kubernetes.merge import JSON_MERGE, kustomize, merge
 from tfgen.kubernetes.object import Object, group, identity
 from tfgen.targets.kustomize.images import Image, with_images
 from tfgen.targets.kustomize.overlays import merges_by_key
-from tfgen.text.document import parse
+from tfgen.text.parse import parse
 
 BASE: Final = "base"
 _KUSTOMIZATION: Final = "kustomization.yaml"
