@@ -34,6 +34,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "rules.md").read_text(encoding="utf
 TOO_LARGE = {"annotations-size", "code-size", "object-size", "program-size", "yaml-size"}
 OF_TFGEN_YAML = {
     severities.GUARD_RAIL,
+    severities.LOOSENED,
     *(rule.id for rule in team_defaults.RULES),
     *enforced.RULES,
     *limits.RULES,
@@ -85,6 +86,7 @@ WARNINGS = {rule.id for rule in (*RULES, *ACROSS) if rule.severity == "warning"}
     *namespace.RULES,
     *admission.WARNINGS,
     severities.UNUSED_IGNORE,
+    severities.LOOSENED,
 }
 
 

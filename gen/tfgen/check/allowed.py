@@ -26,7 +26,9 @@ from tfgen.words import either, in_environments, meant, nearest, path_name, show
 
 PROJECT: Final[Path] = ("argocd", "project")
 
-_LISTS: Final = ("allowedNamespaces", "allowedEnvironments")
+NAME_LISTS: Final = ("allowedNamespaces", "allowedEnvironments")
+"""The keys of a tfgen.yaml that list the names which a job may use."""
+
 _PROJECT_OF_JOB: Final[Path] = ("spec", "gitops", "argocd", "project")
 _ENVIRONMENTS: Final[Path] = ("spec", "environments")
 _ARGO_CD: Final = "argoproj.io"
@@ -49,7 +51,7 @@ def find_disallowed(document: Document) -> Iterator[Problem]:
     for layer in rails.layers():
         if data_path.has(layer.data, PROJECT):
             yield from _other_projects(document, layer)
-        for key, find in zip(_LISTS, (_other_namespaces, _other_environments), strict=True):
+        for key, find in zip(NAME_LISTS, (_other_namespaces, _other_environments), strict=True):
             if key in layer.data:
                 yield from find(document, layer.data[key], layer.place((key,)))
 
@@ -65,7 +67,7 @@ def check_allowed(defaults: Document) -> Iterator[Problem]:
                     f"argocd.project: found {shown(project)}, and {farther.place(PROJECT)} enforces {shown(enforced)}"
                 )
                 yield Problem(*layer.place(PROJECT), message, GUARD_RAIL)
-        for key in _LISTS:
+        for key in NAME_LISTS:
             for index, name in enumerate(layer.data.get(key, ())):
                 if key in farther.data and name not in farther.data[key]:
                     message = f"{key}: found {shown(name)}, which {farther.place((key,))} does not list; remove it"

@@ -45,7 +45,7 @@ def find_overrides(document: Document) -> Iterator[Problem]:
         if enforced.path == REGISTRY:
             yield from _other_registry(own, enforced)
             continue
-        for path, value in _forms(own.data, enforced):
+        for path, value in enforced_forms(own.data, enforced):
             for contradiction in _contradictions(own.data, path, value, enforced.excepted):
                 if contradiction == _PROJECT and data_path.has(enforced.data, ("argocd", "project")):
                     continue  # `check.allowed` compares the project
@@ -73,17 +73,17 @@ def find_foreign_images(document: Document, built: Built) -> Iterator[Problem]:
 # -- the paths -----------------------------------------------------------------------------------------------------
 
 
-def _forms(own: Any, enforced: Enforced) -> Iterator[tuple[Path, Any]]:
-    """Where a document may say an enforced path, with the value that it has to have; None for one that nobody says."""
-    path, data = enforced.path, enforced.data
+def enforced_forms(data: Any, enforced: Enforced) -> Iterator[tuple[Path, Any]]:
+    """Yield each path of a document at which an enforced path counts, with the enforced value; None for no value."""
+    path, values = enforced.path, enforced.data
     if path[:2] == ENVIRONMENTS:
-        yield from _in_form(own, path[:3], path[3:], [(*path[:3],)], data)
+        yield from _in_form(data, path[:3], path[3:], [(*path[:3],)], values)
         return
     rest = path[1:]
-    yield from _in_form(own, ("spec",), rest, [("spec",)], data)
-    for name in data_path.at(own, ENVIRONMENTS) or ():
+    yield from _in_form(data, ("spec",), rest, [("spec",)], values)
+    for name in data_path.at(data, ENVIRONMENTS) or ():
         base = (*ENVIRONMENTS, name)
-        yield from _in_form(own, base, rest, [base, ("spec",)], data)
+        yield from _in_form(data, base, rest, [base, ("spec",)], values)
 
 
 def _in_form(own: Any, base: Path, rest: Path, says: list[Path], data: Any) -> Iterator[tuple[Path, Any]]:

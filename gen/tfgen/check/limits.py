@@ -90,12 +90,12 @@ def find_over_limits(document: Document, built: Built) -> Iterator[Problem]:
     for use in uses(built):
         for resource, value in use.total.items():
             layer = next((layer for layer in _layers(document) if _has(layer, ("job", resource))), None)
-            if layer is None or value <= _limit(layer, ("job", resource)):
+            if layer is None or value <= limit_value(layer, ("job", resource)):
                 continue
             path = _origin(document, use, resource)
             message = (
                 f"the job asks for {_counted(resource, value)}, more than the "
-                f"{_shown(resource, _limit(layer, ('job', resource)))} that "
+                f"{_shown(resource, limit_value(layer, ('job', resource)))} that "
                 f"{layer.place(('limits', 'job', resource))} allows a job"
             )
             own = path[:2] == ("spec", "environments")
@@ -137,13 +137,13 @@ def check_limits(defaults: Document) -> Iterator[Problem]:
     layer = defaults.alone()
     if defaults.under is None:
         return
-    for path in _paths(layer):
+    for path in limit_paths(layer):
         farther = next((above for above in defaults.under.layers() if _has(above, path)), None)
-        if farther and _limit(layer, path) > _limit(farther, path):
+        if farther and limit_value(layer, path) > limit_value(farther, path):
             message = (
-                f"{path_name(('limits', *path))}: found {shown(_written(layer, path))}, more than "
-                f"{shown(_written(farther, path))} of {farther.place(('limits', *path))}; a nearer tfgen.yaml may only "
-                "allow less"
+                f"{path_name(('limits', *path))}: found {shown(written_limit(layer, path))}, more than "
+                f"{shown(written_limit(farther, path))} of {farther.place(('limits', *path))}; a nearer tfgen.yaml may "
+                "only allow less"
             )
             yield Problem(*layer.place(("limits", *path)), message, GUARD_RAIL)
 
@@ -235,8 +235,8 @@ def _layers(document: Document) -> Iterator[Document]:
     return iter(()) if document.under is None else document.under.layers()
 
 
-def _paths(layer: Document) -> Iterator[Path]:
-    """The paths of all amounts in a layer's limits."""
+def limit_paths(layer: Document) -> Iterator[Path]:
+    """Yield the paths of all amounts below `limits` of a tfgen.yaml."""
     yield from (("job", resource) for resource in data_path.at(layer.data, ("limits", "job")) or ())
     for kind in _SUMS:
         for name in _named(layer, kind):
@@ -251,18 +251,20 @@ def _has(layer: Document, path: Path) -> bool:
     return data_path.has(layer.data, ("limits", *path))
 
 
-def _written(layer: Document, path: Path) -> Any:
+def written_limit(layer: Document, path: Path) -> Any:
+    """Return the amount at a path below `limits` of a tfgen.yaml, in the words of the file."""
     return data_path.at(layer.data, ("limits", *path))
 
 
-def _limit(layer: Document, path: Path) -> Amount:
-    return quantity.parse(_written(layer, path))
+def limit_value(layer: Document, path: Path) -> Amount:
+    """Return the amount at a path below `limits` of a tfgen.yaml."""
+    return quantity.parse(written_limit(layer, path))
 
 
 def _over_sum(layer: Document, path: Path, where: str, job_uses: Sequence[JobUse]) -> Iterator[Problem]:
-    for resource in _written(layer, path):
+    for resource in written_limit(layer, path):
         total = sum((use.total[resource] for use in job_uses), 0)
-        limit = _limit(layer, (*path, resource))
+        limit = limit_value(layer, (*path, resource))
         if total <= limit:
             continue
         by_job: dict[str, Amount] = {}

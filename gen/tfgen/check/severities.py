@@ -27,13 +27,15 @@ from tfgen.words import meant, nearest, path_name, shown
 GUARD_RAIL: Final = "guard-rail"
 IGNORE_COMMENT: Final = "ignore-comment"
 UNUSED_IGNORE: Final = "unused-ignore"
+LOOSENED: Final = "guard-rail-loosened"
 
 RULES: Final[Mapping[str, str]] = {
     GUARD_RAIL: "A guard rail of tfgen.yaml is incomplete, or is looser than one above it.",
     IGNORE_COMMENT: "A comment that is to ignore a warning names none, or no reason.",
     UNUSED_IGNORE: "A comment ignores a warning that is not there.",
+    LOOSENED: "A change of a tfgen.yaml loosens a guard rail.",
 }
-"""What each rule says; it begins the rule's section of docs/rules.md. `UNUSED_IGNORE` is a warning."""
+"""The summary of each rule, which begins the rule's section of docs/rules.md. The last two are warnings."""
 
 WARNINGS: Final = frozenset(
     (
@@ -42,14 +44,16 @@ WARNINGS: Final = frozenset(
         *NAMESPACE_RULES,
         *POLICY_WARNINGS,
         UNUSED_IGNORE,
+        LOOSENED,
     )
 )
 """The rules whose problems are warnings, unless tfgen.yaml says otherwise."""
 
-_ORDER: Final = ("off", "warning", "error")
+ORDER: Final = ("off", "warning", "error")
+"""The severities of `rules`, the weakest first."""
 
 
-class _Setting(Record):
+class Setting(Record):
     """The severity of a rule, and the line of the tfgen.yaml that sets it.
 
     Attributes:
@@ -66,15 +70,15 @@ class _Setting(Record):
         return self.not_ignorable is None
 
 
-class _Severities(Record):
-    """What all layers under a job say together.
+class Severities(Record):
+    """The severities that the layers under a job set together.
 
     Attributes:
-        rules: by id.
-        as_errors: where warnings are made errors; None where nothing does.
+        rules: the settings by the id of the rule.
+        as_errors: the line that makes warnings errors, or None.
     """
 
-    rules: Mapping[str, _Setting] = EMPTY
+    rules: Mapping[str, Setting] = EMPTY
     as_errors: Place | None = None
 
 
@@ -82,28 +86,30 @@ def weigh(document: Document, problems: Iterable[Problem], *, is_guarded: bool =
     """The problems of a job as its tfgen.yaml files weigh them, without what is off or ignored; all, if not guarded."""
     if not is_guarded:
         return Weighed(tuple(problems))
-    severities = _severities(document.under)
+    severities = severities_of(document.under)
     comments = {(layer.file, ignored) for layer in document.layers() for ignored in _ignored(layer.directives)}
     weighed, ignored = [], []
     for problem in problems:
         setting = severities.rules.get(problem.rule)
-        if problem.severity == "error":
-            weighed.append(problem)
-        elif setting and setting.severity == "off":
+        weighed_problem = _weighed(problem, severities)
+        if weighed_problem is None:
             continue
-        elif (setting is None or setting.is_ignorable) and (
-            problem.file,
-            (problem.position.line, problem.rule),
-        ) in comments:
+        if (
+            problem.severity == "warning"
+            and (setting is None or setting.is_ignorable)
+            and (problem.file, (problem.position.line, problem.rule)) in comments
+        ):
             ignored.append(problem)
-        elif setting and setting.severity == "error":
-            unless = "" if setting.is_ignorable else ", which no comment ignores"
-            weighed.append(_error(problem, f"an error by {setting.place}{unless}"))
-        elif severities.as_errors:
-            weighed.append(_error(problem, f"warnings are errors by {severities.as_errors}"))
         else:
-            weighed.append(problem)
+            weighed.append(weighed_problem)
     return Weighed(tuple(weighed), tuple(ignored))
+
+
+def with_severities(defaults: Document | None, problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Return problems with the severities of a tfgen.yaml and the files above. No comment counts."""
+    severities = severities_of(defaults)
+    weighed = (_weighed(problem, severities) for problem in problems)
+    return tuple(problem for problem in weighed if problem is not None)
 
 
 def check_comments(documents: Iterable[Document]) -> Iterator[Problem]:
@@ -123,7 +129,7 @@ def find_unused(documents: Iterable[Document], ignored: Iterable[Problem]) -> It
     """
     used = {(problem.file, problem.position.line, problem.rule) for problem in ignored}
     for document in {document.file: document for document in documents}.values():
-        rules = _severities(document.under).rules if document.directives else EMPTY
+        rules = severities_of(document.under).rules if document.directives else EMPTY
         for directive in document.directives:
             if _fault(directive):
                 continue
@@ -145,7 +151,7 @@ def weigh_unused(documents: Iterable[Document], ignored: Sequence[Problem]) -> t
 def check_severities(defaults: Document) -> Iterator[Problem]:
     """What is wrong with what a tfgen.yaml says of rules, by itself and beside the layers above it."""
     layer = defaults.alone()
-    above = _severities(defaults.under)
+    above = severities_of(defaults.under)
     for name, setting in _rules(layer).items():
         place = layer.place(("rules", name))
         if name not in WARNINGS:
@@ -155,7 +161,7 @@ def check_severities(defaults: Document) -> Iterator[Problem]:
             message = f"{path_name(('rules', name))} is off without a reason; say it in reason"
             yield Problem(*place, message, GUARD_RAIL)
         farther = above.rules.get(name)
-        if farther and _ORDER.index(setting["severity"]) < _ORDER.index(farther.severity):
+        if farther and ORDER.index(setting["severity"]) < ORDER.index(farther.severity):
             message = (
                 f"{path_name(('rules', name))}: found {setting['severity']}, where {farther.place} says "
                 f"{farther.severity}; a nearer tfgen.yaml may only make more of it"
@@ -172,13 +178,29 @@ def check_severities(defaults: Document) -> Iterator[Problem]:
         yield Problem(*layer.place(("warningsAsErrors",)), message, GUARD_RAIL)
 
 
+def _weighed(problem: Problem, severities: Severities) -> Problem | None:
+    """Return a problem with the severity of its rule; None for a rule that is off."""
+    setting = severities.rules.get(problem.rule)
+    if problem.severity == "error":
+        return problem
+    if setting and setting.severity == "off":
+        return None
+    if setting and setting.severity == "error":
+        unless = "" if setting.is_ignorable else ", which no comment ignores"
+        return _error(problem, f"an error by {setting.place}{unless}")
+    if severities.as_errors:
+        return _error(problem, f"warnings are errors by {severities.as_errors}")
+    return problem
+
+
 def _error(problem: Problem, why: str) -> Problem:
     return problem.replaced(severity="error", message=f"{problem.message} ({why})")
 
 
-def _severities(nearest_layer: Document | None) -> _Severities:
+def severities_of(nearest_layer: Document | None) -> Severities:
+    """Return the severities that a tfgen.yaml and the files above set."""
     layers = [] if nearest_layer is None else [*nearest_layer.layers()]
-    rules: dict[str, _Setting] = {}
+    rules: dict[str, Setting] = {}
     as_errors = None
     for layer in reversed(layers):
         for name, setting in _rules(layer).items():
@@ -186,10 +208,10 @@ def _severities(nearest_layer: Document | None) -> _Severities:
             not_ignorable = rules[name].not_ignorable if name in rules else None
             if setting.get("ignorable") is False and not_ignorable is None:
                 not_ignorable = layer.place(("rules", name, "ignorable"))
-            rules[name] = _Setting(setting["severity"], place, not_ignorable)
+            rules[name] = Setting(setting["severity"], place, not_ignorable)
         if layer.data.get("warningsAsErrors"):
             as_errors = layer.place(("warningsAsErrors",))
-    return _Severities(rules, as_errors)
+    return Severities(rules, as_errors)
 
 
 def _rules(layer: Document) -> Mapping[str, Any]:
@@ -210,6 +232,8 @@ def _fault(directive: Directive) -> str:
     """What is wrong with the words of a comment; empty where nothing is."""
     form = "write # tfgen: ignore RULE REASON"
     match directive.words.split():
+        case ["ignore", rule, *_] if rule == LOOSENED:
+            return f"no comment ignores {rule}; remove the comment"
         case ["ignore", rule, *_] if rule not in WARNINGS:
             return f"{shown(rule)} is no rule that warns, and no comment ignores an error{_nearest(rule)}"
         case ["ignore", _, _, *_]:

@@ -22,6 +22,7 @@ from tfgen.commands.check_scope import CheckScope
 from tfgen.commands.find_known import find_known
 from tfgen.commands.judged_files import JudgedFiles, judge_files
 from tfgen.commands.known_files import KnownFile
+from tfgen.commands.loosened_rails import find_loosened_rails
 from tfgen.commands.orphans import find_orphans
 from tfgen.commands.track import Track, untracked
 from tfgen.git import read as git
@@ -99,8 +100,9 @@ def check_paths(
         orphans += _unlisted(out, against)
     if not (sources or orphans):
         raise no_job_below(paths)
+    loosened = () if is_stdin else find_loosened_rails(paths, sources, against)
     report = _with_known(report, checked, known, is_quick=is_quick)
-    return report.replaced(problems=in_order((*report.problems, *orphans)), jobs=())  # the spool is closed
+    return report.replaced(problems=in_order((*report.problems, *orphans, *loosened)), jobs=())  # the spool is closed
 
 
 def _branches(judged: JudgedFiles) -> dict[str, str]:

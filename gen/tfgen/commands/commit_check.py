@@ -8,8 +8,9 @@ from typing import ClassVar
 from tfgen.commands.check_report import Report
 from tfgen.commands.full_check import full_check
 from tfgen.commands.judged_files import JudgedFiles
+from tfgen.commands.loosened_rails import find_loosened_rails
 from tfgen.errors import TfgenError
-from tfgen.problems import Problem, has_errors
+from tfgen.problems import Problem, has_errors, in_order
 from tfgen.tree.spool import Spool
 
 
@@ -37,13 +38,19 @@ def check_for_commit(judged: JudgedFiles, spool: Spool, out: Path, against: str,
         ProblemsError: the jobs have errors.
         TfgenError: all that `full_check` raises.
     """
-    report = full_check(judged, spool, against=against, out=out, is_written=True)
+    report = _check_with_rails(judged, spool, out, against)
     if has_errors(report.problems):
         raise ProblemsError(report.problems)
-    if pushed and has_errors(problems := full_check(judged, spool, against=pushed, out=out, is_written=True).problems):
+    if pushed and has_errors(problems := _check_with_rails(judged, spool, out, pushed).problems):
         raise ProblemsError(
             problems,
             "nothing was committed or pushed: the jobs have errors when compared with "
             f"{pushed[:12]}, the last commit that the remote has",
         )
     return report
+
+
+def _check_with_rails(judged: JudgedFiles, spool: Spool, out: Path, against: str) -> Report:
+    report = full_check(judged, spool, against=against, out=out, is_written=True)
+    loosened = find_loosened_rails([out], judged.checked.sources, against)
+    return report.replaced(problems=in_order((*report.problems, *loosened)))

@@ -134,14 +134,27 @@ def before_removals(path: Path, most: int = 50) -> list[str]:
     return [line.split()[0] for line in parents if line]
 
 
-def changed(folder: Path, revision: str = HEAD, *, is_removed: bool = False, below: Sequence[str] = (".",)) -> set[str]:
-    """The files below a folder, as paths from it, that differ between a commit and the disk. New files do not count.
+def repositories(paths: Iterable[Path]) -> list[Path]:
+    """Return the root of the repository around each path, or the nearest folder of a path outside of git."""
+    return [*_by_repository(paths)]
+
+
+def changed(
+    folder: Path,
+    revision: str = HEAD,
+    *,
+    is_removed: bool = False,
+    below: Sequence[str] = (".",),
+    with_untracked: Iterable[Path] = (),
+) -> set[str]:
+    """Return the files below a folder, as paths from the folder, that differ between a commit and the disk.
 
     Args:
         folder: the folder. Nothing differs where it, its repository or the commit is missing.
         revision: the commit.
         is_removed: whether to list only files that are gone.
         below: the files and subfolders to look at.
+        with_untracked: the files that count even if git does not track the files.
 
     Raises:
         TfgenError: git fails.
@@ -151,7 +164,12 @@ def changed(folder: Path, revision: str = HEAD, *, is_removed: bool = False, bel
         return set()
     only = ("--diff-filter=D",) if is_removed else ()
     arguments = ("diff", "--name-only", *only, "--no-renames", "--relative", "-z", commit, "--", *below)
-    return {os.fsdecode(name) for name in Git(folder, arguments).output().split(b"\0") if name}
+    printed = Git(folder, arguments).output()
+    root = real_path(folder)
+    new = [str(path.relative_to(root)) for path in map(real_path, with_untracked) if path.is_relative_to(root)]
+    if new:
+        printed += Git(folder, ("ls-files", "--others", "-z", "--")).output_of(new)
+    return {os.fsdecode(name) for name in printed.split(b"\0") if name}
 
 
 def resolved(folder: Path, revision: str = HEAD) -> str:

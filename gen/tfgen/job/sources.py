@@ -244,6 +244,15 @@ def defaults_under(job: Path, content: Callable[[Path], bytes | None]) -> Source
     return under
 
 
+def defaults_on_disk(job: Path) -> Source | None:
+    """Return the nearest tfgen.yaml on disk of a job's file, over the files above.
+
+    Raises:
+        UsageError: a tfgen.yaml cannot be read.
+    """
+    return _Layers().under(job)
+
+
 def defaults_paths(job: Path) -> tuple[Path, ...]:
     """Where defaults of a job's file may be: in its folder, and in each above it up to the root of its repository.
 

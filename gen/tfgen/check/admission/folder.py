@@ -95,7 +95,7 @@ def folders_of(document: Document, folders: PolicyFolders) -> tuple[PolicyFolder
 
 def folder_paths(document: Document) -> tuple[Path, ...]:
     """Where the folders of the layers under a job are."""
-    return tuple(_path(layer) for layer in _layers(document) if _named(layer))
+    return tuple(folder_path(layer) for layer in _layers(document) if _named(layer))
 
 
 def error_of(document: Document, folders: PolicyFolders) -> TfgenError | None:
@@ -109,9 +109,8 @@ def find_doubled(folders: Iterable[PolicyFolder]) -> Iterator[Problem]:
     for folder in folders:
         for document in folder.documents:
             data = document.data
-            of_object = tuple(data_path.at(data, path) for path in _IDENTITY)
             place = document.place(("metadata", "name"))
-            if (first := places.setdefault(of_object, place)) != place:
+            if (first := places.setdefault(identity(document), place)) != place:
                 message = f"{data['kind']} {data['metadata']['name']} stands at {first} already; remove one"
                 yield Problem(*place, message, GUARD_RAIL)
 
@@ -129,51 +128,77 @@ def _named(layer: Document) -> str:
     return name
 
 
-def _path(layer: Document) -> Path:
+def folder_path(layer: Document) -> Path:
+    """Return the path of the folder that a tfgen.yaml names."""
     return Path(layer.file).parent / _named(layer)
 
 
 def _with_error(layer: Document) -> PolicyFolder:
     try:
         require_library()
-        return _read_folder(layer)
+        return read_folder(layer)
     except TfgenError as error:
         return PolicyFolder(layer.file, error=error)
 
 
-def _read_folder(layer: Document) -> PolicyFolder:
-    path = _path(layer)
+def read_folder(layer: Document) -> PolicyFolder:
+    """Return the content of the folder that a tfgen.yaml names.
+
+    Raises:
+        TfgenError: the disk fails.
+    """
+    path = folder_path(layer)
     place = layer.place((KEY,))
     root = real_path(Path(layer.file).parent)
     if not path.is_dir():
         return PolicyFolder(layer.file, problems=(Problem(*place, f"there is no folder {path}", GUARD_RAIL),))
+    problems: list[Problem] = []
+    contents: dict[Path, bytes] = {}
+    for file in sorted(_files(path)):
+        if real_path(file).is_relative_to(root):
+            contents[file] = _read(file)
+        else:
+            problems.append(Problem(*place, f"the link {file} leads out of the folder of the tfgen.yaml", GUARD_RAIL))
+    folder = parse_folder(layer, contents)
+    problems += folder.problems
+    if not folder.documents and not problems:
+        problems.append(Problem(*place, f"the folder {path} has no policy", GUARD_RAIL))
+    return folder.replaced(problems=tuple(problems))
+
+
+def parse_folder(layer: Document, contents: Mapping[Path, bytes]) -> PolicyFolder:
+    """Return the manifests in the files of a folder that a tfgen.yaml names."""
     documents: list[Document] = []
     problems: list[Problem] = []
-    for file in sorted(_files(path)):
-        if not real_path(file).is_relative_to(root):
-            problems.append(Problem(*place, f"the link {file} leads out of the folder of the tfgen.yaml", GUARD_RAIL))
+    for file, content in contents.items():
+        text = decode(content, str(file))
+        if isinstance(text, Problem):
+            problems.append(text)
             continue
-        content = decode(_read(file), str(file))
-        if isinstance(content, Problem):
-            problems.append(content)
-            continue
-        parsed = parse(content, str(file))
+        parsed = parse(text, str(file))
         problems += parsed.problems
         for document in () if parsed.problems else parsed.documents:
             faults = tuple(_faults(document))
             problems += faults
             documents += () if faults else (document,)
-    if not documents and not problems:
-        problems.append(Problem(*place, f"the folder {path} has no policy", GUARD_RAIL))
     return PolicyFolder(layer.file, tuple(documents), tuple(problems))
+
+
+def holds_manifests(file: Path) -> bool:
+    """Return True for a file whose manifests count, by its path from the folder of policies."""
+    is_hidden = any(step.startswith(".") for step in file.parts)
+    return file.name.endswith(_SUFFIXES) and not is_hidden and file.name != _KUSTOMIZATION
+
+
+def identity(document: Document) -> tuple[Any, ...]:
+    """Return the API version, kind, namespace and name of a manifest."""
+    return tuple(data_path.at(document.data, path) for path in _IDENTITY)
 
 
 def _files(folder: Path) -> Iterator[Path]:
     for above, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        for name in names:
-            if name.endswith(_SUFFIXES) and not name.startswith(".") and name != _KUSTOMIZATION:
-                yield Path(above, name)
+        yield from (Path(above, name) for name in names if holds_manifests(Path(name)))
 
 
 def _read(file: Path) -> bytes:

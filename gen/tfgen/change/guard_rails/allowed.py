@@ -1,0 +1,88 @@
+"""Names and paths that a change allows in addition: namespaces, environments, another project, unlisted files.
+
+base      allowedNamespaces: [ads-dev, ads]
+change    allowedNamespaces: [ads-dev, ads, kube-system]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+from typing import Final
+
+from tfgen import data_path
+from tfgen.change.guard_rails.layers import Layers, Loosening
+from tfgen.check.allowed import NAME_LISTS, PROJECT
+from tfgen.data_path import Path
+from tfgen.text.document import Document
+from tfgen.words import either, path_name, shown
+
+UNLISTED_FILES: Final = "unlistedFiles"
+"""The key of the root tfgen.yaml that lists files which tfgen does not write."""
+
+_ANY: Final = {"allowedNamespaces": "namespace", "allowedEnvironments": "environment"}
+
+
+def find_other_projects(layers: Layers) -> Iterator[Loosening]:
+    """Yield the Argo CD projects that a change no longer enforces."""
+    projects = {data_path.at(layer.data, PROJECT): layer for layer in layers.layers_after()}
+    for layer in layers.layers_before():
+        project = data_path.at(layer.data, PROJECT)
+        if project is None or project in projects:
+            continue
+        rail = layer.place(PROJECT)
+        new = next((name for name in projects if name is not None), None)
+        change = "jobs may now name any Argo CD project" if new is None else f"{path_name(PROJECT)}: found {shown(new)}"
+        yield layers.loosening(rail, PROJECT, f"{change}, and {layers.in_base(rail)} enforces {shown(project)}")
+
+
+def find_further_names(layers: Layers) -> Iterator[Loosening]:
+    """Yield the namespaces and environments that a job may name in the change and not in the base."""
+    for layer in layers.layers_before():
+        for key in NAME_LISTS:
+            if key in layer.data:
+                yield from _further_names(layers, layer, key)
+
+
+def _further_names(layers: Layers, layer: Document, key: str) -> Iterator[Loosening]:
+    rail, allowed = layer.place((key,)), layer.data[key]
+    lists = [new.data[key] for new in layers.layers_after() if key in new.data]
+    base = layers.in_base(rail)
+    if not lists:
+        message = f"jobs may now name any {_ANY[key]}, and {base} allows {either(map(shown, allowed))}"
+        yield layers.loosening(rail, (key,), message)
+        return
+    for name in lists[0]:
+        if name not in allowed and all(name in names for names in lists):
+            message = f"{key}: found {shown(name)}, which {base} does not list"
+            yield layers.loosening(rail, (key, *_index(layers, rail.file, key, name)), message)
+
+
+def _index(layers: Layers, file: str, key: str, name: str) -> Path:
+    """Return the index of a name in the list of a file; an empty path for a file without the name."""
+    names = (new.data.get(key, ()) for new in layers.layers_after() if new.file == file)
+    return tuple(listed.index(name) for listed in names if name in listed)
+
+
+def find_further_files(layers: Layers) -> Iterator[Loosening]:
+    """Yield the exceptions for unlisted files that a tfgen.yaml has in the change and not in the base."""
+    before = {layer.file: layer.data.get(UNLISTED_FILES, ()) for layer in layers.layers_before()}
+    for layer in layers.layers_after():
+        for index, pattern in enumerate(layer.data.get(UNLISTED_FILES, ())):
+            if not _covers(before.get(layer.file, ()), pattern):
+                place = layer.place((UNLISTED_FILES, index))
+                message = f"{UNLISTED_FILES}: found {shown(pattern)}, which {layers.revision} does not list"
+                yield Loosening(place, place, message)
+
+
+def _covers(patterns: Sequence[str], pattern: str) -> bool:
+    """Return True if each file of a pattern is a file of another pattern.
+
+    >>> _covers(["overlays/shared/"], "overlays/shared/*.yaml"), _covers(["charts/a*"], "charts/abc.yaml")
+    (True, True)
+    """
+    is_path = not any(character in pattern for character in "*?[")
+    return pattern in patterns or any(
+        pattern.startswith(listed) if listed.endswith("/") else is_path and fnmatchcase(pattern, listed)
+        for listed in patterns
+    )

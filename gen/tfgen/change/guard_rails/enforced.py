@@ -1,0 +1,184 @@
+"""Paths that a change no longer enforces, or enforces with fewer keys.
+
+    base      enforce: [spec.gang, {path: spec.gitops, except: [source]}]
+    change    enforce: [spec.gang.queue, {path: spec.gitops, except: [source, argocd]}]
+
+A new value of an enforced path does not count, because the owner of the tfgen.yaml edits a default. A default that
+disappears is a loosening, because the jobs then lack the enforced value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tfgen import data_path
+from tfgen.change.guard_rails.layers import Layers, Loosening
+from tfgen.check.enforced import enforced_forms
+from tfgen.check.enforced_paths import REGISTRY, Enforced, all_enforced
+from tfgen.data_path import Path
+from tfgen.problems import Place
+from tfgen.record import Record
+from tfgen.words import path_name, shown
+
+
+def find_unenforced(layers: Layers) -> Iterator[Loosening]:
+    """Yield each path of `enforce` that a job may set in the change and not in the base."""
+    if layers.before is None:
+        return
+    entries = tuple(all_enforced(layers.after))
+    for entry in all_enforced(layers.before):
+        if entry.path == REGISTRY:
+            yield from _unenforced_registry(layers, entry, entries)
+        else:
+            yield from _unenforced_paths(layers, layers.before.data, entry, entries)
+
+
+def _unenforced_registry(layers: Layers, entry: Enforced, entries: Sequence[Enforced]) -> Iterator[Loosening]:
+    matching = [new for new in entries if new.path == REGISTRY]
+    registry = entry.data.get("registry")
+    if not matching:
+        message = f"images may now come from any registry, and {layers.in_base(entry.place)} enforces registry"
+        yield layers.loosening(entry.place, ("enforce",), message)
+    elif registry and not any(new.data.get("registry") for new in matching):
+        message = f"registry has no value, and {layers.in_base(entry.place)} enforces {shown(registry)}"
+        yield layers.loosening(entry.place, (), message)
+
+
+class _Form(Record):
+    """A path at which an entry of the change counts, such as a path of a role.
+
+    Attributes:
+        entry: the entry.
+        path: the path.
+        value: the value that a job must have at the path; None for no value.
+    """
+
+    entry: Enforced
+    path: Path
+    value: Any
+
+    def contains(self, path: Path) -> bool:
+        """Return True for the path of the form, and for each path below."""
+        return path[: len(self.path)] == self.path
+
+    def binds(self, path: Path, excepted: Sequence[Path] | None) -> bool:
+        """Return True if a job cannot choose the value at a path.
+
+        Args:
+            path: a path.
+            excepted: the keys below the path that a job may set in the base; None for a path with a single value.
+        """
+        if not self.contains(path):
+            return False
+        if self.entry.excepted is not None:
+            return not self.exceptions_within(path, excepted)
+        value = self.value
+        for step in path[len(self.path) :]:
+            if not isinstance(value, Mapping):
+                return True
+            if step not in value:
+                return False
+            value = value[step]
+        return not isinstance(value, Mapping)
+
+    def sets(self, path: Path) -> bool:
+        """Return True if the tfgen.yaml of the entry has a value at a path."""
+        return self.contains(path) and data_path.at(self.value, path[len(self.path) :]) is not None
+
+    def exceptions_within(self, path: Path, excepted: Sequence[Path] | None) -> list[int]:
+        """Return the indexes of the exceptions that open a path, or keys below the path that the base keeps closed."""
+        opening = []
+        for index, keys in enumerate(self.entry.excepted or ()):
+            open_path = (*self.path, *keys)
+            is_above = path[: len(open_path)] == open_path
+            is_below = excepted is not None and open_path[: len(path)] == path
+            was_open = (open_path[: len(path) + len(steps)] == (*path, *steps) for steps in excepted or ())
+            if is_above or (is_below and not any(was_open)):
+                opening.append(index)
+        return opening
+
+
+def _unenforced_paths(layers: Layers, data: Any, entry: Enforced, entries: Sequence[Enforced]) -> Iterator[Loosening]:
+    paths = (new for new in entries if new.path != REGISTRY)
+    forms = [_Form(new, *form) for new in paths for form in enforced_forms(data, new)]
+    reported: set[Path] = set()
+    for path, value in enforced_forms(data, entry):
+        for keys, excepted in _bound_keys(entry, value):
+            if any(keys[: len(above_keys)] == above_keys for above_keys in reported):
+                continue
+            bound = (*path, *keys)
+            enforced = data_path.at(value, keys)
+            if not any(form.binds(bound, excepted) for form in forms):
+                loosenings = [*_opened(layers, entry, bound, excepted, forms)]
+            elif enforced is not None and not any(form.sets(bound) for form in forms):
+                loosenings = [_without_value(layers, entry, bound, enforced)]
+            else:
+                continue
+            reported.add(keys)
+            yield from loosenings
+
+
+def _bound_keys(entry: Enforced, value: Any) -> Iterator[tuple[Path, Sequence[Path] | None]]:
+    """Yield the paths below an enforced path that the base binds, each with the keys below that a job may set.
+
+    A path with a single value has None in place of the keys.
+    """
+    if entry.excepted is not None:
+        yield (), entry.excepted
+        for keys in _leaves(value):
+            if keys and not any(keys[: len(open_keys)] == open_keys for open_keys in entry.excepted):
+                yield keys, None
+    elif value is None:
+        yield (), ()
+    else:
+        yield from ((keys, None) for keys in _leaves(value))
+
+
+def _leaves(value: Any) -> Iterator[Path]:
+    """Yield the paths of the values that are no mappings."""
+    if not isinstance(value, Mapping):
+        yield ()
+        return
+    for key, child in value.items():
+        yield from ((key, *keys) for keys in _leaves(child))
+
+
+def _opened(
+    layers: Layers, entry: Enforced, path: Path, excepted: Sequence[Path] | None, forms: Sequence[_Form]
+) -> Iterator[Loosening]:
+    """Yield the loosenings of a path that no entry of the change binds."""
+    base = layers.in_base(entry.place)
+    around = [form for form in forms if form.contains(path)]
+    closed = next((form for form in around if form.entry.excepted is not None), None)
+    narrower = next((form for form in forms if form.path[: len(path)] == path and form.path != path), None)
+    if closed:
+        for index in closed.exceptions_within(path, excepted):
+            name = path_name((*closed.path, *(closed.entry.excepted or ())[index]))
+            message = f"jobs may now set {name}, which {base} does not allow"
+            yield Loosening(entry.place, _place_of_exception(layers, closed.entry, index), message)
+    elif around and excepted is not None:
+        message = f"jobs may now set other keys of {path_name(path)}, which {base} does not allow"
+        yield Loosening(entry.place, around[0].entry.place, message)
+    elif around:
+        yield _without_value(layers, entry, path, data_path.at(entry.data, path))
+    elif narrower:
+        message = f"only {path_name(narrower.path)} is enforced, and {base} enforces {path_name(path)}"
+        yield Loosening(entry.place, narrower.entry.place, message)
+    else:
+        message = f"jobs may now override {path_name(path)}, which {base} enforces"
+        yield layers.loosening(entry.place, ("enforce",), message)
+
+
+def _without_value(layers: Layers, entry: Enforced, path: Path, value: Any) -> Loosening:
+    of_value = f" as {shown(value)}" if value is not None else ""
+    message = f"{path_name(path)} has no value, and {layers.in_base(entry.place)} enforces the path{of_value}"
+    return layers.loosening(entry.place, path, message)
+
+
+def _place_of_exception(layers: Layers, entry: Enforced, index: int) -> Place:
+    for layer in layers.layers_after():
+        for number in range(len(layer.data.get("enforce", ()))):
+            if layer.place(("enforce", number)) == entry.place:
+                return layer.place(("enforce", number, "except", index))
+    return entry.place

@@ -1,0 +1,33 @@
+"""All changes that loosen the guard rails of a folder.
+
+find_loosened(Layers(before, after, "origin/main"))
+    ->  Loosening(..., Place("tfgen.yaml", ...), "limits.job.gpus: found 32, and ... allows 16")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from tfgen.change.guard_rails.allowed import find_further_files, find_further_names, find_other_projects
+from tfgen.change.guard_rails.enforced import find_unenforced
+from tfgen.change.guard_rails.layers import Layers, Loosening
+from tfgen.change.guard_rails.limits import find_higher_limits
+from tfgen.change.guard_rails.policies import find_weaker_policies
+from tfgen.change.guard_rails.severities import find_lower_severities
+
+_FINDERS: Final = (
+    find_unenforced,
+    find_higher_limits,
+    find_lower_severities,
+    find_other_projects,
+    find_further_names,
+    find_further_files,
+    find_weaker_policies,
+)
+
+
+def find_loosened(layers: Layers) -> Iterator[Loosening]:
+    """Yield each guard rail that holds less for the jobs of a folder than in the base."""
+    for find in _FINDERS:
+        yield from find(layers)

@@ -1,0 +1,119 @@
+"""The guard rails on disk, beside the guard rails of a commit.
+
+    judge_rails(Path("."), {"tfgen.yaml"}, "origin/main")
+        ->  Problem("tfgen.yaml", ... "limits.job.gpus: found 32, and ... allows 16", "guard-rail-loosened", "warning")
+
+The tfgen.yaml of the commit decides the severity, so that a change cannot silence the report on itself.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+
+from tfgen.change.guard_rails.allowed import UNLISTED_FILES
+from tfgen.change.guard_rails.layers import Layers, Loosening
+from tfgen.change.guard_rails.loosened import find_loosened
+from tfgen.check.admission.folder import KEY, PolicyFolder, folder_path, holds_manifests, parse_folder, read_folder
+from tfgen.check.enforced_paths import check_enforced_paths
+from tfgen.check.severities import LOOSENED, with_severities
+from tfgen.check.source import GUARD_RAILS, Team, read_team
+from tfgen.git import read as git
+from tfgen.job.defaults import FILE
+from tfgen.job.sources import defaults_on_disk, defaults_paths, defaults_under
+from tfgen.problems import Place, Problem
+from tfgen.real_path import real_path
+from tfgen.text.document import Document
+
+
+def judge_rails(root: Path, files: Collection[str], against: str) -> Iterator[Problem]:
+    """Yield a problem for each guard rail that files of a repository loosen.
+
+    Args:
+        root: the root of the repository.
+        files: the files that differ from the commit, by their paths from the root.
+        against: the commit.
+
+    Raises:
+        UsageError: the commit does not exist, or a tfgen.yaml cannot be read.
+        TfgenError: git or the disk fails.
+    """
+    paths = [Path(os.path.relpath(root / name)) for name in files]
+    folders = {path.parent for path in paths}
+    committed = git.committed_files({layer for folder in folders for layer in defaults_paths(folder / FILE)}, against)
+    before, after = _Rails(committed.get), _Rails(None)
+    concerned = {path.parent for path in paths if path.name == FILE}
+    concerned |= {
+        layer.parent
+        for layer in committed
+        if (manifests := before.policy_folder(layer.parent)) and any(path.is_relative_to(manifests) for path in paths)
+    }
+    read_before = partial(_committed_folder, against)
+    reported: set[Place] = set()
+    for folder in sorted(concerned, key=lambda folder: (len(real_path(folder).parts), folder)):
+        rails, changed = before.under(folder).defaults, after.under(folder)
+        if changed.problems:
+            loosenings = [*_of_broken_file(rails, changed.problems[0], against)]
+        else:
+            policies = (_policies(rails, read_before), _policies(changed.defaults, read_folder))
+            loosenings = [*find_loosened(Layers(rails, changed.defaults, against, *policies))]
+        new = [loosening for loosening in loosenings if loosening.rail not in reported]
+        reported |= {loosening.rail for loosening in new}
+        problems = (Problem(*loosening.place, loosening.message, LOOSENED, "warning") for loosening in new)
+        yield from with_severities(rails, problems)
+
+
+class _Rails:
+    """The tfgen.yaml files of one version, each file read once."""
+
+    def __init__(self, content: Callable[[Path], bytes | None] | None) -> None:
+        """Create the reader of a version; without a function for the content, the version is the disk."""
+        self._content = content
+        self._teams: dict[str, Team] = {}
+
+    def under(self, folder: Path) -> Team:
+        """Return the tfgen.yaml of a folder over the files above, or the problems that keep tfgen from reading rails.
+
+        A guard rail that is looser than a guard rail above is an error of the check, and can be read all the same.
+        """
+        job = folder / FILE
+        source = defaults_under(job, self._content) if self._content else defaults_on_disk(job)
+        team = read_team(source, self._teams, is_guarded=False)
+        layer = team.defaults
+        problems: list[Problem] = []
+        while layer is not None:
+            problems += check_enforced_paths(layer)
+            layer = layer.under
+        return Team(problems=tuple(problems)) if problems else team
+
+    def policy_folder(self, folder: Path) -> Path | None:
+        """Return the folder of policies that the tfgen.yaml of a folder names."""
+        content = self._content(folder / FILE) if self._content else None
+        if content is None or KEY.encode() not in content:
+            return None
+        defaults = self.under(folder).defaults
+        layer = None if defaults is None else defaults.alone()
+        return Path(os.path.normpath(folder_path(layer))) if layer and layer.data.get(KEY) else None
+
+
+def _policies(defaults: Document | None, read: Callable[[Document], PolicyFolder]) -> Mapping[str, PolicyFolder]:
+    layers = () if defaults is None else defaults.layers()
+    return {layer.file: read(layer) for layer in layers if layer.data.get(KEY)}
+
+
+def _committed_folder(against: str, layer: Document) -> PolicyFolder:
+    folder = folder_path(layer)
+    files = git.committed_below(folder, against)
+    return parse_folder(layer, {folder / name: files[name] for name in sorted(files) if holds_manifests(Path(name))})
+
+
+def _of_broken_file(before: Document | None, problem: Problem, against: str) -> Iterator[Loosening]:
+    """Yield the loosening by a tfgen.yaml with errors, whose guard rails nobody can read."""
+    for layer in () if before is None else before.layers():
+        if rail := next((key for key in (*GUARD_RAILS, UNLISTED_FILES) if key in layer.data), None):
+            place = layer.place((rail,))
+            message = f"no guard rail holds in a file with errors, and {place} of {against} sets {rail}"
+            yield Loosening(place, problem.place, message)
+            return

@@ -1,0 +1,504 @@
+"""Changes of tfgen.yaml that loosen a guard rail, and changes that do not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.checked_repository import JOB, Printed, commit, git
+from tfgen import cli
+from tfgen.change.guard_rails.layers import Layers
+from tfgen.change.guard_rails.loosened import find_loosened
+from tfgen.check.admission.folder import folder_path, parse_folder
+from tfgen.check.source import read_team
+from tfgen.job.defaults import FILE
+from tfgen.job.sources import defaults_under
+from tfgen.schema import file as schema_file
+
+HEAD = "apiVersion: tfgen/v1alpha1\nkind: Defaults\n"
+QUEUE = "spec: {gang: {scheduler: volcano, queue: research}}\n"
+POOL = "spec: {nodeSelector: {pool: training, disk: ssd}}\n"
+GITOPS = "enforce: [{path: spec.gitops, except: [source]}]\n"
+PLAINTEXT = "rules: {plaintext-secret: {severity: error, ignorable: false}}\n"
+
+AMOUNTS = {"gpus": ("16", "17"), "cpu": ("4", "4100m"), "memory": ("1Gi", "2Gi"), "replicas": ("8", "9")}
+AMOUNTS |= {"storage": ("1Ti", "1025Gi")}
+
+NOT_A_RAIL = {
+    "apiVersion": "the format",
+    "kind": "the format",
+    "registry": "a default; enforce makes a rail of the registry",
+    "spec": "defaults; enforce makes rails of paths",
+    "rules.*.reason": "words for a reader",
+}
+"""The keys of tfgen.yaml that confine no job."""
+
+WITH_SEVERAL_FILES = {
+    "root": "test_a_new_root_leaves_out_the_rails_above",
+    "policies": "test_a_weaker_policy_is_reported",
+}
+"""The tests of the keys whose effect depends on other files."""
+
+LOOSENED: dict[str, list[tuple[str, str, str]]] = {
+    "argocd.project": [
+        ("argocd: {project: ads}\n", "argocd: {project: other}\n", '3:19 argocd.project: found "other"'),
+        ("argocd: {project: ads}\n", "", "1:1 jobs may now name any Argo CD project"),
+    ],
+    "allowedNamespaces": [
+        ("allowedNamespaces: [a]\n", "allowedNamespaces: [a, kube-system]\n", '3:24 allowedNamespaces: found "kube-'),
+        ("allowedNamespaces: [a, b]\n", "", "1:1 jobs may now name any namespace"),
+    ],
+    "allowedEnvironments": [
+        ("allowedEnvironments: [a]\n", "allowedEnvironments: [b, a]\n", '3:23 allowedEnvironments: found "b"'),
+        ("allowedEnvironments: [a]\n", "", "1:1 jobs may now name any environment"),
+    ],
+    "enforce": [
+        ("enforce: [spec.gang.queue]\n" + QUEUE, QUEUE, "1:1 jobs may now override spec.gang.queue"),
+        ("enforce: [spec.podTemplate]\n", "enforce: []\n", "3:1 jobs may now override spec.podTemplate"),
+        ("enforce: [registry]\nregistry: r.io\n", "registry: r.io\n", "1:1 images may now come from any registry"),
+        ("enforce: [registry]\nregistry: r.io\n", "enforce: [registry]\n", "1:1 registry has no value"),
+        (
+            "enforce: [spec.gang]\n" + QUEUE,
+            "enforce: [spec.gang.scheduler]\n" + QUEUE,
+            "3:1 jobs may now override spec.gang.queue",
+        ),
+        (
+            "enforce: [spec.gang]\n",
+            "enforce: [spec.gang.queue]\n",
+            "3:11 only spec.gang.queue is enforced, and tfgen.yaml:3:11 of main enforces spec.gang",
+        ),
+        (
+            "enforce: [spec.nodeSelector]\n" + POOL,
+            "enforce: [spec.nodeSelector]\n" + POOL.replace(", disk: ssd", ""),
+            "4:8 spec.nodeSelector.disk has no value",
+        ),
+        ("enforce: [spec.gang.queue]\n" + QUEUE, "enforce: [spec.gang.queue]\n", "1:1 spec.gang.queue has no value"),
+        (
+            "enforce: [spec.nodeSelector]\n",
+            "enforce: [spec.nodeSelector]\n" + POOL,
+            "3:11 jobs may now set other keys of spec.nodeSelector",
+        ),
+    ],
+    "enforce.path": [
+        (GITOPS, "", "1:1 jobs may now override spec.gitops"),
+        (GITOPS, GITOPS.replace("gitops", "gitops.argocd"), "3:11 only spec.gitops.argocd is enforced"),
+        (
+            GITOPS + "spec: {gitops: {repository: 'https://a.io/b.git'}}\n",
+            "enforce: [spec.gitops]\nspec: {gitops: {repository: 'https://a.io/b.git'}}\n",
+            "3:11 jobs may now set other keys of spec.gitops",
+        ),
+    ],
+    "enforce.except": [
+        (
+            GITOPS,
+            GITOPS.replace("[source]", "[source, argocd.prune]"),
+            "3:48 jobs may now set spec.gitops.argocd.prune",
+        ),
+        (
+            "enforce: [spec.gitops]\n",
+            "enforce: [{path: spec.gitops, except: [source]}]\n",
+            "3:40 jobs may now set spec.gitops.source",
+        ),
+        (
+            GITOPS.replace("source", "argocd.prune"),
+            GITOPS.replace("source", "argocd"),
+            "3:40 jobs may now set spec.gitops.argocd",
+        ),
+    ],
+    **{
+        f"limits.job.{key}": [
+            (f"limits: {{job: {{{key}: {low}}}}}\n", f"limits: {{job: {{{key}: {high}}}}}\n", f"limits.job.{key}: f"),
+            (f"limits: {{job: {{{key}: {low}}}}}\n", "limits: {job: {}}\n", f"limits.job.{key}: found no limit"),
+        ]
+        for key, (low, high) in AMOUNTS.items()
+    },
+    **{
+        f"limits.{kind}.*.{key}": [
+            (
+                f"limits: {{{kind}: {{x: {{{key}: {low}}}}}}}\n",
+                f"limits: {{{kind}: {{x: {{{key}: {high}}}}}}}\n",
+                f"limits.{kind}.x.{key}: found ",
+            ),
+            (f"limits: {{{kind}: {{x: {{{key}: {low}}}}}}}\n", "", f"limits.{kind}.x.{key}: found no limit"),
+        ]
+        for kind in ("environments", "namespaces")
+        for key, (low, high) in AMOUNTS.items()
+    },
+    "rules.*.severity": [
+        (
+            "rules: {latest-tag: {severity: error}}\n",
+            "rules: {latest-tag: {severity: warning}}\n",
+            "3:32 rules.latest-tag.severity: found warning, and tfgen.yaml:3:32 of main sets error",
+        ),
+        ("rules: {latest-tag: {severity: error}}\n", "", "1:1 rules.latest-tag.severity: found no entry"),
+        ("", "rules: {latest-tag: {severity: off, reason: a}}\n", "3:32 rules.latest-tag.severity: found off"),
+        (
+            "rules: {guard-rail-loosened: {severity: error}}\n",
+            "rules: {guard-rail-loosened: {severity: off, reason: a}}\n",
+            "3:41 rules.guard-rail-loosened.severity: found off",
+        ),
+    ],
+    "rules.*.ignorable": [
+        (PLAINTEXT, PLAINTEXT.replace("false", "true"), "3:56 a comment in a job may now ignore plaintext-secret"),
+        (PLAINTEXT, PLAINTEXT.replace(", ignorable: false", ""), "3:9 a comment in a job may now ignore plaintext"),
+    ],
+    "unlistedFiles": [
+        ("", "unlistedFiles: [overlays/x/]\n", '3:17 unlistedFiles: found "overlays/x/", which main does not list'),
+        ("unlistedFiles: [charts/a.yaml]\n", "unlistedFiles: [charts/a*]\n", '3:17 unlistedFiles: found "charts/a*"'),
+    ],
+    "warningsAsErrors": [
+        ("warningsAsErrors: true\n", "warningsAsErrors: false\n", "3:19 warnings are no longer errors"),
+        ("warningsAsErrors: true\n", "", "1:1 warnings are no longer errors"),
+    ],
+}
+
+KEPT = {
+    "comments and order": (
+        "limits: {job: {gpus: 16, cpu: 4}}\nenforce: [registry, spec.gang.queue]\n",
+        "enforce:  # the platform\n- spec.gang.queue\n- registry\nlimits: {job: {cpu: 4, gpus: 16}}\n",
+    ),
+    "another value": (
+        "enforce: [spec.gang.queue, registry]\nregistry: a.io\n" + QUEUE,
+        "enforce: [spec.gang.queue, registry]\nregistry: b.io\n" + QUEUE.replace("research", "shared"),
+    ),
+    "another default": (QUEUE, QUEUE.replace("research", "shared")),
+    "a removed default": (QUEUE, ""),
+    "a lower limit in another unit": ("limits: {job: {memory: 2Gi}}\n", "limits: {job: {memory: 1024Mi}}\n"),
+    "a further limit": ("limits: {job: {gpus: 2}}\n", "limits: {job: {gpus: 2}, environments: {x: {gpus: 8}}}\n"),
+    "a wider path": ("enforce: [spec.gang.queue]\n" + QUEUE, "enforce: [spec.gang]\n" + QUEUE),
+    "a path in two halves": (
+        "enforce: [spec.gang]\n" + QUEUE,
+        "enforce: [spec.gang.queue, spec.gang.scheduler]\n" + QUEUE,
+    ),
+    "a closed block": ("enforce: [spec.gang]\n" + QUEUE, "enforce: [{path: spec.gang, except: []}]\n" + QUEUE),
+    "an exception less": (GITOPS.replace("source", "source, argocd"), GITOPS),
+    "a nearer exception": (GITOPS.replace("source", "argocd"), GITOPS.replace("source", "argocd.prune")),
+    "a stricter rule": (
+        "rules: {latest-tag: {severity: off, reason: a}}\n",
+        "rules: {latest-tag: {severity: error, ignorable: false}}\n",
+    ),
+    "an explicit default": ("rules: {latest-tag: {severity: warning}}\n", ""),
+    "a shorter list": ("allowedNamespaces: [a, b]\n", "allowedNamespaces: [b]\nallowedEnvironments: [c]\n"),
+    "a file of an excepted folder": ("unlistedFiles: [overlays/x/]\n", "unlistedFiles: [overlays/x/y.yaml]\n"),
+    "no exception": ("unlistedFiles: [overlays/x/]\n", ""),
+    "a root without rails above": ("", "root: true\n"),
+    "no root": ("root: true\nlimits: {job: {gpus: 2}}\n", "limits: {job: {gpus: 2}}\n"),
+}
+
+
+def layers(before: Mapping[str, str], after: Mapping[str, str], folder: str = ".") -> Layers:
+    """Return the guard rails of a folder, from the text of files by path."""
+    sides = []
+    for files in (before, after):
+        contents = {Path(path): text.encode() for path, text in files.items()}
+        team = read_team(defaults_under(Path(folder) / FILE, contents.get), {}, is_guarded=False)
+        assert not team.problems
+        policies = {}
+        for layer in team.defaults.layers() if team.defaults else ():
+            if "policies" in layer.data:
+                below = {path: contents[path] for path in contents if path.is_relative_to(folder_path(layer))}
+                read = parse_folder(layer, below)
+                assert not read.problems
+                policies[layer.file] = read
+        sides.append((team.defaults, policies))
+    (old, policies_before), (new, policies_after) = sides
+    return Layers(old, new, "main", policies_before, policies_after)
+
+
+def loosened(before: Mapping[str, str], after: Mapping[str, str], folder: str = ".") -> list[str]:
+    """Return the place and the message of each loosening."""
+    return [f"{one.place} {one.message}" for one in find_loosened(layers(before, after, folder))]
+
+
+def keys_of(node: Any, path: str) -> Iterator[str]:
+    """Yield the keys of a schema without keys below; * stands for any name."""
+    item = node.get("items", node)
+    below = {**item.get("properties", {})}
+    if isinstance(names := item.get("additionalProperties"), dict):
+        below["*"] = names
+    if not below or "string" in item.get("type", ()):
+        yield path
+    for key, child in below.items():
+        yield from keys_of(child, f"{path}.{key}".lstrip("."))
+
+
+def test_each_guard_rail_of_the_schema_has_a_case() -> None:
+    properties = schema_file.load(schema_file.DEFAULTS)["properties"]
+    keys = {key for name, node in properties.items() for key in ([name] if name == "spec" else keys_of(node, name))}
+    assert keys == {*LOOSENED, *NOT_A_RAIL, *WITH_SEVERAL_FILES}
+    assert all(LOOSENED.values())
+    assert globals().keys() >= {*WITH_SEVERAL_FILES.values()}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"), [case for cases in LOOSENED.values() for case in cases], ids=lambda text: text[:60]
+)
+def test_a_loosened_guard_rail_is_reported(before: str, after: str, expected: str) -> None:
+    (line,) = loosened({FILE: HEAD + before}, {FILE: HEAD + after})
+    assert line.startswith("tfgen.yaml:")
+    assert expected in line.removeprefix("tfgen.yaml:")
+
+
+@pytest.mark.parametrize(("before", "after"), KEPT.values(), ids=KEPT)
+def test_a_kept_guard_rail_is_not_reported(before: str, after: str) -> None:
+    assert loosened({FILE: HEAD + before}, {FILE: HEAD + after}) == []
+    assert loosened({FILE: HEAD + before}, {FILE: HEAD + before}) == []
+
+
+# -- files that move -----------------------------------------------------------------------------------------------
+
+
+TEAM = "jobs/ads/tfgen.yaml"
+RAILS = "limits: {job: {gpus: 2}}\nenforce: [spec.gang.queue]\n" + QUEUE
+
+
+def test_a_rail_may_move_to_a_file_above() -> None:
+    before, after = {FILE: HEAD, TEAM: HEAD + RAILS}, {FILE: HEAD + RAILS, TEAM: HEAD}
+    assert loosened(before, after, "jobs/ads") == []
+    assert loosened(before, {FILE: HEAD + RAILS}, "jobs/ads") == []
+
+
+def test_the_rails_of_a_removed_file_are_reported_at_the_lines_of_the_base() -> None:
+    before, after = {TEAM: HEAD + RAILS}, {"jobs/video/tfgen.yaml": HEAD + RAILS}
+    assert loosened(before, after, "jobs/ads") == [
+        f"{TEAM}:4:11 the file is removed: jobs may now override spec.gang.queue, which {TEAM}:4:11 of main enforces",
+        f"{TEAM}:3:22 the file is removed: limits.job.gpus: found no limit, and {TEAM}:3:22 of main allows 2",
+    ]
+    assert loosened(before, after, "jobs/video") == []
+
+
+def test_a_nearer_file_that_is_removed_counts_by_what_stays_above() -> None:
+    above = {FILE: HEAD + "limits: {job: {gpus: 4}}\nwarningsAsErrors: true\n"}
+    before = {**above, TEAM: HEAD + "limits: {job: {gpus: 2}}\nwarningsAsErrors: true\n"}
+    (line,) = loosened(before, above, "jobs/ads")
+    assert line == (f"{TEAM}:3:22 the file is removed: limits.job.gpus: found 4, and {TEAM}:3:22 of main allows 2")
+
+
+def test_a_new_root_leaves_out_the_rails_above() -> None:
+    before = {FILE: HEAD + "limits: {job: {gpus: 2}}\n"}
+    (line,) = loosened(before, {**before, TEAM: HEAD + "root: true\n"}, "jobs/ads")
+    assert line == (
+        f"{TEAM}:3:7 root: true leaves out tfgen.yaml: limits.job.gpus: found no limit, and tfgen.yaml:3:22 of main "
+        "allows 2"
+    )
+
+
+# -- policies ------------------------------------------------------------------------------------------------------
+
+POLICY = """\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: a.example.com}
+spec:
+  failurePolicy: Fail
+  paramKind: {apiVersion: v1, kind: ConfigMap}
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: [apps], apiVersions: [v1], operations: [CREATE], resources: [statefulsets]}
+  matchConditions:
+  - {name: a, expression: "true"}
+  variables:
+  - {name: n, expression: object.spec.replicas}
+  validations:
+  - expression: variables.n <= 1
+    message: too many
+"""
+BINDING = """\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: a.example.com}
+spec:
+  policyName: a.example.com
+  paramRef: {name: a, namespace: b, parameterNotFoundAction: Deny}
+  matchResources: {namespaceSelector: {matchLabels: {a: b}}}
+  validationActions: [Deny, Audit]
+"""
+MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\ndata: {most: '1'}\n"
+NAMESPACE = "apiVersion: v1\nkind: Namespace\nmetadata: {name: b, labels: {a: b}}\n"
+POLICIES = {
+    FILE: HEAD + "policies: policies\n",
+    "policies/a.yaml": f"{POLICY}---\n{BINDING}",
+    "policies/b.yaml": f"{MAP}---\n{NAMESPACE}",
+}
+
+WEAKER = {
+    "failure policy": ("a", "failurePolicy: Fail", "failurePolicy: Ignore", "5:18 "),
+    "validation": ("a", "variables.n <= 1", "variables.n <= 100", "14:3 "),
+    "validation that is gone": (
+        "a",
+        "  - expression: variables.n <= 1\n    message: too many\n",
+        "  - expression: '1 == 1'\n",
+        "14:3 ",
+    ),
+    "variable": ("a", "object.spec.replicas", "'0'", "12:3 "),
+    "condition": ("a", 'expression: "true"}', 'expression: "true"}\n  - {name: b, expression: "false"}', "12:27 "),
+    "resources": ("a", "resources: [statefulsets]", "resources: [jobs]", "8:5 "),
+    "exclusion": (
+        "a",
+        "  matchConditions:",
+        "    excludeResourceRules:\n    - {apiGroups: ['*'], apiVersions: ['*'], operations: ['*'], resources: ['*']}\n"
+        "  matchConditions:",
+        "10:5 ",
+    ),
+    "match policy": ("a", "  matchConditions:", "    matchPolicy: Exact\n  matchConditions:", "10:18 "),
+    "parameters": ("a", "paramKind: {apiVersion: v1, kind: ConfigMap}", "paramKind: {apiVersion: v1, kind: A}", "6:3 "),
+    "action": ("a", "[Deny, Audit]", "[Warn, Audit]", "25:3 "),
+    "audit alone": ("a", "[Deny, Audit]", "[Audit]", "25:3 "),
+    "policy of a binding": ("a", "policyName: a.example.com", "policyName: b.example.com", "22:15 "),
+    "missing parameters": ("a", "Action: Deny", "Action: Allow", "23:62 "),
+    "parameters of a binding": ("a", "paramRef: {name: a,", "paramRef: {name: c,", "23:20 "),
+    "selector": ("a", "matchLabels: {a: b}", "matchLabels: {a: c}", "24:20 "),
+    "parameter": ("b", "most: '1'", "most: '2'", "4:14 "),
+    "label": ("b", "labels: {a: b}", "labels: {a: c}", "8:33 "),
+}
+
+STRICTER = {
+    "another message": ("a", "too many", "one is enough"),
+    "a further validation": ("a", "    message: too many\n", "    message: too many\n  - expression: 1 == 1\n"),
+    "a condition less": ("a", '  matchConditions:\n  - {name: a, expression: "true"}\n', ""),
+    "a selector less": ("a", "  matchResources: {namespaceSelector: {matchLabels: {a: b}}}\n", ""),
+    "denied alone": ("a", "[Deny, Audit]", "[Deny]"),
+    "an annotation": ("b", "name: a, namespace: b", "name: a, namespace: b, annotations: {a: b}"),
+    "an explicit default": ("a", "  failurePolicy: Fail\n", ""),
+}
+
+
+def with_edit(name: str, old: str, new: str) -> dict[str, str]:
+    path = f"policies/{name}.yaml"
+    assert POLICIES[path].count(old) == 1
+    return {**POLICIES, path: POLICIES[path].replace(old, new)}
+
+
+@pytest.mark.parametrize(("file", "old", "new", "place"), WEAKER.values(), ids=WEAKER)
+def test_a_weaker_policy_is_reported(file: str, old: str, new: str, place: str) -> None:
+    (line,) = loosened(POLICIES, with_edit(file, old, new))
+    assert line.startswith(f"policies/{file}.yaml:{place}")
+
+
+@pytest.mark.parametrize(("file", "old", "new"), STRICTER.values(), ids=STRICTER)
+def test_a_stricter_policy_is_not_reported(file: str, old: str, new: str) -> None:
+    assert loosened(POLICIES, with_edit(file, old, new)) == []
+
+
+def test_a_removed_manifest_is_reported() -> None:
+    after = {**POLICIES, "policies/a.yaml": POLICY, "policies/c.yaml": MAP}
+    del after["policies/b.yaml"]
+    assert loosened(POLICIES, after) == [
+        "policies/a.yaml:1:1 ValidatingAdmissionPolicyBinding a.example.com is removed, and policies/a.yaml:20:18 of "
+        "main contains the object",
+        "policies/b.yaml:8:18 Namespace b is removed, and policies/b.yaml:8:18 of main contains the object",
+    ]
+
+
+def test_policies_may_move_to_another_folder_and_not_out_of_the_list() -> None:
+    moved = {path.replace("policies/", "rules/"): text for path, text in POLICIES.items()}
+    assert loosened(POLICIES, {**moved, FILE: HEAD + "policies: rules\n"}) == []
+    assert [line.split()[0] for line in loosened(POLICIES, {**POLICIES, FILE: HEAD})] == ["tfgen.yaml:1:1"] * 4
+
+
+# -- the command ---------------------------------------------------------------------------------------------------
+
+
+def write(path: str, text: str) -> None:
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_text(text, encoding="utf-8")
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make a repository with a rendered job and guard rails on main; a branch `change` is checked out."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    git("init", "--quiet", "--initial-branch=main")
+    write("jobs/ads/mnist.yaml", JOB)
+    write(FILE, f"{HEAD}limits: {{job: {{gpus: 16}}}}\n")
+    write("jobs/video/tfgen.yaml", f"{HEAD}allowedNamespaces: [video]\n")
+    assert cli.run(["render", "jobs"]) == cli.OK
+    commit()
+    git("switch", "--quiet", "--create", "change")
+    return tmp_path
+
+
+def checked(capsys: Printed, *arguments: str) -> tuple[int, list[str]]:
+    """Return the exit code of a check, and its lines."""
+    capsys.readouterr()
+    code = cli.run(["check", "jobs", *arguments])
+    return code, capsys.readouterr().out.splitlines()
+
+
+LINE = "tfgen.yaml:3:22: {}limits.job.gpus: found 32, and tfgen.yaml:3:22 of {} allows 16{} [guard-rail-loosened]"
+
+
+@pytest.mark.usefixtures("repository")
+def test_a_check_compares_with_the_base(capsys: Printed) -> None:
+    write(FILE, f"{HEAD}limits: {{job: {{gpus: 32}}}}\n")
+    assert checked(capsys) == (cli.OK, [LINE.format("warning: ", "HEAD", "")])
+    assert checked(capsys, "--changed", "--no-files") == (cli.OK, [LINE.format("warning: ", "HEAD", "")])
+    commit()
+    assert checked(capsys) == (cli.OK, [])
+    assert checked(capsys, "--against", "main") == (cli.OK, [LINE.format("warning: ", "main", "")])
+
+
+@pytest.mark.usefixtures("repository")
+def test_every_file_of_the_repository_counts(capsys: Printed) -> None:
+    Path("jobs/video/tfgen.yaml").unlink()
+    write("jobs/ads/tfgen.yaml", f"{HEAD}rules: {{latest-tag: {{severity: off, reason: a}}}}\n")  # git has no such file
+    code, lines = checked(capsys)
+    assert (code, [line.partition(" ")[0] for line in lines]) == (
+        cli.OK,
+        ["jobs/ads/tfgen.yaml:3:32:", "jobs/video/tfgen.yaml:3:1:"],
+    )
+
+
+@pytest.mark.usefixtures("repository")
+def test_the_base_sets_the_severity_and_no_comment_counts(capsys: Printed) -> None:
+    rule = "rules: {{guard-rail-loosened: {{severity: {}}}}}\n"
+    write(FILE, f"{HEAD}limits: {{job: {{gpus: 16}}}}\n{rule.format('error')}")
+    commit()
+    git("branch", "--force", "main")
+    comment = "  # tfgen: ignore guard-rail-loosened we need more"
+    off = rule.format("off, reason: ours")
+    write(FILE, f"{HEAD}limits: {{job: {{gpus: 32}}}}{comment}\n{off}")
+    write("jobs/ads/mnist.yaml", JOB.replace("\nspec", f"{comment}\nspec"))
+    commit()
+    code, lines = checked(capsys, "--against", "main")
+    assert code == cli.PROBLEMS
+    assert LINE.format("", "main", " (an error by tfgen.yaml:4:41)") in lines
+    assert [line for line in lines if "no comment ignores guard-rail-loosened; remove the comment" in line] == [
+        line for line in lines if "[ignore-comment]" in line
+    ]
+    assert sum("rules.guard-rail-loosened.severity: found off" in line for line in lines) == 1
+
+
+@pytest.mark.usefixtures("repository")
+def test_commit_refuses_the_same_error(capsys: Printed) -> None:
+    write(FILE, f"{HEAD}limits: {{job: {{gpus: 16}}}}\nwarningsAsErrors: true\n")
+    commit()
+    write(FILE, f"{HEAD}limits: {{job: {{gpus: 32}}}}\nwarningsAsErrors: true\n")
+    assert cli.run(["commit", "jobs"]) == cli.PROBLEMS
+    assert LINE.format("", "HEAD", " (warnings are errors by tfgen.yaml:4:19)") in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("repository")
+def test_a_file_of_a_policy_folder_counts(capsys: Printed) -> None:
+    for path, text in POLICIES.items():
+        write(path, text)
+    commit()
+    write("policies/a.yaml", POLICIES["policies/a.yaml"].replace("[Deny, Audit]", "[Audit]"))
+    _, lines = checked(capsys)
+    assert [line.partition(" ")[0] for line in lines if "guard-rail-loosened" in line] == ["policies/a.yaml:25:3:"]
+
+
+@pytest.mark.usefixtures("repository")
+def test_a_file_with_errors_holds_no_rail(capsys: Printed) -> None:
+    write("jobs/video/tfgen.yaml", f"{HEAD}allowedNamespace: [video]\n")
+    assert checked(capsys) == (
+        cli.OK,
+        [
+            "jobs/video/tfgen.yaml:3:1: warning: no guard rail holds in a file with errors, and "
+            "jobs/video/tfgen.yaml:3:1 of HEAD sets allowedNamespaces [guard-rail-loosened]"
+        ],
+    )
