@@ -14,7 +14,7 @@ from tests.support.generated import Document
 from tests.support.rendered import Rendered
 from tfgen.check.jobs import check
 from tfgen.problems import has_errors
-from tfgen.schema import pod_fields
+from tfgen.schema import kubernetes_fields
 from tfgen.targets.kustomize.build import built
 from tfgen.targets.kustomize.patch import strategic_merge_patch
 from tfgen.text.yaml_text import documents, dump
@@ -84,7 +84,7 @@ def pod(constraints: Sequence[Any]) -> dict[str, Any]:
 PLACES = {"ObjectMeta": ("podTemplate", "metadata"), "PodSpec": ("podTemplate", "spec"), "Container": ("sidecars",)}
 THE_JOBS_OWN = ("imagePullSecrets", "topologySpreadConstraints")
 """The lists that a podTemplate may not have, since the job has a key for them."""
-LISTS = [(owner, field) for owner in PLACES for field in pod_fields.types()[owner].keys]
+LISTS = [(owner, field) for owner in PLACES for field in kubernetes_fields.types()[owner].keys]
 
 
 @pytest.mark.parametrize(("owner", "field"), LISTS)
@@ -119,14 +119,14 @@ def saying(owner: str, field: str, items: Sequence[Any]) -> Document:
 
 def item(owner: str, field: str, name: str) -> Any:
     """The least that an item of a list may be, of such a name."""
-    found = pod_fields.types()[owner]
+    found = kubernetes_fields.types()[owner]
     return least(found.fields[field][1:-1], found.keys[field], name)
 
 
 def least(kind: str, keys: Sequence[str], name: str) -> Any:
-    if kind not in pod_fields.types():
+    if kind not in kubernetes_fields.types():
         return {"integer": ord(name), "boolean": True}.get(kind, name)
-    found = pod_fields.types()[kind]
+    found = kubernetes_fields.types()[kind]
     return {field: least(found.fields[field], (), name) for field in sorted({*found.required, *keys})}
 
 

@@ -20,6 +20,14 @@ from tfgen.check.jobs import check
 from tfgen.report.problems import as_text
 
 # What kustomize merges by a key that is not said for the kind elsewhere, by none, or not at all; the job's and prod's.
+PODS = (
+    "selector: {matchLabels: {app: a}}, "
+    "template: {metadata: {labels: {app: a}}, spec: {containers: [{name: a, image: 'a:1'}]}}"
+)
+WEBHOOK = (
+    "{name: a, admissionReviewVersions: [v1], sideEffects: None, clientConfig: {service: {name: a, namespace: b}}}"
+)
+
 CHANGES = {
     "ports of a Service": (
         "{apiVersion: v1, kind: Service, spec: {ports: [{port: 80}, {port: 81}]}}",
@@ -30,8 +38,8 @@ CHANGES = {
         "{secrets: [{name: b}, {name: c}], imagePullSecrets: [{name: c}]}",
     ),
     "webhooks": (
-        "{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, webhooks: [{name: a}]}",
-        "{webhooks: [{name: b}]}",
+        f"{{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, webhooks: [{WEBHOOK}]}}",
+        f"{{webhooks: [{WEBHOOK.replace('name: a', 'name: b')}]}}",
     ),
     "rules": (
         "{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, rules: [{verbs: [get]}, {verbs: [list]}]}",
@@ -46,12 +54,12 @@ CHANGES = {
         "{spec: {containers: [{image: y}]}}",
     ),
     "a size beside that of a StatefulSet": (
-        "{apiVersion: apps/v1, kind: Deployment, metadata: {name: mnist-worker}, spec: {replicas: 1}}",
+        "{apiVersion: apps/v1, kind: Deployment, metadata: {name: mnist-worker}, spec: {replicas: 1, " + PODS + "}}",
         "{spec: {replicas: 2}}",
     ),
     "a StatefulSet without a size": (
-        "{apiVersion: apps/v1, kind: StatefulSet, spec: {serviceName: a}}",
-        "{spec: {serviceName: b, replicas: many}}",
+        "{apiVersion: apps/v1, kind: StatefulSet, spec: {serviceName: a, " + PODS + "}}",
+        "{spec: {serviceName: b, replicas: 2}}",
     ),
     "true for one": (
         "{apiVersion: example.com/v1, kind: Own, spec: {a: 1, b: {c: 0}}}",

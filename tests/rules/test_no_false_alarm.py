@@ -13,14 +13,16 @@ JOBS = sorted([*ROOT.glob("examples/*/job.yaml"), *ROOT.glob("tests/golden/*/job
 RULES = {
     "hidden-program",
     "low-port",
-    "object-data",
+    "misspelt-field",
     "object-kind",
     "odd-amount",
     "shell-operator",
     "shm-size",
+    "unknown-field",
     "unknown-variable",
     "unmounted-folder",
     "visible-devices",
+    "wrong-shape",
 }
 
 

@@ -16,7 +16,7 @@ from tfgen.importers.eci import Instance
 from tfgen.importers.part import Part
 from tfgen.record import EMPTY, Record
 from tfgen.schema import file as schema_file
-from tfgen.schema import pod_fields
+from tfgen.schema import kubernetes_fields
 
 CONTAINER: Final = "tensorflow"
 """The main container's name: that which Kubeflow's operator asks for."""
@@ -197,7 +197,7 @@ def shaped(template: Part, account: Account) -> Part | None:
         part = at(path)
         return (part.text if part else None) or ""
 
-    for misfit in pod_fields.misfits((), _lenient(template), "PodTemplateSpec", text):
+    for misfit in kubernetes_fields.misfits((), _lenient(template), "PodTemplateSpec", text):
         part = at(misfit.path)
         if part is None:
             continue

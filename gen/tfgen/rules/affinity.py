@@ -13,7 +13,7 @@ from tfgen.data_path import Path
 from tfgen.rules.finding import Finding
 from tfgen.rules.rule import Rule, did_you_mean
 from tfgen.rules.view import View
-from tfgen.schema import pod_fields
+from tfgen.schema import kubernetes_fields
 from tfgen.words import either, path_name, shown
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -44,7 +44,7 @@ def _whole(view: View, path: Path, rules: Mapping[str, Any]) -> Iterator[Finding
     findings = list(_affinity(path, rules))
     yield from findings
     # Most affinities are empty, and the table need not be read.
-    for misfit in pod_fields.misfits(path, rules, "Affinity", view.text) if rules else ():
+    for misfit in kubernetes_fields.misfits(path, rules, "Affinity", view.text) if rules else ():
         around = {misfit.path[:end] for end in range(len(misfit.path) + 1)}
         if misfit.mistake == "shape" and not any(finding.path in around for finding in findings):
             yield Finding(misfit.path, misfit.message)

@@ -17,7 +17,7 @@ from tfgen.rules import pod_parts
 from tfgen.rules.finding import Finding
 from tfgen.rules.rule import Rule
 from tfgen.rules.view import View
-from tfgen.schema import pod_fields
+from tfgen.schema import kubernetes_fields
 from tfgen.words import path_name, shown
 
 _PROTOCOL: Final = "protocol"
@@ -35,7 +35,7 @@ def _check(view: View) -> Iterator[Finding]:
         parts = [(part, "Container") for part in pod_parts.beside(view, role.name)]
         parts += [(part, "PodTemplateSpec") for part in pod_parts.templates(view, role.name)]
         for part, kind in parts:
-            for keyed in pod_fields.keyed_lists(part.path, part.data, kind):
+            for keyed in kubernetes_fields.keyed_lists(part.path, part.data, kind):
                 # Of the main container's mounts, duplicate-mount-path speaks.
                 if keyed.path[-1] != "volumeMounts" or keyed.owner.get("name") != CONTAINER:
                     yield from _list(keyed.path, keyed.items, keyed.keys)
@@ -78,7 +78,7 @@ def _pod_specs(path: Path, data: Any) -> Iterator[tuple[Path, Any]]:
 
 
 def _keyed_lists(path: Path, data: Any, type_name: str) -> Iterator[Finding]:
-    for keyed in pod_fields.keyed_lists(path, data, type_name):
+    for keyed in kubernetes_fields.keyed_lists(path, data, type_name):
         yield from _list(keyed.path, keyed.items, keyed.keys)
 
 

@@ -12,7 +12,7 @@ from tfgen.rules import pod_parts
 from tfgen.rules.finding import Finding
 from tfgen.rules.rule import Rule
 from tfgen.rules.view import View
-from tfgen.schema import pod_fields
+from tfgen.schema import kubernetes_fields
 from tfgen.words import path_name
 
 _ID: Final = "volume-profile"
@@ -28,7 +28,9 @@ def _check(view: View) -> Iterator[Finding]:
     for role in view.roles:
         for volume in pod_parts.patched(view, role.name, "volumes"):
             for key, value in volume.data.items():
-                is_source = key != "name" and not key.startswith("$") and not pod_fields.is_misspelt(key, "Volume")
+                is_source = (
+                    key != "name" and not key.startswith("$") and not kubernetes_fields.is_misspelt(key, "Volume")
+                )
                 if is_source and value is not None and refuses(profile, key):
                     message = refused_volume(path_name(volume.path), key, profile)
                     yield Finding((*volume.path, key), view.evaluate(message))

@@ -131,8 +131,9 @@ def as_items(value: Any, key: str) -> str:
 
     Empty where that is not plain.
     """
+    items: list[Any]
     if isinstance(value, str):
-        items = [value]
+        items = [{key: value} if key else value]
     elif not isinstance(value, Mapping) or not key or not value:
         return ""
     elif key in value:

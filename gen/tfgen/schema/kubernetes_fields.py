@@ -1,11 +1,11 @@
-"""The fields of a pod as Kubernetes has them, for what a job says in Kubernetes' own words.
+"""The types of Kubernetes' objects, for the parts of a job that use Kubernetes' own fields.
 
     misfits(("sidecars", 0), {"name": "metrics", "envs": []}, "Container", text)
         -> Misfit(("sidecars", 0, "envs"), "misspelt", 'unknown field "envs" in sidecars[0]; did you mean "env"?')
 
-The table, `schemas/podtemplatespec.v1.fields.json`, has each type that a PodTemplateSpec is made of: the type of each
-field, those of every Kubernetes that tfgen supports, together; the fields that it must have; and the keys that tell the
-items of a list apart. `tests/schema/test_pod_fields.py` writes it.
+The table `schemas/kubernetes.fields.json` lists the types of a pod template and of the stable kinds that people write.
+For each type the table has the fields of all supported versions of Kubernetes, the fields that every version requires,
+and the keys that identify the items of a list. `tests/schema/test_kubernetes_fields.py` writes the table.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from tfgen.schema.messages import found_words, hint_for_value
 from tfgen.value_type import MAX_INTEGER
 from tfgen.words import meant, nearest, path_name, shown
 
-NAME: Final = "podtemplatespec.v1.fields.json"
-"""The table's file."""
+NAME: Final = "kubernetes.fields.json"
+"""The file name of the table."""
 
 WrittenText: TypeAlias = Callable[[Path], str]
 """The scalar at a path as it was written."""
@@ -74,7 +74,7 @@ class KeyedList(NamedTuple):
     keys: Sequence[str]
 
 
-class PodType(NamedTuple):
+class FieldTypes(NamedTuple):
     """A type of the table.
 
     Attributes:
@@ -89,10 +89,25 @@ class PodType(NamedTuple):
 
 
 @functools.cache
-def types() -> Mapping[str, PodType]:
-    """Each type of the table, by its name."""
+def _table() -> Mapping[str, Mapping[str, Any]]:
     table: Mapping[str, Mapping[str, Any]] = json.loads(schema_file.text(NAME))
-    return {name: PodType(**fields) for name, fields in table.items()}
+    return table
+
+
+@functools.cache
+def types() -> Mapping[str, FieldTypes]:
+    """Return the types of the table, by their names."""
+    return {name: FieldTypes(**fields) for name, fields in _table()["types"].items()}
+
+
+def type_of_kind(api_version: str, kind: str) -> str | None:
+    """Return the name of the type of a kind; None for a kind outside the table.
+
+    >>> type_of_kind("autoscaling/v2", "HorizontalPodAutoscaler"), type_of_kind("example.com/v1", "Widget")
+    ('v2.HorizontalPodAutoscaler', None)
+    """
+    name: str | None = _table()["kinds"].get(api_version, {}).get(kind)
+    return name
 
 
 def keyed_lists(path: Path, value: Any, type_name: str) -> Iterator[KeyedList]:
@@ -238,7 +253,8 @@ def is_misspelt(name: str, type_name: str) -> bool:
 def misspelt(name: str, known: Collection[str]) -> str | None:
     """The field from which a name is one slip: a letter too many, too few, or wrong, two that changed places, case.
 
-    No two fields of a type are as near to each other, nor is any that Kubernetes added since 1.26 to an earlier one.
+    No two fields of a type are as near to each other, apart from clusterIP and clusterIPs of a Service. Nor is a field
+    that Kubernetes added since 1.26 as near to an earlier field.
     """
     return _slip_of(name, _by_length(known))
 
@@ -301,6 +317,8 @@ def _shape(path: Path, value: Any, node: Schema, text: WrittenText, instead: str
 def _list_hint(path: Path, value: Any, type_name: str) -> str:
     """How the same, or anything, is written as a list."""
     key = MERGE_KEYS.get(str(path[-1]), "")
+    if type_name in types() and key not in types()[type_name].fields:
+        key = ""  # the field of a pod and a field of a different kind have one name: `ports` of a Service
     if (
         isinstance(value, Mapping)
         and value

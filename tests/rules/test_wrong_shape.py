@@ -1,0 +1,121 @@
+"""The rule `wrong-shape` for the objects of a job, at each place that kustomize's transformers read.
+
+kustomize stops at a text where one of its name references expects a mapping or a list. The error of kustomize does not
+name the job. The references are those of kustomize 5.8:
+https://github.com/kubernetes-sigs/kustomize/blob/master/api/internal/konfig/builtinpluginconsts/namereference.go
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.support.small_job import JOB
+from tfgen.check.jobs import check
+
+POD = """
+    containers/env/valueFrom/configMapKeyRef/name containers/env/valueFrom/secretKeyRef/name
+    containers/envFrom/configMapRef/name containers/envFrom/secretRef/name imagePullSecrets/name
+    initContainers/env/valueFrom/configMapKeyRef/name initContainers/env/valueFrom/secretKeyRef/name
+    initContainers/envFrom/configMapRef/name initContainers/envFrom/secretRef/name priorityClassName
+    serviceAccountName volumes/configMap/name volumes/persistentVolumeClaim/claimName
+    volumes/projected/sources/configMap/name volumes/projected/sources/secret/name volumes/secret/secretName
+"""
+POD_SPECS = {
+    "v1 Pod": "spec/",
+    "v1 PodTemplate": "template/spec/",
+    "v1 ReplicationController": "spec/template/spec/",
+    "apps/v1 DaemonSet": "spec/template/spec/",
+    "apps/v1 Deployment": "spec/template/spec/",
+    "apps/v1 ReplicaSet": "spec/template/spec/",
+    "apps/v1 StatefulSet": "spec/template/spec/",
+    "batch/v1 CronJob": "spec/jobTemplate/spec/template/spec/",
+    "batch/v1 Job": "spec/template/spec/",
+}
+REFERENCES = {
+    "apiregistration.k8s.io/v1 APIService": "spec/service/name",
+    "rbac.authorization.k8s.io/v1 ClusterRole": "rules/resourceNames",
+    "rbac.authorization.k8s.io/v1 ClusterRoleBinding": "roleRef/name subjects/name",
+    "autoscaling/v2 HorizontalPodAutoscaler": "spec/scaleTargetRef/name",
+    "networking.k8s.io/v1 Ingress": """spec/defaultBackend/service/name spec/ingressClassName
+        spec/rules/http/paths/backend/service/name spec/tls/secretName""",
+    "admissionregistration.k8s.io/v1 MutatingWebhookConfiguration": "webhooks/clientConfig/service/name",
+    "v1 PersistentVolume": "spec/azureFile/secretName spec/storageClassName",
+    "v1 PersistentVolumeClaim": "spec/storageClassName spec/volumeName",
+    "rbac.authorization.k8s.io/v1 Role": "rules/resourceNames",
+    "rbac.authorization.k8s.io/v1 RoleBinding": "roleRef/name subjects/name",
+    "v1 ServiceAccount": "imagePullSecrets/name",
+    "apps/v1 StatefulSet": "spec/serviceName spec/volumeClaimTemplates/spec/storageClassName",
+    "storage.k8s.io/v1 StorageClass": """parameters/adminSecretName parameters/secretName parameters/userSecretName""",
+    "admissionregistration.k8s.io/v1 ValidatingAdmissionPolicyBinding": "spec/policyName",
+    "admissionregistration.k8s.io/v1 ValidatingWebhookConfiguration": "webhooks/clientConfig/service/name",
+}
+PLACES = sorted(
+    {
+        (kind, path.rsplit("/", depth)[0] if depth else path)
+        for kind, paths in [
+            *((kind, " ".join(prefix + path for path in POD.split())) for kind, prefix in POD_SPECS.items()),
+            *REFERENCES.items(),
+        ]
+        for path in paths.split()
+        for depth in range(path.count("/") + 1)
+    }
+)
+
+
+def problems(item: object) -> list[str]:
+    job = f"{JOB}  objects: {{x: {json.dumps(item)}}}\n"
+    return [str(problem) for problem in check(job.encode(), "job.yaml").problems if problem.rule == "wrong-shape"]
+
+
+def nested(path: str, value: Any) -> Any:
+    """Return a value below the keys of a path."""
+    for key in reversed(path.split("/")):
+        value = {key: value}
+    return value
+
+
+@pytest.mark.parametrize(("kind", "path"), PLACES, ids=[f"{kind} {path}" for kind, path in PLACES])
+def test_a_reference_has_the_shape_that_kustomize_reads(kind: str, path: str) -> None:
+    api_version, name = kind.split()
+    value: Any = [["text"]] if path.endswith(("Name", "/name")) else "text"
+    assert problems({"apiVersion": api_version, "kind": name, **nested(path, value)})
+
+
+@pytest.mark.parametrize(
+    ("item", "expected"),
+    [
+        (
+            {"apiVersion": "v1", "kind": "ServiceAccount", "imagePullSecrets": "hub"},
+            'job.yaml:8:83: objects.x.imagePullSecrets: found the text "hub", expected a list; write [{name: hub}] '
+            "[wrong-shape]",
+        ),
+        (
+            {"apiVersion": "v1", "kind": "Service", "spec": {"ports": {"port": 80}}},
+            "job.yaml:8:65: objects.x.spec.ports: found a mapping, expected a list; write [{port: 80}] [wrong-shape]",
+        ),
+    ],
+    ids=lambda value: value["kind"] if isinstance(value, dict) else "",
+)
+def test_the_message_shows_the_list_to_write(item: Any, expected: str) -> None:
+    assert problems(item) == [expected]
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"apiVersion": "example.com/v1", "kind": "Widget", "spec": {"template": "text"}},
+        {"apiVersion": "v1", "kind": "Service", "spec": {"clusterIP": "None", "ports": [{"port": 80}]}},
+        {"apiVersion": "v1", "kind": "ConfigMap", "data": {"batch": "128"}, "status": {}},
+        {
+            "apiVersion": "networking.k8s.io/v1",
+            "kind": "NetworkPolicy",
+            "spec": {"podSelector": {}, "egress": [{"ports": [{"port": 53}, {"port": "dns"}]}]},
+        },
+    ],
+    ids=lambda item: item["kind"],
+)
+def test_a_sound_object_has_no_problem(item: Any) -> None:
+    assert problems(item) == []
