@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -71,7 +72,7 @@ COMMANDS = {
     "set": ["retries=7"],
     "rerun": [],
     "rename": ["other"],
-    "rm": ["--env", "dev"],
+    "rm": [],
     "local": [],
     "status": [],
     "apply": [],
@@ -93,10 +94,75 @@ def test_a_file_with_several_jobs_needs_the_option(
     assert file.read_text(encoding="utf-8") == before
 
 
-def test_rm_of_a_whole_job_refuses_the_option(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def rendered_jobs() -> set[str]:
+    return {path.name for path in Path("charts").iterdir()}
+
+
+@pytest.fixture
+def repository(file: Path) -> Path:
+    """A repository whose last commit has the two jobs and their rendered files."""
+    for command in (["init", "--quiet"], ["config", "user.name", "you"], ["config", "user.email", "you@example.com"]):
+        subprocess.run(["git", *command], check=True)
+    assert cli.run(["render", "jobs.yaml"]) == 0
+    subprocess.run(["git", "add", "--all"], check=True)
+    subprocess.run(["git", "commit", "--quiet", "--message", "x"], check=True)
+    return file
+
+
+@pytest.mark.parametrize(
+    ("name", "stays"), [("mnist", "---\n" + JOB.format(name="pong")), ("pong", JOB.format(name="mnist"))]
+)
+def test_rm_removes_one_job(repository: Path, name: str, stays: str, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert cli.run(["rm", "jobs.yaml", "--job", name]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert repository.read_text(encoding="utf-8") == stays
+    assert rendered_jobs() == {"mnist", "pong"} - {name}
+    assert lines[0] == "changed  jobs.yaml"
+    assert f"removed  charts/{name}/Chart.yaml" in lines
+    assert "removed  jobs.yaml" not in lines
+    assert f"{name} (jobs.yaml)" in lines
+    assert cli.run(["check", "jobs.yaml", "--against", "HEAD"]) == 0
+
+
+def test_rm_of_the_last_job_removes_the_file(repository: Path) -> None:
+    assert cli.run(["rm", "jobs.yaml", "--job", "pong"]) == 0
+    assert cli.run(["rm", "jobs.yaml", "--job", "mnist"]) == 0
+    assert not repository.exists()
+
+
+def test_rm_keeps_an_edit_of_another_job(repository: Path) -> None:
+    text = repository.read_text(encoding="utf-8").replace("mnist:1.4.0", "mnist:1.5.0")
+    repository.write_text(text, encoding="utf-8")
+    assert cli.run(["rm", "jobs.yaml", "--job", "pong"]) == 0
+    assert repository.read_text(encoding="utf-8") == text.partition("---\n")[0]
+
+
+def test_rm_refuses_to_lose_an_edit_of_the_job(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = repository.read_text(encoding="utf-8").replace("pong:1.4.0", "pong:1.5.0")
+    repository.write_text(text, encoding="utf-8")
     assert cli.run(["rm", "jobs.yaml", "--job", "pong"]) == 2
-    assert "--job goes with --env" in capsys.readouterr().err
-    assert file.exists()
+    assert "jobs.yaml: git does not have the text of pong; commit the file first" in capsys.readouterr().err
+    assert repository.read_text(encoding="utf-8") == text
+    assert rendered_jobs() == {"mnist", "pong"}
+    assert cli.run(["rm", "jobs.yaml", "--job", "pong", "--force"]) == 0
+    assert rendered_jobs() == {"mnist"}
+
+
+def test_rm_by_name_names_the_command_for_one_job(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["rm", "pong"]) == 2
+    assert "tfgen rm jobs.yaml --job pong" in capsys.readouterr().err
+    assert cli.run(["rm", "pong", "--job", "pong"]) == 2
+    assert "--job needs a job file" in capsys.readouterr().err
+
+
+def test_rm_keeps_the_file_if_a_rendered_file_was_edited(repository: Path) -> None:
+    before = repository.read_text(encoding="utf-8")
+    chart = Path("charts/pong/Chart.yaml")
+    chart.write_text(chart.read_text(encoding="utf-8") + "# edited\n", encoding="utf-8")
+    assert cli.run(["rm", "jobs.yaml", "--job", "pong"]) != 0
+    assert repository.read_text(encoding="utf-8") == before
+    assert chart.exists()
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -178,7 +178,7 @@ def test_what_was_edited_by_hand_is_not_taken_away(repo: Path, capsys: pytest.Ca
 
 def test_rm_takes_a_job_away_that_git_can_give_back(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["rm", "jobs/a/job.yaml"]) == cli.USAGE
-    assert "commit it first, or lose it by --force" in capsys.readouterr().err
+    assert "commit the file first, or lose the text by --force" in capsys.readouterr().err
     commit(repo)
     assert cli.run(["rm", "jobs/a/job.yaml"]) == 0
     assert of_job(repo, "a") == set()
@@ -194,7 +194,7 @@ def test_rm_by_name_wants_the_jobs_file_gone(repo: Path, capsys: pytest.CaptureF
     before = on_disk(repo)
     assert cli.run(["rm", "a"]) == cli.USAGE
     said = capsys.readouterr().err
-    assert "a: jobs/a/job.yaml still has it, and would be rendered anew" in said
+    assert "a: jobs/a/job.yaml has the job, and the next render would write the files again" in said
     assert "tfgen rm jobs/a/job.yaml" in said
     assert cli.run(["rm", "a", "--out", "."]) == cli.USAGE
     assert on_disk(repo) == before
@@ -206,7 +206,7 @@ def test_rm_by_name_looks_around_an_output_folder_too(repo: Path, capsys: pytest
     assert cli.run(["render", "jobs/a", "--out", "deploy"]) == 0
     capsys.readouterr()
     assert cli.run(["rm", "a", "--out", "deploy"]) == cli.USAGE
-    assert "jobs/a/job.yaml still has it" in capsys.readouterr().err
+    assert "jobs/a/job.yaml has the job" in capsys.readouterr().err
 
 
 def test_rm_of_a_folder(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:

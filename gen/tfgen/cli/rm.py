@@ -8,7 +8,6 @@ from typing import Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
 from tfgen.cli.output import checked, ends_data, job_name_argument, one_job, path, print_ends, print_json, say, show
-from tfgen.errors import UsageError
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -21,7 +20,7 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--force",
         action="store_true",
-        help="remove what git does not have as it is, too, and by name though the file stays",
+        help="remove text that git does not have; with a NAME, remove the rendered files although the job file exists",
     )
 
 
@@ -61,14 +60,14 @@ def _retire(args: Namespace) -> int:
 def _remove(args: Namespace) -> int:
     from tfgen.commands.remove import remove_job
 
-    if args.job_name is not None:
-        raise UsageError("--job goes with --env; to remove a job of several, delete its document, then tfgen rm NAME")
-    removed = remove_job(args.job, args.out, force=args.force)
+    removed = remove_job(args.job, args.out, force=args.force, name=args.job_name)
     for conflict in removed.lost:
         say(f"lost: {conflict}")
     if args.format == "json":
-        print_json({"removed": removed.files, "ends": ends_data(removed.ends)})
+        print_json({"removed": removed.files, "changed": removed.has_file, "ends": ends_data(removed.ends)})
     else:
+        if removed.has_file:
+            show(f"changed  {args.job}")
         show("".join(f"removed  {file}\n" for file in removed.files), end="")
         print_ends(removed.ends)
     return OK

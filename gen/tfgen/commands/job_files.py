@@ -6,10 +6,9 @@ from pathlib import Path
 
 from tfgen import data_path
 from tfgen.job.sources import read_sources
-from tfgen.problems import Problem
 from tfgen.real_path import real_path
 from tfgen.text.document import Document
-from tfgen.text.parse import decode, parse
+from tfgen.text.parse import parse
 from tfgen.tree.ledger import LEDGER_FOLDER
 
 
@@ -27,12 +26,6 @@ def files_of(job: str, out: Path) -> list[str]:
         if isinstance(text := source.text(), str) and job in text and job in _names(text, source.file)
     ]
     return [str(file.relative_to(here) if file.is_relative_to(here) else file) for file in files]
-
-
-def names_in(content: bytes, file: str) -> list[str]:
-    """The names of the jobs in a file's content; an empty one of what has none."""
-    text = decode(content, file)
-    return [] if isinstance(text, Problem) else _names(text, file)
 
 
 def _names(text: str, file: str) -> list[str]:

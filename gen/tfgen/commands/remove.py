@@ -6,51 +6,66 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from tfgen import data_path
 from tfgen.change.job_diff import JobDiff
-from tfgen.commands.job_files import files_of, names_in
+from tfgen.commands.job_files import files_of
 from tfgen.commands.removed_jobs import removal
 from tfgen.commands.run_ends import removal_ends
 from tfgen.errors import UsageError
 from tfgen.git import read as git
 from tfgen.job.facts import check_environment, environments_of
+from tfgen.job.named_job import choose_job
 from tfgen.job.output_root import output_root, root_above
 from tfgen.places import JOB_SCHEMA
+from tfgen.problems import Problem, has_errors
 from tfgen.real_path import real_path
 from tfgen.record import Record
 from tfgen.schema.editor_schema import editor_schema
 from tfgen.text.document import Document
+from tfgen.text.document_text import split_off
 from tfgen.text.edit import with_values
+from tfgen.text.parse import decode, parse
+from tfgen.tree.disk_file import read_text, replace_text
 from tfgen.tree.write import apply, plan_write, read_ledgers
 
 
 class Removed(Record):
-    """The files that are gone, and those among them that were edited by hand.
+    """The result of a removal.
 
     Attributes:
+        files: the removed files.
+        lost: the removed files that somebody edited by hand, with the edit.
         ends: the run that ends, and the claims that stay.
+        has_file: the job file stays, because the file has further jobs.
     """
 
     files: tuple[str, ...]
     lost: tuple[str, ...]
     ends: tuple[JobDiff, ...]
+    has_file: bool = False
 
 
-def remove_job(job: Path, out: Path | None, *, force: bool) -> Removed:
-    """Remove a job's file, and all that was rendered of it.
+def remove_job(job: Path, out: Path | None, *, force: bool, name: str | None = None) -> Removed:
+    """Remove a job from its file, and all files that were rendered from the job. A file without a job goes as well.
 
     Args:
-        job: its file, or its name where the file is gone.
-        out: the output folder; None for that of the job.
-        force: whether what git does not have as it is goes too, and what was rendered of a job whose file stays.
+        job: the job file, or the name of a job whose file is gone.
+        out: the output folder; None for the output folder of the job.
+        force: whether to remove text that git does not have, and the rendered files of a job whose file stays.
+        name: the job, in a file with several jobs.
 
     Raises:
-        UsageError: there is no such job, its file has others too, or git could not give it back.
-        ConflictsError: a rendered file was edited by hand, and it is not `force`.
-        TfgenError: the disk fails.
+        UsageError: the job does not exist, the file has several jobs and no name was passed, or git does not have
+            the text of the job.
+        ConflictsError: somebody edited a rendered file, and force is not set.
+        TfgenError: the disk fails, or the text of the job cannot be removed alone.
     """
     is_file = job.is_file()
+    if name is not None and not is_file:
+        raise UsageError(f"{job}: --job needs a job file, and this file does not exist")
     out = out or output_root(job.parent if is_file else Path())
-    name = _job_in(job, force=force) if is_file else str(job)
+    text = _text_of_job(job, name, force=force) if is_file else None
+    name = text.name if text else str(job)
     ledgers = read_ledgers(out)
     if name not in ledgers and not is_file:
         known = ", ".join(sorted(ledgers)) or "none"
@@ -58,14 +73,19 @@ def remove_job(job: Path, out: Path | None, *, force: bool) -> Removed:
         raise UsageError(f"{job}: {what}, and no job of that name was rendered; there are: {known}")
     if not (is_file or force) and (files := files_of(name, out)):
         raise UsageError(
-            f"{name}: {', '.join(files)} still has it, and would be rendered anew; remove both by "
-            f"tfgen rm {files[0]}, or only what was rendered by --force"
+            f"{name}: {', '.join(files)} has the job, and the next render would write the files again; remove the job "
+            f"by tfgen rm {files[0]} --job {name}, or only the rendered files by --force"
         )
     source = job if is_file else Path(os.path.relpath(out / ledgers.sources[name]))
     ends = removal_ends(name, source)
     plan = apply(plan_write(out, [removal(name)] if name in ledgers else [], force=force))
-    own = _remove_file(job) if is_file else []
-    return Removed((*plan.removed, *map(str, own)), tuple(conflict.describe_past() for conflict in plan.lost), ends)
+    removed = _remove_text(job, text) if text else []
+    return Removed(
+        (*plan.removed, *map(str, removed)),
+        tuple(conflict.describe_past() for conflict in plan.lost),
+        ends,
+        has_file=text is not None and text.is_shared,
+    )
 
 
 def retire(text: str, document: Document, environment: str) -> str:
@@ -99,19 +119,56 @@ def check_is_file(job: Path, out: Path | None) -> None:
     raise UsageError(f"{job}: no such file, and --env is written into a job's file{there}")
 
 
-def _job_in(path: Path, *, force: bool) -> str:
-    """The name of the one job in a file that may be removed.
+class _JobText(Record):
+    """The text of a job in its file.
+
+    Attributes:
+        name: the name of the job.
+        before: the text of the file.
+        after: the text of the file without the job.
+        is_shared: the file has further jobs.
+    """
+
+    name: str
+    before: str
+    after: str
+    is_shared: bool
+
+
+def _text_of_job(path: Path, name: str | None, *, force: bool) -> _JobText:
+    """Find a job in its file, and check that git has the text of the job.
 
     Raises:
-        UsageError: the file holds another number of jobs, or git could not give it back and it is not `force`.
+        UsageError: the file has no such job, or several jobs and no name was passed, or git does not have the text of
+            the job and force is not set.
+        TfgenError: the text of the job cannot be removed alone.
     """
-    content = path.read_bytes()
-    names = names_in(content, str(path))
-    if len(names) != 1 or not names[0]:
-        raise UsageError(f"{path}: holds {len(names)} documents, not one job; take the job out, then tfgen rm NAME")
-    if not force and not _is_same_text(git.committed(path), content):
-        raise UsageError(f"{path}: git does not have it as it is; commit it first, or lose it by --force")
-    return names[0]
+    text = decode(path.read_bytes(), str(path))
+    if isinstance(text, Problem):
+        raise UsageError(str(text))
+    before = read_text(path)
+    parsed = parse(text, str(path))
+    document = choose_job(parsed.documents, str(path), name)
+    job = data_path.at(document.data, ("metadata", "name"))
+    if not isinstance(job, str):
+        raise UsageError(f"{path}: the job has no name; write metadata.name")
+    is_shared = len(parsed.documents) > 1
+    if is_shared and has_errors(parsed.problems):
+        raise UsageError(str(parsed.problems[0]))
+    content, after = split_off(before, document) if is_shared else (text, "")
+    if not force and not _has_committed(path, content, document):
+        raise UsageError(
+            f"{path}: git does not have the text of {job}; commit the file first, or lose the text by --force"
+        )
+    return _JobText(job, before, after, is_shared)
+
+
+def _remove_text(path: Path, text: _JobText) -> list[Path]:
+    """Remove a job from its file, and return the removed files."""
+    if not text.is_shared:
+        return _remove_file(path)
+    replace_text(path, text.before, text.after)
+    return []
 
 
 def _remove_file(path: Path) -> list[Path]:
@@ -143,6 +200,15 @@ def _up_to_root(folder: Path) -> Iterator[Path]:
         yield candidate
 
 
-def _is_same_text(committed: bytes | None, content: bytes) -> bool:
-    """Whether git has a file, be it with other line ends, which git converts where it is told to."""
-    return committed is not None and committed.replace(b"\r\n", b"\n") == content.replace(b"\r\n", b"\n")
+def _has_committed(path: Path, text: str, document: Document) -> bool:
+    """Return True if HEAD has a document with this text in a file. Line ends do not count: git converts line ends."""
+    content = git.committed(path)
+    committed = decode(content, str(path)) if content is not None else ""
+    if isinstance(committed, Problem):
+        return False
+    documents = parse(committed, str(path)).documents
+    return _unix(text) in _unix(committed) and document.data in [parsed.data for parsed in documents]
+
+
+def _unix(text: str) -> str:
+    return text.replace("\r\n", "\n").rstrip("\n") + "\n"

@@ -34,6 +34,7 @@ from tfgen.record import Record
 from tfgen.schema import tunables
 from tfgen.text.document import Document
 from tfgen.text.edit import REMOVED, Assignment, assign
+from tfgen.text.parse import BYTE_ORDER_MARK
 from tfgen.tree.disk_file import read_text, replace_text
 from tfgen.tree.ledger import ledger_path
 from tfgen.tree.plan import ConflictsError
@@ -102,7 +103,7 @@ def rename_job(document: Document, name: str, out: Path, *, keeps_data: bool) ->
     before = read_text(file)
     volumes = _volumes(document) if keeps_data else []
     after = assign(before, document, [Assignment(_NAME, name), *_claim_edits(document, volumes)])
-    problems = check_all([source.replaced(content=after.removeprefix("\ufeff"))]).problems
+    problems = check_all([source.replaced(content=after.removeprefix(BYTE_ORDER_MARK))]).problems
     if has_errors(problems):
         return Rename(problems)
     claims = tuple(_claim(document, volume) for volume in volumes)

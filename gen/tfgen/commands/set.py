@@ -19,7 +19,7 @@ from tfgen.schema.job_path import read_assignment
 from tfgen.schema.key_order import key_order
 from tfgen.text.document import Document
 from tfgen.text.edit import REMOVED, Assignment, assign
-from tfgen.text.parse import parse
+from tfgen.text.parse import BYTE_ORDER_MARK, parse
 from tfgen.text.reader import uncarried_message
 from tfgen.text.yaml_text import uncarried
 from tfgen.words import either, path_name, printable, shown
@@ -75,7 +75,7 @@ def set_values(
         gone = edit.value is REMOVED
         data = data_path.without(data, edit.path) if gone else data_path.with_value(data, edit.path, edit.value)
     edited = assign(text, document, edits)
-    return NewText(edited, check_all([source.replaced(content=edited.removeprefix("\ufeff"))]).problems)
+    return NewText(edited, check_all([source.replaced(content=edited.removeprefix(BYTE_ORDER_MARK))]).problems)
 
 
 def _assignment(document: Document, data: Any, path: Path, text: str, environment: str | None) -> Assignment:

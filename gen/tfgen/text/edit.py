@@ -20,7 +20,7 @@ from tfgen.data_path import Path
 from tfgen.errors import TfgenError
 from tfgen.problems import Place, has_errors
 from tfgen.text.document import Document
-from tfgen.text.parse import parse
+from tfgen.text.parse import BYTE_ORDER_MARK, parse
 from tfgen.text.yaml_node import Entry, YamlNode, nodes
 from tfgen.text.yaml_text import in_line
 from tfgen.words import path_name, shown
@@ -57,8 +57,6 @@ class Assignment(NamedTuple):
 Changes: TypeAlias = Mapping[Path, Mapping[str, str | bool]]
 """Names, or true or false, by key, by the mapping that they are, or are to be, in."""
 
-_BYTE_ORDER_MARK: Final = "\ufeff"
-
 
 def with_values(text: str, document: Document, changes: Changes) -> str:
     """The text of a file with some keys of a job set; a key that is not there comes before the first of its mapping.
@@ -94,7 +92,7 @@ def assign(text: str, document: Document, assignments: Sequence[Assignment]) -> 
         TfgenError: the text is so written that something else would change with them.
         LookupError: there is no list where an index is, or it is past the list's end.
     """
-    mark = _BYTE_ORDER_MARK if text.startswith(_BYTE_ORDER_MARK) else ""
+    mark = BYTE_ORDER_MARK if text.startswith(BYTE_ORDER_MARK) else ""
     edited = text.removeprefix(mark)
     before = parse(edited, document.file).documents
     number = next(n for n, candidate in enumerate(before) if candidate.root.position == document.root.position)

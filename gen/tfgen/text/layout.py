@@ -23,7 +23,7 @@ from tfgen.errors import TfgenError
 from tfgen.problems import Place, Position
 from tfgen.text.comments import COMMENT, HEADER, comments, leaves
 from tfgen.text.document import Document
-from tfgen.text.parse import parse
+from tfgen.text.parse import BYTE_ORDER_MARK, parse
 from tfgen.text.yaml_node import Entry, YamlNode, nodes
 from tfgen.text.yaml_text import block_lines, in_line
 
@@ -40,7 +40,6 @@ _WIDTH: Final = 100
 
 _NOTE: Final = re.compile(r"(?P<note>[ \t]+#.*)?[ \t]*")
 _ANCHOR: Final = re.compile(r"&\S+")
-_BYTE_ORDER_MARK: Final = "\ufeff"
 
 
 def lay_out(text: str, file: str, order: Callable[[Document], KeyOrder | None]) -> str:
@@ -54,7 +53,7 @@ def lay_out(text: str, file: str, order: Callable[[Document], KeyOrder | None]) 
     Raises:
         TfgenError: it is so written that a value or a comment would be lost.
     """
-    mark = _BYTE_ORDER_MARK if text.startswith(_BYTE_ORDER_MARK) else ""
+    mark = BYTE_ORDER_MARK if text.startswith(BYTE_ORDER_MARK) else ""
     ending = "\r\n" if "\r\n" in text else "\n"
     before = text.removeprefix(mark).replace("\r\n", "\n")
     documents = parse(before, file).documents

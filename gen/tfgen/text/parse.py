@@ -26,6 +26,9 @@ from __future__ import annotations
 from tfgen.problems import Position, Problem
 from tfgen.text.document import START, Parsed
 
+BYTE_ORDER_MARK = "\ufeff"
+"""The mark that some editors write at the start of a UTF-8 file."""
+
 MAX_BYTES = 1 << 20
 """A job file has some kilobytes."""
 
