@@ -53,7 +53,7 @@ demo: $(VENV)/.installed ## Renders examples/dist-mnist into demo/
 	@$(TFGEN) render examples/dist-mnist/job.yaml --out demo >/dev/null
 	@find demo -type f | LC_ALL=C sort
 	@printf '\nGo on with one of these:\n\n  %s\n  %s\n\n' \
-	  'helm install dist-mnist demo/charts/dist-mnist' 'kubectl apply -k demo/overlays/dist-mnist/dev'
+	  'helm install dist-mnist demo/charts/dist-mnist --namespace ml' 'kubectl apply -k demo/overlays/dist-mnist/dev'
 
 .PHONY: test
 test: $(VENV)/.with-test ## Runs the tests that need only pip (some are skipped for want of `make tools`)

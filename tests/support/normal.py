@@ -111,6 +111,25 @@ def _without_writer(item: Mapping[str, Any]) -> Mapping[str, Any]:
     return out
 
 
+def in_namespace(objects: Objects, namespace: str | None) -> Objects:
+    """Return the objects as a server stores them after a request for a namespace.
+
+    A server drops the namespace from an object of a cluster-wide kind. An account of a RoleBinding without a namespace
+    is in the namespace of the RoleBinding, and a service of a webhook must name its namespace.
+    """
+    if namespace is None:
+        return objects
+    return {key: _in_namespace(item, namespace) for key, item in objects.items()}
+
+
+def _in_namespace(item: Mapping[str, Any], namespace: str) -> Mapping[str, Any]:
+    metadata = {key: value for key, value in item["metadata"].items() if key != "namespace"}
+    assert item["metadata"].get("namespace", namespace) == namespace
+    subjects = item.get("subjects")
+    placed = [{"namespace": namespace, **subject} for subject in subjects] if isinstance(subjects, list) else None
+    return {**item, "metadata": metadata, **({"subjects": placed} if placed else {})}
+
+
 def assert_equal(renderings: Mapping[str, Objects]) -> None:
     """Fails with a unified diff for each pair of neighbours that differ; 1, true, 1.0 and "1" all do."""
     differences = [

@@ -56,6 +56,13 @@ class Rendered:
         """The names of the job's environments."""
         return list(self.document["spec"].get("environments", {}))
 
+    def namespace(self, environment: str | None) -> str | None:
+        """Return the namespace of an environment, or of the job (None)."""
+        of_job = self.document["metadata"].get("namespace")
+        settings = self.document["spec"].get("environments", {}).get(environment, {})
+        namespace: str | None = settings.get("namespace", of_job)
+        return namespace
+
     def overlay(self, environment: str | None) -> Path:
         """The overlay's folder; the base's for None."""
         return self.out / "overlays" / self.name / (environment or "base")
@@ -91,15 +98,22 @@ class Rendered:
         return normal.by_identity(objects(graph(job.structure), scope).values())
 
     def assert_equal(self, environment: str | None, helm: Helm | None = None) -> None:
-        """Holds the forms of one environment (None: of the job itself) against each other."""
+        """Compare the outputs for an environment, or for the job without an environment (None).
+
+        kustomize writes the namespace of the overlay. `helm install` and an API server add the namespace.
+        """
+        namespace = self.namespace(environment)
         normal.assert_equal(
             {
-                "helm": self.by_helm(*self.values_args(environment), helm=helm),
-                "tfgen": self.by_tfgen(environment),
-                "kustomize": self.by_kustomize(environment),
-                "our reading of the overlay": self.by_our_reading(environment),
+                "helm": normal.in_namespace(self.by_helm(*self.values_args(environment), helm=helm), namespace),
+                "tfgen": normal.in_namespace(self.by_tfgen(environment), namespace),
+                "kustomize": normal.in_namespace(self.by_kustomize(environment), namespace),
+                "our reading of the overlay": normal.in_namespace(self.by_our_reading(environment), namespace),
             }
         )
+        written = {item["metadata"].get("namespace") for item in self.by_kustomize(environment).values()}
+        assert written <= {namespace, None}
+        assert namespace is None or namespace in written or not written
 
     def kubeconform(self, *environments: str | None) -> None:
         """Holds the objects of environments, those of `helm test` too, against Kubernetes' schemas and our own."""

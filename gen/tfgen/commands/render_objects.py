@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from tfgen.check.jobs import check_all
 from tfgen.commands.known_files import KnownFile, recall_files, recall_jobs
-from tfgen.graph.built import build
+from tfgen.graph.built import Built, build
 from tfgen.job.facts import check_environment
 from tfgen.job.sources import Source
 from tfgen.kubernetes.object import Object
+from tfgen.kubernetes.scope import in_namespace
 from tfgen.problems import Problem, has_errors, in_order
 from tfgen.text.document import Document
 
@@ -41,7 +42,7 @@ def render_sources(sources: Sequence[Source], environment: str | None) -> tuple[
     ]
     # Of which nothing was wrong with the objects of any environment.
     whole = {name for name, file in known.items() if not file.of_objects}
-    objects, of_objects = render_objects(documents, environment, whole)
+    objects, of_objects = render_objects(documents, environment, whole, with_namespaces=True)
     return objects, in_order((*problems, *of_objects))
 
 
@@ -56,14 +57,19 @@ def _known_documents(source: Source, file: KnownFile) -> Sequence[Document]:
 
 
 def render_objects(
-    documents: Sequence[Document], environment: str | None, whole: Collection[str] = ()
+    documents: Sequence[Document],
+    environment: str | None,
+    whole: Collection[str] = (),
+    *,
+    with_namespaces: bool = False,
 ) -> tuple[list[Object], tuple[Problem, ...]]:
-    """The objects of the jobs in some documents without errors, and what is wrong with them: with these objects alone.
+    """Return the objects of the jobs in documents without errors, and the problems of these objects.
 
     Args:
         documents: the jobs.
         environment: whose objects; None for those of the jobs themselves.
         whole: the files whose objects are known to have nothing wrong.
+        with_namespaces: whether each object names the namespace of its job or environment.
 
     Raises:
         UsageError: a job has no such environment.
@@ -72,14 +78,17 @@ def render_objects(
         for document in documents:
             check_environment(document, environment)
     jobs = [(document, build(document.data, () if environment is None else (environment,))) for document in documents]
-    objects = [
-        item
-        for _, built in jobs
-        for item in (built.base if environment is None else built.environments[environment]).values()
-    ]
+    objects = [item for _, built in jobs for item in _objects(built, environment, with_namespaces=with_namespaces)]
     unchecked = [job for job in jobs if job[0].file not in whole]
     if not unchecked:
         return objects, ()
     from tfgen.commands.object_problems import find_object_problems  # 40 ms, which files that are known need not pay
 
     return objects, in_order(find_object_problems(unchecked))
+
+
+def _objects(built: Built, environment: str | None, *, with_namespaces: bool) -> Iterator[Object]:
+    objects = built.base if environment is None else built.environments[environment]
+    namespace = built.job.namespace_of(environment)
+    for item in objects.values():
+        yield in_namespace(item, namespace) if with_namespaces else item

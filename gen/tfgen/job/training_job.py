@@ -294,6 +294,10 @@ class TrainingJob(Record):
         """The job's name, which its chart and, by default, its release have too."""
         return self.structure.name
 
+    def namespace_of(self, environment: str | None) -> str | None:
+        """Return the namespace of an environment, or of the job itself (None); None for no namespace."""
+        return next((form.namespace for form in self.environments if form.name == environment), self.namespace)
+
     @staticmethod
     def from_document(data: Mapping[str, Any]) -> TrainingJob:
         """The job of a document that the schema accepts. Rules, records and outputs ask for that of one in turn."""

@@ -1,8 +1,13 @@
-"""Kinds whose objects belong to no namespace: Kubernetes' own, and those of common operators."""
+"""The scope of kinds: the kinds without a namespace, and objects in a namespace.
+
+in_namespace({"kind": "Service", "metadata": {"name": "a"}}, "ml")
+    ->  {"kind": "Service", "metadata": {"name": "a", "namespace": "ml"}}
+"""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 # ``kubectl api-resources --namespaced=false`` of Kubernetes 1.36; then External Secrets and cert-manager.
 CLUSTER_KINDS: Final = frozenset(
@@ -33,5 +38,15 @@ CLUSTER_KINDS: Final = frozenset(
         "ClusterExternalSecret",
         "ClusterIssuer",
         "ClusterSecretStore",
+        "ImageCache",
     )
 )
+"""The kinds of Kubernetes and of common operators whose objects have no namespace."""
+
+
+def in_namespace(item: Mapping[str, Any], namespace: str | None) -> Mapping[str, Any]:
+    """Return an object with its namespace; the same object for a kind without namespaces, or for no namespace."""
+    if namespace is None or item["kind"] in CLUSTER_KINDS:
+        return item
+    name, *_ = metadata = item["metadata"]
+    return {**item, "metadata": {name: metadata[name], "namespace": namespace, **metadata}}

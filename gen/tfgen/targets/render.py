@@ -32,7 +32,6 @@ def render(data: Mapping[str, Any], own: Mapping[str, Any] | None = None, built:
     """
     built = built or build(data)
     job, environments = built.job, built.environments
-    retired = [e.name for e in job.environments if not e.enabled]
     sources = {template.name: template.files for template in built.templates if template.files}
     delivery = _delivery(job, environments)
     parts: dict[str, Mapping[str, str]] = {f"the objects of {name}": tree for name, tree in delivery.items()}
@@ -40,7 +39,7 @@ def render(data: Mapping[str, Any], own: Mapping[str, Any] | None = None, built:
     if "charts" in job.outputs:
         parts["the chart"], version = chart(job, data["spec"])
     if "overlays" in job.outputs:
-        parts["the overlays"] = kustomize(job.name, built.base, environments, sources, retired)
+        parts["the overlays"] = kustomize(job, built.base, environments, sources)
     return Rendering(
         job=job.name,
         tree=FileTree.combine(parts),

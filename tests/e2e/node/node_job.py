@@ -96,7 +96,7 @@ class NodeJob:
         self._node, self.namespace = node, namespace
         document = yaml.safe_load((ROOT / "examples" / example / "job.yaml").read_text(encoding="utf-8"))
         self.name, self.run = name or example, ""
-        document["metadata"]["name"] = self.name
+        document["metadata"] |= {"name": self.name, "namespace": namespace}
         self._spec = merge(document["spec"], spec or {})
         self._environment = merge(laptop(self._spec), environment or {})
         self._document, self._folder = document, folder / self.name

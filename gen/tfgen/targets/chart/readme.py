@@ -40,7 +40,10 @@ _json: Final = json.JSONEncoder(ensure_ascii=False).encode
 def readme(job: TrainingJob, form: ValuesForm) -> str:
     """The file's text."""
     chart = f"{CHARTS}/{job.name}"
-    here = next((f" -f {chart}/values-{form.name}.yaml" for form in job.environments if form.enabled), "")
+    first = next((form for form in job.environments if form.enabled), None)
+    namespace = first.namespace if first else job.namespace
+    to_namespace = f" --namespace {namespace}" if namespace else ""
+    here = f" -f {chart}/values-{first.name}.yaml{to_namespace}" if first else to_namespace
     of_chart = chart_values(form.environments)
     own = (f'| `{name}` | string | `` "" `` | {node["description"]} |' for name, node in of_chart.items())
     values = (row.text(job.values) for row in _rows(form))
@@ -54,13 +57,13 @@ The distributed TensorFlow job {job.name} as a Helm chart. tfgen wrote it from a
 
 It needs Kubernetes {KUBE_LEAST} or newer{_operators(job.structure)}, and Helm 3.14 or newer.
 
-Under another release name the objects are called RELEASE-{job.name}, so that several fit into one namespace.
-`nameOverride` and `fullnameOverride` call them otherwise.
+With a different release name the objects have the name RELEASE-{job.name}, so several releases fit into a namespace.
+`nameOverride` and `fullnameOverride` change the names.
 
 {upgrade(job.structure)}
 A new run has a new name:
 
-    helm upgrade {job.name} {chart} --reset-then-reuse-values --set run=2
+    helm upgrade {job.name} {chart} --reset-then-reuse-values --set run=2{to_namespace}
 
 Claims that the chart makes are kept when the release is uninstalled.
 

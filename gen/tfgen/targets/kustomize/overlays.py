@@ -4,20 +4,23 @@ An overlay is computed from the base's objects and the environment's: the image 
 kustomize's own words where they say it exactly, and one patch an object for all else: a merge patch, or a JSON patch
 where an item of a list changes and kustomize does not know by which key the list merges. Objects that are gone are
 deleted by a patch, new ones are files of the overlay. Where a job is retired its overlay has what stays, and no base.
-The objects of another run are the base's under another name, each patched by itself. Nothing renames them together
-(``namePrefix``, ``namespace``): kustomize would not follow a name into an annotation, an argument or TF_CONFIG.
+The objects of a second run are the objects of the base with new names. A patch renames each object, and not
+``namePrefix``: kustomize would not follow a name into an annotation, an argument or TF_CONFIG.
+
+``namespace`` of a kustomization is the namespace of its environment, so that `kubectl apply -k` needs no ``-n``.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any, Final, TypeAlias
 
 from tfgen import data_path
 from tfgen.graph.built import Objects
 from tfgen.graph.holes import File
+from tfgen.job.training_job import TrainingJob
 from tfgen.kubernetes.json_patch import Operation, changes_items, json_patch
 from tfgen.kubernetes.merge_keys import STRATEGIC_GROUPS
 from tfgen.kubernetes.object import Object, group, identity, literal_name
@@ -58,34 +61,32 @@ Sources: TypeAlias = Mapping[str, Mapping[str, File]]
 
 
 def kustomize(
-    name: str,
-    base: Objects,
-    environments: Mapping[str, Objects],
-    sources: Sources = EMPTY,
-    retired: Collection[str] = (),
+    job: TrainingJob, base: Objects, environments: Mapping[str, Objects], sources: Sources = EMPTY
 ) -> dict[str, str]:
-    """The files of the base and of each overlay.
+    """Return the files of the base and of each overlay.
 
     Args:
-        name: the job's.
-        base: the job's own objects.
+        job: the job, which names the namespaces and the retired environments.
+        base: the objects of the job without an environment.
         environments: the objects of each environment.
-        sources: the files that ConfigMaps are made of.
-        retired: the environments in which nothing of it runs.
+        sources: the files of which kustomize makes ConfigMaps.
     """
-    files = {f"base/{path}": text for path, text in _base(base, sources).items()}
+    files = {f"base/{path}": text for path, text in _base(base, sources, job.namespace).items()}
+    retired = {form.name for form in job.environments if not form.enabled}
     alike: dict[Hashable, dict[str, str]] = {}  # environments with the same objects have the same files
     for environment, objects in environments.items():
-        is_retired = environment in retired
-        key = (is_retired, *((file, id(item)) for file, item in objects.items()))
+        is_retired, namespace = environment in retired, job.namespace_of(environment)
+        key = (is_retired, namespace, *((file, id(item)) for file, item in objects.items()))
         if key not in alike:
-            alike[key] = _base(objects, sources) if is_retired else overlay(base, objects, sources)
+            alike[key] = (
+                _base(objects, sources, namespace) if is_retired else overlay(base, objects, sources, namespace)
+            )
         files |= {f"{environment}/{path}": text for path, text in alike[key].items()}
-    return {f"{OVERLAYS}/{name}/{path}": text for path, text in files.items()}
+    return {f"{OVERLAYS}/{job.name}/{path}": text for path, text in files.items()}
 
 
-def overlay(base: Objects, wanted: Objects, sources: Sources = EMPTY) -> dict[str, str]:
-    """The files of one overlay: what makes the wanted objects of the base's."""
+def overlay(base: Objects, wanted: Objects, sources: Sources = EMPTY, namespace: str | None = None) -> dict[str, str]:
+    """Return the files of an overlay, which changes the objects of the base into the wanted objects."""
     pairs = _pairs(base, wanted)
     replicas = _replicas(pairs, wanted)
     old_items, new_items = [old for old, _ in pairs.values()], [new for _, new in pairs.values()]
@@ -109,7 +110,7 @@ def overlay(base: Objects, wanted: Objects, sources: Sources = EMPTY) -> dict[st
     kept = {identity(item) for item in new_items}
     new = _resources({name: item for name, item in wanted.items() if identity(item) not in kept}, sources)
     kustomization = {
-        **_HEAD,
+        **_kustomization_head(namespace),
         "resources": ["../base", *new.resources],
         **new.generators,
         **({"images": [change.to_kustomize() for change in images]} if images else {}),
@@ -204,10 +205,14 @@ def merges_by_key(item: Object) -> bool:
     return group(item) in STRATEGIC_GROUPS and literal_name(item) is None
 
 
-def _base(objects: Objects, sources: Sources) -> dict[str, str]:
-    own = _resources(objects, sources)
-    kustomization = {**_HEAD, "resources": list(own.resources), **own.generators}
-    return {"kustomization.yaml": yaml_text.dump(kustomization), **own.files}
+def _base(objects: Objects, sources: Sources, namespace: str | None) -> dict[str, str]:
+    files = _resources(objects, sources)
+    kustomization = {**_kustomization_head(namespace), "resources": list(files.resources), **files.generators}
+    return {"kustomization.yaml": yaml_text.dump(kustomization), **files.files}
+
+
+def _kustomization_head(namespace: str | None) -> dict[str, Any]:
+    return {**_HEAD, **({"namespace": namespace} if namespace else {})}
 
 
 class _Resources(Record):
