@@ -14,11 +14,12 @@ from tfgen.change.field_diff import NOTHING, FieldChange, Item, field_changes, i
 from tfgen.commands.import_job import Imported, ImportedJob, Source, import_jobs
 from tfgen.graph.built import plain_objects
 from tfgen.importers import FORMS, hand_written
+from tfgen.importers.account import Entry
 from tfgen.importers.environments import Name
 from tfgen.importers.objects import LAST_APPLIED
 from tfgen.importers.options import Options
 from tfgen.importers.part import Part, bare
-from tfgen.importers.pod_template import CONTAINER, WHY_PULL_SECRETS, with_container
+from tfgen.importers.pod_template import CONTAINER, PULL_SECRETS, with_container
 from tfgen.importers.resources import ALPHA, NVIDIA
 from tfgen.importers.volcano_job import volume_name
 from tfgen.importers.volumes import cleaned_path
@@ -28,6 +29,7 @@ from tfgen.record import EMPTY, Record
 _Matches: TypeAlias = Callable[[Any, Any], bool]
 
 _POD: Final = r"spec\.(tfReplicaSpecs|tasks)\.[-\w]+\.template\."
+_PULL_SECRETS_OF_POD: Final = re.compile(rf"{_POD}spec\.imagePullSecrets(\[[^]]+\])?")
 _MAIN: Final = rf"{_POD}spec\.containers\[{CONTAINER}\]\."
 
 
@@ -150,7 +152,6 @@ NORMALISATIONS: Final = (
         _is_new,
         "all tasks of a role mount the volumes of each",
     ),
-    Normalisation(rf"{_POD}spec\.imagePullSecrets(\[[^]]+\])?", _is_new, WHY_PULL_SECRETS),
     Normalisation(rf"{_POD}spec\.volumes\[(at /)?tmp\]", _is_new, "pods have a /tmp that can be written"),
     Normalisation(rf"{_POD}spec\.volumes\[[^]]+\]\.\w+\.readOnly", _is_any, "a claim is read-only where it is mounted"),
     Normalisation(rf"{_MAIN}volumeMounts\[/tmp\]", _is_new, "pods have a /tmp that can be written"),
@@ -284,7 +285,10 @@ def differences(job: ImportedJob, environment: Name = None) -> tuple[Difference,
     known = explained | {entry.source: "" for entry in entries if entry.fate == "carried"}
     differing = list(_settled(original, rendered))
     for change in field_changes(original, rendered):
-        why = _normalisation(change) or _entry(change, root, explained, known)
+        if change.before is NOTHING and _PULL_SECRETS_OF_POD.fullmatch(str(change.path)):
+            why = _reported_pull_secrets(change.after, root, entries)
+        else:
+            why = _normalisation(change) or _entry(change, root, explained, known)
         differing.append(Difference(str(change.path), in_words(change.before, change.after, 60), why))
     return tuple(differing)
 
@@ -312,6 +316,15 @@ def _normalisation(change: FieldChange) -> str:
         if re.fullmatch(normalisation.path, path) and normalisation.matches(change.before, change.after):
             return normalisation.why
     return ""
+
+
+def _reported_pull_secrets(new: Any, root: Part, entries: Sequence[Entry]) -> str:
+    """Return the reason for pull secrets that a pod lacked, if the account reports each of the secrets."""
+    reasons = {entry.source: entry.why for entry in entries if (entry.target, entry.fate) == (PULL_SECRETS, "changed")}
+    reported = {leaf.value: reasons[name] for leaf in root.leaves() for name in _names_around(leaf) if name in reasons}
+    secrets = new if isinstance(new, list) else [new]
+    whys = [reported.get(secret["name"], "") for secret in secrets]
+    return whys[0] if all(whys) else ""
 
 
 def _entry(change: FieldChange, root: Part, explained: Mapping[str, str], known: Mapping[str, str]) -> str:

@@ -85,7 +85,7 @@ _OF_OPERATORS: Final = re.compile(
 )
 """Keys of labels that controllers put on their pods. An affinity that looks for them finds no pod of tfgen's."""
 
-WHY_PULL_SECRETS: Final = "a job has one list of imagePullSecrets for all roles"
+_WHY_PULL_SECRETS: Final = "a job has one list of imagePullSecrets for all roles"
 """The reason for an imagePullSecrets that the foreign pod lacks."""
 
 _OF_THE_HOST: Final = ("hostIP", "hostPort")
@@ -93,7 +93,8 @@ _OF_THE_HOST: Final = ("hostIP", "hostPort")
 
 _OF_RUNS: Final = ("TFGEN_RUN", "TFGEN_RUN_FOLDER")
 """Variables of a job that tfgen rendered."""
-_PULL_SECRETS: Final = ("spec", "imagePullSecrets")
+PULL_SECRETS: Final = ("spec", "imagePullSecrets")
+"""The path of the pull secrets in a job."""
 _OF_CHARTS: Final = ("chart", "heritage", "release")
 """Labels that charts for Helm 2 put on all objects: https://v2.helm.sh/docs/chart_best_practices/#standard-labels."""
 
@@ -138,7 +139,7 @@ def join_pull_secrets(pods: Sequence[PodData], account: Account) -> list[str]:
     """Return the Secrets of all pods of a job, and report them as changed where a pod has fewer."""
     names = list(dict.fromkeys(name for pod in pods for name in pod.pull_secrets))
     if any({*pod.pull_secrets} < {*names} for pod in pods):
-        account.change_target(_PULL_SECRETS, WHY_PULL_SECRETS)
+        account.change_target(PULL_SECRETS, _WHY_PULL_SECRETS)
     return names
 
 
@@ -296,7 +297,7 @@ class _Translation:
                 for item in part.items():
                     if name := item.get("name"):
                         self.pull_secrets.append(name.written)
-                self.account.carry(part, *_PULL_SECRETS)
+                self.account.carry(part, *PULL_SECRETS)
             case "securityContext":
                 self._pod_security(part)
             case "nodeSelector":
