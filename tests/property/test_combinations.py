@@ -142,9 +142,8 @@ def _ends_well(text: str, charts: set[str]) -> str:
     (document,) = checked.documents
     built = build(document.data)
     check_objects(document, built, ObjectSchemas(None))
-    retired = [environment.name for environment in built.job.environments if not environment.enabled]
     sources = {template.name: template.files for template in built.templates if template.files}
-    kustomize(built.job.name, built.base, built.environments, sources, retired)
+    kustomize(built, sources)
     if built.job.gitops:
         gitops(built.job, built.environments)
     structure = repr(built.job.structure)

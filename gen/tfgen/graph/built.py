@@ -60,6 +60,19 @@ def plain_objects(data: Mapping[str, Any], environment: str | None = None) -> Se
     return tuple(_environment_objects(job, templates, form, {}).values())
 
 
+def objects_before_rename(built: Built, environment: str) -> Objects:
+    """Return the objects of an environment under the names of the job's run.
+
+    The result is the mapping of `built` itself for an environment without a run of its own.
+    """
+    job = built.job
+    form = next(form for form in job.environments if form.name == environment)
+    if form.values["run"] == job.values["run"]:
+        return built.environments[environment]
+    values = {**form.values, "run": job.values["run"]}
+    return _environment_objects(job, built.templates, form.replaced(values=values), {})
+
+
 class TaskObjects(Record):
     """The objects of a job's tasks in kinds that need no operator, and what they were filled with."""
 

@@ -39,7 +39,7 @@ def render(data: Mapping[str, Any], own: Mapping[str, Any] | None = None, built:
     if "charts" in job.outputs:
         parts["the chart"], version = chart(job, data["spec"])
     if "overlays" in job.outputs:
-        parts["the overlays"] = kustomize(job, built.base, environments, sources)
+        parts["the overlays"] = kustomize(built, sources)
     return Rendering(
         job=job.name,
         tree=FileTree.combine(parts),

@@ -16,7 +16,7 @@ from tfgen.kubernetes.json_patch import patched
 from tfgen.kubernetes.merge import JSON_MERGE, kustomize, merge
 from tfgen.kubernetes.object import Object, group, identity
 from tfgen.targets.kustomize.images import Image, with_images
-from tfgen.targets.kustomize.overlays import merges_by_key
+from tfgen.targets.kustomize.patch_entry import merges_by_key
 from tfgen.text.parse import parse
 
 BASE: Final = "base"
@@ -56,7 +56,7 @@ def _objects(files: Mapping[str, str], folder: str) -> Iterator[Object]:
         item = _generated(files, folder, entry)
         objects[identity(item)] = item
     for entry in kustomization.get("patches", ()):
-        patch = _read(files, f"{folder}/{entry['path']}")
+        patch = _parsed(entry["patch"], folder) if "patch" in entry else _read(files, f"{folder}/{entry['path']}")
         key = _target(objects.values(), entry["target"]) if "target" in entry else identity(patch)
         item = objects.pop(key)
         if isinstance(patch, list):
@@ -106,7 +106,11 @@ def _changed(images: Mapping[str, Mapping[str, str]], image: Image) -> Image | N
 
 
 def _read(files: Mapping[str, str], path: str) -> Any:
-    parsed = parse(files[path], path)
+    return _parsed(files[path], path)
+
+
+def _parsed(text: str, path: str) -> Any:
+    parsed = parse(text, path)
     if parsed.problems:
         raise ValueError(str(parsed.problems[0]))
     (document,) = parsed.documents

@@ -1,0 +1,52 @@
+"""Pairs of an object before and after a change: an object that stays, or an object that gets a new name.
+
+object_pairs({"worker": <StatefulSet mnist-worker>}, {"worker": <StatefulSet mnist-2-worker>})
+    ->  {"worker": (<StatefulSet mnist-worker>, <StatefulSet mnist-2-worker>)}
+"""
+
+from __future__ import annotations
+
+from tfgen.graph.built import Objects
+from tfgen.kubernetes.object import Object, identity, literal_name
+from tfgen.targets.kustomize.references import references, texts
+
+
+def object_pairs(base: Objects, wanted: Objects) -> dict[str, tuple[Object, Object]]:
+    """Return the objects of the base that stay, each with the object that it becomes, by the keys of the base.
+
+    An object without a namesake gets the name of the object with the same kind and key, which is the object of a
+    different run. Two kinds of objects have no pair, so that kustomize deletes the old object and adds the new object:
+    an object whose old name is in a reference of the user, because kustomize would change the reference; and an object
+    of `objects` in job.yaml, because any text can refer to the object.
+    """
+    before = {identity(item) for item in base.values()}
+    after = {identity(item): item for item in wanted.values()}
+    others = {name: item for name, item in wanted.items() if identity(item) not in before}
+    pairs = {}
+    renamed = {}
+    for name, item in base.items():
+        version, kind, _ = identity(item)
+        new = after.get(identity(item)) or others.get(name)
+        if new and identity(new)[:2] == (version, kind):
+            pairs[name] = (item, new)
+            if identity(new) != identity(item):
+                renamed[name] = (item, new)
+    if renamed:
+        referred = {reference for item in wanted.values() for reference in references(item)}
+        named = {text for item in wanted.values() if literal_name(item) is not None for text in texts(item)}
+    for name, (item, new) in renamed.items():
+        _, kind, own_name = identity(item)
+        followed = (kind, own_name) in referred or own_name in named or literal_name(item) is not None
+        if followed or not _is_renamable(item, new):
+            del pairs[name]
+    return pairs
+
+
+def _is_renamable(item: Object, becomes: Object) -> bool:
+    """Return True if kustomize gives a renamed object the right labels and annotations.
+
+    kustomize copies the labels and annotations of the patch, and writes the null that removes a label as "null":
+    https://github.com/kubernetes-sigs/kustomize/blob/master/api/resource/resource.go (CopyMergeMetaDataFieldsFrom).
+    """
+    old, new = item["metadata"], becomes["metadata"]
+    return all(old.get(field, {}).keys() <= new.get(field, {}).keys() for field in ("labels", "annotations"))

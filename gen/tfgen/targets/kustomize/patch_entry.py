@@ -1,0 +1,94 @@
+"""Entries of ``patches``: the patch that makes one object of another, and the object that the patch is for."""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeAlias
+
+from tfgen.kubernetes.json_patch import Operation, changes_items, json_patch
+from tfgen.kubernetes.merge_keys import STRATEGIC_GROUPS
+from tfgen.kubernetes.object import Object, group, literal_name
+from tfgen.targets.kustomize.patch import (
+    changes_shape,
+    has_bare_item,
+    merge_patch,
+    replacing_patch,
+    strategic_merge_patch,
+)
+from tfgen.targets.kustomize.references import texts
+from tfgen.text import yaml_text
+
+Patch: TypeAlias = Object | list[Operation]
+"""A merge patch, which names its object, or a JSON patch."""
+
+_WHY_BARE: Final = (
+    "# kustomize puts first what a patch names: an item that has no more than its name only keeps its place."
+)
+
+_WHY_TESTS: Final = "# A path has the index of an item, not its name: each test holds what follows it to its item."
+
+
+def _head(item: Object) -> dict[str, Any]:
+    return {"apiVersion": item["apiVersion"], "kind": item["kind"], "metadata": {"name": item["metadata"]["name"]}}
+
+
+def delete_patch(item: Object) -> Patch:
+    """Return the patch that deletes an object."""
+    return {**_head(item), "$patch": "delete"}
+
+
+def object_patch(item: Object, wanted: Object) -> Patch | None:
+    """Return the patch that changes an object into the wanted object; None for equal objects."""
+    is_literal = literal_name(item) is not None
+    if not is_literal and not merges_by_key(item) and changes_items(item, wanted) and _takes_json_patch(item, wanted):
+        return json_patch(item, wanted)
+    if is_literal and changes_shape(item, wanted):
+        return json_patch(item, wanted)
+    if is_literal:
+        difference = replacing_patch(item, wanted)
+    else:
+        difference = strategic_merge_patch(item, wanted) if merges_by_key(item) else merge_patch(item, wanted)
+    if not difference:
+        return None
+    head = _head(item)
+    return {**head, **difference, "metadata": {**head["metadata"], **difference.get("metadata", {})}}
+
+
+def _takes_json_patch(item: Object, wanted: Object) -> bool:
+    """Return whether kustomize can apply a JSON patch to the object.
+
+    It writes the whole object as YAML before and after such a patch, and reads each text back:
+    https://github.com/kubernetes-sigs/kustomize/blob/master/api/filters/patchjson6902/patchjson6902.go
+    """
+    return not any(yaml_text.is_misread_by_kustomize(text) for part in (item, wanted) for text in texts(part))
+
+
+def merges_by_key(item: Object) -> bool:
+    """Whether a patch of the object goes by the keys of its lists: where kustomize and tfgen both know them."""
+    return group(item) in STRATEGIC_GROUPS and literal_name(item) is None
+
+
+def patch_target(item: Object, patch: Patch) -> dict[str, Any]:
+    """Return the fields of an entry whose patch renames the object, or is a JSON patch; empty for the other patches.
+
+    https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/patches/
+    """
+    name = item["metadata"]["name"]
+    if isinstance(patch, list):
+        is_renamed = any(operation["path"] == "/metadata/name" for operation in patch)
+    else:
+        is_renamed = patch["metadata"]["name"] != name
+        if not is_renamed:
+            return {}
+    pattern = name.replace(".", r"\.")  # of what a name may have, the one that a pattern reads otherwise
+    of_group = {"group": group(item)} if group(item) else {}
+    target = {**of_group, "kind": item["kind"], "name": f"^{pattern}$"}
+    return {"target": target, **({"options": {"allowNameChange": True}} if is_renamed else {})}
+
+
+def patch_text(item: Object, patch: Patch) -> str:
+    """Return the text of a patch, with a comment that explains tests, or items with no more than a name."""
+    if isinstance(patch, list):
+        has_test = any(operation["op"] == "test" for operation in patch)
+        return f"{_WHY_TESTS}\n{yaml_text.dump(patch)}" if has_test else yaml_text.dump(patch)
+    text = yaml_text.dump(dict(patch))
+    return f"{_WHY_BARE}\n{text}" if merges_by_key(item) and has_bare_item(patch) else text

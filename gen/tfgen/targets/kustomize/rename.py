@@ -1,0 +1,75 @@
+"""The rename of the objects of an environment for its run.
+
+An overlay first changes the objects of the base, under the names of the base. The last patches then rename the objects
+for the run of the environment. So a new run changes these patches, and no other file of the overlay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, TypeAlias
+
+from tfgen.graph.built import Objects
+from tfgen.kubernetes.object import Object, identity
+from tfgen.record import Record
+from tfgen.targets.kustomize.pairs import object_pairs
+from tfgen.targets.kustomize.patch_entry import delete_patch, object_patch, patch_target, patch_text
+
+Identity: TypeAlias = tuple[str, str, str]
+
+
+class Rename(Record):
+    """The objects of an environment under the names of the base's run, and under the names of its own run.
+
+    Attributes:
+        before: the objects under the names of the base's run.
+        after: the objects under the names of the environment's run.
+        pairs: the objects that kustomize can rename, with their new forms, by their keys.
+    """
+
+    before: Objects
+    after: Objects
+    pairs: Mapping[str, tuple[Object, Object]]
+
+    @staticmethod
+    def of(before: Objects, after: Objects) -> Rename:
+        """Return the rename of objects; `before` and `after` are the same for an environment without a run."""
+        same = {key: (item, item) for key, item in after.items()}
+        return Rename(before, after, same if before is after else object_pairs(before, after))
+
+    def followed(self, pairs: Mapping[str, tuple[Object, Object]]) -> dict[str, tuple[Object, Object]]:
+        """Return pairs whose second objects have their new names, without the objects that cannot be renamed."""
+        becomes = {identity(old): new for old, new in self.pairs.values()}
+        return {key: (item, becomes[identity(old)]) for key, (item, old) in pairs.items() if identity(old) in becomes}
+
+    def resources(self, from_base: Collection[Identity]) -> Objects:
+        """Return the objects that the overlay adds, some of which the patches rename.
+
+        Args:
+            from_base: the identities, before the rename, of the objects that the overlay makes from the base.
+        """
+        added = self._added(from_base)
+        made = {identity(new) for key, (old, new) in self.pairs.items() if identity(old) in from_base or key in added}
+        return {**added, **{key: item for key, item in self.after.items() if identity(item) not in made}}
+
+    def entries(self, from_base: Collection[Identity]) -> Iterator[dict[str, Any]]:
+        """Yield the entries of ``patches`` that rename objects, or delete an object that cannot be renamed."""
+        added = self._added(from_base)
+        for key, item in self.before.items():
+            if key not in added and identity(item) not in from_base:
+                continue
+            _, new = self.pairs.get(key, (item, None))
+            patch = delete_patch(item) if new is None else object_patch(item, new) if new is not item else None
+            if patch:
+                yield {"patch": patch_text(item, patch), **patch_target(item, patch)}
+
+    def _added(self, from_base: Collection[Identity]) -> Objects:
+        """Return the objects that the base lacks, under the names before the rename.
+
+        An object whose new form has a different key is left out, so that no two objects have one file.
+        """
+        return {
+            key: old
+            for key, (old, new) in self.pairs.items()
+            if identity(old) not in from_base and new is self.after.get(key)
+        }

@@ -1,0 +1,45 @@
+"""The field ``replicas`` of a kustomization: the StatefulSets whose size kustomize changes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Final
+
+from tfgen import data_path
+from tfgen.graph.built import Objects
+from tfgen.kubernetes.object import Object
+
+_SIZED: Final = ("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet")
+"""The kinds of which kustomize changes the number of replicas."""
+
+_REPLICAS: Final = ("spec", "replicas")
+
+
+def replica_counts(pairs: Mapping[str, tuple[Object, Object]], wanted: Objects) -> dict[str, int]:
+    """Return the sizes of the StatefulSets whose size changes, by their names.
+
+    A StatefulSet that shares its name with an object of a different kind with a size is left out, because kustomize
+    finds the objects by name alone:
+    https://github.com/kubernetes-sigs/kustomize/blob/master/api/internal/konfig/builtinpluginconsts/replicas.go
+    """
+    names = Counter(item["metadata"]["name"] for item in wanted.values() if item["kind"] in _SIZED)
+    counts = {
+        new["metadata"]["name"]: (_size(old), _size(new)) for old, new in pairs.values() if new["kind"] == "StatefulSet"
+    }
+    return {
+        name: now
+        for name, (was, now) in counts.items()
+        if names[name] == 1 and was is not None and now is not None and was != now
+    }
+
+
+def _size(item: Object) -> int | None:
+    """Return the number of replicas of an object; None for an object without a number."""
+    size = data_path.at(item, _REPLICAS)
+    return size if isinstance(size, int) and not isinstance(size, bool) else None
+
+
+def with_replicas(item: Object, count: int | None) -> Object:
+    """Return a StatefulSet with a number of replicas; an object of a different kind unchanged."""
+    return item if count is None or item["kind"] != "StatefulSet" else data_path.with_value(item, _REPLICAS, count)

@@ -1,0 +1,91 @@
+"""Objects as the resources and generators of a kustomization, with the files of both."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any, Final, TypeAlias
+
+from tfgen.graph.built import Objects
+from tfgen.graph.holes import File
+from tfgen.kubernetes.object import Object
+from tfgen.record import Record
+from tfgen.text import yaml_text
+
+Sources: TypeAlias = Mapping[str, Mapping[str, File]]
+"""The files of which kustomize makes ConfigMaps, by the key of the object and the key in its data."""
+
+_LONGEST_STEM: Final = 200
+"""The characters of a file name without its ending. A file system allows 255 bytes."""
+
+
+class Resources(Record):
+    """Objects in the form that kustomize reads.
+
+    Attributes:
+        paths: the paths of the files with one object each.
+        generators: the part of the kustomization that makes ConfigMaps of files.
+        files: the texts of all these files, by their paths.
+    """
+
+    paths: tuple[str, ...]
+    generators: Mapping[str, Any]
+    files: Mapping[str, str]
+
+
+def resources(objects: Objects, sources: Sources) -> Resources:
+    """Return objects in the form that kustomize reads, each under its key."""
+    by_generator = {name for name, item in objects.items() if name in sources and _is_generated(item, sources[name])}
+    written = {f"{file_stem(name)}.yaml": dict(item) for name, item in objects.items() if name not in by_generator}
+    generated = [(item, sources[name]) for name, item in objects.items() if name in by_generator]
+    texts = {file.path: file.text for _, files in generated for file in files.values()}
+    entries = [_generator(item, files) for item, files in generated]
+    return Resources(
+        tuple(written),
+        {"configMapGenerator": entries} if entries else {},
+        {**{path: yaml_text.dump(item) for path, item in written.items()}, **texts},
+    )
+
+
+def _is_generated(item: Object, files: Mapping[str, File]) -> bool:
+    """Whether kustomize can make the ConfigMap. Where it cannot, the build fails.
+
+    It writes the keys of labels, annotations and data without quotes, and ``1e3`` is no text then (SetField in
+    https://github.com/kubernetes-sigs/kustomize/blob/master/kyaml/yaml/fns.go). It writes a text of several lines as a
+    literal block (`yaml_text.is_misread_by_kustomize`).
+    """
+    metadata = item["metadata"]
+    keys = [*metadata.get("labels", {}), *metadata.get("annotations", {}), *files]
+    is_misread = any(yaml_text.is_misread_by_kustomize(file.text) for file in files.values())
+    return all(yaml_text.scalar(key) == key for key in keys) and not is_misread
+
+
+def _generator(item: Object, files: Mapping[str, File]) -> dict[str, Any]:
+    """The entry that makes a ConfigMap of files, each under its own name. The graph's name says the digest already.
+
+    https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/configmapgenerator/
+    """
+    metadata = item["metadata"]
+    return {
+        "name": metadata["name"],
+        "files": [file.path for file in files.values()],
+        "options": {
+            "disableNameSuffixHash": True,
+            "immutable": item["immutable"],
+            "labels": metadata["labels"],
+            "annotations": metadata["annotations"],
+        },
+    }
+
+
+def file_stem(name: str) -> str:
+    """The name of an object's file, without its ending: no other's, and none that a file may not have.
+
+    Behind a ``-`` in it may stand what a user calls a volume or a class: as long as a file's name, and with dots,
+    ``x.patch`` too.
+    """
+    stem = name.replace(".", "_")
+    if len(stem) <= _LONGEST_STEM:
+        return stem
+    digest = hashlib.sha256(stem.encode()).hexdigest()[:8]
+    return f"{stem[: _LONGEST_STEM - len(digest) - 1]}_{digest}"
