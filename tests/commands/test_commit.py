@@ -542,19 +542,49 @@ def test_no_remote_and_several(clone: Path, capsys: Printed) -> None:
     assert git("status", "--porcelain") == " M jobs/mnist.yaml\n"
 
 
-@pytest.mark.parametrize("command", ["merge", "rebase", "cherry-pick"])
-def test_what_is_half_done(clone: Path, capsys: Printed, command: str) -> None:
-    write("file", "main\n")
-    commit_all()
-    git("checkout", "--quiet", "-b", "other", "HEAD~1")
-    write("file", "other\n")
-    commit_all()
-    with pytest.raises(CommandError):
-        git(command, "main")
+def start_conflict(command: str) -> None:
+    """Start an operation of git that stops at a conflict in the job file: another queue on each side."""
+    git("checkout", "--quiet", "-b", "other")
     write("jobs/mnist.yaml", QUEUE)
+    assert cli.run(["commit", "jobs"]) == 0
+    patch = git("format-patch", "-1", "--stdout", "--no-signature")
+    git("checkout", "--quiet", "main")
+    write("jobs/mnist.yaml", JOB.replace("production", "day"))
+    assert cli.run(["commit", "jobs"]) == 0
+    write("../x.patch", patch)
+    options = {"revert": ["--no-edit", "HEAD~1"], "am": ["--3way", "../x.patch"]}
+    with pytest.raises(CommandError):
+        git(command, *options.get(command, ["other"]))
+
+
+@pytest.mark.parametrize("command", ["merge", "rebase", "cherry-pick", "revert", "am"])
+def test_an_unfinished_operation(clone: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    monkeypatch.setenv("GIT_EDITOR", "true")
+    start_conflict(command)
     state = git("status", "--porcelain")
-    assert "is under way" in run(capsys, "jobs", code=1)
+    message = run(capsys, "jobs", code=1)
+    assert f"{command} is under way in {clone}. To finish:\n" in message
     assert git("status", "--porcelain") == state
+    write("jobs/mnist.yaml", QUEUE)
+    steps = [line.strip() for line in message.splitlines() if line.startswith("  ")]
+    for step in steps:
+        subprocess.run(
+            ["bash", "-c", step],
+            check=True,
+            env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
+        )
+    assert git("status", "--porcelain") == ""
+    assert "night" in Path("overlays/mnist/prod/podgroup.patch.yaml").read_text(encoding="utf-8")
+    run(capsys, "jobs")
+    assert cli.run(["check", "jobs"]) == 0
+
+
+@pytest.mark.parametrize("command", ["merge", "rebase", "cherry-pick", "revert", "am"])
+def test_an_aborted_operation(clone: Path, capsys: Printed, command: str) -> None:
+    start_conflict(command)
+    (abort,) = (line for line in run(capsys, "jobs", code=1).splitlines() if line.startswith("To abort: git "))
+    git(*abort.removeprefix("To abort: git ").split())
+    assert "nothing" in run(capsys, "jobs")
 
 
 def test_a_hook_that_refuses(clone: Path, capsys: Printed) -> None:

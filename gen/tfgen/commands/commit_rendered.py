@@ -42,6 +42,7 @@ from tfgen.commands.commit import (
 from tfgen.commands.commit_check import ProblemsError, check_for_commit
 from tfgen.commands.commit_message import commit_message, job_changes
 from tfgen.commands.judged_files import JudgedFiles, judge_files
+from tfgen.commands.operation_steps import operation_steps
 from tfgen.commands.removed_jobs import find_removed_jobs
 from tfgen.commands.removed_sources import removed_sources
 from tfgen.commands.run_ends import find_run_ends
@@ -49,7 +50,7 @@ from tfgen.commands.track import Track, untracked
 from tfgen.errors import TfgenError, UsageError
 from tfgen.git import read as git
 from tfgen.git.branch import commit_all, find_tip, has_commit, is_remote_tip, move_branch, trailer, working_tree
-from tfgen.git.commit import RefusedError, Repository, changed, check_files, open_repository, wait
+from tfgen.git.commit import RefusedError, Repository, UnderWayError, changed, check_files, open_repository, wait
 from tfgen.git.push import ATTEMPTS, Target, find_pushed, push_commit, target
 from tfgen.job.documents import read_documents
 from tfgen.job.facts import rendered_branch, source_branch
@@ -102,9 +103,12 @@ def commit_wherever(
     with Spool(out) as spool:
         judged = judge_files(sources, {}, spool, CheckScope(find_manifests), track)
         branches = None if is_beside else rendered_branches(jobs, judged.checked)
-        if branches is None:
-            return commit_jobs(jobs, judged, spool, options)
-        return commit_rendered(jobs, judged, spool, branches, options)
+        try:
+            if branches is None:
+                return commit_jobs(jobs, judged, spool, options)
+            return commit_rendered(jobs, judged, spool, branches, options)
+        except UnderWayError as error:
+            raise RefusedError(f"{error}. {operation_steps(error.operation, jobs, out)}") from error
 
 
 def rendered_branches(jobs: Sequence[Path], checked: Checked) -> Branches | None:

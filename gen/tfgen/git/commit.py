@@ -23,7 +23,7 @@ from tfgen.errors import TfgenError, UsageError
 from tfgen.git import command
 from tfgen.git import read as git
 from tfgen.git.command import Git
-from tfgen.git.under_way import find_under_way
+from tfgen.git.under_way import Operation, find_under_way
 from tfgen.real_path import real_path
 from tfgen.record import Record
 
@@ -41,6 +41,14 @@ class RefusedError(TfgenError):
     """The repository, one of its hooks or its remote refuses the commit or the push."""
 
     exit_code: ClassVar[int] = 1  # something for the user to mend, like a problem of the input's
+
+
+class UnderWayError(RefusedError):
+    """An operation of git, such as a merge, is not finished."""
+
+    def __init__(self, operation: Operation, root: Path) -> None:
+        super().__init__(f"{operation.name} is under way in {root}")
+        self.operation = operation
 
 
 class Repository(Record):
@@ -66,7 +74,7 @@ def open_repository(folder: Path) -> Repository:
 
     Raises:
         UsageError: there is no git, or no repository.
-        RefusedError: a merge, a rebase or the like is under way.
+        UnderWayError: a merge, a rebase or a similar operation is not finished.
         TfgenError: git fails.
     """
     if not command.is_installed():
@@ -80,8 +88,8 @@ def open_repository(folder: Path) -> Repository:
         raise Git(folder, ("rev-parse", "--show-toplevel")).failure(answer)
     root = Path(os.fsdecode(answer.stdout.rstrip(b"\n")))
     state = Path(os.fsdecode(Git(root, ("rev-parse", "--absolute-git-dir")).output().rstrip(b"\n")))
-    if what := find_under_way(state):
-        raise RefusedError(f"{what} is under way in {root}: finish it or abort it first")
+    if operation := find_under_way(state):
+        raise UnderWayError(operation, root)
     # Not --short: of a branch that has the name of a tag it prints "heads/NAME".
     branch = Git(root, ("symbolic-ref", "--quiet", "HEAD")).done()
     head = Git(root, ("rev-parse", "--verify", "--quiet", "HEAD")).done()

@@ -1,6 +1,6 @@
 """Merges, rebases and the like that are not finished.
 
-    find_under_way(Path(".git"))    ->  "a merge"
+    find_under_way(Path(".git"))    ->  Operation("a merge", "git commit --no-edit", "git merge --abort")
     is_under_way(Path("jobs"))      ->  True
 
 No function starts a program, so a render can ask at no cost.
@@ -9,26 +9,37 @@ No function starts a program, so a render can ask at no cost.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from tfgen.real_path import real_path
 
+
+class Operation(NamedTuple):
+    """An operation of git that is not finished, with the commands that finish and abort the operation."""
+
+    name: str
+    finish: str
+    abort: str
+
+
+_REBASE: Final = Operation("a rebase", "git rebase --continue", "git rebase --abort")
 _FILES: Final = {
-    "MERGE_HEAD": "a merge",
-    "CHERRY_PICK_HEAD": "a cherry-pick",
-    "REVERT_HEAD": "a revert",
-    "rebase-merge": "a rebase",
-    "rebase-apply": "a rebase, or git am,",
+    "rebase-merge": _REBASE,
+    "rebase-apply/applying": Operation("git am", "git am --continue", "git am --abort"),
+    "rebase-apply": _REBASE,
+    "MERGE_HEAD": Operation("a merge", "git commit --no-edit", "git merge --abort"),
+    "CHERRY_PICK_HEAD": Operation("a cherry-pick", "git cherry-pick --continue", "git cherry-pick --abort"),
+    "REVERT_HEAD": Operation("a revert", "git revert --continue", "git revert --abort"),
 }
-"""The operation for each name that git has in its folder until the operation is finished."""
+"""The operation for each name that git has in its folder until the operation is finished. The first match counts."""
 
 _LINE: Final = "gitdir: "
 """The start of the file `.git` of a worktree or a submodule, before the path of its git folder."""
 
 
-def find_under_way(state: Path) -> str:
-    """Return the operation that is not finished, by the folder of git; empty if every operation is finished."""
-    return next((operation for name, operation in _FILES.items() if (state / name).exists()), "")
+def find_under_way(state: Path) -> Operation | None:
+    """Return the operation that is not finished, by the folder of git; None if every operation is finished."""
+    return next((operation for name, operation in _FILES.items() if (state / name).exists()), None)
 
 
 def is_under_way(folder: Path) -> bool:
@@ -40,4 +51,4 @@ def is_under_way(folder: Path) -> bool:
     state = root / ".git"
     if state.is_file():
         state = root / state.read_text(encoding="utf-8", errors="replace").removeprefix(_LINE).strip()
-    return bool(find_under_way(state))
+    return find_under_way(state) is not None
