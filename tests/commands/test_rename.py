@@ -91,6 +91,26 @@ def test_a_renamed_job_is_rendered_and_can_be_committed(capsys: PRINTED, named: 
     assert cli.run(["check", "jobs", "--verify"]) == 0
 
 
+def test_the_files_that_stay_are_printed(capsys: PRINTED) -> None:
+    write("charts/ads/notes/owner.md", "ml\n")
+    write("overlays/ads/extra.yaml", "{}\n")
+    stay = ["charts/ads/notes/owner.md", "overlays/ads/extra.yaml"]
+    printed = run(capsys, "ads", "adverts")
+    assert f"\nfiles that stay, because tfgen did not write the files: {', '.join(stay)}\n" in printed
+    assert sorted(str(path) for folder in ("charts/ads", "overlays/ads") for path in Path(folder).rglob("*.*")) == stay
+
+
+def test_the_folder_of_the_job_file_is_printed(capsys: PRINTED) -> None:
+    write("jobs/ads/job.yaml", JOB)
+    Path("jobs/ads.yaml").unlink()
+    assert cli.run(["render", "jobs"]) == 0
+    printed = run(capsys, "ads", "adverts")
+    assert "\nthe job file stays in the folder jobs/ads\n" in printed
+    assert "files that stay" not in printed
+    printed = run(capsys, "adverts", "video2", "--format", "json")
+    assert json.loads(printed)["remaining"] == []
+
+
 def test_the_data_stays_in_use(capsys: PRINTED) -> None:
     printed = run(capsys, "ads", "adverts", "--keep-data")
     assert text() == (

@@ -52,20 +52,33 @@ def _run(args: Namespace) -> int:
         return PROBLEMS
     if args.format == "json":
         names = {"before": job, "after": args.name}
-        print_json({"file": file, "name": names, "claims": result.claims, "ends": ends_data(result.ends)})
+        print_json(
+            {
+                "file": file,
+                "name": names,
+                "claims": result.claims,
+                "remaining": result.remaining,
+                "ends": ends_data(result.ends),
+            }
+        )
     else:
         show(f"{file}: {job} -> {args.name}")
-        _print_result(file, result)
+        _print_result(file, job, result)
     return OK
 
 
-def _print_result(file: str, result: Rename) -> None:
+def _print_result(file: str, job: str, result: Rename) -> None:
     from tfgen.plural import count
 
     if result.claims:
         show(f"claims that stay in use: {', '.join(result.claims)}")
     if result.created is not None:
         show(f"{count(result.created, 'rendered file')} created, {result.removed} removed")
+    if result.remaining:
+        show(f"files that stay, because tfgen did not write the files: {', '.join(result.remaining)}")
+    folder = Path(file).absolute().parent
+    if folder.name == job:
+        show(f"the job file stays in the folder {Path(file).parent}")
     print_ends(result.ends)
     show(f"\nNext:\n\n  tfgen {'commit' if result.has_runs else 'render'} {file}")
 

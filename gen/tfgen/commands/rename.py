@@ -53,6 +53,7 @@ class Rename(Record):
         has_runs: whether the job was rendered, here or in another branch, so the name so far may have a run.
         created: the number of new rendered files; None if the job has no rendered files.
         removed: the number of rendered files that are removed.
+        remaining: the files in the folders of the name so far, which tfgen did not write.
     """
 
     problems: tuple[Problem, ...]
@@ -61,6 +62,7 @@ class Rename(Record):
     has_runs: bool = False
     created: int | None = None
     removed: int = 0
+    remaining: tuple[str, ...] = ()
 
 
 def find_job_file(job: str, out: Path | None) -> Path:
@@ -111,7 +113,8 @@ def rename_job(document: Document, name: str, out: Path, *, keeps_data: bool) ->
     end = run_ends(Pair(document, None)) if has_runs else None
     ends = (end.with_users(dict.fromkeys(claims, name)),) if end else ()
     result = _write(file, before, after, name_of(document), out)
-    return result.replaced(claims=claims, ends=ends, has_runs=has_runs)
+    remaining = tuple(_files_below(out, name_of(document)))
+    return result.replaced(claims=claims, ends=ends, has_runs=has_runs, remaining=remaining)
 
 
 def _check_new_name(document: Document, name: str, out: Path) -> None:
@@ -146,6 +149,12 @@ def _write(file: Path, before: str, after: str, job: str, out: Path) -> Rename:
     finally:
         if not is_written and read_ledgers(out) == ledgers:
             replace_text(file, after, before)
+
+
+def _files_below(out: Path, job: str) -> Iterator[str]:
+    """Yield the files in the chart and the overlays of a job, by their names from the working directory."""
+    for folder in (out / CHARTS / job, out / OVERLAYS / job):
+        yield from sorted(os.path.relpath(path) for path in folder.rglob("*") if path.is_symlink() or path.is_file())
 
 
 def _volumes(document: Document) -> list[str]:
