@@ -88,6 +88,16 @@ def test_a_reference_has_the_shape_that_kustomize_reads(kind: str, path: str) ->
     ("item", "expected"),
     [
         (
+            {"apiVersion": "example.com/v1", "kind": "CronJob", "spec": {"jobTemplate": "text"}},
+            'job.yaml:8:92: objects.x.spec.jobTemplate: found the text "text", expected a mapping or a list: kustomize '
+            "reads the field in each CronJob [wrong-shape]",
+        ),
+        (
+            {"apiVersion": "example.com/v1", "kind": "Role", "rules": [{"resourceNames": [["text"]]}]},
+            "job.yaml:8:94: objects.x.rules[0].resourceNames[0]: found a list, expected a name: kustomize reads the "
+            "field in each Role [wrong-shape]",
+        ),
+        (
             {"apiVersion": "v1", "kind": "ServiceAccount", "imagePullSecrets": "hub"},
             'job.yaml:8:83: objects.x.imagePullSecrets: found the text "hub", expected a list; write [{name: hub}] '
             "[wrong-shape]",
@@ -99,7 +109,7 @@ def test_a_reference_has_the_shape_that_kustomize_reads(kind: str, path: str) ->
     ],
     ids=lambda value: value["kind"] if isinstance(value, dict) else "",
 )
-def test_the_message_shows_the_list_to_write(item: Any, expected: str) -> None:
+def test_the_message_has_the_expected_shape(item: Any, expected: str) -> None:
     assert problems(item) == [expected]
 
 

@@ -7,12 +7,13 @@ So the value must be a list, and each item a mapping with that key. Of the direc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from tfgen.data_path import Path
 from tfgen.graph.workloads import pod
 from tfgen.job.training_job import Role, Structure
+from tfgen.kubernetes.kustomize_references import unreadable
 from tfgen.kubernetes.merge import KUBECTL, merge
 from tfgen.rules import pod_parts
 from tfgen.rules.duplicate_entry import has_second_container
@@ -21,6 +22,8 @@ from tfgen.rules.rule import Rule
 from tfgen.rules.view import View
 from tfgen.schema import kubernetes_fields
 from tfgen.schema.kubernetes_fields import Misfit
+from tfgen.schema.messages import found_words
+from tfgen.words import path_name
 
 _ANYTHING: Final = ...
 """What may have every field, under a template."""
@@ -57,9 +60,23 @@ def has_objects(view: View) -> bool:
 
 def _of_objects(view: View) -> Iterator[Misfit]:
     for name, item in view.values["objects"].items():
+        path: Path = ("objects", name)
         type_name = kubernetes_fields.type_of_kind(item["apiVersion"], item["kind"])
-        if type_name:
-            yield from kubernetes_fields.misfits(("objects", name), item, type_name, view.text)
+        misfits = [*kubernetes_fields.misfits(path, item, type_name, view.text)] if type_name else []
+        yield from misfits
+        if not any(misfit.mistake == "shape" for misfit in misfits):
+            yield from _of_kustomize(path, item, view)
+
+
+def _of_kustomize(path: Path, item: Mapping[str, Any], view: View) -> Iterator[Misfit]:
+    """Yield the values of an object at which kustomize stops, whatever the group of the kind."""
+    for steps, value, expected in unreadable(item):
+        place = (*path, *steps)
+        words = found_words(value, view.text(place))
+        message = (
+            f"{path_name(place)}: found {words}, expected {expected}: kustomize reads the field in each {item['kind']}"
+        )
+        yield Misfit(place, "shape", message)
 
 
 def misfits_of_patches(view: View) -> Iterator[Misfit]:

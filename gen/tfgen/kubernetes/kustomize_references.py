@@ -1,0 +1,150 @@
+"""The fields in which kustomize looks for names of objects, and the values that stop kustomize.
+
+    unreadable({"apiVersion": "example.com/v1", "kind": "CronJob", "spec": "text"})
+        ->  Unreadable(("spec",), "text", "a mapping or a list")
+
+kustomize 5 reads these fields in each object of a kind, most of them in every API group. The values on the way to a
+field must be mappings, or lists of mappings. The table below has the fields of
+https://github.com/kubernetes-sigs/kustomize/blob/master/api/internal/konfig/builtinpluginconsts/namereference.go
+and of namespace.go in the same folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from tfgen.data_path import Path
+from tfgen.kubernetes.object import group
+
+_CONTAINER: Final = (
+    "env/valueFrom/configMapKeyRef/name",
+    "env/valueFrom/secretKeyRef/name",
+    "envFrom/configMapRef/name",
+    "envFrom/secretRef/name",
+)
+_CONFIG: Final = (
+    *(f"{containers}/{field}" for containers in ("containers", "initContainers") for field in _CONTAINER),
+    "imagePullSecrets/name",
+    "volumes/configMap/name",
+    "volumes/projected/sources/configMap/name",
+    "volumes/projected/sources/secret/name",
+    "volumes/secret/secretName",
+)
+"""The fields of a pod with the name of a ConfigMap or a Secret."""
+
+_FURTHER: Final = ("priorityClassName", "serviceAccountName", "volumes/persistentVolumeClaim/claimName")
+"""The further fields of a pod."""
+
+_PODS: Final = {
+    "CronJob": ("spec/jobTemplate/spec/template/spec", (*_CONFIG, *_FURTHER)),
+    "DaemonSet": ("spec/template/spec", (*_CONFIG, *_FURTHER)),
+    "Deployment": ("spec/template/spec", (*_CONFIG, *_FURTHER)),
+    "Job": ("spec/template/spec", (*_CONFIG, *_FURTHER)),
+    "Pod": ("spec", (*_CONFIG, *_FURTHER)),
+    "PodTemplate": ("template/spec", _CONFIG),
+    "ReplicaSet": ("spec/template/spec", _CONFIG),
+    "ReplicationController": ("spec/template/spec", _FURTHER),
+    "StatefulSet": ("spec/template/spec", (*_CONFIG, *_FURTHER)),
+}
+"""The path of the pod of each kind, and the fields below the path."""
+
+_FIELDS: Final[Mapping[tuple[str, str], Sequence[str]]] = {
+    **{("", kind): tuple(f"{pod}/{field}" for field in fields) for kind, (pod, fields) in _PODS.items()},
+    ("", "ClusterRole"): ("rules/resourceNames",),
+    ("", "HorizontalPodAutoscaler"): ("spec/scaleTargetRef/name",),
+    ("", "Ingress"): (
+        "spec/backend/serviceName",
+        "spec/defaultBackend/service/name",
+        "spec/ingressClassName",
+        "spec/rules/http/paths/backend/service/name",
+        "spec/rules/http/paths/backend/serviceName",
+        "spec/tls/secretName",
+    ),
+    ("", "Node"): ("spec/configSource/configMap",),
+    ("", "PersistentVolume"): ("spec/azureFile/secretName", "spec/storageClassName"),
+    ("", "PersistentVolumeClaim"): ("spec/storageClassName", "spec/volumeName"),
+    ("", "Role"): ("rules/resourceNames",),
+    ("", "ServiceAccount"): ("imagePullSecrets/name",),
+    ("", "StorageClass"): tuple(
+        f"parameters/{name}" for name in ("adminSecretName", "secretName", "secretRef", "userSecretName")
+    ),
+    ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): ("webhooks/clientConfig/service",),
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"): ("spec/policyName",),
+    ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): ("webhooks/clientConfig/service",),
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): ("spec/conversion/webhook/clientConfig/service/namespace",),
+    ("apiregistration.k8s.io", "APIService"): ("spec/service/name",),
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): ("roleRef/name", "subjects"),
+    ("rbac.authorization.k8s.io", "RoleBinding"): ("roleRef/name", "subjects"),
+    ("serving.knative.dev", "Service"): ("spec/template/spec/containers/env/valueFrom/secretKeyRef/name",),
+}
+"""The fields by group and kind; an empty group stands for every group."""
+
+_VOLUME_CLAIMS: Final = "spec/volumeClaimTemplates/spec/storageClassName"
+_BINDINGS: Final = ("ClusterRoleBinding", "RoleBinding")
+"""The kinds in whose subjects kustomize sets a namespace."""
+
+
+class Unreadable(NamedTuple):
+    """A value at which kustomize stops with an error.
+
+    Attributes:
+        path: the path of the value in the object.
+        value: the value.
+        expected: the values that kustomize can read, in words.
+    """
+
+    path: Path
+    value: Any
+    expected: str
+
+
+def unreadable(item: Mapping[str, Any]) -> Iterator[Unreadable]:
+    """Yield the values of an object that stop kustomize, each once."""
+    kind = item["kind"]
+    fields = (*_FIELDS.get(("", kind), ()), *_FIELDS.get((group(item), kind), ()))
+    if kind == "StatefulSet":
+        fields = (*fields, _VOLUME_CLAIMS, *(["spec/serviceName"] if group(item) == "apps" else []))
+    paths: set[Path] = set()
+    for field in fields:
+        for value in _on_the_way((), item, field.split("/")):
+            if value.path not in paths:
+                paths.add(value.path)
+                yield value
+    if kind in _BINDINGS:
+        yield from (value for value in _subjects(item.get("subjects")) if value.path not in paths)
+
+
+def _on_the_way(path: Path, value: Any, steps: Sequence[str]) -> Iterator[Unreadable]:
+    if value is None:
+        return
+    if not steps:
+        yield from _at_the_end(path, value)
+    elif isinstance(value, list):
+        for index, element in enumerate(value):
+            yield from _on_the_way((*path, index), element, steps)
+    elif isinstance(value, Mapping):
+        yield from _on_the_way((*path, steps[0]), value.get(steps[0]), steps[1:])
+    else:
+        yield Unreadable(path, value, "a mapping or a list")
+
+
+def _at_the_end(path: Path, value: Any) -> Iterator[Unreadable]:
+    """Yield the value of a field, or the items of a list, that is neither a name nor a mapping with a name."""
+    items = [((*path, index), element) for index, element in enumerate(value)] if isinstance(value, list) else []
+    for place, element in items or [(path, value)]:
+        if isinstance(element, list) and items:
+            yield Unreadable(place, element, "a name")
+        elif isinstance(element, Mapping) and "name" not in element:
+            yield Unreadable(place, element, "a name, or a mapping with a name")
+
+
+def _subjects(subjects: Any) -> Iterator[Unreadable]:
+    if subjects is None:
+        return
+    if not isinstance(subjects, list):
+        yield Unreadable(("subjects",), subjects, "a list")
+        return
+    for index, subject in enumerate(subjects):
+        if not isinstance(subject, Mapping):
+            yield Unreadable(("subjects", index), subject, "a mapping")
