@@ -152,31 +152,39 @@ def test_helm_gives_what_a_job_that_says_so_gives_for_any_values(share, document
     values = tunables.overrides(environment)
     with tempfile.TemporaryDirectory() as folder:
         rendered = Rendered.write({**document, "spec": spec}, Path(folder))
-        schema = json.loads((rendered.chart / "values.schema.json").read_text(encoding="utf-8"))
-        known = _known(values, schema, schema["definitions"])
-        by_helm = rendered.by_helm("--values", _file(known, Path(folder)), helm=HelmLibrary())
+        by_helm = rendered.by_helm("--values", _file(values, Path(folder)), helm=HelmLibrary())
         by_tfgen = normal.by_identity(plain_objects(saying(rendered.document, values)))
         normal.assert_equal({"helm": by_helm, "tfgen": by_tfgen})
 
 
-def _known(values: Any, schema: Any, definitions: Mapping[str, Any]) -> Any:
-    """The values without the keys that the schema refuses: those that no template of the chart reads.
+IDLE = [
+    ("completion.evaluatorGrace", 5, {}),
+    ("completion.onFailure", "Keep", {"completion": {"release": "Keep"}}),
+    ("completion.onFailure", "Keep", {"strategy": "Single", "roles": {"chief": {}}}),
+    (
+        "podDisruptionBudget.maxUnavailable",
+        1,
+        {"strategy": "Single", "roles": {"chief": {}}, "podDisruptionBudget": {}},
+    ),
+    ("gang.queue", "", {"gang": {"scheduler": "coscheduling"}}),
+    ("gang.scheduleTimeoutSeconds", 0, {"gang": {"scheduler": "volcano"}}),
+    ("network.egress.apiServer", [], {"workload": {"kind": "TFJob"}}),
+    ("network.egress.apiServer", [], {"workload": {"kind": "JobSet"}}),
+]
 
-    A key that is refused and yet changes the job's objects is met by the comparison.
-    """
-    parts = [schema] if isinstance(schema, dict) else []
-    for part in parts:
-        reference = part.get("$ref", "").rpartition("/")[2]
-        parts += [*([definitions[reference]] if reference else []), *part.get("allOf", ())]
-    properties = {key: inner for part in parts for key, inner in part.get("properties", {}).items()}
-    if not isinstance(values, dict):
-        return values
-    closed = any(part.get("additionalProperties") is False for part in parts)
-    return {
-        key: _known(value, properties.get(key), definitions)
-        for key, value in values.items()
-        if properties.get(key, not closed) is not False
-    }
+
+@pytest.mark.parametrize(("path", "value", "structure"), IDLE)
+def test_helm_takes_a_value_that_nothing_reads_as_an_environment_does(path, value, structure, tmp_path):
+    spec = {"image": "registry.example.com/ml/mnist:1", "roles": {"chief": {}, "ps": {}, "worker": {}}, **structure}
+    job = {**JOB, "spec": spec}
+    values = value
+    for key in reversed(path.split(".")):
+        values = {key: values}
+    assert accepted({**job, "spec": {**spec, "environments": {"dev": values}}})
+    rendered = Rendered.write(job, tmp_path)
+    assert path.rpartition(".")[2] not in (rendered.chart / "values.yaml").read_text(encoding="utf-8")
+    by_helm = rendered.by_helm("--values", _file(values, tmp_path))
+    normal.assert_equal({"helm": by_helm, "helm without the value": rendered.by_helm()})
 
 
 def _file(values: Mapping[str, Any], folder: Path) -> str:

@@ -7,7 +7,8 @@ A property with `x-tunable: true` is tunable; on a record it holds for all that 
 `x-tunable: false`. A values path is the spec's path without `spec`. A record without a default is a *section* (each
 role, the gang): it has tunables only in a job that has the section. A job has no tunable for what its workload kind
 never reads (`workload_kinds`), nor for what it has no part for (`idle_values`). values.yaml, values.schema.json and
-what an environment may say all come from here.
+what an environment may say all come from here. values.schema.json also accepts an idle value, because the check accepts
+the value in an environment.
 """
 
 from __future__ import annotations
@@ -97,6 +98,22 @@ def tunables(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> tuple[Tun
         of_any_kind: also those that nothing of the job reads.
     """
     return _present(spec, of_any_kind=of_any_kind).tunables
+
+
+def idle_paths(spec: Mapping[str, Any]) -> tuple[ValuesPath, ...]:
+    """Return the paths of the tunables that a job may set although nothing of the job reads the values.
+
+    The check refuses values of sections that the job lacks, and values that the workload kind lacks. The paths of these
+    values are left out.
+    """
+    without = [lack.path.split(".") for lack in kinds.without(spec)]
+    paths = (tuple(idle.path.split(".")) for idle in idle_values(spec))
+    return tuple(
+        path
+        for path in dict.fromkeys(paths)
+        if all(data_path.has(spec, section) for section in all_leaves()[path].sections)
+        and not any(kinds.covers(steps, path) for steps in without)
+    )
 
 
 def at(path: Sequence[str]) -> Tunable:

@@ -28,11 +28,13 @@ class ValuesForm(Record):
         paths: those that there are, in the schema's order.
         lacks: the paths of what a job's kind or profile has no place for, such as ``storage.*.nfs``.
         environments: those that the chart is told, as `told_environments` has them.
+        idle: the paths of values that no template reads and that a job may set, as an environment may.
     """
 
     paths: tuple[ValuesPath, ...]
     lacks: tuple[str, ...] = ()
     environments: tuple[str, ...] = ()
+    idle: tuple[ValuesPath, ...] = ()
 
 
 once_a_form: Final = functools.lru_cache(maxsize=64)
@@ -75,7 +77,8 @@ class ValuesText(Record):
 
 def values_form(spec: Mapping[str, Any]) -> ValuesForm:
     """The form of the values of a job's chart."""
-    return ValuesForm(tuple(tunable.path for tunable in tunables.tunables(spec)), _lacks(spec), told_environments(spec))
+    paths = tuple(tunable.path for tunable in tunables.tunables(spec))
+    return ValuesForm(paths, _lacks(spec), told_environments(spec), tunables.idle_paths(spec))
 
 
 def _lacks(spec: Mapping[str, Any]) -> tuple[str, ...]:

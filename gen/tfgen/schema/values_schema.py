@@ -42,7 +42,8 @@ _BELOW: Final = ("items", "propertyNames", "additionalProperties", *_NAMED)
 def values_schema(form: ValuesForm) -> Schema:
     """The schema of a chart's values. It is shared: nobody changes it.
 
-    Every key is required, so that a null (which Helm takes for "remove") is refused instead of printed. Helm adds
+    Every key that a template reads is required, so that a null (which Helm takes for "remove") is refused instead of
+    printed. A key that no template reads is optional, because an environment of the job may set the key. Helm adds
     `global` to a subchart's values, and `enabled` is where a parent's condition stands.
     """
     root = _closed()
@@ -56,6 +57,15 @@ def values_schema(form: ValuesForm) -> Schema:
             place = place["properties"].setdefault(record, _closed())
         place["properties"][key] = _accepted(all_leaves()[path].written)
         place["required"].append(key)
+    for path in form.idle:
+        *records, key = path
+        place = root
+        for record in records:
+            place = place["properties"].setdefault(record, _closed())
+        leaf = all_leaves()[path]
+        # The guards of a gang refuse each value that the scheduler does not know, but for the default.
+        is_of_gang = path[0] == "gang"
+        place["properties"][key] = {"enum": [leaf.tunable.default]} if is_of_gang else _accepted(leaf.written)
     schema = {"$schema": _DRAFT, **root, "definitions": json.loads(_definitions())}
     _keep_roles(schema["definitions"]["volume"]["properties"]["for"], form.paths)
     for lacking in form.lacks:
