@@ -25,7 +25,7 @@ from tests.support.rendered import Rendered
 from tests.support.tools import kustomize_build
 from tfgen.check.jobs import check
 
-VALUES: list[Any] = ["text", 1, ["text"], [["text"]], {"a": 1}, [{"a": 1}], {"name": "text"}, {"name": ["text"]}, None]
+VALUES: list[Any] = ["text", 1, ["text"], [["text"]], {"a": 1}, [{"a": 1}], {"name": "text"}, {"name": ["text"]}]
 
 
 def custom(kind: str, path: str, value: Any) -> dict[str, Any]:

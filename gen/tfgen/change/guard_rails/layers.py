@@ -16,7 +16,7 @@ from tfgen.text.document import Document
 
 
 class Loosening(Record):
-    """A guard rail that holds less than before.
+    """A guard rail that is looser in the change than in the base.
 
     Attributes:
         rail: the line of the guard rail in the base, or the line of the change for a rail that the base lacks.

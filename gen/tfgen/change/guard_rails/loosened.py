@@ -28,6 +28,6 @@ _FINDERS: Final = (
 
 
 def find_loosened(layers: Layers) -> Iterator[Loosening]:
-    """Yield each guard rail that holds less for the jobs of a folder than in the base."""
+    """Yield each guard rail that is looser for the jobs of a folder than in the base."""
     for find in _FINDERS:
         yield from find(layers)

@@ -38,7 +38,7 @@ _FIXED: Final[Sequence[Path]] = (
     ("paramRef", "namespace"),
     ("paramRef", "selector"),
 )
-"""The fields of a policy and a binding of which no value is stricter than another one."""
+"""The fields of a policy and a binding whose values have no order from loose to strict."""
 
 _SELECTORS: Final[Sequence[Path]] = tuple(
     (resources, selector)

@@ -49,8 +49,10 @@ class Rename(Record):
             from_base: the identities, before the rename, of the objects that the overlay makes from the base.
         """
         added = self._added(from_base)
-        made = {identity(new) for key, (old, new) in self.pairs.items() if identity(old) in from_base or key in added}
-        return {**added, **{key: item for key, item in self.after.items() if identity(item) not in made}}
+        renamed = {
+            identity(new) for key, (old, new) in self.pairs.items() if identity(old) in from_base or key in added
+        }
+        return {**added, **{key: item for key, item in self.after.items() if identity(item) not in renamed}}
 
     def entries(self, from_base: Collection[Identity]) -> Iterator[dict[str, Any]]:
         """Yield the entries of ``patches`` that rename objects, or delete an object that cannot be renamed."""
