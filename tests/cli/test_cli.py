@@ -183,7 +183,7 @@ def test_rerun_changes_one_line_and_renders(job: Path, capsys: pytest.CaptureFix
     assert capsys.readouterr().out.startswith("job.yaml: run (none) -> 2 in prod\n")
     assert job.read_text(encoding="utf-8") == JOB.replace("{prod: {roles", '{prod: {run: "2", roles')
     assert cli.run(["render", "job.yaml"]) == 0
-    assert "name: mnist-2-worker\n" in Path("overlays/mnist/prod/worker.patch.yaml").read_text(encoding="utf-8")
+    assert "name: mnist-2-worker\n" in Path("overlays/mnist/prod/kustomization.yaml").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
