@@ -51,6 +51,7 @@ COMMANDS: Final = (
     "explain",
     "schema",
     "completion",
+    "lsp",
     "merge-driver",
 )
 """In the order of ``tfgen --help``: that in which a job's author meets them."""

@@ -224,7 +224,7 @@ class _Layers:
 
     def _content(self, path: Path) -> bytes | None:
         if path not in self._contents:
-            self._contents[path] = _read_defaults(path) if os.path.lexists(path) else None
+            self._contents[path] = read_defaults_file(path)
         return self._contents[path]
 
 
@@ -267,8 +267,14 @@ def defaults_paths(job: Path) -> tuple[Path, ...]:
     return tuple(paths) if job.is_absolute() else tuple(Path(os.path.relpath(path)) for path in paths)
 
 
-def _read_defaults(path: Path) -> bytes:
-    """The defaults' content. What has their name and is no file is an error: the jobs would silently do without."""
+def read_defaults_file(path: Path) -> bytes | None:
+    """Return the content of a tfgen.yaml; None where no such file exists.
+
+    Raises:
+        UsageError: something has the name of a tfgen.yaml and cannot be read, so that jobs would lack their defaults.
+    """
+    if not os.path.lexists(path):
+        return None
     try:
         return read_file(path, MAX_BYTES + 1)
     except TfgenError as error:

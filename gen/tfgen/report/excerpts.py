@@ -49,6 +49,12 @@ def as_excerpts(problems: Iterable[Problem], lines: Lines) -> str:
     return text
 
 
+def token_at(line: str, column: int) -> str:
+    """Return the word or the quoted text at a column, which counts from 1; empty for a column without either."""
+    token = _TOKEN.match(line, column - 1)
+    return token[0] if token else ""
+
+
 def _excerpt(problem: Problem, lines: Sequence[str]) -> Iterator[str]:
     number, column = problem.position
     if number > len(lines) or not lines[number - 1].strip():
@@ -56,8 +62,7 @@ def _excerpt(problem: Problem, lines: Sequence[str]) -> Iterator[str]:
     line = lines[number - 1]
     start = max(column - 1 - _BEFORE, 0) if len(line) > _WIDTH else 0
     end = min(len(line), start + _WIDTH)
-    token = _TOKEN.match(line, column - 1, end)
-    marked = line[column - 1 : token.end()] if token else " "
+    marked = token_at(line[:end], column) or " "
     lead, trail = ("... " if start else ""), (" ..." if end < len(line) else "")
     margin = " " * len(str(number))
     yield f"{margin} |"

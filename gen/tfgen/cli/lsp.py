@@ -1,0 +1,28 @@
+"""``tfgen lsp``: a language server on standard input and output."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from typing import Final
+
+from tfgen.cli.command import OK, Command
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--stdio", action="store_true", help="use standard input and output, as the server always does")
+
+
+def _run(_args: Namespace) -> int:
+    from tfgen.lsp.server import create_server
+
+    create_server().start_io()
+    return OK
+
+
+COMMAND: Final = Command(
+    "lsp",
+    "serve an editor: check job.yaml and tfgen.yaml while you type",
+    _arguments,
+    _run,
+    example="tfgen lsp --stdio",
+)

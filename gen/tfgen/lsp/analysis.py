@@ -1,0 +1,45 @@
+"""The check of one open file, with the steps of `tfgen check` that need no other file of jobs.
+
+analyse(Source("job.yaml", "..."))  ->  Analysis(problems=(Problem("job.yaml", ...), ...), ...)
+"""
+
+from __future__ import annotations
+
+from tfgen.check.jobs import Checker
+from tfgen.check.source import read_team
+from tfgen.job.documents import parse_source
+from tfgen.job.sources import Source
+from tfgen.lsp.open_files import is_defaults
+from tfgen.problems import Problem
+from tfgen.record import Record
+from tfgen.text.document import Document
+
+
+class Analysis(Record):
+    """The documents of a file and their problems.
+
+    Attributes:
+        documents: the documents over their defaults, also documents with errors.
+        accepted: the documents that the schema accepts, over defaults without errors.
+        problems: the problems of the file and of each tfgen.yaml under the file, in order.
+        is_parsed: whether the YAML of the file has no errors.
+    """
+
+    source: Source
+    documents: tuple[Document, ...]
+    accepted: tuple[Document, ...]
+    problems: tuple[Problem, ...]
+    is_parsed: bool
+
+
+def analyse(source: Source) -> Analysis:
+    """Check a job file or a tfgen.yaml."""
+    parsed = parse_source(source)
+    if is_defaults(source.file):
+        team = read_team(source, {}, is_guarded=True)
+        accepted = (team.defaults,) if team.defaults else ()
+        return Analysis(source, accepted or parsed.documents[:1], accepted, team.problems, not parsed.problems)
+    checker = Checker()
+    file = checker.check(source)
+    problems = checker.judge([file]).problems
+    return Analysis(source, file.documents, file.accepted, problems, not parsed.problems)

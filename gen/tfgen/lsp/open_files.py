@@ -1,0 +1,73 @@
+"""Files that are open in an editor, whose text counts in place of the text on disk.
+
+files = OpenFiles()
+files.update("tfgen.yaml", "apiVersion: ...")
+files.source("jobs/mnist/job.yaml")  ->  Source("jobs/mnist/job.yaml", "...", Source("tfgen.yaml", "..."))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from tfgen.job.defaults import FILE
+from tfgen.job.sources import Source, defaults_under, holds_job, read_defaults_file
+from tfgen.real_path import real_path
+
+JOB_FILE = "job.yaml"
+"""The name of a file that is a job before its first line is written."""
+
+
+class OpenFiles:
+    """The texts of the open files, by the path of each file."""
+
+    def __init__(self) -> None:
+        self._texts: dict[Path, str] = {}
+
+    def update(self, file: str, text: str) -> None:
+        """Set the text of a file."""
+        self._texts[real_path(Path(file))] = text
+
+    def remove(self, file: str) -> None:
+        """Forget a file. The text on disk counts again."""
+        self._texts.pop(real_path(Path(file)), None)
+
+    def text(self, file: str) -> str:
+        """Return the text of an open file; empty for any other file."""
+        return self._texts.get(real_path(Path(file)), "")
+
+    def source(self, file: str) -> Source:
+        """Return an open file over its defaults, as `tfgen check` reads the file.
+
+        Raises:
+            UsageError: a tfgen.yaml on disk cannot be read.
+        """
+        under = defaults_under(Path(file), self._defaults)
+        if is_defaults(file) and under is not None:
+            return under
+        return Source(file, self.text(file), under)
+
+    def _defaults(self, path: Path) -> bytes | None:
+        text = self._texts.get(real_path(path))
+        return read_defaults_file(path) if text is None else _encode(text)
+
+
+def is_defaults(file: str) -> bool:
+    """Return True for a tfgen.yaml."""
+    return Path(file).name == FILE
+
+
+def is_checked(file: str, text: str) -> bool:
+    """Return True for a tfgen.yaml or a job. An editor also opens YAML files of other programs."""
+    return is_defaults(file) or Path(file).name == JOB_FILE or holds_job(_encode(text))
+
+
+def ancestors(source: Source) -> Iterator[str]:
+    """Yield the name of a file and of each tfgen.yaml under the file."""
+    yield source.file
+    for layer in source.layers():
+        yield layer.file
+
+
+def _encode(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")

@@ -1,0 +1,168 @@
+"""The language server: messages of an editor in, records of the rooms below as types of the protocol out.
+
+pygls reads and writes the messages. The working directory of the server is the folder that the editor opens, so that
+problems name files as `tfgen check` does in this folder.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from lsprotocol import types
+from pygls import uris
+from pygls.lsp.server import LanguageServer
+from pygls.workspace import PositionCodec
+
+from tfgen import __version__
+from tfgen.errors import TfgenError
+from tfgen.lsp.analysis import Analysis, analyse
+from tfgen.lsp.open_files import OpenFiles, is_checked, is_defaults
+from tfgen.lsp.ranges import to_range
+from tfgen.problems import Problem, in_order
+
+PAUSE: Final = 0.05
+"""Seconds without a further key after which a file is checked."""
+
+_SEVERITIES: Final = {
+    "error": types.DiagnosticSeverity.Error,
+    "warning": types.DiagnosticSeverity.Warning,
+}
+
+
+class Session:
+    """The open files of one editor and their analyses, by the name of each file."""
+
+    def __init__(self, server: LanguageServer) -> None:
+        self._server = server
+        self._files = OpenFiles()
+        self._uris: dict[str, str] = {}
+        self._analyses: dict[str, Analysis] = {}
+        self._published: set[str] = set()
+        self._waiting: dict[str, asyncio.Task[None]] = {}
+
+    def update(self, uri: str) -> str:
+        """Take the text of an open file from the editor, and return the name of the file."""
+        file = file_of(uri)
+        self._uris[file] = uri
+        self._files.update(file, self._server.workspace.get_text_document(uri).source)
+        return file
+
+    def remove(self, uri: str) -> None:
+        """Forget a closed file and its problems."""
+        file = file_of(uri)
+        self._files.remove(file)
+        self._uris.pop(file, None)
+        self._analyses.pop(file, None)
+        if waiting := self._waiting.pop(file, None):
+            waiting.cancel()
+        self.check_all() if is_defaults(file) else self._publish()
+
+    def check(self, file: str) -> None:
+        """Check a file now, and with a tfgen.yaml all open files."""
+        if is_defaults(file):
+            self.check_all()
+        else:
+            self._analyse(file)
+            self._publish()
+
+    def check_all(self) -> None:
+        """Check all open files now."""
+        for file in self._uris:
+            self._analyse(file)
+        self._publish()
+
+    def check_soon(self, file: str) -> None:
+        """Check a file after a pause in the typing."""
+        if waiting := self._waiting.get(file):
+            waiting.cancel()
+        self._waiting[file] = asyncio.create_task(self._check_later(file))
+
+    async def _check_later(self, file: str) -> None:
+        await asyncio.sleep(PAUSE)
+        self.check(file)
+
+    def _analyse(self, file: str) -> None:
+        self._analyses.pop(file, None)
+        if not is_checked(file, self._files.text(file)):
+            return
+        try:
+            self._analyses[file] = analyse(self._files.source(file))
+        except TfgenError as error:
+            message = types.ShowMessageParams(types.MessageType.Error, str(error))
+            self._server.window_show_message(message)
+
+    def _publish(self) -> None:
+        """Send the problems of all analysed files, and an empty list for each file that has no problems any more."""
+        problems = in_order(problem for analysis in self._analyses.values() for problem in analysis.problems)
+        by_file: dict[str, list[Problem]] = {file: [] for file in (*self._published, *self._analyses)}
+        for problem in problems:
+            by_file.setdefault(problem.file, []).append(problem)
+        for file, of_file in by_file.items():
+            uri = self._uri(file)
+            lines = self._lines(uri) if of_file else ()
+            diagnostics = [_diagnostic(self._codec, lines, problem) for problem in of_file]
+            self._server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, diagnostics))
+        self._published = {file for file, of_file in by_file.items() if of_file}
+
+    @property
+    def _codec(self) -> PositionCodec:
+        return self._server.workspace.position_codec
+
+    def _uri(self, file: str) -> str:
+        return self._uris.get(file) or uris.from_fs_path(str(Path(file).absolute())) or ""
+
+    def _lines(self, uri: str) -> Sequence[str]:
+        """The lines of a file, open or on disk; empty for a file that cannot be read."""
+        with suppress(OSError, UnicodeError):
+            return self._server.workspace.get_text_document(uri).lines
+        return ()
+
+
+def create_server() -> LanguageServer:
+    """Create a server that answers an editor."""
+    server = LanguageServer("tfgen", __version__)
+    session = Session(server)
+
+    @server.feature(types.INITIALIZED)
+    def initialized(_: types.InitializedParams) -> None:
+        if (root := server.workspace.root_path) and Path(root).is_dir():
+            os.chdir(root)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
+    def opened(params: types.DidOpenTextDocumentParams) -> None:
+        session.check(session.update(params.text_document.uri))
+
+    @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
+    async def changed(params: types.DidChangeTextDocumentParams) -> None:
+        session.check_soon(session.update(params.text_document.uri))
+
+    @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
+    def closed(params: types.DidCloseTextDocumentParams) -> None:
+        session.remove(params.text_document.uri)
+
+    @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
+    def changed_on_disk(_: types.DidChangeWatchedFilesParams) -> None:
+        session.check_all()
+
+    return server
+
+
+def file_of(uri: str) -> str:
+    """Return the name of a file, relative to the working directory."""
+    path = uris.to_fs_path(uri) or uri
+    return os.path.relpath(path)
+
+
+def _diagnostic(codec: PositionCodec, lines: Sequence[str], problem: Problem) -> types.Diagnostic:
+    return types.Diagnostic(
+        range=to_range(codec, lines, problem.position),
+        message=problem.message,
+        severity=_SEVERITIES[problem.severity],
+        code=problem.rule,
+        source="tfgen",
+    )

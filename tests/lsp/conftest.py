@@ -1,0 +1,43 @@
+"""One server for the tests of a module, and a folder with a repository for each test."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.support.editor import Editor, editor
+
+
+class Desk(NamedTuple):
+    """An editor with a folder open, and the repository of a test below this folder."""
+
+    editor: Editor
+    root: Path
+    name: str
+    run: Callable[[Coroutine[Any, Any, Any]], Any]
+
+    def file(self, name: str) -> str:
+        """The name of a file of the repository, from the folder that is open."""
+        return f"{self.name}/{name}"
+
+
+@pytest.fixture(scope="module")
+def connected(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Editor, Path, asyncio.Runner]]:
+    root = tmp_path_factory.mktemp("workspace")
+    with asyncio.Runner() as runner:
+        context = editor(root)
+        yield runner.run(context.__aenter__()), root, runner
+        runner.run(context.__aexit__(None, None, None))
+
+
+@pytest.fixture
+def desk(connected: tuple[Editor, Path, asyncio.Runner]) -> Desk:
+    opened, root, runner = connected
+    name = f"repository-{len([*root.iterdir()])}"
+    for folder in (".git", "jobs"):
+        (root / name / folder).mkdir(parents=True)
+    return Desk(opened, root, name, runner.run)

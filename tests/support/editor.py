@@ -1,0 +1,87 @@
+"""An editor that talks with `tfgen lsp` over standard input and output: the client of pygls."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from lsprotocol import types
+from pygls.lsp.client import LanguageClient
+
+LIMIT = 20
+"""Seconds for an answer. A server that is slower than this has failed."""
+
+
+class Editor:
+    """A client with its folder, and the last diagnostics of each file."""
+
+    def __init__(self, root: Path) -> None:
+        self.client = LanguageClient("test", "1")
+        self.names: list[str] = []
+        self._root = root
+        self._diagnostics: asyncio.Queue[tuple[str, list[types.Diagnostic]]] = asyncio.Queue()
+        self._messages: asyncio.Queue[str] = asyncio.Queue()
+        self._versions: dict[str, int] = {}
+
+        @self.client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
+        def published(params: types.PublishDiagnosticsParams) -> None:
+            name = Path(params.uri.removeprefix("file://")).relative_to(root).as_posix()
+            self.names.append(name)
+            self._diagnostics.put_nowait((name, [*params.diagnostics]))
+
+        @self.client.feature(types.WINDOW_SHOW_MESSAGE)
+        def shown(params: types.ShowMessageParams) -> None:
+            self._messages.put_nowait(params.message)
+
+    def uri(self, name: str) -> str:
+        return (self._root / name).as_uri()
+
+    def document(self, name: str) -> types.TextDocumentIdentifier:
+        return types.TextDocumentIdentifier(self.uri(name))
+
+    def open(self, name: str, text: str) -> None:
+        item = types.TextDocumentItem(self.uri(name), "yaml", 0, text)
+        self.client.text_document_did_open(types.DidOpenTextDocumentParams(item))
+
+    def change(self, name: str, text: str) -> None:
+        self._versions[name] = self._versions.get(name, 0) + 1
+        document = types.VersionedTextDocumentIdentifier(self._versions[name], self.uri(name))
+        whole = types.TextDocumentContentChangeWholeDocument(text)
+        self.client.text_document_did_change(types.DidChangeTextDocumentParams(document, [whole]))
+
+    def close(self, name: str) -> None:
+        self.client.text_document_did_close(types.DidCloseTextDocumentParams(self.document(name)))
+
+    async def diagnostics(self, name: str) -> list[types.Diagnostic]:
+        """Wait for the next diagnostics of a file."""
+        while True:
+            published, diagnostics = await asyncio.wait_for(self._diagnostics.get(), LIMIT)
+            if published == name:
+                return diagnostics
+
+    async def message(self) -> str:
+        """Wait for the next message to the person."""
+        return await asyncio.wait_for(self._messages.get(), LIMIT)
+
+
+@asynccontextmanager
+async def editor(root: Path) -> AsyncIterator[Editor]:
+    """An editor with a folder open, whose server starts and ends with the block."""
+    connected = Editor(root)
+    client = connected.client
+    await client.start_io(sys.executable, "-m", "tfgen", "lsp", "--stdio", cwd=root.parent)
+    folders = [types.WorkspaceFolder(root.as_uri(), root.name)]
+    parameters = types.InitializeParams(
+        types.ClientCapabilities(), process_id=None, root_uri=root.as_uri(), workspace_folders=folders
+    )
+    await asyncio.wait_for(client.initialize_async(parameters), LIMIT)
+    client.initialized(types.InitializedParams())
+    try:
+        yield connected
+    finally:
+        await asyncio.wait_for(client.shutdown_async(None), LIMIT)
+        client.exit(None)
+        await asyncio.wait_for(client.stop(), LIMIT)
