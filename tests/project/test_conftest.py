@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -103,6 +105,32 @@ def test_skips_are_failures_where_there_is_no_excuse(folder):
 
 def test_a_test_in_the_folder_of_a_tier_has_its_marker(folder):
     assert "1 passed, 5 deselected" in pytest_in(folder, "-m", "train", "--ignore=unit/test_skipped_module.py")
+
+
+@pytest.mark.long
+def test_a_worker_that_dies_fails_the_run_by_the_name_of_its_test(tmp_path):
+    """Also where the files of tests have changed since, so that a second worker would not find the same tests."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["pytest"]["ini_options"]
+    restart = [option for option in shlex.split(settings["addopts"]) if "worker" in option]
+    for letter in "abcd":
+        (tmp_path / f"test_{letter}.py").write_text(
+            "import pytest\n@pytest.mark.parametrize('number', range(8))\ndef test_passes(number): pass\n"
+        )
+    (tmp_path / "test_c.py").write_text("""
+import os, pathlib, signal
+
+def test_dies():
+    for name in ("test_a.py", "test_b.py"):
+        pathlib.Path(__file__).with_name(name).write_text("raise RuntimeError")
+    os.kill(os.getpid(), signal.SIGKILL)
+""")
+    with pytest.raises(CommandError) as failure:
+        pytest_in(tmp_path, "-n", "2", "--dist", "worksteal", *restart)
+    report = failure.value.stdout
+    assert "crashed while running 'test_c.py::test_dies'" in report
+    assert "1 failed" in report
+    assert "INTERNALERROR" not in report
+    assert "ERROR collecting" not in report
 
 
 @pytest.mark.long
