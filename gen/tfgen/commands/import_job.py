@@ -385,8 +385,8 @@ def _rename(variants: Mapping[Name, Variant], name: str) -> None:
         if variant.job.name != name:
             why = f"the job is named {name} in every environment"
             variant.account.entries = [
-                entry.replaced(fate="changed", why=why)
-                if entry.target == ("metadata", "name") and entry.fate == "carried"
+                entry.replaced(outcome="changed", why=why)
+                if entry.target == ("metadata", "name") and entry.outcome == "carried"
                 else entry
                 for entry in variant.account.entries
             ]

@@ -281,8 +281,10 @@ def differences(job: ImportedJob, environment: Name = None) -> tuple[Difference,
         rendered = hand_written.rendered(plain_objects(job.data, environment), root)
     entries = origin.entries
     original, rendered = _comparable(root.data), _comparable(rendered)
-    explained = {entry.source: entry.why for entry in entries if entry.fate in ("changed", "dropped") and entry.covers}
-    known = explained | {entry.source: "" for entry in entries if entry.fate == "carried"}
+    explained = {
+        entry.source: entry.why for entry in entries if entry.outcome in ("changed", "dropped") and entry.covers
+    }
+    known = explained | {entry.source: "" for entry in entries if entry.outcome == "carried"}
     differing = list(_settled(original, rendered))
     for change in field_changes(original, rendered):
         if change.before is NOTHING and _PULL_SECRETS_OF_POD.fullmatch(str(change.path)):
@@ -320,7 +322,9 @@ def _normalisation(change: FieldChange) -> str:
 
 def _reported_pull_secrets(new: Any, root: Part, entries: Sequence[Entry]) -> str:
     """Return the reason for pull secrets that a pod lacked, if the account reports each of the secrets."""
-    reasons = {entry.source: entry.why for entry in entries if (entry.target, entry.fate) == (PULL_SECRETS, "changed")}
+    reasons = {
+        entry.source: entry.why for entry in entries if (entry.target, entry.outcome) == (PULL_SECRETS, "changed")
+    }
     reported = {leaf.value: reasons[name] for leaf in root.leaves() for name in _names_around(leaf) if name in reasons}
     secrets = new if isinstance(new, list) else [new]
     whys = [reported.get(secret["name"], "") for secret in secrets]

@@ -18,7 +18,7 @@ from tfgen.record import Record
 from tfgen.text.document import MAX_PROBLEMS
 from tfgen.words import path_name, printable
 
-Fate: TypeAlias = Literal["carried", "changed", "dropped", "kept"]
+Outcome: TypeAlias = Literal["carried", "changed", "dropped", "kept"]
 """Carried as it means; changed in what it means; dropped; or kept: an object that stays as it is, beside the job."""
 
 REFUSED: Final = "import"
@@ -39,7 +39,7 @@ class Entry(Record):
 
     file: str
     position: Position
-    fate: Fate
+    outcome: Outcome
     source: str
     target: Path | None = None
     why: str = ""
@@ -50,7 +50,7 @@ class Entry(Record):
         line, column = self.position
         target = f" to {path_name(self.target)}" if self.target else ""
         why = f": {self.why}" if self.why else ""
-        return printable(f"{self.file}:{line}:{column}: {self.fate} {self.source}{target}{why}")
+        return printable(f"{self.file}:{line}:{column}: {self.outcome} {self.source}{target}{why}")
 
 
 class Account:
@@ -66,19 +66,19 @@ class Account:
 
     def carry(self, part: Part, *target: str | int, why: str = "") -> None:
         """The job says the same at the target."""
-        self._enter(part, "carried", target, why)
+        self.enter(part, "carried", target, why)
 
     def change(self, part: Part, *target: str | int, why: str) -> None:
         """The job says at the target (or by a default) what is not quite the same."""
-        self._enter(part, "changed", target, why)
+        self.enter(part, "changed", target, why)
 
     def drop(self, part: Part, why: str) -> None:
         """The job does not say it."""
-        self._enter(part, "dropped", (), why)
+        self.enter(part, "dropped", (), why)
 
     def keep(self, part: Part, why: str) -> None:
         """An object that the job only refers to."""
-        self._enter(part, "kept", (), why)
+        self.enter(part, "kept", (), why)
 
     def refuse(self, part: Part, message: str) -> None:
         """The import fails, because of this part; past `MAX_PROBLEMS`, the part is only one more of them."""
@@ -122,7 +122,7 @@ class Account:
         """Say of what was carried to a target why it does not mean the same; whether anything was."""
         before = self.entries
         self.entries = [
-            entry.replaced(fate="changed", why=why) if entry.target == target else entry for entry in before
+            entry.replaced(outcome="changed", why=why) if entry.target == target else entry for entry in before
         ]
         return self.entries != before
 
@@ -130,8 +130,9 @@ class Account:
         """The entry to which a path of the job goes back: the first."""
         return {entry.target: entry for entry in reversed(self.entries) if entry.target}
 
-    def _enter(self, part: Part, fate: Fate, target: Path, why: str) -> None:
-        self.entries.append(Entry(part.file, part.key, fate, part.name, target or None, why))
+    def enter(self, part: Part, outcome: Outcome, target: Path, why: str) -> None:
+        """Add the entry of a part."""
+        self.entries.append(Entry(part.file, part.key, outcome, part.name, target or None, why))
         self.name(part)
 
 

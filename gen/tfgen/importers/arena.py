@@ -230,7 +230,7 @@ def read(item: Part, others: Sequence[Part], options: Options, account: Account)
 def _shorten(item: Part, account: Account) -> None:
     """Name no default of Arena's chart that is carried: no one wrote it."""
     default = item.value["kind"].name
-    account.entries = [entry for entry in account.entries if entry.fate != "carried" or entry.source != default]
+    account.entries = [entry for entry in account.entries if entry.outcome != "carried" or entry.source != default]
 
 
 def _claims(job: ForeignJob) -> Mapping[str, Any]:

@@ -325,8 +325,8 @@ def _pod(task: _Task, tasks: Sequence[_Task], is_one_limit: bool, account: Accou
     _account_for(task, is_one_limit, account)
     if len(account.problems) > problems:
         return None
-    port = command.port or pod_template.PORT
-    return pod_template.translate(template, task.role, account, port=port, program=command.program)
+    ports = (command.port or pod_template.PORT,)
+    return pod_template.translate(template, task.role, account, ports=ports, program=command.program)
 
 
 def _without_own_labels(task: _Task, account: Account) -> Part:

@@ -184,9 +184,9 @@ def _read_role(role: RoleName, job: Part, command: TaskCommand, account: Account
         part = main.get(key) if main else None
         if part and command.program.command is not None:
             account.change(part, *ROLES, role, "command", why=why_changed(command))
-    port = command.port or pod_template.PORT
+    ports = (command.port or pod_template.PORT,)
     pod = pod_template.translate(
-        template.without_path(pod_template.RESTART_POLICY), role, account, port=port, program=command.program
+        template.without_path(pod_template.RESTART_POLICY), role, account, ports=ports, program=command.program
     )
     if pod is None:
         return None

@@ -74,6 +74,15 @@ class Part(Record):
             part = below
         return part
 
+    def text_at(self, *keys: str) -> str:
+        """Return the text of the scalar at some keys. Missing keys give an empty text."""
+        part = self.get(*keys)
+        return part.written if part else ""
+
+    def texts_at(self, *keys: str) -> list[str]:
+        """Return the texts of the items of the list at some keys."""
+        return [part.written for part in self.items(*keys)]
+
     def entries(self, *keys: str) -> Iterator[tuple[str, Part]]:
         """The keys of the mapping below, and what they say; none where there is no mapping."""
         below = self.get(*keys)
@@ -88,14 +97,23 @@ class Part(Record):
 
     def leaves(self) -> Iterator[Part]:
         """All scalars in it that say something."""
-        if isinstance(self.value, Mapping):
-            for part in self.value.values():
-                yield from part.leaves()
-        elif isinstance(self.value, list):
-            for part in self.value:
+        if isinstance(self.value, (Mapping, list)):
+            for part in self.value.values() if isinstance(self.value, Mapping) else self.value:
                 yield from part.leaves()
         elif self.value is not None:
             yield self
+
+    def scalar(self, value: Any) -> Part:
+        """Return a scalar at the position of this part."""
+        return self.replaced(value=value, text=str(value))
+
+    def with_part(self, path: Sequence[str], part: Part) -> Part:
+        """Return this part with another part at a path. A missing mapping gets the position of the nearest part."""
+        if not path:
+            return part
+        fields = self.value if isinstance(self.value, Mapping) else {}
+        below = fields.get(path[0]) or mapping(self, {})
+        return mapping(self, {**fields, path[0]: below.with_part(path[1:], part)})
 
     def without(self, *keys: str) -> Part:
         """The mapping without some of its keys; what is no mapping has none of them."""
@@ -142,9 +160,9 @@ def leaf(file: str, position: Position, name: str, value: str) -> Part:
     return Part(file, (name,), position, position, value, value)
 
 
-def mapping(at: Part, parts: Mapping[str, Part]) -> Part:
-    """Parts as a mapping, which stands where another part does."""
-    return at.replaced(text=None, value=dict(parts))
+def mapping(at: Part, parts: Mapping[str, Part | None]) -> Part:
+    """Return a mapping of parts, without missing ones, at the position of another part."""
+    return at.replaced(text=None, value={key: part for key, part in parts.items() if part is not None})
 
 
 def sequence(at: Part, parts: Sequence[Part]) -> Part:

@@ -154,10 +154,8 @@ def translate(
     template: Part,
     role: str,
     account: Account,
-    *,
-    port_names: Sequence[str] = (),
-    port: int = PORT,
-    program: Program | None = None,
+    ports: Sequence[str | int],
+    program: Program,
 ) -> PodData | None:
     """The pod template in a role's words; None where it has no container, or a field is of another type.
 
@@ -165,8 +163,7 @@ def translate(
         template: a PodTemplateSpec.
         role: the role that it becomes.
         account: what becomes of each of its lines.
-        port_names: names of TensorFlow's port.
-        port: its number, where no port has such a name.
+        ports: the names and the number of TensorFlow's port, in order of preference.
         program: what runs, where it is not what the template says.
     """
     shaped_template = shaped(template, account)
@@ -177,7 +174,7 @@ def translate(
     if main is None:
         account.refuse(template, "the pod template has no container")
         return None
-    pod = _Translation(template, main, role, account, (*port_names, port), program or Program()).pod_data()
+    pod = _Translation(template, main, role, account, ports, program).pod_data()
     for part, path, _ in instance.parts:
         account.carry(part, "spec", "roles", role, "cloud", *path)
     return pod.replaced(instance=instance)

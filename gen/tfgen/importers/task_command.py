@@ -29,7 +29,7 @@ _FLAG_IN_SCRIPT: Final = re.compile(
     rf"(?:[ \t]|\\\n)+--?({'|'.join(_FLAGS)})(?:=|[ \t]+)"
     r"((?:\"[^\"]*\"|'[^']*'|\$\((?:[^()]|\([^()]*\))*\)|`[^`]*`|[^\s\\;|&\"'`])+)"
 )
-_ROLES: Final = ("chief", "master", "ps", "worker", "evaluator")
+TASK_TYPES: Final = ("chief", "master", "ps", "worker", "evaluator")
 """The types of tasks that TensorFlow knows."""
 _HOST_FILE: Final = re.compile(r"/etc/volcano/([-\w.]+?)\.host\b")
 _PORT: Final = re.compile(r":(\d{2,5})\b")
@@ -332,7 +332,7 @@ def _lone_role(flags: Mapping[str, str], env: Mapping[str, Part]) -> str:
 
 
 def _is_role(text: str | None) -> bool:
-    return (text or "").lower() in _ROLES
+    return (text or "").lower() in TASK_TYPES
 
 
 def _told_by_flags(flags: Mapping[str, str], program: Program) -> TaskCommand:

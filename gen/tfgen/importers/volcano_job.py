@@ -262,8 +262,7 @@ class _VolcanoJob:
             template.without_path(pod_template.RESTART_POLICY),
             role,
             self.account,
-            port_names=_PORT_NAMES,
-            port=command.port or pod_template.PORT,
+            ports=(*_PORT_NAMES, command.port or pod_template.PORT),
             program=command.program,
         )
         for field, part in task.entries():

@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 from tfgen.commands.import_job import ImportedJob
 from tfgen.commands.verify_import import Difference, Verified
-from tfgen.importers.account import Entry, Fate
+from tfgen.importers.account import Entry, Outcome
 from tfgen.words import either, path_name, printable
 
 
@@ -18,7 +18,7 @@ def entry_rows(entries: Iterable[Entry]) -> list[dict[str, Any]]:
             "file": entry.file,
             "line": entry.position.line,
             "column": entry.position.column,
-            "fate": entry.fate,
+            "fate": entry.outcome,
             "source": entry.source,
             "target": path_name(entry.target) if entry.target else None,
             "why": entry.why,
@@ -28,8 +28,8 @@ def entry_rows(entries: Iterable[Entry]) -> list[dict[str, Any]]:
 
 
 def summary(entries: Sequence[Entry]) -> str:
-    """The number of entries of each fate."""
-    return ", ".join(f"{sum(entry.fate == fate for entry in entries)} {fate}" for fate in get_args(Fate))
+    """The number of entries of each outcome."""
+    return ", ".join(f"{sum(entry.outcome == outcome for entry in entries)} {outcome}" for outcome in get_args(Outcome))
 
 
 def advice(jobs: Iterable[ImportedJob]) -> str:

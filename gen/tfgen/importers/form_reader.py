@@ -1,0 +1,199 @@
+"""The steps that the readers of foreign jobs share.
+
+A reader describes most fields by a table: the field's name, and its outcome in the job.
+
+    {"backoffLimit": carried("spec", "retries"), "suspend": dropped("the job starts when it is applied"), "tasks": None}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Final, NamedTuple, TypeAlias
+
+from tfgen.data_path import Path, with_value
+from tfgen.importers import pod_template
+from tfgen.importers.account import Account, Outcome
+from tfgen.importers.foreign_job import ROLES, ForeignJob, Settled
+from tfgen.importers.objects import LAST_APPLIED, drop_server_fields
+from tfgen.importers.options import Options
+from tfgen.importers.part import Part
+from tfgen.importers.shapes import EACH
+from tfgen.importers.task_command import TaskCommand, legacy_keys, read_command, why_changed
+from tfgen.job.training_job import RoleName
+from tfgen.kubernetes import keys
+from tfgen.schema.workload_kinds.facts import WorkloadKind
+
+
+class Row(NamedTuple):
+    """A row of a table of fields.
+
+    Attributes:
+        outcome: the outcome in the account.
+        target: the path in the job that gets the field's value.
+        why: the reason; `{key}` is the field's name.
+        default: the value that means the same as a missing field.
+        sets: whether the target gets the value.
+    """
+
+    outcome: Outcome
+    target: Path
+    why: str
+    default: Any
+    sets: bool = True
+
+
+Fields: TypeAlias = Mapping[str, Row | Callable[[str, Part], None] | None]
+"""The rows of fields by name, and the row of all remaining fields by `EACH`. None: another step reads the field."""
+
+
+def carried(*target: str, why: str = "", default: Any = None) -> Row:
+    """Return the row of a field whose value the job carries unchanged."""
+    return Row("carried", target, why, default)
+
+
+def changed(*target: str, why: str, sets: bool = True) -> Row:
+    """Return the row of a field whose value has another meaning in the job."""
+    return Row("changed", target, why, None, sets)
+
+
+def dropped(why: str, default: Any = None) -> Row:
+    """Return the row of a field that the job lacks."""
+    return Row("dropped", (), why, default)
+
+
+ROLE_WORDS: Final[Mapping[str, RoleName]] = {
+    **dict.fromkeys(("chief", "master"), "chief"),
+    **dict.fromkeys(("ps", "pserver", "parameter-server", "parameterserver"), "ps"),
+    **dict.fromkeys(("worker", "workers"), "worker"),
+    **dict.fromkeys(("evaluator", "eval"), "evaluator"),
+}
+"""The roles by the names that people give to tasks, and by the types in TF_CONFIG."""
+
+RESTARTS: Final = "a task that fails is started again, up to retries times"
+TFGEN_DEFAULT: Final = carried(why="tfgen's default")
+_METADATA: Final[Fields] = {
+    "name": carried("metadata", "name"),
+    "namespace": carried("metadata", "namespace"),
+    "generateName": changed("metadata", "name", why="a job has one name, and each run of it another"),
+}
+WHY_DEADLINE: Final = "it counts the time that the ending task runs, and no longer the time in a queue"
+AS_PODS: Final[Fields] = {
+    "activeDeadlineSeconds": changed("spec", "deadline", why=WHY_DEADLINE),
+    "ttlSecondsAfterFinished": dropped("what git has would be made anew; retire the job with enabled: false"),
+}
+"""Fields of all forms, for a job of another workload kind."""
+AS_WORKLOAD: Final[Fields] = {key: carried("spec", "workload", key) for key in ("suspend", "ttlSecondsAfterFinished")}
+"""Fields of all forms, for a job that keeps its workload kind."""
+
+
+class FormReader:
+    """The reading of one foreign job."""
+
+    form: ClassVar[str]
+    kind: ClassVar[WorkloadKind]
+    queue_kinds: ClassVar[str] = ""
+    """The workload kinds for which Kueue's queue is carried, as text."""
+
+    def __init__(self, item: Part, job: Part, options: Options, account: Account) -> None:
+        self.item, self.job, self.options, self.account = item, job, options, account
+        self.spec: dict[str, Any] = {}
+        self.comments: dict[Path, str] = {}
+        self.commands: dict[str, TaskCommand] = {}
+
+    @property
+    def keeps_kind(self) -> bool:
+        """Whether the job keeps the workload kind of the foreign job."""
+        return self.options.kind == self.kind
+
+    @property
+    def name(self) -> str:
+        """The name of the foreign job."""
+        return self.job.text_at("metadata", "name") or self.job.text_at("metadata", "generateName").rstrip("-")
+
+    def put(self, value: Any, *path: str | int) -> None:
+        """Set a value of the job."""
+        self.spec = with_value({"spec": self.spec}, path, value)["spec"]
+
+    def fields(self, part: Part | None, table: Fields) -> None:
+        """Read the fields of a mapping by a table."""
+        for key, field in part.entries() if part else ():
+            row = table.get(key, table.get(EACH))
+            if isinstance(row, Row):
+                self.settle(field, row, key)
+            elif row:
+                row(key, field)
+
+    def settle(self, part: Part, row: Row, key: str = "") -> None:
+        """Set the target of a row, and report the part."""
+        if row.default is not None and part.value == row.default:
+            row = TFGEN_DEFAULT
+        if row.target[:1] == ("spec",) and row.sets:
+            self.put(part.data, *row.target)
+        self.account.enter(part, row.outcome, row.target, row.why.replace("{key}", key))
+
+    def metadata(self) -> None:
+        """Read the metadata of the foreign job."""
+        drop_server_fields(self.item, self.account)
+        self.fields(self.job.get("metadata"), {**_METADATA, "labels": self._keys, "annotations": self._keys})
+
+    def _keys(self, key: str, part: Part) -> None:
+        queue = part.get(keys.QUEUE)
+        if queue and self.options.kind in ("TFJob", "JobSet") and self.queue_kinds:
+            self.put({"scheduler": "kueue", "queue": queue.written}, "spec", "gang")
+            self.account.carry(queue, "spec", "gang", "queue")
+        elif queue and self.queue_kinds:
+            self.account.drop(queue, f"Kueue admits one object at a time; import with --workload {self.queue_kinds}")
+        part = part.without(LAST_APPLIED, *([keys.QUEUE] if self.queue_kinds else []))
+        if entries := pod_template.own_keys(part, ("spec", key), self.account):
+            self.put(entries, "spec", key)
+
+    def foreign_job(self, settled: Settled, **fields: Any) -> ForeignJob:
+        """Return the result of the reading."""
+        self.spec |= legacy_keys(self.commands.values())
+        if port := next((command.port for command in self.commands.values() if command.port), None):
+            self.spec.setdefault("port", port)
+        if settled.comment:
+            self.comments["spec", "strategy"] = settled.comment
+        return ForeignJob(
+            form=self.form,
+            root=self.item,
+            name=self.options.name or self.name,
+            namespace=self.job.text_at("metadata", "namespace") or None,
+            roles=settled.roles,
+            strategy=settled.strategy,
+            spec=self.spec,
+            comments=self.comments,
+            **fields,
+        )
+
+
+def command_of(owner: Part, *path: str) -> TaskCommand:
+    """Return the command of the main container in the pod template at a path."""
+    main = pod_template.main_container(owner.get(*path) or owner)
+    return read_command(main) if main else TaskCommand()
+
+
+def read_pod(
+    template: Part, role: RoleName, command: TaskCommand, account: Account, port_names: Sequence[str] = ()
+) -> pod_template.PodData | None:
+    """Return the data of a pod template, without its restart policy and without what tells the task its place."""
+    main = pod_template.main_container(template)
+    for key in ("command", "args"):
+        if command.program.command is not None and main and (part := main.get(key)):
+            account.change(part, *ROLES, role, "command", why=why_changed(command))
+    return pod_template.translate(
+        template.without_path(pod_template.RESTART_POLICY),
+        role,
+        account,
+        ports=(*port_names, command.port or pod_template.PORT),
+        program=command.program,
+    )
+
+
+def by_role(parts: Iterable[Part], role_of: Callable[[Part], RoleName | None]) -> dict[str, Part]:
+    """Return tasks by role. A task without a role, or with the role of an earlier task, gets a key by its name."""
+    tasks: dict[str, Part] = {}
+    for position, part in enumerate(parts):
+        key = role_of(part) or part.text_at("name") or str(position)
+        tasks[key if key not in tasks else f"{key}-{position}"] = part
+    return tasks
