@@ -20,6 +20,7 @@ from tfgen.importers import shell
 from tfgen.importers.part import Part
 from tfgen.importers.pod_template import Program
 from tfgen.importers.shell import Statement
+from tfgen.kubernetes.expansion import expand
 from tfgen.record import EMPTY, Record
 
 TF_CONFIG: Final = "TF_CONFIG"
@@ -95,19 +96,28 @@ def read_command(container: Part) -> TaskCommand:
     args = [item.written for item in container.items("args")]
     env = _env(container)
     variable = _tf_config_text(env)
-    read = _with_variables((_script if shell.is_shell([*command, *args]) else _flags)(command, args, env), container)
+    read = (_script if shell.is_shell([*command, *args]) else _flags)(command, args, env)
     if variable is None:
-        return read
-    omitted = {**read.program.omitted, TF_CONFIG: WHY_TF_CONFIG}
+        return _with_variables(read, container)
+    read = _with_variables(read.replaced(references=(*read.references, *_names(variable))), container)
+    variable = expand(variable, {name: value.written for name, item in env.items() if (value := item.get("value"))})
     config = _tf_config(variable)
     return read.replaced(
-        program=read.program.replaced(omitted=omitted),
         tells=True,
         role=read.role or config.role,
         index=read.index or config.index,
         hosts=read.hosts or config.hosts,
         port=read.port or _port_of(variable),
     )
+
+
+def variables_of_tf_config(container: Part) -> Mapping[str, str]:
+    """Return TF_CONFIG and the variables that only TF_CONFIG uses, each with the reason to omit the variable.
+
+    The command of the container is unchanged, so a variable that the command uses is not in the result.
+    """
+    env = _env(container)
+    return _omitted(_names(_tf_config_text(env) or ""), env, {TF_CONFIG: WHY_TF_CONFIG}, _words(container))
 
 
 def legacy_keys(commands: Iterable[TaskCommand]) -> dict[str, bool]:
@@ -160,10 +170,14 @@ def _with_variables(read: TaskCommand, container: Part) -> TaskCommand:
     """What is read of a command, with what the container's variables say of the task's place."""
     env = _env(container)
     by_variables = not read.hosts and _tell_hosts(env)
+    replaced = {TF_CONFIG: WHY_TF_CONFIG}
+    if read.legacy or by_variables:
+        # tfgen's flags take their values from its own variables of these names; --job_name takes none.
+        replaced |= {name: why for name, why in _VARIABLES.items() if not read.legacy or name != "JOB_NAME"}
+    program = read.program
+    left = _words(container) if program.command is None else [*program.command, *(program.args or ())]
     if not (read.legacy or by_variables):
-        return read
-    # tfgen's flags take their values from its own variables of these names; --job_name takes none.
-    own = {name: why for name, why in _VARIABLES.items() if not read.legacy or name != "JOB_NAME"}
+        return read.replaced(program=program.replaced(omitted=_omitted(read.references, env, replaced, left)))
     role, index, named, hosts, refused = read.role, read.index, read.references, read.hosts, read.refused
     if by_variables:
         role, index = (
@@ -174,14 +188,9 @@ def _with_variables(read: TaskCommand, container: Part) -> TaskCommand:
         named = (*named, *_HOST_VARIABLES)
         hosts = {name.removesuffix("_HOSTS").lower(): f"$({name})" for name in _HOST_VARIABLES}
     role, index = _resolved(role, env), _resolved(index, env)
-    program, lists = read.program, [f"$({name})" for name in named]
-    words = [*program.command, *(program.args or ())] if program.command is not None else None
-    left = (
-        words if words is not None else [part.written for key in ("command", "args") for part in container.items(key)]
-    )
-    omitted = {**dict.fromkeys(_only_for(named, env, own, left), TOLD), **own}
+    lists = [f"$({name})" for name in named]
     return read.replaced(
-        program=program.replaced(omitted={name: why for name, why in omitted.items() if name in env}),
+        program=program.replaced(omitted=_omitted(named, env, replaced, left)),
         role=None if role and "$" in role else role,
         index=index,
         hosts={role_type: _resolved(listed, env) or "" for role_type, listed in hosts.items()},
@@ -196,13 +205,27 @@ def _tell_hosts(env: Mapping[str, Part]) -> bool:
     return all(name in env for name in _HOST_VARIABLES)
 
 
-def _only_for(named: Iterable[str], env: Mapping[str, Part], own: Mapping[str, str], left: Iterable[str]) -> set[str]:
+def _words(container: Part) -> list[str]:
+    return [part.written for key in ("command", "args") for part in container.items(key)]
+
+
+def _omitted(
+    named: Iterable[str], env: Mapping[str, Part], replaced: Mapping[str, str], left: Iterable[str]
+) -> dict[str, str]:
+    """Return the variables of a container that the job does not need, each with the reason; see `_only_for`."""
+    omitted = {**dict.fromkeys(_only_for(named, env, replaced, left), TOLD), **replaced}
+    return {name: why for name, why in omitted.items() if name in env}
+
+
+def _only_for(
+    named: Iterable[str], env: Mapping[str, Part], replaced: Mapping[str, str], left: Iterable[str]
+) -> set[str]:
     """The variables that serve only to tell the task its place: those named for it, and what their values name.
 
     Args:
         named: the variables that what tells the task names.
         env: all variables of the container.
-        own: those that tfgen sets itself.
+        replaced: those that tfgen sets itself.
         left: the words of the command that is left.
     """
     values = {name: value.written if (value := item.get("value")) else "" for name, item in env.items()}
@@ -214,7 +237,7 @@ def _only_for(named: Iterable[str], env: Mapping[str, Part], own: Mapping[str, s
             only.add(name)
             waiting += (inner for inner in _names(values[name]) if inner in env)
     waiting = [name for word in left for name in _names(word)]
-    waiting += (inner for name in env if name not in only and name not in own for inner in _names(values[name]))
+    waiting += (inner for name in env if name not in only and name not in replaced for inner in _names(values[name]))
     while waiting:
         name = waiting.pop()
         if name in only:
@@ -397,9 +420,10 @@ def _script(command: list[str], args: list[str], env: Mapping[str, Part]) -> Tas
         read = _told_by_flags(flags, program)
     else:
         match = _TYPE.search(config or "")
-        read = TaskCommand(program, match[1] if match else None, tells=config is not None)
+        named = tuple(_names(" ".join((config or "", *hosts.values()))))
+        read = TaskCommand(program, match[1] if match else None, tells=config is not None, references=named)
     return read.replaced(
-        port=port or read.port, refused=refused, notes=tuple(_odd_variables(config or "", hosts, script))
+        port=port or read.port, refused=refused, notes=tuple(_odd_variables(config or "", (*hosts, *env), script))
     )
 
 
@@ -452,7 +476,7 @@ def _refused(script: str, hosts: Mapping[str, str]) -> str:
     return ""
 
 
-def _odd_variables(config: str, hosts: Mapping[str, str], script: str) -> Iterator[str]:
+def _odd_variables(config: str, known: Iterable[str], script: str) -> Iterator[str]:
     for name in dict.fromkeys(_VARIABLE.findall(config)):
-        if name not in (*hosts, *_INDEX_NAMES) and not re.search(rf"\b{name}=", script):
+        if name not in (*known, *_INDEX_NAMES) and not re.search(rf"\b{name}=", script):
             yield f"TF_CONFIG names ${name}, which nothing sets, so that it was empty; here it has every task"

@@ -40,9 +40,9 @@ from tfgen.importers.pod_template import Program
 from tfgen.importers.shapes import EACH, METADATA, SCALAR, refuse_misshapen
 from tfgen.importers.task_command import (
     TF_CONFIG,
-    WHY_TF_CONFIG,
     TaskCommand,
     legacy_keys,
+    variables_of_tf_config,
 )
 from tfgen.job.training_job import RoleName
 from tfgen.schema import file as schema_file
@@ -303,7 +303,11 @@ class _TFJob(FormReader):
         command = TaskCommand() if self.keeps_kind else command_of(template)
         if not legacy_keys([command]):
             # The operator puts its own TF_CONFIG behind that of a program, but gives none to one task alone.
-            return TaskCommand(Program(omitted={TF_CONFIG: _OF_ONE_TASK if self._is_alone else WHY_TF_CONFIG}))
+            main = pod_template.main_container(template)
+            omitted = variables_of_tf_config(main) if main else {}
+            if self._is_alone and TF_CONFIG in omitted:
+                omitted = {**omitted, TF_CONFIG: _OF_ONE_TASK}
+            return TaskCommand(Program(omitted=omitted))
         if command.refused:
             self.account.refuse(pod_template.main_container(template) or template, command.refused)
         return command
