@@ -21,9 +21,9 @@ from tests.support.command import Command, CommandError
 from tests.support.tools import ROOT, helm_program, kustomize_program
 from tfgen.check.jobs import check
 from tfgen.cli.output import checked
+from tfgen.commands.cluster.read_cluster_file import read_cluster_file
+from tfgen.commands.cluster.wanted_runs import wanted_runs
 from tfgen.commands.plan import plan_runs
-from tfgen.commands.read_cluster_file import read_cluster_file
-from tfgen.commands.wanted_runs import wanted_runs
 from tfgen.job.training_job import TrainingJob
 
 SMALL = ("--jobs", "2", "--structures", "2", "--most", "2", "--workers", "5", "--rounds", "1", "--nodes", "20")

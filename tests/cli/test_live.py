@@ -31,7 +31,9 @@ def job(tmp_path: Path) -> Path:
 def test_a_missing_client_is_told_with_its_cure(
     command: str, more: list[str], job: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name in [name for name in sys.modules if name.startswith("tfgen.live.") or name == "tfgen.commands.live_runs"]:
+    for name in [
+        name for name in sys.modules if name.startswith("tfgen.live.") or name == "tfgen.commands.cluster.live_runs"
+    ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "kubernetes", None)
     assert cli.run([command, str(job), *more]) == cli.FAILED

@@ -16,7 +16,7 @@ from tests.support.command import Command, CommandError
 from tests.support.commit_repository import JOB, clone_with, commit_all, git, hook, write
 from tests.support.tools import ROOT
 from tfgen import cli
-from tfgen.commands import commit
+from tfgen.commands.git import job_branch
 from tfgen.tree.plan import FileAction, FileChange, WritePlan
 from tfgen.tree.write import apply
 
@@ -1114,7 +1114,7 @@ def kept(clone: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         assert cli.run(["render", "jobs/mnist.yaml", "--upgrade"]) == 0
         return apply(plan)
 
-    monkeypatch.setattr(commit, "apply", apply_late)
+    monkeypatch.setattr(job_branch, "apply", apply_late)
     return readme
 
 

@@ -12,7 +12,7 @@ import yaml
 from tests.support import git_author
 from tests.support.commit_repository import clone_with, commit_all, git, write
 from tfgen import cli
-from tfgen.commands import commit_rendered
+from tfgen.commands.git import rendered_branch as branch_steps
 from tfgen.job.documents import read_documents
 from tfgen.job.facts import rendered_branch
 from tfgen.job.sources import Source
@@ -252,9 +252,9 @@ def test_of_many_jobs_few_are_in_memory(clone: Path, monkeypatch: pytest.MonkeyP
         steps.append("ask")
         return rendered_branch(document)
 
-    monkeypatch.setattr(commit_rendered, "read_documents", read)
-    monkeypatch.setattr(commit_rendered, "rendered_branch", asked)
-    monkeypatch.setattr(commit_rendered, "apply", plans.append)
+    monkeypatch.setattr(branch_steps, "read_documents", read)
+    monkeypatch.setattr(branch_steps, "rendered_branch", asked)
+    monkeypatch.setattr(branch_steps, "apply", plans.append)
     write("jobs/mnist.yaml", JOB)
     write("jobs/cifar.yaml", JOB.replace("mnist", "cifar"))
     commit("jobs")

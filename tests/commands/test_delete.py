@@ -10,8 +10,8 @@ import pytest
 
 pytest.importorskip("kubernetes", reason="needs the kubernetes client: pip install 'tfgen[live]'")
 
+from tfgen.commands.cluster.target import ObjectChange, Target
 from tfgen.commands.delete import delete, plan_delete, plan_prune
-from tfgen.commands.target import ObjectChange, Target
 from tfgen.errors import TfgenError, UsageError
 from tfgen.live.api import NOT_FOUND, ApiError, Resource
 from tfgen.report.live_changes import change_row

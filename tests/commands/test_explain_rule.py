@@ -6,7 +6,7 @@ import pytest
 
 from tests.docs.test_rules_page import SECTIONS, ids_of_the_reader
 from tfgen import cli
-from tfgen.commands.explain_rule import explain_rule, rule_ids
+from tfgen.commands.authoring.explain_rule import explain_rule, rule_ids
 from tfgen.report.rule_summaries import rule_summaries
 
 

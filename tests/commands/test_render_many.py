@@ -18,7 +18,9 @@ from tfgen import cli, workers
 from tfgen.check.checked import CheckedFile
 from tfgen.check.jobs import Checker
 from tfgen.check.manifests import Manifest, read_foreign_manifests
-from tfgen.commands import commit_rendered, full_check, render, rendered_file, rendered_job, sums
+from tfgen.commands import commit as commit_command
+from tfgen.commands import render
+from tfgen.commands.pipeline import full_check, rendered_file, rendered_job, sums
 from tfgen.git.command import Git
 from tfgen.graph import built
 from tfgen.job.sources import Source
@@ -206,7 +208,7 @@ def test_a_commit_looks_for_manifests_of_others_once(monkeypatch: pytest.MonkeyP
         return read_foreign_manifests(out, ledgers)
 
     monkeypatch.setattr(workers, "_processors", lambda: 2)
-    monkeypatch.setattr(commit_rendered, "read_foreign_manifests", read)
+    monkeypatch.setattr(commit_command, "read_foreign_manifests", read)
     git("init", "--quiet", "--initial-branch=main")
     Path(".gitignore").write_text("cache/\n", encoding="utf-8")
     commit()

@@ -13,7 +13,7 @@ pytest.importorskip("kubernetes", reason="needs the kubernetes client: pip insta
 from tfgen import cli
 from tfgen.check.jobs import check
 from tfgen.commands import status
-from tfgen.commands.wanted_runs import one_run
+from tfgen.commands.cluster.wanted_runs import one_run
 from tfgen.live.snapshot import Snapshot
 
 JOB = """\

@@ -10,8 +10,8 @@ import pytest
 
 from tests.support.tools import ROOT
 from tfgen import data_path
-from tfgen.commands.import_job import ImportedJob, Source, import_jobs
-from tfgen.commands.verify_import import differences
+from tfgen.commands.importing.import_jobs import ImportedJob, Source, import_jobs
+from tfgen.commands.importing.verify_import import differences
 from tfgen.importers.options import Options
 
 CASES = ("tfjob-pull-secrets", "tfjob-mirrored-pull-secrets", "hand-written-pull-secrets")

@@ -18,7 +18,10 @@ from tfgen.check import objects as object_problems
 from tfgen.check.admission import rules as admission
 from tfgen.check.jobs import check
 from tfgen.check.object_schemas import ObjectSchemas
-from tfgen.commands import import_job, local, orphans, read_cluster_file, rerun, unlisted_files
+from tfgen.commands import local, rerun
+from tfgen.commands.cluster import read_cluster_file
+from tfgen.commands.importing import import_jobs
+from tfgen.commands.pipeline import orphans, unlisted_files
 from tfgen.graph.built import build
 from tfgen.problems import Problem
 from tfgen.report.problems import as_text
@@ -43,7 +46,7 @@ OF_TFGEN_YAML = {
 NOT_OF_THE_JOB = {
     *OF_TFGEN_YAML,
     *drift.RULES,
-    *import_job.RULES,
+    *import_jobs.RULES,
     *namespace.RULES,
     *orphans.RULES,
     *unlisted_files.RULES,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.support.tools import ROOT
-from tfgen.commands.import_job import Source, import_jobs
-from tfgen.commands.verify_import import verify
+from tfgen.commands.importing.import_jobs import Source, import_jobs
+from tfgen.commands.importing.verify_import import verify
 from tfgen.importers.options import Options
 
 pytestmark = pytest.mark.may_skip("the manifests are not part of the repository")

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from tfgen.commands.import_files import read_manifests
-from tfgen.commands.import_job import Source, import_jobs
+from tfgen.commands.importing.import_files import read_manifests
+from tfgen.commands.importing.import_jobs import Source, import_jobs
 from tfgen.importers.options import Options
 
 pytestmark = pytest.mark.long

@@ -14,8 +14,8 @@ import yaml
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from tfgen.commands.import_job import Source, import_jobs
-from tfgen.commands.verify_import import verify
+from tfgen.commands.importing.import_jobs import Source, import_jobs
+from tfgen.commands.importing.verify_import import verify
 from tfgen.errors import UsageError
 from tfgen.importers.options import Options
 

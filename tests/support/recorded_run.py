@@ -42,7 +42,7 @@ def read_recorded(file: Path) -> tuple[Snapshot, str | None, datetime]:
 
 def record(job: Path, environment: str | None, now: datetime) -> dict[str, Any]:
     """What the cluster of the kubeconfig has of a run, as the file holds it."""
-    from tfgen.commands.live_runs import Clusters  # needs the kubernetes client
+    from tfgen.commands.cluster.live_runs import Clusters  # needs the kubernetes client
     from tfgen.live.connection import Access
     from tfgen.live.pauses import ONCE
     from tfgen.live.read_snapshot import read_snapshot

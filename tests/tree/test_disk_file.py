@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tfgen import cli
-from tfgen.commands.new_files import NewFile, add_files
+from tfgen.commands.authoring.new_files import NewFile, add_files
 from tfgen.errors import TfgenError
 from tfgen.tree import disk_file
 from tfgen.tree.disk_file import replace_file

@@ -12,7 +12,7 @@ from tfgen.cli.output import jobs_argument, path, print_json, problem_text, say,
 from tfgen.plural import count
 
 if TYPE_CHECKING:
-    from tfgen.commands.check_report import Report
+    from tfgen.commands.pipeline.check_report import Report
 
 
 def _arguments(parser: ArgumentParser) -> None:

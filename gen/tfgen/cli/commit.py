@@ -28,16 +28,16 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(args: Namespace) -> int:
-    from tfgen.commands.commit import CommitOptions
-    from tfgen.commands.commit_check import ProblemsError
-    from tfgen.commands.commit_rendered import commit_wherever
+    from tfgen.commands.commit import commit_paths
+    from tfgen.commands.git.commit_check import ProblemsError
+    from tfgen.commands.git.commit_steps import CommitOptions
     from tfgen.job.output_root import output_root_of
     from tfgen.job.sources import read_sources
 
     sources = read_sources(args.jobs, may_be_none=True)
     out = args.out or output_root_of(args.jobs, (source.file for source in sources))
     try:
-        done = commit_wherever(
+        done = commit_paths(
             args.jobs,
             sources,
             CommitOptions(out, args.message, args.branch, args.push),

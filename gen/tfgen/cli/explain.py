@@ -44,8 +44,8 @@ def _text(path: str) -> str:
     Raises:
         UsageError: no key and no rule has the name; the message has the nearest of each.
     """
+    from tfgen.commands.authoring.explain_rule import explain_rule, rule_ids
     from tfgen.commands.explain import WIDTH, explain
-    from tfgen.commands.explain_rule import explain_rule, rule_ids
     from tfgen.words import nearest
 
     rule = explain_rule(path.strip("[]"))

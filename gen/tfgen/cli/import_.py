@@ -14,7 +14,7 @@ from tfgen.cli.output import path, report, say
 from tfgen.plural import count
 
 if TYPE_CHECKING:
-    from tfgen.commands.import_job import Source
+    from tfgen.commands.importing.import_jobs import Source
 
 _KINDS: Final = ("StatefulSet", "Job", "TFJob", "VolcanoJob", "JobSet")
 
@@ -93,9 +93,9 @@ def _version(text: str) -> tuple[int, int]:
 
 
 def _run(args: Namespace) -> int:
-    from tfgen.commands.import_files import read_manifests, write_job, write_jobs
-    from tfgen.commands.import_job import import_jobs
-    from tfgen.commands.verify_import import verify
+    from tfgen.commands.importing.import_files import read_manifests, write_job, write_jobs
+    from tfgen.commands.importing.import_jobs import import_jobs
+    from tfgen.commands.importing.verify_import import verify
     from tfgen.importers.options import Options
     from tfgen.problems import has_errors
     from tfgen.report.imports import advice, entry_rows, summary, verified_rows, verified_text
@@ -129,7 +129,7 @@ def _live(args: Namespace) -> list[Source]:
     """The live jobs that are asked for."""
     if args.cluster is None:
         return []
-    from tfgen.commands.live_manifests import live_manifests
+    from tfgen.commands.importing.live_manifests import live_manifests
     from tfgen.live.connection import Access
 
     return live_manifests(Access(args.kubeconfig, args.context, args.namespace), args.cluster, say)

@@ -38,8 +38,8 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(args: Namespace) -> int:
+    from tfgen.commands.authoring.new_files import add_files
     from tfgen.commands.init import Form, new_job, new_repository
-    from tfgen.commands.new_files import add_files
     from tfgen.git.merge_driver import configure_merge_driver
 
     if (args.team or args.ci) and not args.repo:

@@ -11,8 +11,8 @@ from tfgen.errors import UsageError
 from tfgen.words import either
 
 if TYPE_CHECKING:
-    from tfgen.commands.live_runs import Clusters
-    from tfgen.commands.target import ObjectChange, Target
+    from tfgen.commands.cluster.live_runs import Clusters
+    from tfgen.commands.cluster.target import ObjectChange, Target
     from tfgen.kubernetes.object import Object
     from tfgen.live.pauses import Patience
     from tfgen.live.run_state import RunState
@@ -54,7 +54,7 @@ def seconds(text: str) -> int:
 
 def clusters_of(args: Namespace, patience: Patience) -> Clusters:
     """The clusters that the arguments lead to."""
-    from tfgen.commands.live_runs import Clusters
+    from tfgen.commands.cluster.live_runs import Clusters
     from tfgen.live.connection import Access
 
     return Clusters(Access(args.kubeconfig, args.context, args.namespace), patience, say)
@@ -71,7 +71,7 @@ def one_run_of(args: Namespace, *, may_be_retired: bool = False) -> WantedRun | 
         UsageError: the file has another number of jobs, or the job has no such environment.
         TfgenError: the job does not run there.
     """
-    from tfgen.commands.wanted_runs import one_run
+    from tfgen.commands.cluster.wanted_runs import one_run
 
     document = one_job(args)
     return None if document is None else one_run(document, args.env, may_be_retired=may_be_retired).run
@@ -137,8 +137,8 @@ def target_of(args: Namespace) -> tuple[Target, Sequence[Object]] | None:
         UsageError: the file has another number of jobs, or the job has no such environment.
         TfgenError: the job does not run there.
     """
-    from tfgen.commands.render_objects import render_objects
-    from tfgen.commands.wanted_runs import one_run
+    from tfgen.commands.cluster.wanted_runs import one_run
+    from tfgen.commands.pipeline.render_objects import render_objects
     from tfgen.problems import has_errors
 
     document = one_job(args)
@@ -161,7 +161,7 @@ def old_target_of(args: Namespace) -> tuple[Target, Sequence[Object]] | None:
         UsageError: the file has another number of jobs, or the job has no such environment.
         TfgenError: the kubeconfig does not lead to the cluster, or an enabled environment has the objects.
     """
-    from tfgen.commands.wanted_runs import check_place, one_run
+    from tfgen.commands.cluster.wanted_runs import check_place, one_run
     from tfgen.live.pauses import ONCE
 
     document = one_job(args)
@@ -174,7 +174,7 @@ def old_target_of(args: Namespace) -> tuple[Target, Sequence[Object]] | None:
 
 
 def _target(args: Namespace, run: WantedRun) -> Target:
-    from tfgen.commands.target import Target
+    from tfgen.commands.cluster.target import Target
     from tfgen.live.pauses import ONCE
 
     clusters = clusters_of(args, ONCE)
@@ -208,7 +208,7 @@ def all_runs_of(args: Namespace) -> Sequence[WantedRun] | None:
 
     None where a job has errors, which are reported.
     """
-    from tfgen.commands.wanted_runs import all_jobs, wanted_runs
+    from tfgen.commands.cluster.wanted_runs import all_jobs, wanted_runs
     from tfgen.problems import has_errors
 
     jobs = checked([args.job or all_jobs()])

@@ -13,7 +13,7 @@ from tfgen.cli.output import checked, path, print_json, report, say, show
 from tfgen.errors import UsageError
 
 if TYPE_CHECKING:
-    from tfgen.commands.wanted_runs import RunObjects
+    from tfgen.commands.cluster.wanted_runs import RunObjects
     from tfgen.kubernetes.object import Object
     from tfgen.scheduling.verdict import Verdict
 
@@ -30,7 +30,7 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(args: Namespace) -> int:
-    from tfgen.commands.wanted_runs import wanted_runs
+    from tfgen.commands.cluster.wanted_runs import wanted_runs
     from tfgen.job.output_root import output_root
     from tfgen.problems import has_errors
     from tfgen.report.plan import rows, verdict_text
@@ -61,8 +61,8 @@ def _run(args: Namespace) -> int:
 
 def _of_file(args: Namespace, runs: Sequence[RunObjects]) -> list[Verdict] | None:
     """The answers by the nodes of a file; None where it has errors, which are reported."""
+    from tfgen.commands.cluster.read_cluster_file import read_cluster_file
     from tfgen.commands.plan import plan_runs
-    from tfgen.commands.read_cluster_file import read_cluster_file
 
     objects, problems = read_cluster_file(args.nodes)
     if problems:

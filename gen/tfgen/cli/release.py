@@ -17,8 +17,8 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(args: Namespace) -> int:
+    from tfgen.commands.cluster.wanted_runs import check_place
     from tfgen.commands.release import release_run
-    from tfgen.commands.wanted_runs import check_place
     from tfgen.live.pauses import ONCE
 
     run = one_run_of(args, may_be_retired=True)

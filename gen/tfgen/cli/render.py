@@ -101,7 +101,7 @@ def _next_steps(args: Namespace) -> str:
 
 
 def _print_objects(args: Namespace) -> int:
-    from tfgen.commands.render_objects import render_sources
+    from tfgen.commands.pipeline.render_objects import render_sources
     from tfgen.job.sources import read_sources
     from tfgen.problems import has_errors
     from tfgen.text.yaml_text import documents

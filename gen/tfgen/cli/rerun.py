@@ -11,7 +11,7 @@ from tfgen.cli.output import commit_data, job_name_argument, one_job, path, prin
 from tfgen.errors import UsageError
 
 if TYPE_CHECKING:
-    from tfgen.commands.commit import Outcome
+    from tfgen.commands.git.commit_steps import Outcome
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -71,7 +71,7 @@ def _run(args: Namespace) -> int:
 
 def _commit(args: Namespace, file: Path, before: str, after: str) -> Outcome | None:
     """Commit the job with its new run; None where it has errors, which are reported."""
-    from tfgen.commands.commit_check import ProblemsError
+    from tfgen.commands.git.commit_check import ProblemsError
     from tfgen.commands.rerun import commit_run
     from tfgen.job.output_root import output_root_of
 

@@ -30,8 +30,8 @@ def _run(args: Namespace) -> int:
 
 def _retire(args: Namespace) -> int:
     from tfgen.change.comparison import Pair
+    from tfgen.commands.pipeline.run_ends import run_ends
     from tfgen.commands.remove import check_is_file, retire
-    from tfgen.commands.run_ends import run_ends
     from tfgen.job.facts import name_of
     from tfgen.tree.disk_file import read_text, replace_text
 

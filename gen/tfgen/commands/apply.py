@@ -12,9 +12,8 @@ from typing import Any, Final
 
 from tfgen import data_path
 from tfgen.change.field_diff import FieldChange, field_changes
-from tfgen.commands.delete import plan_prune
-from tfgen.commands.inventory import read_inventory, write_inventory
-from tfgen.commands.target import (
+from tfgen.commands.cluster.inventory import read_inventory, write_inventory
+from tfgen.commands.cluster.target import (
     ObjectChange,
     RefusedError,
     Target,
@@ -25,6 +24,7 @@ from tfgen.commands.target import (
     in_apply_order,
     name_of,
 )
+from tfgen.commands.delete import plan_prune
 from tfgen.errors import TfgenError
 from tfgen.kubernetes.object import Object, identity
 from tfgen.kubernetes.written_form import written_form

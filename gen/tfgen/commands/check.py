@@ -17,14 +17,14 @@ from tfgen.change.committed import find_committed
 from tfgen.change.committed_jobs import committed_jobs
 from tfgen.check.checked import Checked
 from tfgen.check.manifests import Manifest, read_foreign_manifests
-from tfgen.commands.check_report import Report
-from tfgen.commands.check_scope import CheckScope
-from tfgen.commands.find_known import find_known
-from tfgen.commands.judged_files import JudgedFiles, judge_files
-from tfgen.commands.known_files import KnownFile
-from tfgen.commands.loosened_rails import find_loosened_rails
-from tfgen.commands.orphans import find_orphans
-from tfgen.commands.track import Track, untracked
+from tfgen.commands.pipeline.cached_files import KnownFile
+from tfgen.commands.pipeline.check_files import JudgedFiles, judge_files
+from tfgen.commands.pipeline.check_report import Report
+from tfgen.commands.pipeline.check_scope import CheckScope
+from tfgen.commands.pipeline.find_cached import find_known
+from tfgen.commands.pipeline.loosened_rails import find_loosened_rails
+from tfgen.commands.pipeline.orphans import find_orphans
+from tfgen.commands.pipeline.track import Track, untracked
 from tfgen.git import read as git
 from tfgen.job.output_root import output_root_of
 from tfgen.job.sources import STDIN, Source, no_job_below, read_sources
@@ -88,7 +88,7 @@ def check_paths(
         if sources and all(file.is_known for file in checked.files):
             report = Report((), (), 0, ())
         else:
-            from tfgen.commands.full_check import full_check  # 80 ms, which files that are known need not pay
+            from tfgen.commands.pipeline.full_check import full_check  # 80 ms, which files that are known need not pay
 
             is_written = is_written or is_stdin  # what is on disk did not come of it
             report = full_check(judged, spool, against=against, out=out, is_written=is_written, is_verified=is_verified)
@@ -127,7 +127,7 @@ def _strange_ledgers(
         ledgers_of_no_job -= committed_jobs(out, against)(ledgers)
     if not ledgers_of_no_job:
         return ()
-    from tfgen.commands.strange_ledgers import find_strange_ledgers  # 20 ms, which only such a ledger costs
+    from tfgen.commands.pipeline.strange_ledgers import find_strange_ledgers  # 20 ms, which only such a ledger costs
 
     differs = f"its files differ from {against}" if against else "it has files here"
     return tuple(find_strange_ledgers(out, ledgers_of_no_job, names, branches, differs))
@@ -139,7 +139,7 @@ def _unlisted(out: Path, against: str) -> tuple[Problem, ...]:
     files = unlisted_files(out, ledgers)
     if not files:
         return ()
-    from tfgen.commands.unlisted_files import judge_unlisted  # 20 ms, which only an unlisted file costs
+    from tfgen.commands.pipeline.unlisted_files import judge_unlisted  # 20 ms, which only an unlisted file costs
 
     return tuple(judge_unlisted(out, files, ledgers, against))
 
@@ -163,7 +163,7 @@ def _find_known(
 
 
 def _unchanged_jobs(sources: Sequence[Source], out: Path, against: str) -> Callable[[Document], bool]:
-    from tfgen.commands.unchanged_jobs import unchanged_jobs  # 20 ms, which only a check of what changed pays
+    from tfgen.commands.pipeline.unchanged_jobs import unchanged_jobs  # 20 ms, which only a check of what changed pays
 
     return unchanged_jobs(sources, out, against)
 

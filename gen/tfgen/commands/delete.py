@@ -10,8 +10,8 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from tfgen.commands.inventory import delete_inventory, read_inventory
-from tfgen.commands.target import (
+from tfgen.commands.cluster.inventory import delete_inventory, read_inventory
+from tfgen.commands.cluster.target import (
     CLAIM,
     MANAGER,
     ObjectChange,

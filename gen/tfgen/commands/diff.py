@@ -8,8 +8,8 @@ from pathlib import Path
 from tfgen.change.comparison import PairPlaces, pair_jobs
 from tfgen.change.job_diff import JobDiff, claim_users, diff_job
 from tfgen.check.checked import Checked
-from tfgen.commands.removed_sources import removed_sources
-from tfgen.commands.track import Track, untracked
+from tfgen.commands.pipeline.removed_sources import removed_sources
+from tfgen.commands.pipeline.track import Track, untracked
 from tfgen.record import Record
 from tfgen.workers import map_items
 

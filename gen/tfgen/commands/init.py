@@ -1,6 +1,6 @@
 """``tfgen init``: a commented job.yaml that renders as it is, alone or in a repository laid out for GitOps.
 
-What it writes stands in `init_files`, as templates of Jinja. Nothing else of tfgen loads Jinja.
+What it writes is in `authoring/init_files`, as templates of Jinja. Nothing else of tfgen loads Jinja.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from urllib.parse import urlsplit, urlunsplit
 import jinja2
 
 from tfgen import __version__
-from tfgen.commands.job_name import check_name
-from tfgen.commands.new_files import NewFile, Present
-from tfgen.commands.new_job_place import JOB_FILE, Place, find_place
+from tfgen.commands.authoring.job_name import check_name
+from tfgen.commands.authoring.new_files import NewFile, Present
+from tfgen.commands.authoring.new_job_place import JOB_FILE, Place, find_place
 from tfgen.git import read as git
 from tfgen.job import defaults
 from tfgen.job.output_root import is_root, root_above
@@ -38,7 +38,7 @@ _CI_FILES: Final[Mapping[Ci, tuple[str, str, str]]] = {
 """The file of each CI, its template, and the file that names its owners."""
 
 _TEMPLATES: Final = jinja2.Environment(
-    loader=jinja2.FileSystemLoader(Path(__file__).parent / "init_files"),
+    loader=jinja2.FileSystemLoader(Path(__file__).parent / "authoring" / "init_files"),
     undefined=jinja2.StrictUndefined,
     trim_blocks=True,
     lstrip_blocks=True,

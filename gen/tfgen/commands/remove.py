@@ -8,9 +8,9 @@ from pathlib import Path
 
 from tfgen import data_path
 from tfgen.change.job_diff import JobDiff
-from tfgen.commands.job_files import files_of
-from tfgen.commands.removed_jobs import removal
-from tfgen.commands.run_ends import removal_ends
+from tfgen.commands.pipeline.job_files import files_of
+from tfgen.commands.pipeline.removed_jobs import removal
+from tfgen.commands.pipeline.run_ends import removal_ends
 from tfgen.errors import UsageError
 from tfgen.git import read as git
 from tfgen.job.facts import check_environment, environments_of

@@ -18,11 +18,11 @@ from tfgen import data_path
 from tfgen.change.comparison import Pair
 from tfgen.change.job_diff import JobDiff
 from tfgen.check.jobs import check_all
-from tfgen.commands.job_files import files_of
-from tfgen.commands.job_name import check_name
+from tfgen.commands.authoring.job_name import check_name
+from tfgen.commands.pipeline.job_files import files_of
+from tfgen.commands.pipeline.run_ends import run_ends
+from tfgen.commands.pipeline.track import untracked
 from tfgen.commands.render import render_paths
-from tfgen.commands.run_ends import run_ends
-from tfgen.commands.track import untracked
 from tfgen.data_path import Path as DataPath
 from tfgen.errors import UsageError
 from tfgen.job.facts import environments_of, name_of, rendered_branch

@@ -8,11 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfgen.commands.check_scope import CheckScope
-from tfgen.commands.find_known import find_known
-from tfgen.commands.judged_files import judge_files
-from tfgen.commands.removed_jobs import find_removed_jobs
-from tfgen.commands.track import Track
+from tfgen.commands.pipeline.check_files import judge_files
+from tfgen.commands.pipeline.check_scope import CheckScope
+from tfgen.commands.pipeline.find_cached import find_known
+from tfgen.commands.pipeline.removed_jobs import find_removed_jobs
+from tfgen.commands.pipeline.track import Track
 from tfgen.errors import UsageError
 from tfgen.git.under_way import is_under_way
 from tfgen.job.output_root import output_root_of
@@ -26,8 +26,8 @@ from tfgen.tree.spool import Spool, Spooled
 from tfgen.tree.write import apply, plan_write, read_ledgers
 
 if TYPE_CHECKING:
-    from tfgen.commands.merged_files import MergedFiles
-    from tfgen.commands.rendered_file import RenderedFile
+    from tfgen.commands.pipeline.merged_files import MergedFiles
+    from tfgen.commands.pipeline.rendered_file import RenderedFile
     from tfgen.tree.ledgers import Ledgers
 
 
@@ -124,7 +124,7 @@ def _read_ledgers(out: Path) -> tuple[Ledgers, MergedFiles | None]:
             return ledgers, None
     except LedgerConflictError as error:
         conflicted = error.sources
-    from tfgen.commands.merged_files import take_over_merge  # 20 ms, which only a merge costs
+    from tfgen.commands.pipeline.merged_files import take_over_merge  # 20 ms, which only a merge costs
 
     merge = take_over_merge(out, conflicted)
     return read_ledgers(out), merge

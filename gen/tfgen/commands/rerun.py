@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path as FilePath
 from typing import Any, Final
 
-from tfgen.commands.commit import CommitOptions, Outcome
-from tfgen.commands.commit_rendered import commit_wherever
+from tfgen.commands.commit import commit_paths
+from tfgen.commands.git.commit_steps import CommitOptions, Outcome
 from tfgen.data_path import Path
 from tfgen.errors import UsageError
 from tfgen.git import read as git
@@ -98,12 +98,12 @@ def commit_run(file: FilePath, before: str, after: str, *, out: FilePath, is_bes
         pushes: whether to push the commit.
 
     Raises:
-        TfgenError: all that `commit_rendered.commit_wherever` raises.
+        TfgenError: all that `commit_paths` raises.
     """
     ledgers = read_ledgers(out)
     replace_text(file, before, after)
     try:
-        return commit_wherever([file], read_sources([file]), CommitOptions(out, pushes=pushes), is_beside=is_beside)
+        return commit_paths([file], read_sources([file]), CommitOptions(out, pushes=pushes), is_beside=is_beside)
     except BaseException:
         if read_ledgers(out) == ledgers and git.committed(file) != after.encode():
             replace_text(file, after, before)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tfgen.commands.live_runs import Clusters
+from tfgen.commands.cluster.live_runs import Clusters
 from tfgen.live.read_snapshot import read_snapshot
 from tfgen.live.run_state import RunState, judge
 from tfgen.live.snapshot import Snapshot

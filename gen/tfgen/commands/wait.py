@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from typing import Final
 
-from tfgen.commands.live_runs import Clusters
+from tfgen.commands.cluster.live_runs import Clusters
 from tfgen.commands.status import read_states
 from tfgen.errors import TfgenError
 from tfgen.live.run_state import RunState

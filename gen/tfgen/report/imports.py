@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, get_args
 
-from tfgen.commands.import_job import ImportedJob
-from tfgen.commands.verify_import import Difference, Verified
+from tfgen.commands.importing.import_jobs import ImportedJob
+from tfgen.commands.importing.verify_import import Difference, Verified
 from tfgen.importers.account import Entry, Outcome
 from tfgen.words import either, path_name, printable
 

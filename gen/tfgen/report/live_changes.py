@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tfgen.commands.target import ObjectChange
+from tfgen.commands.cluster.target import ObjectChange
 from tfgen.report.diff_json import field_row
 from tfgen.report.diff_text import field_lines
 

@@ -9,7 +9,10 @@ from tfgen.check import enforced, limits, namespace, severities
 from tfgen.check import files as drift
 from tfgen.check import objects as object_problems
 from tfgen.check.admission import rules as admission
-from tfgen.commands import import_job, local, orphans, read_cluster_file, rerun, unlisted_files
+from tfgen.commands import local, rerun
+from tfgen.commands.cluster import read_cluster_file
+from tfgen.commands.importing import import_jobs
+from tfgen.commands.pipeline import orphans, unlisted_files
 from tfgen.rules.across import ACROSS
 from tfgen.rules.table import RULES
 from tfgen.schema import messages as schema_messages
@@ -26,7 +29,7 @@ def rule_summaries() -> Mapping[str, str]:
         **orphans.RULES,
         **unlisted_files.RULES,
         **rerun.RULES,
-        **import_job.RULES,
+        **import_jobs.RULES,
         **local.RULES,
         **read_cluster_file.RULES,
         **object_problems.RULES,

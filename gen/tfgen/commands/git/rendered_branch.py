@@ -14,8 +14,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Sequence
-from contextlib import suppress
-from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Final
@@ -24,13 +22,11 @@ from tfgen.change.committed_jobs import committed_jobs
 from tfgen.change.comparison import PairPlaces, pair_jobs
 from tfgen.change.rerendered import compare_overlays
 from tfgen.check.checked import Checked
-from tfgen.check.manifests import read_foreign_manifests
-from tfgen.commands.check_report import Report
-from tfgen.commands.check_scope import CheckScope
-from tfgen.commands.commit import (
+from tfgen.commands.git.commit_check import ProblemsError, check_for_commit
+from tfgen.commands.git.commit_message import commit_message, job_changes
+from tfgen.commands.git.commit_steps import (
     CommitOptions,
     Outcome,
-    commit_jobs,
     commit_to_branch,
     job_words,
     open_on_branch,
@@ -39,22 +35,20 @@ from tfgen.commands.commit import (
     source_paths,
     with_removals,
 )
-from tfgen.commands.commit_check import ProblemsError, check_for_commit
-from tfgen.commands.commit_message import commit_message, job_changes
-from tfgen.commands.judged_files import JudgedFiles, judge_files
-from tfgen.commands.operation_steps import operation_steps
-from tfgen.commands.removed_jobs import find_removed_jobs
-from tfgen.commands.removed_sources import removed_sources
-from tfgen.commands.run_ends import find_run_ends
-from tfgen.commands.track import Track, untracked
-from tfgen.errors import TfgenError, UsageError
+from tfgen.commands.pipeline.check_files import JudgedFiles, judge_files
+from tfgen.commands.pipeline.check_report import Report
+from tfgen.commands.pipeline.removed_jobs import find_removed_jobs
+from tfgen.commands.pipeline.removed_sources import removed_sources
+from tfgen.commands.pipeline.run_ends import find_run_ends
+from tfgen.commands.pipeline.track import untracked
+from tfgen.errors import UsageError
 from tfgen.git import read as git
 from tfgen.git.branch import commit_all, find_tip, has_commit, is_remote_tip, move_branch, trailer, working_tree
-from tfgen.git.commit import RefusedError, Repository, UnderWayError, changed, check_files, open_repository, wait
+from tfgen.git.commit import RefusedError, Repository, changed, check_files, open_repository, wait
 from tfgen.git.push import ATTEMPTS, Target, find_pushed, push_commit, target
 from tfgen.job.documents import read_documents
 from tfgen.job.facts import rendered_branch, source_branch
-from tfgen.job.sources import Source, no_job_below, read_sources
+from tfgen.job.sources import no_job_below, read_sources
 from tfgen.problems import has_errors
 from tfgen.real_path import real_path
 from tfgen.record import Record
@@ -72,43 +66,6 @@ class Branches(Record):
 
     source: str
     rendered: str
-
-
-def commit_wherever(
-    jobs: Sequence[Path],
-    sources: Sequence[Source],
-    options: CommitOptions,
-    *,
-    is_beside: bool = False,
-    track: Track = untracked,
-) -> Outcome:
-    """Check jobs and render them, and commit them with what comes of them: beside them, or in the branch that it has.
-
-    Args:
-        jobs: the files and folders that were named.
-        sources: the files in them.
-        options: what the user chose.
-        is_beside: whether charts/ and overlays/ are beside the jobs, whatever those say.
-        track: what is told of each file.
-
-    Raises:
-        UsageError: the jobs are rendered into several branches.
-        TfgenError: all that `commit_jobs` and `commit_rendered` raise.
-    """
-    out = options.out
-    find_manifests = cache(lambda: read_foreign_manifests(out, read_ledgers(out)))
-    if sources:
-        with suppress(TfgenError):  # a job that has errors needs none; any other asks again
-            find_manifests()  # once, and not in each process
-    with Spool(out) as spool:
-        judged = judge_files(sources, {}, spool, CheckScope(find_manifests), track)
-        branches = None if is_beside else rendered_branches(jobs, judged.checked)
-        try:
-            if branches is None:
-                return commit_jobs(jobs, judged, spool, options)
-            return commit_rendered(jobs, judged, spool, branches, options)
-        except UnderWayError as error:
-            raise RefusedError(f"{error}. {operation_steps(error.operation, jobs, out)}") from error
 
 
 def rendered_branches(jobs: Sequence[Path], checked: Checked) -> Branches | None:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 import jsonschema_rs
 import yaml
 
-from tfgen.commands.cluster_shapes import SHAPES
+from tfgen.commands.cluster.cluster_shapes import SHAPES
 from tfgen.errors import UsageError
 from tfgen.kubernetes.object import Object
 from tfgen.problems import Position, Problem

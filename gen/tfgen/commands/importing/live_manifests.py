@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
-from tfgen.commands.import_job import Source
+from tfgen.commands.importing.import_jobs import Source
 from tfgen.errors import UsageError
 from tfgen.importers.live_object import is_of_another, written
 from tfgen.importers.part import bare

@@ -20,11 +20,11 @@ from tfgen.check.checked import CheckedFile
 from tfgen.check.files import Base, FileComparison, compare_files
 from tfgen.check.limits import JobUse
 from tfgen.check.severities import weigh_unused
-from tfgen.commands.check_report import Report
-from tfgen.commands.committed_objects import CommittedObjects, check_committed
-from tfgen.commands.judged_files import JudgedFiles
-from tfgen.commands.rendered_file import RenderedFile, render_files
-from tfgen.commands.sums import find_sums
+from tfgen.commands.pipeline.check_files import JudgedFiles
+from tfgen.commands.pipeline.check_report import Report
+from tfgen.commands.pipeline.committed_objects import CommittedObjects, check_committed
+from tfgen.commands.pipeline.rendered_file import RenderedFile, render_files
+from tfgen.commands.pipeline.sums import find_sums
 from tfgen.git import read as git
 from tfgen.job.facts import name_of
 from tfgen.problems import Problem, in_order

@@ -9,7 +9,7 @@ from tfgen.check.admission.folder import folder_paths
 from tfgen.check.checked import CheckedFile, Weighed
 from tfgen.check.limits import has_limited_sums
 from tfgen.check.manifests import Manifest
-from tfgen.commands.known_files import KnownFile, keep
+from tfgen.commands.pipeline.cached_files import KnownFile, keep
 from tfgen.job.facts import rendered_branch
 from tfgen.problems import Problem, has_errors
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import ClassVar
 
-from tfgen.commands.check_report import Report
-from tfgen.commands.full_check import full_check
-from tfgen.commands.judged_files import JudgedFiles
-from tfgen.commands.loosened_rails import find_loosened_rails
+from tfgen.commands.pipeline.check_files import JudgedFiles
+from tfgen.commands.pipeline.check_report import Report
+from tfgen.commands.pipeline.full_check import full_check
+from tfgen.commands.pipeline.loosened_rails import find_loosened_rails
 from tfgen.errors import TfgenError
 from tfgen.problems import Problem, has_errors, in_order
 from tfgen.tree.spool import Spool

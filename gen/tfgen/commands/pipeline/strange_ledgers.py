@@ -13,8 +13,8 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from tfgen.check.files import NOT_REPRODUCED
-from tfgen.commands.job_files import files_of
-from tfgen.commands.orphans import ORPHAN
+from tfgen.commands.pipeline.job_files import files_of
+from tfgen.commands.pipeline.orphans import ORPHAN
 from tfgen.problems import Position, Problem
 from tfgen.tree.ledger import ledger_path
 

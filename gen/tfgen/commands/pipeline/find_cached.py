@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from tfgen.check.manifests import Manifest
-from tfgen.commands.known_files import KnownFile, recall_files
+from tfgen.commands.pipeline.cached_files import KnownFile, recall_files
 from tfgen.job.sources import Source
 from tfgen.tree.write import find_unchanged
 

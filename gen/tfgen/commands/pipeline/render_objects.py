@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from tfgen.check.jobs import check_all
-from tfgen.commands.known_files import KnownFile, recall_files, recall_jobs
+from tfgen.commands.pipeline.cached_files import KnownFile, recall_files, recall_jobs
 from tfgen.graph.built import Built, build
 from tfgen.job.facts import check_environment
 from tfgen.job.sources import Source
@@ -82,7 +82,7 @@ def render_objects(
     unchecked = [job for job in jobs if job[0].file not in whole]
     if not unchecked:
         return objects, ()
-    from tfgen.commands.object_problems import find_object_problems  # 40 ms, which files that are known need not pay
+    from tfgen.commands.pipeline.object_problems import find_object_problems  # 40 ms, which cached files save
 
     return objects, in_order(find_object_problems(unchecked))
 

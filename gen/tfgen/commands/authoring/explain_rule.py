@@ -50,6 +50,6 @@ def _sections() -> Mapping[str, str]:
 
 def _path() -> Path:
     """The page inside the installed package, or in the checkout."""
-    package = Path(__file__).parent.parent
+    package = Path(__file__).parents[2]
     installed = package / "docs" / PAGE
     return installed if installed.exists() else package.parent.parent / "docs" / PAGE

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from tfgen.change.field_diff import NOTHING, FieldChange, Item, field_changes, in_words
-from tfgen.commands.import_job import Imported, ImportedJob, Source, import_jobs
+from tfgen.commands.importing.import_jobs import Imported, ImportedJob, Source, import_jobs
 from tfgen.graph.built import plain_objects
 from tfgen.importers import FORMS, hand_written
 from tfgen.importers.account import Entry

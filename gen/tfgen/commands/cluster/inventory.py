@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Final
 
-from tfgen.commands.target import MANAGER, Target, apply_object, delete_object, find_object, name_of
+from tfgen.commands.cluster.target import MANAGER, Target, apply_object, delete_object, find_object, name_of
 from tfgen.errors import TfgenError
 from tfgen.kubernetes import keys
 from tfgen.live.wanted_run import Identity

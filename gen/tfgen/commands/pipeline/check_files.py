@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 
 from tfgen.check.checked import Checked, CheckedFile, Weighed
 from tfgen.check.jobs import Checker
-from tfgen.commands.check_scope import CheckScope
-from tfgen.commands.known_files import KnownFile
-from tfgen.commands.track import Track
+from tfgen.commands.pipeline.cached_files import KnownFile
+from tfgen.commands.pipeline.check_scope import CheckScope
+from tfgen.commands.pipeline.track import Track
 from tfgen.job.sources import Source
 from tfgen.record import Record
 from tfgen.tree.spool import Spool
 
 if TYPE_CHECKING:
-    from tfgen.commands.rendered_file import RenderedFile
+    from tfgen.commands.pipeline.rendered_file import RenderedFile
 
 
 class JudgedFiles(Record):
@@ -75,6 +75,6 @@ def _render(
 ) -> Iterable[tuple[str, RenderedFile]]:
     if not sources:
         return ()
-    from tfgen.commands.rendered_file import render_files  # 60 ms, which files that are known need not pay
+    from tfgen.commands.pipeline.rendered_file import render_files  # 60 ms, which files that are known need not pay
 
     return render_files(checker, spool, sources, scope)

@@ -20,11 +20,11 @@ from pathlib import Path, PurePosixPath
 from typing import Final, NamedTuple
 
 from tfgen.check.manifests import read_foreign_manifests
-from tfgen.commands.check_scope import CheckScope
-from tfgen.commands.commit_check import ProblemsError, check_for_commit
-from tfgen.commands.judged_files import judge_files
+from tfgen.commands.git.commit_check import ProblemsError, check_for_commit
+from tfgen.commands.pipeline.check_files import judge_files
+from tfgen.commands.pipeline.check_scope import CheckScope
+from tfgen.commands.pipeline.track import untracked
 from tfgen.commands.render import render_paths
-from tfgen.commands.track import untracked
 from tfgen.errors import TfgenError
 from tfgen.git import read as git
 from tfgen.git.commit import RefusedError, Repository

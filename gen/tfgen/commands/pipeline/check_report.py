@@ -10,7 +10,7 @@ from tfgen.tree.rendering import Rendering
 from tfgen.tree.spool import Spooled
 
 if TYPE_CHECKING:
-    from tfgen.commands.rendered_file import SpooledJob
+    from tfgen.commands.pipeline.rendered_file import SpooledJob
 
 
 class Report(Record):

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
-from tfgen.commands import kustomize
-from tfgen.commands.import_job import ImportedJob, Source
-from tfgen.commands.new_files import NewFile, add_files
-from tfgen.commands.new_job_place import JOB_FILE
+from tfgen.commands.authoring.new_files import NewFile, add_files
+from tfgen.commands.authoring.new_job_place import JOB_FILE
+from tfgen.commands.importing import kustomize_folder
+from tfgen.commands.importing.import_jobs import ImportedJob, Source
 from tfgen.errors import UsageError
 from tfgen.text.parse import MAX_BYTES
 
@@ -40,8 +40,8 @@ def read_manifests(
     own: list[Source] = []
     by_environment: dict[str, list[Source]] = {}
     for file in files:
-        if file.is_dir() and not kustomize.is_overlay(file):
-            for name, overlay in kustomize.overlays(file).items():
+        if file.is_dir() and not kustomize_folder.is_overlay(file):
+            for name, overlay in kustomize_folder.overlays(file).items():
                 by_environment.setdefault(name, []).append(_source(overlay))
         else:
             own.append(_source(file))
@@ -78,7 +78,7 @@ def write_jobs(folder: Path, jobs: Sequence[ImportedJob]) -> None:
 
 def _source(file: Path) -> Source:
     if file.is_dir():
-        return Source(f"kustomize build {file}", kustomize.build(file))
+        return Source(f"kustomize build {file}", kustomize_folder.build(file))
     return Source("<stdin>" if file == STDIN else str(file), _content(file))
 
 

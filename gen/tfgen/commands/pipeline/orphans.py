@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from tfgen.check.checked import Checked
-from tfgen.commands.job_files import files_of
-from tfgen.commands.removed_jobs import find_removed_jobs
+from tfgen.commands.pipeline.job_files import files_of
+from tfgen.commands.pipeline.removed_jobs import find_removed_jobs
 from tfgen.job.sources import source_name
 from tfgen.problems import Position, Problem
 from tfgen.tree.ledger import ledger_path

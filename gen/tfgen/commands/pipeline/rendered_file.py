@@ -13,10 +13,10 @@ from tfgen.check.checked import Weighed
 from tfgen.check.jobs import Checker
 from tfgen.check.limits import JobUse
 from tfgen.check.severities import weigh_unused
-from tfgen.commands.check_scope import CheckScope
-from tfgen.commands.keep_file import keep_file
-from tfgen.commands.rendered_job import RenderedJob, render_job
-from tfgen.commands.sums import uses_of
+from tfgen.commands.pipeline.check_scope import CheckScope
+from tfgen.commands.pipeline.rendered_job import RenderedJob, render_job
+from tfgen.commands.pipeline.store_file import keep_file
+from tfgen.commands.pipeline.sums import uses_of
 from tfgen.errors import TfgenError
 from tfgen.job.facts import name_of, rendered_branch
 from tfgen.job.sources import Source

@@ -1,0 +1,1 @@
+"""Steps of the commands that write and explain job files."""

@@ -1,0 +1,1 @@
+"""Steps of the commands that read a cluster or write to one."""

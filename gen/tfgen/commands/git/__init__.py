@@ -1,0 +1,1 @@
+"""Steps of the commands that commit and push."""

@@ -1,0 +1,174 @@
+"""Steps of a commit that a branch with jobs and a branch with rendered files share."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Container, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from tfgen.change.comparison import PairPlaces
+from tfgen.change.job_diff import JobDiff
+from tfgen.commands.git.commit_check import ProblemsError
+from tfgen.commands.git.commit_message import job_changes
+from tfgen.commands.git.replay_jobs import JobReplay
+from tfgen.commands.pipeline.check_report import Report
+from tfgen.errors import UsageError
+from tfgen.git.commit import (
+    RefusedError,
+    Repository,
+    check_branch,
+    commit,
+    drop_branch,
+    open_repository,
+    start_branch,
+)
+from tfgen.git.push import RebaseConflictError, Target, push
+from tfgen.problems import Problem
+from tfgen.real_path import real_path
+from tfgen.record import Record
+from tfgen.tree.ledger import ledger_path
+from tfgen.tree.rendering import Rendering
+from tfgen.tree.spool import Spool, Spooled
+
+_OTHER_DEFAULTS: Final = "other defaults, rendered files unchanged"
+"""The words for a job whose rendered files stay."""
+
+
+class CommitOptions(Record):
+    """What the user chooses of a commit.
+
+    Attributes:
+        out: the folder of charts/ and overlays/ beside the jobs.
+        message: the commit's, in place of one in words of the jobs.
+        branch: a new branch for the commit.
+        pushes: whether to push it.
+    """
+
+    out: Path
+    message: str = ""
+    branch: str = ""
+    pushes: bool = False
+
+
+class Outcome(Record):
+    """What came of it.
+
+    Attributes:
+        commit: the id; empty where there was nothing to commit.
+        files: what it changes, from the repository's root.
+        branch: the branch that it is on.
+        pushed_to: REMOTE/BRANCH; empty where nothing was pushed.
+        rendered: what came of it in the branch for charts/ and overlays/ alone; none where they are beside the jobs.
+        notes: what the user should know.
+        ends: the runs that the commit ends, and the claims that stay.
+    """
+
+    commit: str
+    message: str
+    files: tuple[str, ...]
+    branch: str
+    pushed_to: str
+    problems: tuple[Problem, ...]
+    notes: tuple[str, ...]
+    rendered: Outcome | None = None
+    ends: tuple[JobDiff, ...] = ()
+
+
+def push_branch(repository: Repository, to: Target) -> JobReplay:
+    """Push the branch that is checked out, and return the replay over the remote branch.
+
+    Raises:
+        RefusedError: the remote branch changes the same files. The message lists the commands to continue with.
+        ProblemsError: the jobs have errors when merged with the remote branch. The message lists these commands, too.
+        TfgenError: git or the disk fails.
+    """
+    replay = JobReplay()
+    try:
+        push(repository, to, replay)
+    except RebaseConflictError as error:
+        raise RefusedError(f"{error}. To continue:\n{_way_on(to)}") from error
+    except ProblemsError as error:
+        raise ProblemsError(error.problems, f"{error}. To continue:\n{_way_on(to)}") from error
+    return replay
+
+
+def _way_on(to: Target) -> str:
+    """List the commands to continue with, one on each line. While the rebase waits, HEAD is the remote branch."""
+    steps = (
+        f"git pull --rebase {shlex.join((to.remote, to.branch))}",
+        "# in each file of yours that git has marked: keep one side, or what is right of both",
+        "tfgen render JOB... && tfgen check JOB...  # where that asks for a new run: tfgen rerun JOB, and again",
+        "git add JOB... :/.tfgen :/charts :/overlays && git rebase --continue",
+        "tfgen commit JOB... --push",
+    )
+    return "\n".join(f"  {step}" for step in steps)
+
+
+def open_on_branch(out: Path, branch: str) -> Repository:
+    """The repository around the output folder, for a commit to the branch that is checked out or to a new one."""
+    repository = open_repository(out)
+    if not (branch or repository.branch):
+        raise UsageError("no branch is checked out (a detached HEAD): name a new one by --branch")
+    if branch:
+        check_branch(repository, branch)
+    return repository
+
+
+def with_removals(report: Report, removals: Iterable[Rendering], spool: Spool) -> Spooled[Rendering]:
+    """What is rendered of the jobs of a report, and what is left of the jobs that are gone."""
+    return Spooled([*(job.rendering for job in report.jobs), *map(spool.put, removals)])
+
+
+def commit_to_branch(before: Repository, branch: str, paths: Sequence[str], message: str) -> tuple[Repository, str]:
+    """Commit to the branch, which is made if it is a new one; gives it, and the commit's id."""
+    repository = start_branch(before, branch) if branch else before
+    try:
+        return repository, commit(repository, paths, message)
+    except BaseException:
+        drop_branch(before, repository)
+        raise
+
+
+def source_paths(pair: PairPlaces) -> set[Path]:
+    """The files that a job was and is read from."""
+    sources = [place.source for place in (pair.before, pair.after) if place]
+    return {Path(one.file) for source in sources for one in (source, *source.layers())}
+
+
+def paths_from_root(repository: Repository, paths: Iterable[Path]) -> dict[Path, str]:
+    """The paths from the root. It leaves out what is elsewhere: that is another repository's."""
+    root = real_path(repository.root)
+    # The file itself may be a link, which is what git has of it.
+    wholes = {path: real_path(path.parent) / path.name for path in paths}
+    return {path: whole.relative_to(root).as_posix() for path, whole in wholes.items() if whole.is_relative_to(root)}
+
+
+def job_words(
+    matched: Sequence[PairPlaces],
+    files: Mapping[str, set[str]],
+    wanted: Sequence[str],
+    kept: Container[str] = (),
+) -> dict[str, list[str]]:
+    """Return the words of the message by job, for the jobs that have a file which changes.
+
+    Args:
+        matched: the jobs.
+        files: the files of each job.
+        wanted: the files that the commit changes.
+        kept: the jobs whose rendered files stay, so that only the defaults under the jobs change.
+    """
+    changes: dict[str, list[str]] = {}
+    changed_files = {*wanted}
+    for pair in matched:
+        touched = files[pair.name] & changed_files
+        if not touched:
+            continue
+        words = job_changes(pair.read())
+        if words and pair.name in kept:
+            words = [_OTHER_DEFAULTS]
+        if words or any(path.endswith(ledger_path(pair.name)) for path in touched):
+            changes[pair.name] = words or ["rendered anew"]
+    if not changes:
+        changes = {pair.name: ["reworded"] for pair in matched if files[pair.name] & changed_files}
+    return changes

@@ -1,0 +1,225 @@
+"""Jobs into git: checked, rendered and committed, and pushed if asked.
+
+    commit_jobs([Path("jobs/mnist.yaml")], judged, spool, CommitOptions(Path(".")))
+        ->  Outcome("1f0c...", "mnist: workers 4 -> 8", ...)
+
+What is committed of a job is what its ledger has, the ledger, and what the job was read from: its own file and all
+defaults under it. So a commit never has one without the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from itertools import chain
+from pathlib import Path
+from typing import Final
+
+from tfgen.change.committed_jobs import committed_jobs
+from tfgen.change.comparison import PairPlaces, pair_jobs
+from tfgen.check.files import Base, compare_files
+from tfgen.commands.git.commit_check import check_for_commit
+from tfgen.commands.git.commit_message import commit_message
+from tfgen.commands.git.commit_steps import (
+    CommitOptions,
+    Outcome,
+    commit_to_branch,
+    job_words,
+    open_on_branch,
+    paths_from_root,
+    push_branch,
+    source_paths,
+    with_removals,
+)
+from tfgen.commands.pipeline.check_files import JudgedFiles
+from tfgen.commands.pipeline.check_report import Report
+from tfgen.commands.pipeline.removed_jobs import find_removed_jobs
+from tfgen.commands.pipeline.removed_sources import removed_sources
+from tfgen.commands.pipeline.run_ends import find_run_ends
+from tfgen.errors import TfgenError, UsageError
+from tfgen.git import read as git
+from tfgen.git.commit import (
+    Repository,
+    changed,
+    check_files,
+    would_change,
+)
+from tfgen.git.push import find_pushed, target
+from tfgen.job.sources import no_job_below
+from tfgen.places import PROJECTS, REPOSITORY_FILES
+from tfgen.problems import Problem
+from tfgen.record import Record
+from tfgen.tree.ledger import Ledger, ledger_path, parse_ledger
+from tfgen.tree.plan import ConflictsError, WritePlan
+from tfgen.tree.spool import Spool
+from tfgen.tree.write import apply, plan_write, read_ledgers
+
+_WRITTEN: Final = "tfgen"
+"""The word that each file of `tfgen init --repo` has."""
+
+
+def commit_jobs(jobs: Sequence[Path], judged: JudgedFiles, spool: Spool, options: CommitOptions) -> Outcome:
+    """Write what is rendered of the jobs and commit it, and nothing else.
+
+    Args:
+        jobs: the files and folders that were named.
+        judged: the jobs in them.
+        spool: where what is rendered of them waits.
+        options: what the user chose.
+
+    Raises:
+        ProblemsError: the jobs have errors.
+        UsageError: there is no git, repository, branch or remote for it.
+        RefusedError: something is under way in the repository, or a hook, the signing program or the remote refuses.
+        ConflictsError: a file was edited by hand.
+        TfgenError: git or the disk fails.
+    """
+    out, branch = options.out, options.branch
+    before = open_on_branch(out, branch)
+    is_new = branch not in ("", before.branch)
+    to = target(before.replaced(branch=branch or before.branch)) if options.pushes else None
+    work = _plan_work(jobs, judged, spool, out, find_pushed(before, to) if to else "")
+    digests, files, others = _files_of_jobs(before, out, work)
+    check_files(before, digests, others)
+    if to and is_new and not (would_change(before, digests) or changed(before, others)):
+        raise UsageError(f"nothing has changed, so there is nothing for a branch {branch}")
+    if (plan := apply(work.plan)) is not work.plan:  # another tfgen rendered something meanwhile
+        work = work.replaced(plan=plan)
+        digests, files, others = _files_of_jobs(before, out, work)
+    _check_ledgers(plan, out)
+
+    wanted = changed(before, (*digests, *others))
+    if wanted:
+        wanted += changed(before, _new_repository_files(before))
+    repository = before
+    message, written = options.message, ""
+    ends = find_run_ends(work.pairs) if wanted else ()
+    if wanted:
+        message = message or commit_message(job_words(work.pairs, files, wanted, plan.kept))
+        repository, written = commit_to_branch(before, branch, wanted, message)
+    notes = [*work.report.notes, *(_kept_note(pair) for pair in work.pairs if pair.name in plan.kept)]
+    if written and work.report.jobs and (drifted := _files_that_differ(work.report, spool, out)):
+        notes.append(f"a hook changed what was rendered: {drifted[0]}")
+    if is_new and not wanted:
+        to = None  # another process has committed it meanwhile, or a filter of git's makes no difference of it
+    if to:
+        if sources := push_branch(repository, to).sources:
+            notes.append(f"rendered again over {to.remote}/{to.branch}: {', '.join(sorted(sources))}")
+        written = written and git.resolved(repository.root)
+    return Outcome(
+        commit=written,
+        message=message,
+        files=tuple(wanted),
+        branch=repository.branch,
+        pushed_to=f"{to.remote}/{to.branch}" if to else "",
+        problems=work.report.problems,
+        notes=tuple(notes),
+        ends=ends,
+    )
+
+
+class _Work(Record):
+    """What there is to do: the jobs beside what is committed of them, and what is to be written."""
+
+    report: Report
+    pairs: tuple[PairPlaces, ...]
+    plan: WritePlan
+
+
+def _plan_work(jobs: Sequence[Path], judged: JudgedFiles, spool: Spool, out: Path, pushed: str) -> _Work:
+    """Check the jobs against HEAD and the last pushed commit, and plan the writes, without writing a file."""
+    report = check_for_commit(judged, spool, out, git.HEAD, pushed)
+    removed = removed_sources(jobs, git.HEAD)
+    matched = pair_jobs(judged.checked, git.HEAD, removed).pairs
+    removals = find_removed_jobs(read_ledgers(out).sources, jobs, {job.name for job in report.jobs}, removed)
+    if not (matched or removals):
+        raise no_job_below(jobs)
+    plan = plan_write(
+        out, with_removals(report, removals, spool), find_committed=committed_jobs(out, git.HEAD), put=spool.put
+    )
+    if plan.conflicts:
+        raise ConflictsError(plan.conflicts, "tfgen render --force")
+    return _Work(report, matched, plan)
+
+
+def _check_ledgers(plan: WritePlan, out: Path) -> None:
+    """See that each job has the ledger that its files were worked out by. Raises TfgenError."""
+    now = read_ledgers(out)
+    planned = (job.rendering.job for job in plan.jobs if now.get(job.rendering.job) != job.after)
+    kept = (job for job in plan.kept if now.digests.get(job) != plan.ledgers.digests[job])
+    if job := next(chain(planned, kept), None):
+        raise TfgenError(f"{ledger_path(job)}: another tfgen rendered {job} meanwhile; run this again")
+
+
+def _files_of_jobs(
+    repository: Repository, out: Path, work: _Work
+) -> tuple[dict[str, str | None], dict[str, set[str]], set[str]]:
+    """The files of the jobs, from the repository's root.
+
+    Returns:
+        The digests of those that are planned, all of each job, and those of which none is planned.
+    """
+    planned = {job.rendering.job: job.digests for job in work.plan.jobs}
+    committed = git.committed_files(out / ledger_path(pair.name) for pair in work.pairs)
+    digests: dict[str, str | None] = {}
+    files: dict[str, set[str]] = {}
+    for pair in work.pairs:
+        of_plan = planned.get(pair.name, {})
+        now, was = work.plan.ledgers.get(pair.name), committed.get(out / ledger_path(pair.name))
+        names = paths_from_root(repository, _files_of_job(out, pair, of_plan, now, was))
+        digests |= {names[out / path]: digest for path, digest in of_plan.items() if out / path in names}
+        files[pair.name] = {*names.values()}
+    others = {path for paths in files.values() for path in paths} - digests.keys()
+    return digests, files, others
+
+
+def _new_repository_files(repository: Repository) -> tuple[str, ...]:
+    """The files of `tfgen init --repo` that git does not have yet; a file of that name that is the user's stays out."""
+    root = repository.root
+    paths = [*REPOSITORY_FILES, *(f"{PROJECTS}/{path.name}" for path in (root / PROJECTS).glob("*.yaml"))]
+    present = [path for path in paths if (root / path).is_file()]
+    committed = git.committed_files(root / path for path in present) if present else {}
+    new = (path for path in present if root / path not in committed)
+    return tuple(path for path in new if _WRITTEN in (root / path).read_text(encoding="utf-8", errors="replace"))
+
+
+def _files_of_job(
+    out: Path, pair: PairPlaces, planned: Mapping[str, str | None], now: Ledger | None, committed: bytes | None
+) -> set[Path]:
+    """The files that one job has once all is written, and those that it had and has lost by then.
+
+    Args:
+        out: the output folder.
+        pair: the job.
+        planned: the digests of its files once all is written, by path, None for no file; nothing where it stays.
+        now: its ledger on disk.
+        committed: its ledger that is committed.
+    """
+    stays = now.files if now and not planned else {}
+    has_any = bool(stays) or any(planned.values())
+    was = _committed_ledger(pair.name, committed)
+    lost = {path for path in was.paths() if not (has_any and (out / path).exists())} if was else set()
+    return {*(out / path for path in (ledger_path(pair.name), *planned, *stays, *lost)), *source_paths(pair)}
+
+
+def _files_that_differ(report: Report, spool: Spool, out: Path) -> tuple[Problem, ...]:
+    plan = plan_write(out, report.renderings, put=spool.put)
+    base = Base(committed_jobs(out, git.HEAD)(plan.ledgers), revision=git.HEAD)
+    return compare_files({job.name: job.place for job in report.jobs}, plan, base).problems
+
+
+def _committed_ledger(job: str, content: bytes | None) -> Ledger | None:
+    """The ledger that is committed; none where it is broken, since only a commit can mend it."""
+    if content is None:
+        return None
+    with suppress(TfgenError):
+        return parse_ledger(job, content.decode("utf-8", errors="replace"))
+    return None
+
+
+def _kept_note(pair: PairPlaces) -> str:
+    """Return the note on a job whose rendered files stay, though this tfgen and the defaults of today render others."""
+    file = pair.after.source.file if pair.after else ""
+    return (
+        f"{pair.name} keeps its rendered files until the job changes; to render it now: tfgen render --upgrade {file}"
+    )
