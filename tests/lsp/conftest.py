@@ -10,6 +10,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.support.editor import Editor, editor
+from tests.support.marked import marked
+from tfgen.lsp.analysis import Analysis, analyse
+from tfgen.lsp.cursor import Cursor, find_key
+from tfgen.lsp.open_files import OpenFiles
 
 
 class Desk(NamedTuple):
@@ -32,6 +36,32 @@ def connected(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Editor
         context = editor(root)
         yield runner.run(context.__aenter__()), root, runner
         runner.run(context.__aexit__(None, None, None))
+
+
+class Opened(NamedTuple):
+    """A file with a cursor, as the server knows the file."""
+
+    analysis: Analysis
+    cursor: Cursor | None
+
+
+Open = Callable[..., Opened]
+
+
+@pytest.fixture
+def open_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Open:
+    """A function that opens a text with a mark, over the text of a tfgen.yaml."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".git").mkdir()
+
+    def opened(marked_text: str, defaults: str, file: str = "job.yaml") -> Opened:
+        files = OpenFiles()
+        files.update("tfgen.yaml", defaults)
+        text, position = marked(marked_text)
+        files.update(file, text)
+        return Opened(analyse(files.source(file)), find_key(text, position))
+
+    return opened
 
 
 @pytest.fixture

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from lsprotocol import types
 from pygls.lsp.client import LanguageClient
@@ -28,7 +29,7 @@ class Editor:
 
         @self.client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
         def published(params: types.PublishDiagnosticsParams) -> None:
-            name = Path(params.uri.removeprefix("file://")).relative_to(root).as_posix()
+            name = self._name(params.uri)
             self.names.append(name)
             self._diagnostics.put_nowait((name, [*params.diagnostics]))
 
@@ -61,6 +62,30 @@ class Editor:
             published, diagnostics = await asyncio.wait_for(self._diagnostics.get(), LIMIT)
             if published == name:
                 return diagnostics
+
+    async def hover(self, name: str, position: types.Position) -> str | None:
+        answer = await self._answer(
+            self.client.text_document_hover_async(types.HoverParams(self.document(name), position))
+        )
+        if answer is None:
+            return None
+        assert isinstance(answer.contents, types.MarkupContent)
+        return answer.contents.value
+
+    async def definition(self, name: str, position: types.Position) -> list[tuple[str, int, int]]:
+        """The places in files that the editor would go to, from 1."""
+        parameters = types.DefinitionParams(self.document(name), position)
+        answer = await self._answer(self.client.text_document_definition_async(parameters))
+        return [
+            (self._name(place.uri), place.range.start.line + 1, place.range.start.character + 1)
+            for place in answer or ()
+        ]
+
+    async def _answer(self, request: Awaitable[Any]) -> Any:
+        return await asyncio.wait_for(request, LIMIT)
+
+    def _name(self, uri: str) -> str:
+        return Path(uri.removeprefix("file://")).relative_to(self._root).as_posix()
 
     async def message(self) -> str:
         """Wait for the next message to the person."""

@@ -87,6 +87,16 @@ def explain(path: str, width: int = WIDTH) -> str:
     return _explanation(schema, key, width)
 
 
+def explain_at(path: Sequence[str | int], name: str = schema_file.NAME, width: int = WIDTH) -> str:
+    """Return the explanation of the key at a path of one schema.
+
+    Raises:
+        UsageError: the schema knows no such key; the message has the nearest key.
+    """
+    schema = schema_file.load(name)
+    return _explanation(schema, _follow(schema, path), width)
+
+
 def _explanation(schema: Schema, key: _Found, width: int) -> str:
     paragraphs = ["\n".join(_facts(key)), _indented(textwrap.fill(key.node["description"], width))]
     paragraphs += _examples(key)

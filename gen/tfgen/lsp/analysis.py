@@ -10,7 +10,7 @@ from tfgen.check.source import read_team
 from tfgen.job.documents import parse_source
 from tfgen.job.sources import Source
 from tfgen.lsp.open_files import is_defaults
-from tfgen.problems import Problem
+from tfgen.problems import Position, Problem
 from tfgen.record import Record
 from tfgen.text.document import Document
 
@@ -30,6 +30,10 @@ class Analysis(Record):
     accepted: tuple[Document, ...]
     problems: tuple[Problem, ...]
     is_parsed: bool
+
+    def accepted_at(self, root: Position) -> Document | None:
+        """Return the accepted document that begins at a position."""
+        return next((document for document in self.accepted if document.root.position == root), None)
 
 
 def analyse(source: Source) -> Analysis:

@@ -21,9 +21,12 @@ from pygls.workspace import PositionCodec
 from tfgen import __version__
 from tfgen.errors import TfgenError
 from tfgen.lsp.analysis import Analysis, analyse
+from tfgen.lsp.cursor import Cursor, find_key
+from tfgen.lsp.definition import set_or_enforced
+from tfgen.lsp.hover import explain_key
 from tfgen.lsp.open_files import OpenFiles, is_checked, is_defaults
-from tfgen.lsp.ranges import to_range
-from tfgen.problems import Problem, in_order
+from tfgen.lsp.ranges import from_lsp, to_lsp, to_range
+from tfgen.problems import Place, Problem, in_order
 
 PAUSE: Final = 0.05
 """Seconds without a further key after which a file is checked."""
@@ -86,6 +89,29 @@ class Session:
         await asyncio.sleep(PAUSE)
         self.check(file)
 
+    def analysis(self, uri: str) -> Analysis | None:
+        """Return the analysis of the text that the editor shows; None for a file that tfgen does not check."""
+        file = file_of(uri)
+        waiting = self._waiting.get(file)
+        if waiting and not waiting.done():
+            waiting.cancel()
+            self.check(file)
+        return self._analyses.get(file)
+
+    def cursor(self, uri: str, position: types.Position) -> Cursor | None:
+        """Return the key or the value that the editor points at."""
+        return find_key(self._files.text(file_of(uri)), from_lsp(self._codec, self._lines(uri), position))
+
+    def location(self, place: Place) -> types.Location:
+        """Return a place for the editor."""
+        uri = self._uri(place.file)
+        return types.Location(uri, to_range(self._codec, self._lines(uri), place.position))
+
+    def span(self, uri: str, cursor: Cursor) -> types.Range:
+        """Return the range of a key or a value."""
+        lines = self._lines(uri)
+        return types.Range(*(to_lsp(self._codec, lines, end) for end in (cursor.start, cursor.end)))
+
     def _analyse(self, file: str) -> None:
         self._analyses.pop(file, None)
         if not is_checked(file, self._files.text(file)):
@@ -127,6 +153,13 @@ def create_server() -> LanguageServer:
     """Create a server that answers an editor."""
     server = LanguageServer("tfgen", __version__)
     session = Session(server)
+    _take_texts(server, session)
+    _answer_requests(server, session)
+    return server
+
+
+def _take_texts(server: LanguageServer, session: Session) -> None:
+    """Follow the texts of the editor and the files on disk."""
 
     @server.feature(types.INITIALIZED)
     def initialized(_: types.InitializedParams) -> None:
@@ -149,7 +182,28 @@ def create_server() -> LanguageServer:
     def changed_on_disk(_: types.DidChangeWatchedFilesParams) -> None:
         session.check_all()
 
-    return server
+
+def _answer_requests(server: LanguageServer, session: Session) -> None:
+    """Answer questions about the text at the cursor."""
+
+    @server.feature(types.TEXT_DOCUMENT_HOVER)
+    def hover(params: types.HoverParams) -> types.Hover | None:
+        uri = params.text_document.uri
+        analysis, cursor = session.analysis(uri), session.cursor(uri, params.position)
+        text = explain_key(analysis, cursor) if analysis and cursor else None
+        if cursor is None or text is None:
+            return None
+        content = types.MarkupContent(types.MarkupKind.Markdown, f"```text\n{text}```")
+        return types.Hover(content, session.span(uri, cursor))
+
+    @server.feature(types.TEXT_DOCUMENT_DEFINITION)
+    def definition(params: types.DefinitionParams) -> list[types.Location]:
+        uri = params.text_document.uri
+        analysis, cursor = session.analysis(uri), session.cursor(uri, params.position)
+        document = analysis.accepted_at(cursor.root) if analysis and cursor else None
+        if document is None or cursor is None:
+            return []
+        return [session.location(place) for place in set_or_enforced(document, cursor.path)]
 
 
 def file_of(uri: str) -> str:

@@ -1,0 +1,65 @@
+"""The key or the value below the cursor of an editor.
+
+find_key(text, Position(6, 12))  ->  Cursor(Position(1, 1), ("spec", "image"), Position(6, 10), Position(6, 26))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import yaml
+
+from tfgen.data_path import Path
+from tfgen.problems import Position
+from tfgen.text.yaml_node import YamlNode, nodes
+
+
+class Cursor(NamedTuple):
+    """A key or a scalar value, and its place in the text.
+
+    Attributes:
+        root: the position of the document, as `Document.root` has the position.
+        path: the path of the key, or of the value.
+        start: the first character.
+        end: the character behind the last one.
+    """
+
+    root: Position
+    path: Path
+    start: Position
+    end: Position
+
+
+def find_key(text: str, position: Position) -> Cursor | None:
+    """Return the key or the scalar value at a position; None for a blank or a comment, or for text that is no YAML."""
+    text = text.replace("\r\n", "\n")
+    starts = [0, *(index + 1 for index, character in enumerate(text) if character == "\n")]
+    if position.line > len(starts):
+        return None
+    offset = starts[position.line - 1] + position.column - 1
+    try:
+        documents = nodes(text)
+    except yaml.YAMLError:
+        return None
+    for root, node in documents.items():
+        for path, start, end in _tokens(node, ()):
+            if start <= offset <= end:
+                return Cursor(root, path, _position(text, start), _position(text, end))
+    return None
+
+
+def _tokens(node: YamlNode, path: Path) -> Iterator[tuple[Path, int, int]]:
+    """Yield the keys and the scalar values of a node with their offsets."""
+    for entry in node.entries:
+        yield (*path, entry.key), entry.start, entry.end
+        yield from _tokens(entry.value, (*path, entry.key))
+    for index, item in enumerate(node.items):
+        yield from _tokens(item, (*path, index))
+    if node.form in ("scalar", "alias") and node.end > node.start:
+        yield path, node.start, node.end
+
+
+def _position(text: str, offset: int) -> Position:
+    line = text.count("\n", 0, offset) + 1
+    return Position(line, offset - text.rfind("\n", 0, offset))

@@ -1,0 +1,67 @@
+"""The lines that set or enforce a value: of a tfgen.yaml, or of the job for a value of an environment.
+
+set_or_enforced(document, ("spec", "gang", "queue"))
+    ->  [Place("tfgen.yaml", Position(4, 9)), Place("tfgen.yaml", Position(2, 11))]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import takewhile
+
+from tfgen import data_path
+from tfgen.check.enforced import enforced_forms
+from tfgen.check.enforced_paths import REGISTRY, Enforced, all_enforced
+from tfgen.data_path import Path
+from tfgen.job.defaults import names_registry
+from tfgen.lsp.hover import split_environment
+from tfgen.problems import Place
+from tfgen.text.document import Document
+
+
+def set_or_enforced(document: Document, path: Path) -> list[Place]:
+    """Return the lines outside of a value that set or enforce the value, the nearest first.
+
+    Args:
+        document: a document that the schema accepts, over its defaults.
+        path: the path of a key or of a value in the document.
+    """
+    keys = tuple(takewhile(lambda step: isinstance(step, str), path))
+    places = [*_setting(document, keys), *_enforcing(document, keys), *_registry(document, path)]
+    return [*dict.fromkeys(places)]
+
+
+def _setting(document: Document, path: Path) -> Iterator[Place]:
+    _, of_job = split_environment(path)
+    for depth, layer in enumerate(document.layers()):
+        for candidate in dict.fromkeys((path, of_job)):
+            if (depth or candidate != path) and len(candidate) > 1 and data_path.has(layer.data, candidate):
+                yield Place(layer.file, layer.key(candidate))
+
+
+def _enforcing(document: Document, path: Path) -> Iterator[Place]:
+    for enforced in all_enforced(document.under):
+        if enforced.path != REGISTRY and _covers(document, enforced, path):
+            yield enforced.place
+
+
+def _covers(document: Document, enforced: Enforced, path: Path) -> bool:
+    """Return True for an entry of `enforce` that holds for a path or for a key below the path."""
+    if len(path) <= 1:
+        return False
+    for form, _ in enforced_forms(document.alone().data, enforced):
+        keys_of_form = path[len(form) :]
+        is_excepted = any(keys == keys_of_form[: len(keys)] for keys in enforced.excepted or ())
+        if form[: len(path)] == path or (path[: len(form)] == form and not is_excepted):
+            return True
+    return False
+
+
+def _registry(document: Document, path: Path) -> Iterator[Place]:
+    """Yield the line of the registry of an image that names no registry, and the line that enforces the registry."""
+    image = data_path.at(document.alone().data, path)
+    if path[-1:] != ("image",) or not isinstance(image, str) or document.under is None:
+        return
+    if not names_registry(image) and data_path.has(document.under.data, REGISTRY):
+        yield document.under.place(REGISTRY)
+    yield from (enforced.place for enforced in all_enforced(document.under) if enforced.path == REGISTRY)
