@@ -206,7 +206,7 @@ def _trainer_job(jobs: Sequence[Part]) -> Part | None:
     """The replicated Job that ``trainer`` is about: the labelled one."""
     steps = {number: job.get("template", "metadata", "labels", _STEP) for number, job in enumerate(jobs)}
     labelled = next((jobs[number] for number, part in steps.items() if part and part.value == "trainer"), None)
-    return labelled or next((job for job in jobs if job_set.name_of(job) == _NODE), None)
+    return labelled or next((job for job in jobs if job.text_at("name") == _NODE), None)
 
 
 def _with_trainer(job: Part, spec: Part, runtime: Part | None, account: Account) -> Part:
