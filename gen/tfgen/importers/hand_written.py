@@ -11,17 +11,26 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from tfgen.data_path import Path, shared
+from tfgen.data_path import shared
 from tfgen.importers import pod_template
 from tfgen.importers.account import Account
 from tfgen.importers.foreign_job import ROLES, ForeignJob, ForeignRole, Settled, settle
+from tfgen.importers.form_reader import (
+    ROLE_WORDS,
+    Fields,
+    FormReader,
+    carried,
+    changed,
+    dropped,
+    read_pod,
+)
 from tfgen.importers.objects import api_group, drop_server_fields, kind, name
 from tfgen.importers.options import Options
-from tfgen.importers.part import Part
+from tfgen.importers.part import Part, mapping
 from tfgen.importers.pod_template import PodData
-from tfgen.importers.shapes import METADATA, SCALAR, refuse_misshapen
-from tfgen.importers.task_command import TOLD, TaskCommand, legacy_keys, read_command, why_changed
-from tfgen.job.training_job import RoleName
+from tfgen.importers.shapes import EACH, METADATA, SCALAR, refuse_misshapen
+from tfgen.importers.task_command import TASK_TYPES, TOLD, TaskCommand, read_command
+from tfgen.job.training_job import ROLE_NAMES, RoleName
 from tfgen.kubernetes import keys
 from tfgen.plural import count
 from tfgen.record import Record
@@ -31,15 +40,14 @@ FORM: Final = "hand-written job"
 
 _KINDS: Final = ("Job", "Pod", "Deployment", "ReplicaSet", "ReplicationController", "StatefulSet")
 _GROUPS: Final = ("", "apps", "batch", "extensions")
-_ROLES: Final[Mapping[str, RoleName]] = {
-    "chief": "chief",
-    "master": "chief",
-    "ps": "ps",
-    "worker": "worker",
-    "evaluator": "evaluator",
-}
 _DIGITS: Final = re.compile(r"(\d+)")
-_OF_CONTROLLERS: Final = "it is a field of the {kind}, and tfgen's own objects have theirs"
+_METADATA: Final[Fields] = {
+    "name": changed("metadata", "name", why="what the names begin with is the job's"),
+    "namespace": carried("metadata", "namespace"),
+    **dict.fromkeys(("labels", "annotations"), dropped("they are of one object of many")),
+}
+_ONE_LIMIT: Final = changed("spec", "retries", why="the limit counts the failures of each task of the job", sets=False)
+_LIMITS: Final = dropped("the Jobs have several limits, and a job has one for all tasks; see spec.retries")
 
 _SHAPE: Final = {
     "metadata": METADATA,
@@ -83,6 +91,12 @@ def is_task(item: Part) -> bool:
     return main is not None and read_command(main).tells
 
 
+class _HandWritten(FormReader):
+    """The reading of all tasks of a job."""
+
+    form = FORM
+
+
 def read(items: Sequence[Part], others: Sequence[Part], options: Options, account: Account) -> ForeignJob | None:
     """The job of some tasks; None where it cannot be imported, which the account then says.
 
@@ -102,34 +116,22 @@ def read(items: Sequence[Part], others: Sequence[Part], options: Options, accoun
     _refuse_missing(tasks, account)
     _drop_services(tasks, others, account)
     _drop_hosts(tasks, others, account)
-    roles = {role: folded for role in _ROLES.values() if (folded := _fold(role, tasks, account))}
+    roles = {role: folded for role in ROLE_NAMES if (folded := _fold(role, tasks, account))}
     if account.problems:
         return None
     settled = settle(roles, "AllWorkers", account, options.alone)
-    spec: dict[str, Any] = {}
+    namespace = next((part for item in items if (part := item.get("metadata", "namespace"))), None)
+    metadata = mapping(items[0], {"name": items[0].scalar(job), "namespace": namespace})
+    reader = _HandWritten(_root(tasks, job, settled), mapping(items[0], {"metadata": metadata}), options, account)
+    reader.commands = {str(number): task.command for number, task in enumerate(tasks)}
     if settled.ends == "AllWorkers" and settled.strategy == "ParameterServer":
-        spec["completion"] = {"by": "AllWorkers"}
-    spec |= legacy_keys(task.command for task in tasks)
+        reader.put("AllWorkers", "spec", "completion", "by")
     limits = _limits(tasks)
     if len({limit.value for limit in limits}) == 1:
-        spec["retries"] = limits[0].value
-    port = next((task.command.port for task in tasks if task.command.port), None)
-    if port:
-        spec["port"] = port
+        reader.put(limits[0].value, "spec", "retries")
     if options.kind != "StatefulSet":
-        spec["workload"] = {"kind": options.kind}
-    comments: dict[Path, str] = {("spec", "strategy"): settled.comment} if settled.comment else {}
-    namespace = next((part for item in items if (part := item.get("metadata", "namespace"))), None)
-    return ForeignJob(
-        form=FORM,
-        root=_root(tasks, job, settled),
-        name=job,
-        namespace=namespace.written if namespace else None,
-        roles=settled.roles,
-        strategy=settled.strategy,
-        spec=spec,
-        comments=comments,
-    )
+        reader.put(options.kind, "spec", "workload", "kind")
+    return reader.foreign_job(settled)
 
 
 def _limits(tasks: Sequence[_Task]) -> list[Part]:
@@ -147,14 +149,13 @@ def _root(tasks: Sequence[_Task], job: str, settled: Settled) -> Part:
         # A chief may be worker 0, and a worker alone the chief.
         role = task.role if task.role in settled.roles else next(iter(settled.roles))
         before = replicas[role].value if role in replicas else 0
-        replicas[role] = task.item.replaced(value=before + task.replicas)
+        replicas[role] = task.item.scalar(before + task.replicas)
         # What tells one object of a role from another is the number of those before it.
         number = sum(name.startswith(f"{role}-") for name in by_name)
-        by_name[f"{role}-{number}"] = task.item.replaced(value={"template": task.template})
-    spec = first.get("spec") or first
-    metadata = first.replaced(value={"name": first.replaced(value=job)})
-    fields = {"replicas": first.replaced(value=replicas), "tasks": first.replaced(value=by_name)}
-    return first.replaced(value={"metadata": metadata, "spec": spec.replaced(value=fields)})
+        by_name[f"{role}-{number}"] = mapping(task.item, {"template": task.template})
+    fields = {"replicas": mapping(first, replicas), "tasks": mapping(first, by_name)}
+    metadata = mapping(first, {"name": first.scalar(job)})
+    return mapping(first, {"metadata": metadata, "spec": mapping(first.get("spec") or first, fields)})
 
 
 def rendered(objects: Sequence[Mapping[str, Any]], root: Part) -> dict[str, Any]:
@@ -168,15 +169,14 @@ def rendered(objects: Sequence[Mapping[str, Any]], root: Part) -> dict[str, Any]
     roles = {name: name.rpartition("-")[0] for name in names}
     tasks = {name: {"template": specs[role]["template"]} for name, role in roles.items() if role in specs}
     replicas = {
-        role: specs[role].get("replicas", specs[role].get("completions", 1)) for role in specs if role in _ROLES
+        role: specs[role].get("replicas", specs[role].get("completions", 1)) for role in specs if role in ROLE_NAMES
     }
-    name = root.get("metadata", "name")
-    return {"metadata": {"name": name.value if name else ""}, "spec": {"replicas": replicas, "tasks": tasks}}
+    return {"metadata": {"name": root.text_at("metadata", "name")}, "spec": {"replicas": replicas, "tasks": tasks}}
 
 
 def _template(item: Part) -> Part | None:
     if kind(item) == "Pod":
-        return item.replaced(value={key: part for key, part in item.value.items() if key in ("metadata", "spec")})
+        return mapping(item, {key: item.value.get(key) for key in ("metadata", "spec")})
     return item.get("spec", "template")
 
 
@@ -189,10 +189,10 @@ def _task(item: Part, account: Account) -> _Task | None:
         account.refuse(item.value["spec"], f"the {kind(item)} has no pod template, in which its containers must stand")
         return None
     command = read_command(main)
-    words = [word for word in re.split(r"[-_\d]+", name(item).lower()) if word in _ROLES]
-    role = _ROLES.get((command.role or (words or [""])[-1]).lower())
+    words = [word for word in re.split(r"[-_\d]+", name(item).lower()) if word in ROLE_WORDS]
+    role = ROLE_WORDS.get((command.role or (words or [""])[-1]).lower())
     if role is None:
-        account.refuse(item, f"its task is {command.role or 'nowhere named'}; known are {', '.join(_ROLES)}")
+        account.refuse(item, f"its task is {command.role or 'nowhere named'}; known are {', '.join(TASK_TYPES)}")
         return None
     if command.refused:
         account.refuse(main, command.refused)
@@ -216,11 +216,11 @@ def _name(names: Sequence[str]) -> str:
 
 def _refuse_missing(tasks: Sequence[_Task], account: Account) -> None:
     """Refuse a job whose tasks are told of more hosts than there are tasks: some stand in other files."""
-    numbers = {role: sum(task.replicas for task in tasks if task.role == role) for role in _ROLES.values()}
+    numbers = {role: sum(task.replicas for task in tasks if task.role == role) for role in ROLE_NAMES}
     for task in tasks:
         for role_type, listed in task.command.hosts.items():
             hosts = [host for host in listed.split(",") if host.strip()]
-            role = _ROLES.get(role_type)
+            role = ROLE_WORDS.get(role_type)
             if role and "$" not in listed and len(hosts) > numbers[role]:
                 why = f"it is told of {count(len(hosts), 'host')} of {role}, but the files have {numbers[role]}"
                 account.refuse(task.item, f"{why}; name the files of all tasks")
@@ -231,8 +231,7 @@ def _refuse_missing(tasks: Sequence[_Task], account: Account) -> None:
 
 
 def _drop_services(tasks: Sequence[_Task], others: Sequence[Part], account: Account) -> None:
-    labels = [task.template.get("metadata", "labels") for task in tasks]
-    pod_labels = [{key: part.written for key, part in label.entries()} for label in labels if label]
+    pod_labels = [{key: part.written for key, part in task.template.entries("metadata", "labels")} for task in tasks]
     for other in others:
         selector = {key: part.written for key, part in other.entries("spec", "selector")}
         if kind(other) == "Service" and selector and any(selector.items() <= label.items() for label in pod_labels):
@@ -247,8 +246,7 @@ def _drop_hosts(tasks: Sequence[_Task], others: Sequence[Part], account: Account
         for item in main.items("env") if main else ():
             variable, source = item.get("name"), item.get("valueFrom", "configMapKeyRef")
             if variable and source and variable.written in task.command.program.omitted:
-                config_map, key = source.get("name"), source.get("key")
-                sources.setdefault(config_map.written if config_map else "", set()).add(key.written if key else "")
+                sources.setdefault(source.text_at("name"), set()).add(source.text_at("key"))
     for other in others:
         keys = {key for key, _ in other.entries("data")}
         if kind(other) == "ConfigMap" and keys and keys <= sources.get(name(other), set()):
@@ -305,73 +303,44 @@ def _shared_storage(tasks: Sequence[_Task], pods: Sequence[PodData], account: Ac
 
 def _pod(task: _Task, tasks: Sequence[_Task], is_one_limit: bool, account: Account) -> PodData | None:
     template = _without_own_labels(task, account)
-    spec = template.value["spec"]
-    policy = template.get("spec", "restartPolicy")
-    if policy:
+    if policy := template.get("spec", "restartPolicy"):
         account.change(policy, "spec", "retries", why="tfgen's tasks are started again, up to retries times")
-        template = template.replaced(value={**template.value, "spec": spec.without("restartPolicy")})
     node = template.get("spec", "nodeName")
-    others = {part.written if (part := other.template.get("spec", "nodeName")) else "" for other in tasks}
-    if node and len(others) > 1:
+    if node and len({task.template.text_at("spec", "nodeName") for task in tasks}) > 1:
         account.drop(node, "the tasks of a role are not told one node each; see spec.placement")
-        template = template.replaced(value={**template.value, "spec": template.value["spec"].without("nodeName")})
-    main = pod_template.main_container(template)
-    command = task.command
-    for key in ("command", "args"):
-        part = main.get(key) if main else None
-        if part and command.program.command is not None:
-            account.change(part, *ROLES, task.role, "command", why=why_changed(command))
+        template = template.without_path(("spec", "nodeName"))
     problems = len(account.problems)
     _account_for(task, is_one_limit, account)
-    if len(account.problems) > problems:
-        return None
-    ports = (command.port or pod_template.PORT,)
-    return pod_template.translate(template, task.role, account, ports=ports, program=command.program)
+    return read_pod(template, task.role, task.command, account) if len(account.problems) == problems else None
 
 
 def _without_own_labels(task: _Task, account: Account) -> Part:
     """The template without the labels by which Services and controllers find this one task."""
-    labels = task.template.get("metadata", "labels")
+    template = task.template
     if kind(task.item) == "Pod":
-        metadata = task.template.get("metadata")
-        own = metadata.without("name", "namespace") if metadata else None
-        template = task.template.replaced(value={**task.template.value, "metadata": own}) if own else task.template
         for key in ("name", "namespace"):
-            if metadata and (part := metadata.get(key)):
+            if part := template.get("metadata", key):
                 account.carry(part, "metadata", key)
-    else:
-        template = task.template
-    if labels is None:
-        return template
-    for key, part in labels.entries():
+                template = template.without_path(("metadata", key))
+    for key, part in template.entries("metadata", "labels"):
         account.drop(part, f"the label {key} tells one task from another; tfgen has tfgen/role, and the pod's index")
-    metadata = template.value["metadata"]
-    return template.replaced(value={**template.value, "metadata": metadata.without("labels")})
+    return template.without_path(("metadata", "labels"))
 
 
 def _account_for(task: _Task, is_one_limit: bool, account: Account) -> None:
     """The fields of an object around its pod template."""
-    item = task.item
+    item, is_job = task.item, kind(task.item) == "Job"
     drop_server_fields(item, account)
-    for key, part in item.entries("metadata"):
-        if key == "name":
-            account.change(part, "metadata", "name", why="what the names begin with is the job's")
-        elif key == "namespace":
-            account.carry(part, "metadata", "namespace")
-        elif key in ("labels", "annotations"):
-            account.drop(part, "they are of one object of many")
+    reader = _HandWritten(item, item, Options(), account)
+    reader.fields(item.get("metadata"), _METADATA)
     if kind(item) == "Pod":
         return
-    for key, part in item.entries("spec"):
-        if key == "volumeClaimTemplates":
-            account.refuse(part, "tfgen has no claim for each task; name one claim, with subPathExpr: $(TASK_INDEX)")
-        elif key == "backoffLimit" and kind(item) == "Job":
-            if is_one_limit:
-                account.change(part, "spec", "retries", why="the limit counts the failures of each task of the job")
-            else:
-                account.drop(part, "the Jobs have several limits, and a job has one for all tasks; see spec.retries")
-        elif key not in ("template", "replicas"):
-            account.drop(part, _OF_CONTROLLERS.format(kind=kind(item)))
+    if claims := item.get("spec", "volumeClaimTemplates"):
+        account.refuse(claims, "tfgen has no claim for each task; name one claim, with subPathExpr: $(TASK_INDEX)")
+    controllers = dropped(f"it is a field of the {kind(item)}, and tfgen's own objects have theirs")
+    limit: Fields = {"backoffLimit": _ONE_LIMIT if is_one_limit else _LIMITS} if is_job else {}
+    fields = dict.fromkeys(("template", "replicas", "volumeClaimTemplates"))
+    reader.fields(item.get("spec"), {EACH: controllers, **fields, **limit})
 
 
 def _folded(values: Sequence[Any], indexes: Sequence[int], path: tuple[str | int, ...]) -> Any:
