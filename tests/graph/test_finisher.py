@@ -220,6 +220,7 @@ BROKEN_WATCHES = {
     "a list": Fault(body="[]\n"),
     "no object": Fault(body='{"type": "MODIFIED", "object": null}\n'),
     "an object without metadata": Fault(body='{"type": "MODIFIED", "object": {}}\n'),
+    "a Status": Fault(body='{"type": "ADDED", "object": {"kind": "Status", "metadata": {}, "status": "Failure"}}\n'),
     "cut in a line": Fault(body='{"type": "MODIFIED", "object"', cut=True),
     "cut": Fault(cut=True),
     "ended": Fault(),
@@ -265,6 +266,27 @@ def test_json_that_is_no_object_is_no_missing_job(server, log):
         WAITING,
         *[f"{CHIEF}: the answer is no Kubernetes object; ApiError, trying again"] * len(bodies),
         f"{CHIEF}: is Complete",
+        DONE,
+    ]
+
+
+def test_a_status_with_a_good_code_is_no_missing_job_and_no_released_role(server, log):
+    """Gateways give a failure of the server behind them with the code 200."""
+    failure = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": "no leader"}
+    odd = {"kind": "Job", "metadata": {"name": "mnist-chief"}, "status": "Failure"}
+    server.put(CHIEF, COMPLETE)
+    server.faults[f"get {CHIEF}"] = [Fault(200, failure), Fault(200, odd)]
+    server.faults[f"patch {PS}/scale"] = [Fault(200, failure)]
+    server.faults[f"get {EVALUATOR}"] = [Fault(200, failure)]
+    assert run(server, log, f"--scale={PS}", SUSPEND) == [
+        WAITING,
+        f"{CHIEF}: the answer is no Job: no leader; ApiError, trying again",
+        f"{CHIEF}: the answer is no Job; ApiError, trying again",
+        f"{CHIEF}: is Complete",
+        f"{PS}: the answer is no Scale: no leader; ApiError, trying again",
+        f"{EVALUATOR}: the answer is no Job: no leader; ApiError, trying again",
+        f"{PS}: scaled to 0",
+        f"{EVALUATOR}: suspended",
         DONE,
     ]
 

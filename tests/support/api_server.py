@@ -30,6 +30,7 @@ Object = Mapping[str, Any]
 
 NAMESPACE = "ml"
 GROUPS = {"jobs": "batch", "statefulsets": "apps", "deployments": "apps"}
+KINDS = {"jobs": "Job", "statefulsets": "StatefulSet", "deployments": "Deployment"}
 PATIENCE = 120  # seconds that a test waits for what must come
 
 
@@ -126,7 +127,11 @@ class ApiServer:
         with self._changed:
             before = self._objects.get(path)
             metadata = {"name": path.split("/")[1], "creationTimestamp": timestamp(), **content.get("metadata", {})}
-            self._store("MODIFIED" if before else "ADDED", path, {**content, "metadata": metadata})
+            self._store(
+                "MODIFIED" if before else "ADDED",
+                path,
+                {"kind": KINDS[path.split("/")[0]], **content, "metadata": metadata},
+            )
 
     def delete(self, path: str) -> None:
         """Deletes an object."""
@@ -260,8 +265,11 @@ class _Handler(BaseHTTPRequestHandler):
         text = self.rfile.read(int(self.headers["Content-Length"])).decode()
         if self.headers["Content-Type"] != "application/merge-patch+json":
             return self._json(415, status(415, "UnsupportedMediaType"))
-        api, patch = self.server.api, json.loads(text)
-        return self._serve("patch", "", lambda path, _: self._answer(path, api.patch(path, patch)), text)
+        patch = json.loads(text)
+        is_scale = urlsplit(self.path).path.endswith("/scale")
+        return self._serve(
+            "patch", "", lambda path, _: self._answer(path, self._patched(path, patch, is_scale=is_scale)), text
+        )
 
     def _serve(self, verb: str, name: str, then: Callable[[str, str], None], patch: str = "") -> None:
         """The checks that come before the object, in the real server's order: who it is, what it may, the path."""
@@ -277,6 +285,11 @@ class _Handler(BaseHTTPRequestHandler):
         if base != ["", "apis", GROUPS[kind], "v1", "namespaces", NAMESPACE]:
             return self._json(404, status(404, "NotFound", "no such resource"))
         return then(f"{kind}/{name}", came)
+
+    def _patched(self, path: str, patch: Object, *, is_scale: bool) -> Object | None:
+        """Return the object after a patch; after a patch of its scale, the scale as the real server does."""
+        item = self.server.api.patch(path, patch)
+        return {**item, "kind": "Scale"} if item and is_scale else item
 
     def _answer(self, path: str, found: Object | None) -> None:
         if found is None:

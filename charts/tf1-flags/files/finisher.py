@@ -44,6 +44,8 @@ STARTED = "tfgen/started"  # the annotation on the Job that ends, where a start 
 # https://argo-cd.readthedocs.io/en/stable/operator-manual/health/#ignoring-child-resource-health-check-in-applications
 IGNORE_HEALTH = {"argocd.argoproj.io/ignore-healthcheck": "true"}
 
+KINDS = {"jobs": "Job", "statefulsets": "StatefulSet", "deployments": "Deployment"}
+
 Object = typing.Any  # an object of the API server's; None where there is none
 
 
@@ -85,19 +87,24 @@ def call(verb: str, resource: str, name: str, patch: Object = None) -> Object:
     """The object in the answer to a request; None where there is no such object."""
     try:
         with ask(verb, resource, name, ANSWER, patch=patch) as response:
-            return object_of(response.read())
+            return object_of(response.read(), "Scale" if resource.endswith("/scale") else KINDS[resource])
     except MissingError:
         return None
 
 
-def object_of(text: bytes) -> Object:
-    """Reads an object. A proxy may answer with other JSON, which does not mean that the object is missing."""
+def object_of(text: bytes, kind: str) -> Object:
+    """Reads an object of a kind.
+
+    A proxy may answer with a Status or with any JSON, which does not mean that the object is missing.
+    """
     try:
         data = json.loads(text.decode())
     except RecursionError:
         data = None
     if not isinstance(data, dict) or not isinstance(data.get("metadata"), dict):
         raise ApiError("the answer is no Kubernetes object")
+    if data.get("kind") != kind or not all(isinstance(data.get(key, {}), dict) for key in ("spec", "status")):
+        raise ApiError(f"the answer is no {kind}: {data.get('message', '')!s:.200}".rstrip(": "))
     return data
 
 
@@ -246,7 +253,7 @@ def watch(name: str, duration: int) -> "typing.Iterator[Object]":
                 raise ApiError("the answer is no event of a watch")
             if event.get("type") == "ERROR":
                 raise ApiError(f"the watch ended: {event['object'].get('message')}")
-            yield None if event.get("type") == "DELETED" else object_of(json.dumps(event["object"]).encode())
+            yield None if event.get("type") == "DELETED" else object_of(json.dumps(event["object"]).encode(), "Job")
 
 
 def wait_for_end(name: str, start: "Start") -> End:

@@ -54,7 +54,7 @@ imagePullSecrets:
 volumes:
 - name: finisher
   configMap:
-    name: {{ $run }}-finisher-1af50cf6
+    name: {{ $run }}-finisher-7c62bd91
 containers:
 - name: finisher
   {{- if .Values.completion.image }}
