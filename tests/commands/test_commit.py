@@ -1021,6 +1021,17 @@ def test_a_reverted_new_run_is_not_pushed(clone: Path, remote: Path, capsys: Pri
         assert cli.run(["check", "jobs", "--against", "origin/main"]) == 1
 
 
+def test_a_new_branch_without_an_upstream_is_compared_with_all_branches_of_the_remote(
+    clone: Path, remote: Path, capsys: Printed
+) -> None:
+    assert cli.run(["rerun", "jobs/mnist.yaml", "--env", "prod", "--commit", "--push"]) == 0
+    git("remote", "set-head", "origin", "--delete")  # as after `git init` and `git remote add`
+    git("switch", "--quiet", "--no-track", "--create", "back")
+    git("revert", "--no-edit", "HEAD")
+    assert "[run-goes-back]" in run(capsys, "jobs", "--push", code=1)
+    assert lines("branch", "--format=%(refname:short)", folder=remote) == ["main"]
+
+
 def test_a_reverted_run_that_was_never_pushed_is_pushed(clone: Path, remote: Path, capsys: Printed) -> None:
     assert cli.run(["rerun", "jobs/mnist.yaml", "--env", "prod", "--commit"]) == 0
     git("revert", "--no-edit", "HEAD")

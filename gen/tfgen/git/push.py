@@ -81,10 +81,13 @@ def find_pushed(repository: Repository, to: Target) -> str:
     """Return the last commit below HEAD that the remote has, as far as the last fetch knows.
 
     For a new branch, the upstream of the current branch replaces the missing remote branch, or else the default branch
-    of the remote. The result is empty where HEAD is pushed already, or where no remote branch is known.
+    of the remote, or else all branches of the remote together: `git init` and `git fetch` record no default branch. The
+    result is empty where HEAD is pushed already, or where no remote branch is known.
     """
-    for revision in (f"refs/remotes/{to.remote}/{to.branch}", "@{upstream}", f"refs/remotes/{to.remote}/HEAD"):
-        done = repository.git("merge-base", "HEAD", revision).done()
+    remote = f"refs/remotes/{to.remote}"
+    branches = os.fsdecode(repository.git("for-each-ref", "--format=%(refname)", remote).output()).split()
+    for revisions in ([f"{remote}/{to.branch}"], ["@{upstream}"], [f"{remote}/HEAD"], branches):
+        done = repository.git("merge-base", "HEAD", *revisions).done()
         if not done.code:
             base = os.fsdecode(done.stdout).strip()
             head = os.fsdecode(repository.git("rev-parse", "HEAD").output()).strip()
