@@ -66,7 +66,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ("line", "expected"),
     [
         ("che", "check"),
-        ("l", "local | logs"),
+        ("l", "local | logs | lsp"),
         ("--v", "--version"),
         ("nothing ", ""),
         ("check --no", "--no-files"),

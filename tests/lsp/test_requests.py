@@ -29,3 +29,30 @@ def test_hover_and_definition_see_the_text_in_the_editor(desk: Desk) -> None:
         assert await desk.editor.definition(file, types.Position(90, 0)) == []
 
     desk.run(talk())
+
+
+def test_completion_knows_the_names_of_the_last_text_that_parses(desk: Desk) -> None:
+    file = desk.file("jobs/job.yaml")
+    broken, position = marked(JOB.replace("dev: {gang", "dev: {ro|les: {gang"))
+    inside, position_of_role = marked(JOB.replace("dev: {gang", "dev: {roles: {wor|, gang"))
+
+    async def talk() -> None:
+        desk.editor.open(file, JOB)
+        desk.editor.change(file, broken)
+        items = {item.label: item for item in await desk.editor.completion(file, at(position))}
+        edit = items["roles"].text_edit
+        assert edit == types.TextEdit(types.Range(types.Position(10, 10), at(position)), "roles: ")
+        desk.editor.change(file, inside)
+        assert [item.label for item in await desk.editor.completion(file, at(position_of_role))] == ["worker"]
+
+    desk.run(talk())
+
+
+def test_completion_leaves_other_yaml_alone(desk: Desk) -> None:
+    file = desk.file("service.yaml")
+
+    async def talk() -> None:
+        desk.editor.open(file, "kind: Service\nspec:\n  \n")
+        assert await desk.editor.completion(file, types.Position(2, 2)) == []
+
+    desk.run(talk())

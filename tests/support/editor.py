@@ -81,6 +81,12 @@ class Editor:
             for place in answer or ()
         ]
 
+    async def completion(self, name: str, position: types.Position) -> list[types.CompletionItem]:
+        parameters = types.CompletionParams(self.document(name), position)
+        answer = await self._answer(self.client.text_document_completion_async(parameters))
+        assert isinstance(answer, list)
+        return answer
+
     async def _answer(self, request: Awaitable[Any]) -> Any:
         return await asyncio.wait_for(request, LIMIT)
 

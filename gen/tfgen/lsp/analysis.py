@@ -35,6 +35,10 @@ class Analysis(Record):
         """Return the accepted document that begins at a position."""
         return next((document for document in self.accepted if document.root.position == root), None)
 
+    def document_above(self, line: int) -> Document | None:
+        """Return the last document that begins at a line or above the line, also a document with errors."""
+        return next((document for document in reversed(self.documents) if document.root.position.line <= line), None)
+
 
 def analyse(source: Source) -> Analysis:
     """Check a job file or a tfgen.yaml."""

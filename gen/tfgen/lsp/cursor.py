@@ -43,19 +43,19 @@ def find_key(text: str, position: Position) -> Cursor | None:
     except yaml.YAMLError:
         return None
     for root, node in documents.items():
-        for path, start, end in _tokens(node, ()):
+        for path, start, end in tokens(node):
             if start <= offset <= end:
                 return Cursor(root, path, _position(text, start), _position(text, end))
     return None
 
 
-def _tokens(node: YamlNode, path: Path) -> Iterator[tuple[Path, int, int]]:
+def tokens(node: YamlNode, path: Path = ()) -> Iterator[tuple[Path, int, int]]:
     """Yield the keys and the scalar values of a node with their offsets."""
     for entry in node.entries:
         yield (*path, entry.key), entry.start, entry.end
-        yield from _tokens(entry.value, (*path, entry.key))
+        yield from tokens(entry.value, (*path, entry.key))
     for index, item in enumerate(node.items):
-        yield from _tokens(item, (*path, index))
+        yield from tokens(item, (*path, index))
     if node.form in ("scalar", "alias") and node.end > node.start:
         yield path, node.start, node.end
 

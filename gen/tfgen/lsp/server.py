@@ -21,12 +21,15 @@ from pygls.workspace import PositionCodec
 from tfgen import __version__
 from tfgen.errors import TfgenError
 from tfgen.lsp.analysis import Analysis, analyse
+from tfgen.lsp.completion import complete
 from tfgen.lsp.cursor import Cursor, find_key
 from tfgen.lsp.definition import set_or_enforced
 from tfgen.lsp.hover import explain_key
 from tfgen.lsp.open_files import OpenFiles, is_checked, is_defaults
 from tfgen.lsp.ranges import from_lsp, to_lsp, to_range
+from tfgen.lsp.spot import find_spot
 from tfgen.problems import Place, Problem, in_order
+from tfgen.schema import file as schema_file
 
 PAUSE: Final = 0.05
 """Seconds without a further key after which a file is checked."""
@@ -38,13 +41,17 @@ _SEVERITIES: Final = {
 
 
 class Session:
-    """The open files of one editor and their analyses, by the name of each file."""
+    """The open files of one editor and their analyses, by the name of each file.
+
+    A file that does not parse has two: the analysis with the problems, and the last one whose text did parse.
+    """
 
     def __init__(self, server: LanguageServer) -> None:
         self._server = server
         self._files = OpenFiles()
         self._uris: dict[str, str] = {}
         self._analyses: dict[str, Analysis] = {}
+        self._parsed: dict[str, Analysis] = {}
         self._published: set[str] = set()
         self._waiting: dict[str, asyncio.Task[None]] = {}
 
@@ -61,6 +68,7 @@ class Session:
         self._files.remove(file)
         self._uris.pop(file, None)
         self._analyses.pop(file, None)
+        self._parsed.pop(file, None)
         if waiting := self._waiting.pop(file, None):
             waiting.cancel()
         self.check_all() if is_defaults(file) else self._publish()
@@ -98,6 +106,31 @@ class Session:
             self.check(file)
         return self._analyses.get(file)
 
+    def choices(self, uri: str, position: types.Position) -> list[types.CompletionItem]:
+        """Return the keys, values and names that may follow; the last text without errors of YAML gives the names."""
+        file, lines = file_of(uri), self._lines(uri)
+        at = from_lsp(self._codec, lines, position)
+        text = self._files.text(file)
+        spot = find_spot(text, at) if is_checked(file, text) else None
+        if spot is None:
+            return []
+        self.analysis(uri)
+        parsed = self._parsed.get(file)
+        document = parsed.document_above(at.line) if parsed else None
+        start = to_lsp(self._codec, lines, at._replace(column=at.column - len(spot.word)))
+        schema = schema_file.DEFAULTS if is_defaults(file) else schema_file.NAME
+        kind = types.CompletionItemKind.Value if spot.is_value else types.CompletionItemKind.Property
+        return [
+            types.CompletionItem(
+                choice.name,
+                kind=kind,
+                detail=choice.summary or None,
+                sort_text=f"{number:04}",
+                text_edit=types.TextEdit(types.Range(start, position), choice.text),
+            )
+            for number, choice in enumerate(complete(spot, document, schema))
+        ]
+
     def cursor(self, uri: str, position: types.Position) -> Cursor | None:
         """Return the key or the value that the editor points at."""
         return find_key(self._files.text(file_of(uri)), from_lsp(self._codec, self._lines(uri), position))
@@ -117,10 +150,14 @@ class Session:
         if not is_checked(file, self._files.text(file)):
             return
         try:
-            self._analyses[file] = analyse(self._files.source(file))
+            analysis = analyse(self._files.source(file))
         except TfgenError as error:
             message = types.ShowMessageParams(types.MessageType.Error, str(error))
             self._server.window_show_message(message)
+            return
+        self._analyses[file] = analysis
+        if analysis.is_parsed:
+            self._parsed[file] = analysis
 
     def _publish(self) -> None:
         """Send the problems of all analysed files, and an empty list for each file that has no problems any more."""
@@ -195,6 +232,10 @@ def _answer_requests(server: LanguageServer, session: Session) -> None:
             return None
         content = types.MarkupContent(types.MarkupKind.Markdown, f"```text\n{text}```")
         return types.Hover(content, session.span(uri, cursor))
+
+    @server.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=[" ", "{", "["]))
+    def completion(params: types.CompletionParams) -> list[types.CompletionItem]:
+        return session.choices(params.text_document.uri, params.position)
 
     @server.feature(types.TEXT_DOCUMENT_DEFINITION)
     def definition(params: types.DefinitionParams) -> list[types.Location]:

@@ -39,7 +39,7 @@ def complete_key(word: str) -> Iterator[Key]:
     for key, node in _keys(above, ()):
         if key.startswith(beginning):
             path = f"{above}.{key}" if above else key
-            yield Key(f"{path}." if _keys_below(node, ()) else path, first_sentence(node))
+            yield Key(f"{path}." if keys_below(node, ()) else path, first_sentence(node))
 
 
 def complete_assignment(word: str, documents: Sequence[Document]) -> Iterator[Key]:
@@ -52,8 +52,8 @@ def complete_assignment(word: str, documents: Sequence[Document]) -> Iterator[Ke
     path, equals, value = word.partition("=")
     if equals:
         node = _node(path)
-        choices = () if node is None else _choices(node)
-        yield from (Key(f"{path}={choice}") for choice in choices if choice.startswith(value))
+        values = () if node is None else choices(node)
+        yield from (Key(f"{path}={choice}") for choice in values if choice.startswith(value))
         return
     above, _, beginning = word.rpartition(".")
     for key, node in _keys(above, documents):
@@ -68,14 +68,16 @@ def _keys(above: str, documents: Sequence[Document]) -> Iterator[tuple[str, Sche
     schema = schema_file.load()
     node = _node(above)
     if node is not None:
-        yield from _keys_below(node, [_value(document, above) for document in documents])
+        yield from keys_below(node, [_value(document, above) for document in documents])
     if not above:
-        yield from _keys_below(entry(schema, schema, "spec") or {}, ())
+        yield from keys_below(entry(schema, schema, "spec") or {}, ())
 
 
-def _keys_below(node: Schema, values: Sequence[Any]) -> Sequence[tuple[str, Schema]]:
-    """The keys that a node has, and those that values have for it."""
-    schema = schema_file.load()
+def keys_below(
+    node: Schema, values: Sequence[Any], schema_name: str = schema_file.NAME
+) -> Sequence[tuple[str, Schema]]:
+    """Return the keys that a node has, and the names that values have for the entries of a map by name."""
+    schema = schema_file.load(schema_name)
     while "items" in node:
         node = entry(schema, node, 0) or {}
     if is_record(node):
@@ -109,8 +111,10 @@ def _value(document: Document, path: str) -> Any:
     return data_path.at(document.data, _steps(path))
 
 
-def _choices(node: Schema) -> Sequence[str]:
-    """The values of a node that can be told one by one."""
+def choices(node: Schema) -> Sequence[str]:
+    """Return the values of a node whose values the schema lists."""
+    if "const" in node:
+        return [str(node["const"])]
     if "enum" in node:
         return [choice for choice in node["enum"] if isinstance(choice, str) and choice]
     return ("true", "false") if "boolean" in json_types(node) else ()

@@ -1,0 +1,104 @@
+"""The keys, values and names that may follow at a place of a job or of a tfgen.yaml.
+
+complete(Spot(("spec", "gang"), ...), document)  ->  [Choice("scheduler", ...), Choice("queue", ...), ...]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from tfgen import data_path
+from tfgen.check.severities import WARNINGS
+from tfgen.commands.authoring.complete_key import ANY_NAME, choices, keys_below
+from tfgen.data_path import Path
+from tfgen.graph.objects import tensorboard
+from tfgen.lsp.hover import split_environment
+from tfgen.lsp.spot import Spot
+from tfgen.schema import file as schema_file
+from tfgen.schema.file import first_sentence
+from tfgen.text.document import Document
+from tfgen.text.yaml_text import in_line
+
+_ENVIRONMENTS: Path = ("spec", "environments")
+_ROLES: Path = ("spec", "roles")
+_STORAGE: Path = ("spec", "storage")
+
+
+class Choice(NamedTuple):
+    """A key, a value or a name, and the text that the editor writes.
+
+    Attributes:
+        summary: the first sentence on the key; empty for a value or a name.
+    """
+
+    name: str
+    text: str
+    summary: str = ""
+
+
+def complete(spot: Spot, document: Document | None, schema: str) -> list[Choice]:
+    """Return the choices at a place, in the order of the schema.
+
+    Args:
+        spot: the place.
+        document: the file over its defaults, whose names count; None for a file that was never YAML.
+        schema: the name of the schema of the file.
+    """
+    node = schema_file.node(schema_file.load(schema), spot.path)
+    if node is None:
+        return []
+    if spot.is_value:
+        names = _names_of_value(spot.path, document) or [*choices(node)]
+        if names or spot.is_flow or not isinstance(spot.path[-1], int):
+            return [Choice(name, in_line(name) if name in node.get("enum", ()) else name) for name in names]
+    return [*_keys(spot, document, schema, node)]
+
+
+def _keys(spot: Spot, document: Document | None, schema: str, node: schema_file.Schema) -> Iterator[Choice]:
+    present = data_path.at(document.alone().data, spot.path) if document else None
+    taken = {*present} - {spot.word} if isinstance(present, Mapping) else set()
+    known = _roles(document) if spot.path[3:] == ("roles",) and spot.path[:2] == _ENVIRONMENTS else ()
+    for key, inner in keys_below(node, [_names_of_map(spot.path, document)], schema):
+        if key != ANY_NAME and key not in taken and (not known or key in known):
+            is_scalar = not ({"properties", "additionalProperties", "items"} & inner.keys())
+            written = in_line(key, is_flow=spot.is_flow)
+            text = f"{written}: " if is_scalar or spot.is_flow else f"{written}:"
+            yield Choice(key, text, first_sentence(inner))
+
+
+def _names_of_map(path: Path, document: Document | None) -> Mapping[str, Any]:
+    """Return the names that a map by name may have: those of the job for a map of an environment."""
+    if path == ("rules",):
+        return dict.fromkeys(sorted(WARNINGS))
+    environment, of_job = split_environment(path)
+    names = {} if environment is None else _mapping(document, of_job)
+    if path == _ENVIRONMENTS and document is not None:
+        layers = [layer.data.get("allowedEnvironments") for layer in document.layers() if isinstance(layer.data, dict)]
+        names = dict.fromkeys(name for allowed in layers if isinstance(allowed, list) for name in allowed)
+    return {**names, **_mapping(document, path)}
+
+
+def _names_of_value(path: Path, document: Document | None) -> list[str]:
+    """Return the names of roles, volumes or environments that a value may be."""
+    match path:
+        case (*_, "storage", str(), "for", int()):
+            roles = _roles(document)
+            return [*roles, tensorboard.ROLE] if roles else []
+        case (*_, "targetReplicatedJobs", int()):
+            return _roles(document)
+        case (*_, "volumeMounts", int(), "name"):
+            return [*_mapping(document, _STORAGE)]
+        case ("allowedEnvironments", int()):
+            return [*_mapping(document, _ENVIRONMENTS)]
+    return []
+
+
+def _roles(document: Document | None) -> list[str]:
+    return [*_mapping(document, _ROLES)]
+
+
+def _mapping(document: Document | None, path: Path) -> Mapping[str, Any]:
+    """Return the mapping of a document at a path; empty for anything else."""
+    value = data_path.at(document.data, path) if document else None
+    return {str(key): item for key, item in value.items()} if isinstance(value, Mapping) else {}

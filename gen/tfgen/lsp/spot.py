@@ -1,0 +1,126 @@
+r"""The place in a text where a person types a key or a value, also in a text that is not YAML yet.
+
+    find_spot("spec:\n  gang: {sche", Position(2, 14))  ->  Spot(("spec", "gang"), is_value=False, "sche", ...)
+
+The parser reads only the lines that the place belongs to by indentation, and a word in place of the typed key or value.
+So a mistake in another line changes nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+import yaml
+
+from tfgen.data_path import Path
+from tfgen.lsp.cursor import tokens
+from tfgen.problems import Position
+from tfgen.text.yaml_node import nodes
+
+_TYPED: Final = "tfgen-lsp-typed-word"
+"""The word that stands for the typed key or value."""
+
+_WORD: Final = re.compile(r"[\w./][\w./-]*\Z")
+_ITEM: Final = re.compile(r"(?:-[ ]+)+|-\Z")
+_COMMENT: Final = re.compile(r"(?:^|\s)#")
+_QUOTED: Final = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^']|'')*'""")
+
+
+class Spot(NamedTuple):
+    """A place for a key or a value.
+
+    Attributes:
+        path: the path of the mapping that takes the key, or the path of the value.
+        is_value: whether a value is typed, and no key.
+        word: the typed part of the key or value.
+        is_flow: whether the place is within braces or brackets.
+    """
+
+    path: Path
+    is_value: bool
+    word: str
+    is_flow: bool
+
+
+def find_spot(text: str, position: Position) -> Spot | None:
+    """Return the place at a position; None for a place that takes neither a key nor a value, such as a comment."""
+    lines = text.replace("\r\n", "\n").split("\n")[: position.line]
+    if len(lines) < position.line:
+        return None
+    *above, line = lines
+    typed = line[: position.column - 1]
+    before = _WORD.sub("", typed)
+    word = typed.removeprefix(before)
+    if _COMMENT.search(_QUOTED.sub("", before)):
+        return None
+    ancestors = [*reversed([*_ancestors(above, before)])]
+    start = "\n".join((*ancestors, before))
+    brackets = _open_brackets(start)
+    closed = "".join("}" if bracket == "{" else "]" for bracket in reversed(brackets))
+    for typed_form in _typed_forms(before.rstrip(), brackets[-1:]):
+        if (path := _path(f"{start}{typed_form}{closed}\n")) is not None:
+            is_key = typed_form != _TYPED
+            return Spot(path[:-1] if is_key else path, not is_key, word, bool(brackets))
+    return None
+
+
+def _typed_forms(before: str, bracket: str) -> Iterator[str]:
+    """Yield the forms of the typed word that the text before the word allows: a value, or a key."""
+    if before.endswith(":"):
+        yield _TYPED
+    elif bracket == "{":
+        if before[-1:] in ("{", ","):
+            yield f"{_TYPED}: 0"
+    elif bracket == "[":
+        if before[-1:] in ("[", ","):
+            yield _TYPED
+    elif before.endswith("-"):
+        yield _TYPED
+    elif not before:
+        yield f"{_TYPED}: 0"
+
+
+def _ancestors(above: list[str], before: str) -> Iterator[str]:
+    """Yield the lines that a line belongs to, the nearest first.
+
+    Args:
+        above: the lines above.
+        before: the beginning of the line, up to the typed word.
+    """
+    indent = len(before) - len(before.lstrip(" "))
+    is_item = before.lstrip(" ").startswith("-")
+    for line in reversed(above):
+        content = line.lstrip(" ")
+        if line.startswith(("---", "...")):
+            return
+        if not content or content.startswith("#"):
+            continue
+        depth = len(line) - len(content)
+        starts_item = _ITEM.match(content) is not None
+        if depth < indent or (depth == indent and is_item and not starts_item):
+            yield line
+            indent, is_item = depth, starts_item
+
+
+def _open_brackets(text: str) -> str:
+    """Return the braces and brackets that a text opens and leaves open."""
+    opened = ""
+    for line in _QUOTED.sub("", text).split("\n"):
+        for character in _COMMENT.split(line, maxsplit=1)[0]:
+            if character in "{[":
+                opened += character
+            elif character in "}]":
+                opened = opened[:-1]
+    return opened
+
+
+def _path(text: str) -> Path | None:
+    """Return the path of the typed word in a text; None for text that is no YAML."""
+    try:
+        roots = nodes(text)
+    except yaml.YAMLError:
+        return None
+    paths = (path for root in roots.values() for path, start, end in tokens(root) if text[start:end] == _TYPED)
+    return next(paths, None)
