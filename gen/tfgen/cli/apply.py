@@ -38,7 +38,7 @@ def _wait(args: Namespace) -> int:
     if run is None:
         return PROBLEMS
     state = wait_for_run(args, run, may_run_on=True)
-    is_well = state.end.result == "Succeeded" if state.end else state.phase == "Running"
+    is_well = state.end.result == "Succeeded" and not state.is_stuck if state.end else state.phase == "Running"
     return OK if is_well else PROBLEMS
 
 

@@ -89,7 +89,7 @@ def check_role(role: str | None, run: WantedRun) -> None:
 
 
 def wait_for_run(args: Namespace, run: WantedRun, *, may_run_on: bool) -> RunState:
-    """How a run is when it has ended, was deleted, or with `may_run_on` has all of its tasks running.
+    """How a run is when it has ended and is released, was deleted, or with `may_run_on` has all of its tasks running.
 
     A line is printed for each change: on standard error where the result is data.
 
@@ -106,12 +106,12 @@ def wait_for_run(args: Namespace, run: WantedRun, *, may_run_on: bool) -> RunSta
     clusters = clusters_of(args, FOLLOWING.replaced(deadline=deadline))
     if not may_run_on:
         run = clusters.named(run, args.release)
-    last = ""
+    last, has_ended = "", False
     for state in follow_run(clusters, run, args.timeout, deadline):
         line = as_line(state)
-        if line != last:
+        if line != last and (state.is_stuck or not has_ended):  # a release changes the numbers after the end
             say(line) if args.format == "json" else show(line, flush=True)
-        last = line
+        last, has_ended = line, state.end is not None
         if may_run_on and state.phase == "Running":
             break
     return state

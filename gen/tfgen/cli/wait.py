@@ -26,7 +26,7 @@ def _run(args: Namespace) -> int:
     state = wait_for_run(args, run, may_run_on=False)
     if args.format == "json":
         print_json({"runs": rows([state])})
-    return OK if state.end and state.end.result == "Succeeded" else PROBLEMS
+    return OK if state.end and state.end.result == "Succeeded" and not state.is_stuck else PROBLEMS
 
 
 COMMAND: Final = Command(

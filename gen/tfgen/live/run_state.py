@@ -81,6 +81,7 @@ class RunState(Record):
         step: the last that the leading task's log names; None where it names none.
         differences: the numbers that differ between the cluster and job.yaml.
         unseen: what could not be looked at.
+        is_stuck: whether the finisher has freed no node for so long that it cannot work; `tfgen wait` sets it.
     """
 
     run: WantedRun
@@ -97,6 +98,22 @@ class RunState(Record):
     step: int | None
     differences: tuple[str, ...]
     unseen: tuple[str, ...]
+    is_stuck: bool = False
+
+    @property
+    def tasks_on_nodes(self) -> int:
+        """The number of tasks that hold a node."""
+        return sum(task.holds_node for role in self.roles for task in role.tasks)
+
+    @property
+    def is_releasing(self) -> bool:
+        """Whether the run has succeeded, and the finisher has yet to free nodes.
+
+        An evaluator holds its node until its grace is over, which a finisher that runs waits for.
+        """
+        is_over = self.end is not None and self.end.result == "Succeeded"
+        roles = [role for role in self.held if role != "evaluator" or self.finisher != "Releasing"]
+        return is_over and bool(roles) and self.finisher not in ("", "Complete")
 
 
 def judge(run: WantedRun, snapshot: Snapshot, namespace: str) -> RunState:

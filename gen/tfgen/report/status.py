@@ -14,6 +14,7 @@ _TASKS: Final = 8
 """Tasks of one role that are listed one by one, where all of them are well."""
 _SUBJECTS: Final = 6
 """Tasks that a reason names before it counts them."""
+_RELEASE: Final = "to free the nodes now: tfgen release"
 
 
 def as_table(states: Sequence[RunState], now: datetime) -> str:
@@ -51,6 +52,9 @@ def as_line(state: RunState) -> str:
     if state.step is not None:
         parts.append(f"step {state.step}")
     parts += [f"{_subjects(why)}: {_reason(why)}" for why in state.why]
+    if state.is_stuck:
+        log = f": {printable(state.finisher_log)}" if state.finisher_log else ""
+        parts += [f"finisher: {state.finisher}{log}", f"held: {either(state.held, 'and')}; {_RELEASE}"]
     return ", ".join(parts)
 
 
@@ -94,7 +98,7 @@ def _lines(state: RunState, now: datetime) -> Iterator[str]:
         log = f": {printable(state.finisher_log)}" if state.held and state.finisher_log else ""
         yield f"finisher: {state.finisher}{log}"
     if state.held and state.finisher:
-        yield f"held:     {either(state.held, 'and')}; to free the nodes now: tfgen release"
+        yield f"held:     {either(state.held, 'and')}; {_RELEASE}"
     for why in state.why:
         yield f"why:      {_subjects(why)}: {_reason(why)}"
     for text in state.differences:

@@ -556,10 +556,12 @@ def test_wait_ends_with_the_run_though_the_server_was_lost(
     through: Path,
     proxy: FaultyProxy,
     namespace: str,
+    finisher: Finisher,
     exit_code: int,
     code: int,
     phase: str,
 ) -> None:
+    finisher.run()
     with Following("wait", job, "--kubeconfig", through) as wait:
         wait.wait_for("mnist: Running, 5/5 ready")
         proxy.hang()
@@ -569,6 +571,7 @@ def test_wait_ends_with_the_run_though_the_server_was_lost(
         eventually(lambda: cluster.client.get("Job", "mnist-chief", namespace)["status"].get("conditions"), "its end")
         proxy.work()
         wait.wait_for(f"mnist: {phase}", RETURN)
+        finisher.finish()
         assert wait.process.wait(RETURN) == code
 
 
@@ -861,7 +864,11 @@ def test_release_needs_the_role_of_its_page(
 
 @pytest.mark.usefixtures("running")
 def test_a_finisher_that_cannot_work_is_shown_and_release_leaves_the_result(
-    cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
+    cluster: ControlPlane,
+    job: Path,
+    namespace: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     (finisher,) = cluster.client.list("v1/Pod", namespace, labels="tfgen/role=finisher")
     state = {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}
@@ -878,8 +885,11 @@ def test_a_finisher_that_cannot_work_is_shown_and_release_leaves_the_result(
         "held:     ps and worker; to free the nodes now: tfgen release",
         "why:      finisher: ImagePullBackOff: no such image",
     ]
-    assert cli.run(["wait", str(job), "--kubeconfig", str(cluster.admin)]) == cli.OK
-    assert capsys.readouterr().out.endswith(", finisher: ImagePullBackOff: no such image\n")
+    monkeypatch.setattr("tfgen.commands.wait._RELEASE_SECONDS", 3)
+    assert cli.run(["wait", str(job), "--kubeconfig", str(cluster.admin)]) == cli.PROBLEMS
+    first, last = capsys.readouterr().out.splitlines()
+    assert first.endswith(", finisher: ImagePullBackOff: no such image")
+    assert last == f"{first}, finisher: Pending, held: ps and worker; to free the nodes now: tfgen release"
     assert cli.run(["release", str(job), "--kubeconfig", str(cluster.admin)]) == cli.OK
     assert capsys.readouterr().out.splitlines()[-1] == "Job mnist-chief had ended"
     assert status(job, cluster.admin) == cli.OK

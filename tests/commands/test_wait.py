@@ -1,0 +1,104 @@
+"""`tfgen wait` after the end of a run: the looks at a finisher that works, and at a finisher that does not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.support.recorded_run import read_recorded, read_run
+from tfgen.commands import wait
+from tfgen.commands.cluster.live_runs import Clusters
+from tfgen.errors import TfgenError
+from tfgen.live.run_state import RunState, judge
+from tfgen.live.snapshot import Snapshot
+
+FOLDER = Path(__file__).parents[1] / "live" / "succeeded"
+RUN = read_run(FOLDER / "job.yaml", None)
+HELD, _, _ = read_recorded(FOLDER / "cluster.json")
+FINISHER, CHIEF = ("batch/v1", "Job", "mnist-finisher"), ("batch/v1", "Job", "mnist-chief")
+
+
+def with_finisher(snapshot: Snapshot, condition: str) -> Snapshot:
+    item = HELD.objects[FINISHER] | {"status": {"conditions": [{"type": condition, "status": "True"}]}}
+    return snapshot.replaced(objects={**snapshot.objects, FINISHER: item})
+
+
+def without_pods(*roles: str) -> Snapshot:
+    return HELD.replaced(pods=[pod for pod in HELD.pods if pod["metadata"]["labels"]["tfgen/role"] not in roles])
+
+
+@pytest.fixture
+def follow(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return the states that `tfgen wait` sees of some snapshots, the last of which stays. A look takes 2 seconds."""
+    clock = SimpleNamespace(now=1000.0)
+    monkeypatch.setattr(
+        wait,
+        "time",
+        SimpleNamespace(monotonic=lambda: clock.now, sleep=lambda seconds: setattr(clock, "now", clock.now + seconds)),
+    )
+
+    def run(*snapshots: Snapshot, deadline: float | None = None) -> list[RunState]:
+        def states() -> Iterator[RunState]:
+            for snapshot in snapshots:
+                yield judge(RUN, snapshot, "ml")
+            while True:
+                yield judge(RUN, snapshots[-1], "ml")
+
+        looks = states()
+        monkeypatch.setattr(wait, "read_states", lambda *_, **__: (next(looks),))
+        clusters: Any = Clusters
+        return list(wait.follow_run(clusters, RUN, 8, None if deadline is None else 1000 + deadline))
+
+    return run
+
+
+def test_a_run_is_looked_at_until_its_finisher_has_released_it(follow: Any) -> None:
+    ended, released = follow(HELD, with_finisher(without_pods("ps", "worker"), "Complete"))
+    assert (ended.held, ended.is_stuck) == (("ps", "worker"), False)
+    assert (released.held, released.is_stuck) == ((), False)
+
+
+def test_a_finisher_that_frees_no_node_is_stuck_after_a_minute(follow: Any) -> None:
+    *states, last = follow(HELD)
+    assert last.is_stuck
+    assert not any(state.is_stuck for state in states)
+    assert 30 <= len(states) <= 32
+
+
+def test_each_freed_node_gives_a_finisher_another_minute(follow: Any) -> None:
+    assert len(follow(*[HELD] * 20, without_pods("ps"))) > 50
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [
+        with_finisher(HELD, "Failed"),
+        HELD.replaced(objects={key: item for key, item in HELD.objects.items() if key != FINISHER}),
+    ],
+    ids=["failed", "deleted"],
+)
+def test_a_finisher_that_has_failed_or_is_gone_is_stuck_at_once(follow: Any, objects: Snapshot) -> None:
+    (state,) = follow(objects)
+    assert state.is_stuck
+
+
+def test_a_finisher_that_left_tasks_on_purpose_is_not_stuck(follow: Any) -> None:
+    (state,) = follow(with_finisher(HELD, "Complete"))
+    assert (state.held, state.is_stuck) == (("ps", "worker"), False)
+
+
+def test_the_time_that_the_user_has_ends_the_looks_at_a_release(follow: Any) -> None:
+    with pytest.raises(
+        TfgenError, match=r"^mnist: Succeeded, but the finisher has not released ps and worker after 8 s$"
+    ):
+        follow(HELD, deadline=8)
+
+
+def test_a_run_that_goes_on_is_named_after_the_time_that_the_user_has(follow: Any) -> None:
+    running = HELD.replaced(objects={**HELD.objects, CHIEF: HELD.objects[CHIEF] | {"status": {"active": 1}}})
+    with pytest.raises(TfgenError, match=r"^mnist: still Partial after 8 s$"):
+        follow(running, deadline=8)
