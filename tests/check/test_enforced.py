@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tfgen.check.checked import Checked
+from tfgen.check.checked import CheckedJobs
 from tfgen.check.jobs import check
 from tfgen.job.sources import Source
 from tfgen.schema import file as schema_file
@@ -48,7 +48,7 @@ SHARED: dict[str, tuple[Any, Any]] = {
 OF_ENVIRONMENTS = sorted(SHARED.keys() - {"initContainers", "sidecars", "podTemplate"})
 
 
-def checked(team: dict[str, Any], spec: dict[str, Any], **metadata: Any) -> Checked:
+def checked(team: dict[str, Any], spec: dict[str, Any], **metadata: Any) -> CheckedJobs:
     """A job over a tfgen.yaml."""
     head = {"apiVersion": "tfgen/v1alpha1"}
     job = {

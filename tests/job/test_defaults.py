@@ -18,7 +18,7 @@ from derived_schemas import defaults as defaults_schema
 from tests.support.draws import drawn
 from tests.support.generated import jobs
 from tfgen import cli
-from tfgen.check.checked import Checked
+from tfgen.check.checked import CheckedJobs
 from tfgen.check.jobs import check
 from tfgen.graph.built import plain_objects
 from tfgen.job.defaults import names_registry
@@ -32,7 +32,7 @@ IMAGE = "registry.example.com/ml/mnist:1.4.0"
 ROLES = {"chief": {}, "ps": {}, "worker": {"replicas": 2}}
 
 
-def checked(team: str, spec: dict[str, Any], extra: str = "") -> Checked:
+def checked(team: str, spec: dict[str, Any], extra: str = "") -> CheckedJobs:
     """The job of a spec over the defaults whose keys `team` has."""
     job = {"apiVersion": "tfgen/v1alpha1", "kind": "TrainingJob", "metadata": {"name": "mnist"}, "spec": spec}
     head = "apiVersion: tfgen/v1alpha1\nkind: Defaults\n"

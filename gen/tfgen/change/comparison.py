@@ -141,7 +141,7 @@ def pair_jobs(checked: Checked, revision: str, gone: Sequence[str] = ()) -> Pair
     notes = (
         [] if command.is_installed() else ["there is no git on the PATH, so nothing is compared with what is committed"]
     )
-    now = {file.source.file: _places(file.source, _jobs(file)) for file in checked.whole_files if not file.is_known}
+    now = {file.source.file: _places(file.source, _jobs(file)) for file in checked.whole_files if not file.is_cached}
     of_files = [*with_committed(checked.sources, [*now, *gone], revision)]
     is_same = [source is not None and source.identity == earlier.identity for source, earlier in of_files]
     changed = [earlier for (_, earlier), same in zip(of_files, is_same, strict=True) if not same]
@@ -165,7 +165,7 @@ def _places(source: Source, jobs: Iterable[str]) -> tuple[JobPlace, ...]:
 
 def _jobs(file: CheckedFile) -> tuple[str, ...]:
     """The names of the jobs in a file without errors."""
-    return tuple(record.job for record in file.records)
+    return tuple(record.job for record in file.result.records)
 
 
 def _committed_jobs(source: Source) -> tuple[str, ...] | None:

@@ -1,6 +1,8 @@
-"""What a check of jobs gives: the files, their documents, and what is wrong with them."""
+"""The records of a check: a file that was read, a file that was checked, and the files that were checked together."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from tfgen.check.across import JobRecord
 from tfgen.job.sources import Source
@@ -16,57 +18,73 @@ class Weighed(Record):
     ignored: tuple[Problem, ...] = ()
 
 
-class CheckedFile(Record):
-    """The documents of one file, and what is wrong with it by itself.
+class CheckResult(Record):
+    """The result of the check of one file, without its documents: those of many files need too much memory.
 
     Attributes:
-        documents: none where it was known, even if it was read again for a clash.
+        weighed: the problems of the file alone.
+        records: the data by which the jobs that the schema accepts are compared with the jobs of all files.
+        names: the names of all jobs in the file, with and without errors.
+    """
+
+    weighed: Weighed
+    records: tuple[JobRecord, ...]
+    names: tuple[str, ...]
+
+
+class ReadFile(Record):
+    """A job file with its documents.
+
+    Attributes:
         accepted: the documents that the schema accepts, over defaults that have no errors.
-        records: what those are judged by beside the jobs of all files.
-        names: what its documents call their jobs, right or wrong.
-        clashes: whether one of them has something wrong beside those.
-        is_known: whether the file was not read, since its records are known.
     """
 
     source: Source
     documents: tuple[Document, ...]
     accepted: tuple[Document, ...]
-    weighed: Weighed
-    records: tuple[JobRecord, ...]
-    names: tuple[str, ...] = ()
-    clashes: bool = False
-    is_known: bool = False
+    result: CheckResult
 
     @property
     def is_whole(self) -> bool:
-        """Whether neither it by itself nor the defaults under it have errors. It takes the documents to say so."""
-        return not has_errors(self.weighed.problems) and len(self.accepted) == len(self.documents)
+        """Return whether neither the file alone nor the defaults under the file have errors."""
+        return not has_errors(self.result.weighed.problems) and len(self.accepted) == len(self.documents)
+
+
+class CheckedFile(Record):
+    """A job file after its check.
+
+    Attributes:
+        clashes: whether a job of the file has a problem together with a job of the checked files.
+        is_cached: whether the result comes from the cache.
+    """
+
+    source: Source
+    result: CheckResult
+    clashes: bool = False
+    is_cached: bool = False
 
 
 class Checked(Record):
-    """The files, in their order, and all that is wrong with them, in order.
+    """Files that were checked together.
 
     Attributes:
+        files: the files, in their order.
+        problems: all problems, in order.
         ignored: the warnings that comments ignore.
     """
 
     files: tuple[CheckedFile, ...]
     problems: tuple[Problem, ...]
-    ignored: tuple[Problem, ...] = ()
+    ignored: tuple[Problem, ...]
 
     @property
     def sources(self) -> tuple[Source, ...]:
-        """What the files hold."""
+        """The sources of the files."""
         return tuple(file.source for file in self.files)
 
     @property
-    def documents(self) -> tuple[Document, ...]:
-        """The documents of all files that have them here."""
-        return tuple(document for file in self.files for document in file.documents)
-
-    @property
     def whole_files(self) -> tuple[CheckedFile, ...]:
-        """The files without errors, whose defaults have none either."""
+        """The files without errors, whose defaults have no errors either."""
         broken = {problem.file for problem in self.problems if problem.severity == "error"}
         return tuple(
             file
@@ -74,7 +92,23 @@ class Checked(Record):
             if file.source.file not in broken and not any(layer.file in broken for layer in file.source.layers())
         )
 
+
+class CheckedJobs(Checked):
+    """Files that were checked together, with their documents.
+
+    Attributes:
+        read: the files whose result does not come from the cache, by name.
+    """
+
+    read: Mapping[str, ReadFile]
+
+    @property
+    def documents(self) -> tuple[Document, ...]:
+        """The documents of the files that were read."""
+        return tuple(document for file in self.read.values() for document in file.documents)
+
     @property
     def whole(self) -> tuple[Document, ...]:
-        """The documents of those: the jobs."""
-        return tuple(document for file in self.whole_files for document in file.documents)
+        """The documents of the files without errors that were read: the jobs."""
+        names = [file.source.file for file in self.whole_files]
+        return tuple(document for name in names if name in self.read for document in self.read[name].documents)

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from tfgen.check.across import JobRecord, find_clashes
-from tfgen.check.checked import Checked, CheckedFile, Weighed
+from tfgen.check.across import find_clashes
+from tfgen.check.checked import Checked, CheckedFile, CheckedJobs, CheckResult, ReadFile, Weighed
 from tfgen.job.sources import Source
 from tfgen.problems import in_order
 from tfgen.record import EMPTY
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from tfgen.text.document import Document
 
 
-def check(content: str | bytes, file: str, under: Source | None = None) -> Checked:
-    """Check one file. `content` is its text, or its bytes as they stand on disk; `under` a team's defaults."""
+def check(content: str | bytes, file: str, under: Source | None = None) -> CheckedJobs:
+    """Check one file. `content` is its text, or its bytes as they are on disk; `under` a team's defaults."""
     return check_all([Source(file, content, under)])
 
 
 def check_all(
-    sources: Iterable[Source], known: Mapping[str, Sequence[JobRecord]] = EMPTY, *, is_guarded: bool = True
-) -> Checked:
+    sources: Iterable[Source], cached: Mapping[str, CheckedFile] = EMPTY, *, is_guarded: bool = True
+) -> CheckedJobs:
     """Check several files together, each with the defaults under it.
 
     Where a team's defaults have errors, the jobs over them are not known. Then a job's problems are only those of its
@@ -40,27 +40,24 @@ def check_all(
 
     Args:
         sources: the files.
-        known: the records of files that have no errors by themselves, by name. Such a file is read only where a job of
-            it clashes with another.
+        cached: the files whose results come from the cache, by name. Such a file is read only where a job of it
+            clashes with a job of the checked files.
         is_guarded: whether the guard rails of tfgen.yaml count; they do not for what is committed already.
     """
     checker = Checker(is_guarded=is_guarded)
-    return checker.judge(
-        CheckedFile(source, (), (), Weighed(), tuple(known[source.file]), is_known=True)
-        if source.file in known
-        else checker.check(source)
-        for source in sources
-    )
+    sources = [*sources]
+    read = {source.file: checker.check(source) for source in sources if source.file not in cached}
+    files = (cached.get(source.file) or CheckedFile(source, read[source.file].result) for source in sources)
+    checked = checker.judge(files, read)
+    return CheckedJobs(checked.files, checked.problems, checked.ignored, read)
 
 
 def check_in_processes(sources: Sequence[Source]) -> Checked:
     """Check several files together, each read in one of some processes: no document is in memory in the end."""
     checker = Checker()
     checker.read_defaults(sources)
-    return checker.judge(
-        CheckedFile(source, (), (), *of_file)
-        for source, of_file in zip(sources, map_items(checker.check_without_documents, sources), strict=True)
-    )
+    results = map_items(checker.check_alone, sources)
+    return checker.judge(map(CheckedFile, sources, results))
 
 
 class Checker:
@@ -82,41 +79,44 @@ class Checker:
         teams = [read_team(layer, self._teams, is_guarded=self._is_guarded) for layer in layers.values()]
         return tuple(team.defaults for team in teams if team.defaults)
 
-    def check(self, source: Source) -> CheckedFile:
+    def check(self, source: Source) -> ReadFile:
         """Check one file by itself."""
         from tfgen.check.source import check_source  # 60 ms, which files that are known need not pay
 
         return check_source(source, self._teams, is_guarded=self._is_guarded)
 
-    def check_without_documents(self, source: Source) -> tuple[Weighed, tuple[JobRecord, ...], tuple[str, ...]]:
-        """Check one file by itself; give the `weighed`, `records` and `names` of its `CheckedFile`, which are small."""
-        file = self.check(source)
-        return file.weighed, file.records, file.names
+    def check_alone(self, source: Source) -> CheckResult:
+        """Check one file by itself, and drop its documents."""
+        return self.check(source).result
 
-    def judge(self, checked: Iterable[CheckedFile]) -> Checked:
-        """Judge files beside each other. One without documents is read again where a job of it clashes."""
+    def judge(self, checked: Iterable[CheckedFile], read: Mapping[str, ReadFile] = EMPTY) -> Checked:
+        """Compare the jobs of all files with each other.
+
+        Args:
+            checked: the files.
+            read: the files with documents in memory, by name. Any file whose job clashes is read again if it is not
+                among them.
+        """
         files = [*checked]
-        weighed = self._weigh_clashes(files)
-        weighed += (file.weighed for file in files)
+        weighed = self._weigh_clashes(files, read)
+        weighed += (file.result.weighed for file in files)
         problems = [problem for some in weighed for problem in some.problems]
         problems += (problem for team in self._teams.values() for problem in team.problems)
         return Checked(tuple(files), in_order(problems), tuple(one for some in weighed for one in some.ignored))
 
-    def _weigh_clashes(self, files: list[CheckedFile]) -> list[Weighed]:
-        """What is wrong with jobs beside each other, which is noted in `files`; of what is known, the file is read."""
-        places = [(number, at) for number, file in enumerate(files) for at in range(len(file.records))]
+    def _weigh_clashes(self, files: list[CheckedFile], read: Mapping[str, ReadFile]) -> list[Weighed]:
+        """Return the problems of jobs that clash, and mark their files in `files`."""
+        places = [(number, at) for number, file in enumerate(files) for at in range(len(file.result.records))]
         clashes: dict[int, list[tuple[int, AcrossRule, Clash]]] = {}
-        for rule, clash in find_clashes([record for file in files for record in file.records]):
+        for rule, clash in find_clashes([record for file in files for record in file.result.records]):
             number, at = places[clash.number]
             clashes.setdefault(number, []).append((at, rule, clash))
         weighed: list[Weighed] = []
         for number, of_file in clashes.items():
             from tfgen.check.source import weigh_clash  # 60 ms, which files that are known need not pay
 
-            file = files[number]
-            read = file if file.accepted else self.check(file.source)
-            if file.is_known:  # of many such files the documents are too much for the memory
-                file = CheckedFile(file.source, (), (), read.weighed, read.records, read.names)
-            files[number] = file.replaced(clashes=True)
-            weighed += (weigh_clash(read, at, rule, clash, is_guarded=self._is_guarded) for at, rule, clash in of_file)
+            source = files[number].source
+            file = read.get(source.file) or self.check(source)
+            files[number] = CheckedFile(source, file.result, clashes=True)
+            weighed += (weigh_clash(file, at, rule, clash, is_guarded=self._is_guarded) for at, rule, clash in of_file)
         return weighed

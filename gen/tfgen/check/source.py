@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from tfgen import data_path
 from tfgen.check.across import record_job
 from tfgen.check.allowed import check_allowed, find_disallowed
-from tfgen.check.checked import CheckedFile, Weighed
+from tfgen.check.checked import CheckResult, ReadFile, Weighed
 from tfgen.check.enforced import find_overrides
 from tfgen.check.enforced_paths import check_enforced_paths
 from tfgen.check.limits import check_limits
@@ -57,7 +57,7 @@ class Team(Record):
     problems: tuple[Problem, ...] = ()
 
 
-def check_source(source: Source, teams: dict[str, Team], *, is_guarded: bool) -> CheckedFile:
+def check_source(source: Source, teams: dict[str, Team], *, is_guarded: bool) -> ReadFile:
     """Check one file.
 
     Args:
@@ -98,17 +98,15 @@ def check_source(source: Source, teams: dict[str, Team], *, is_guarded: bool) ->
             problems += weighed.problems
             ignored += weighed.ignored
     problems += check_comments(documents) if is_guarded else ()
-    return CheckedFile(
-        source,
-        tuple(documents),
-        tuple(accepted),
-        Weighed(tuple(problems), tuple(ignored)),
-        tuple(map(record_job, accepted)),
-        tuple(name for document in documents if isinstance(name := data_path.at(document.data, _NAME), str)),
+    result = CheckResult(
+        weighed=Weighed(tuple(problems), tuple(ignored)),
+        records=tuple(map(record_job, accepted)),
+        names=tuple(name for document in documents if isinstance(name := data_path.at(document.data, _NAME), str)),
     )
+    return ReadFile(source, tuple(documents), tuple(accepted), result)
 
 
-def weigh_clash(file: CheckedFile, at: int, rule: AcrossRule, clash: Clash, *, is_guarded: bool) -> Weighed:
+def weigh_clash(file: ReadFile, at: int, rule: AcrossRule, clash: Clash, *, is_guarded: bool) -> Weighed:
     """What is wrong with a job beside others: the one at an index of the file's accepted ones."""
     document = file.accepted[at]
     place = Place(document.source(clash.path), document.value(clash.path))

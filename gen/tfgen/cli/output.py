@@ -14,7 +14,7 @@ from tfgen.words import for_terminal
 
 if TYPE_CHECKING:
     from tfgen.change.job_diff import JobDiff
-    from tfgen.check.checked import Checked
+    from tfgen.check.checked import CheckedJobs
     from tfgen.commands.git.commit_steps import Outcome
     from tfgen.problems import Problem
     from tfgen.text.document import Document
@@ -55,7 +55,7 @@ def jobs_argument(parser: ArgumentParser) -> None:
     parser.add_argument("jobs", nargs="+", type=path, metavar="JOB", help="a job.yaml, or a folder with some below it")
 
 
-def checked(paths: Sequence[Path]) -> Checked:
+def checked(paths: Sequence[Path]) -> CheckedJobs:
     """The jobs in files and folders, and what is wrong with them; a folder without any is an error, or is none."""
     from tfgen.check.jobs import check_all
     from tfgen.job.sources import read_sources

@@ -85,8 +85,8 @@ def check_paths(
     with Spool(out) as spool:
         judged = judge_files(sources, known, spool, scope, track)
         checked = judged.checked
-        if sources and all(file.is_known for file in checked.files):
-            report = Report((), (), 0, ())
+        if sources and all(file.is_cached for file in checked.files):
+            report = Report(checked.problems, (), 0, ())
         else:
             from tfgen.commands.pipeline.full_check import full_check  # 80 ms, which files that are known need not pay
 
@@ -116,7 +116,7 @@ def _strange_ledgers(
 ) -> tuple[Problem, ...]:
     """Return the problems of ledgers that no checked job accounts for; of all, where there is no base."""
     ledgers = read_ledgers(out)
-    names = {name for file in checked.files for name in (*file.names, *(record.job for record in file.records))}
+    names = {name for file in checked.files for name in file.result.names}
     reported = {problem.file for problem in orphans}
     ledgers_of_no_job = {
         job
@@ -170,10 +170,9 @@ def _unchanged_jobs(sources: Sequence[Source], out: Path, against: str) -> Calla
 
 def _with_known(report: Report, checked: Checked, known: Mapping[str, KnownFile], *, is_quick: bool) -> Report:
     """The report on the jobs that were read, and on those that were not."""
-    of_rules = (problem for file in checked.files if file.is_known for problem in known[file.source.file].of_rules)
-    unchanged = [known[file.source.file] for file in checked.whole_files if file.is_known]
+    unchanged = [known[file.source.file] for file in checked.whole_files if file.is_cached]
     of_objects = (problem for file in unchanged for problem in (*file.of_objects, *file.unused))
     return report.replaced(
-        problems=(*report.problems, *of_rules, *(() if is_quick else of_objects)),
+        problems=(*report.problems, *(() if is_quick else of_objects)),
         compared=report.compared + sum(len(file.ledgers) for file in unchanged),
     )

@@ -77,8 +77,7 @@ def render_paths(
     with Spool(out) as spool:
         judged = judge_files(sources, known, spool, CheckScope(ends_with_errors=True, kept_for=out), track)
         checked, rendered = judged.checked, judged.rendered
-        unread = (known[file.source.file] for file in checked.files if file.is_known)
-        problems = [*checked.problems, *(problem for file in unread for problem in file.of_rules)]
+        problems = [*checked.problems]
         if has_errors(problems):
             yield Written(in_order(problems))
             return
@@ -91,7 +90,7 @@ def render_paths(
         if has_errors(problems):
             yield Written(in_order(problems))
             return
-        jobs = {record.job for file in checked.files for record in file.records}
+        jobs = {record.job for file in checked.files for record in file.result.records}
         ledgers, merge = _read_ledgers(out)
         try:
             removals = find_removed_jobs(ledgers.sources, paths, jobs)

@@ -5,6 +5,7 @@ analyse(Source("job.yaml", "..."))  ->  Analysis(problems=(Problem("job.yaml", .
 
 from __future__ import annotations
 
+from tfgen.check.checked import CheckedFile
 from tfgen.check.jobs import Checker
 from tfgen.check.source import read_team
 from tfgen.job.documents import parse_source
@@ -49,5 +50,5 @@ def analyse(source: Source) -> Analysis:
         return Analysis(source, accepted or parsed.documents[:1], accepted, team.problems, not parsed.problems)
     checker = Checker()
     file = checker.check(source)
-    problems = checker.judge([file]).problems
+    problems = checker.judge([CheckedFile(source, file.result)], {source.file: file}).problems
     return Analysis(source, file.documents, file.accepted, problems, not parsed.problems)

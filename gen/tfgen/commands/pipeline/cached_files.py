@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from tfgen.check.across import JobRecord
+from tfgen.check.checked import CheckedFile, CheckResult, Weighed
 from tfgen.job.sources import Source
 from tfgen.problems import Position, Problem
 from tfgen.record import Record
@@ -50,6 +51,12 @@ def recall_files(sources: Iterable[Source], manifests: Sequence[Manifest] = ()) 
         manifests: what the objects are held against beside.
     """
     return {source.file: file for source in sources if (file := _recall(_key(source, manifests)))}
+
+
+def cached_file(source: Source, known: KnownFile) -> CheckedFile:
+    """Return a file with the result of its last check."""
+    names = tuple(record.job for record in known.records)
+    return CheckedFile(source, CheckResult(Weighed(known.of_rules), known.records, names), is_cached=True)
 
 
 def recall_jobs(source: Source) -> Any:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from tfgen.check.checked import Checked, CheckedFile, Weighed
+from tfgen.check.checked import Checked, CheckedFile
 from tfgen.check.jobs import Checker
-from tfgen.commands.pipeline.cached_files import KnownFile
+from tfgen.commands.pipeline.cached_files import KnownFile, cached_file
 from tfgen.commands.pipeline.check_scope import CheckScope
 from tfgen.commands.pipeline.track import Track
 from tfgen.job.sources import Source
@@ -58,16 +58,12 @@ def judge_files(
     files = dict(track(_render(checker, spool, unknown, scope), len(unknown)))
     rendered = {source.file: files[source.file] for source in unknown}
     checked = checker.judge(
-        _checked_file(source, rendered[source.file])
+        CheckedFile(source, rendered[source.file].result)
         if source.file in rendered
-        else CheckedFile(source, (), (), Weighed(), known[source.file].records, is_known=True)
+        else cached_file(source, known[source.file])
         for source in sources
     )
     return JudgedFiles(checker, checked, rendered, scope)
-
-
-def _checked_file(source: Source, file: RenderedFile) -> CheckedFile:
-    return CheckedFile(source, (), (), file.of_rules, file.records, file.names)
 
 
 def _render(

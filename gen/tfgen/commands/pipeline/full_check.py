@@ -58,7 +58,7 @@ def full_check(
         TfgenError: git or the disk fails, or a ledger cannot be read.
     """
     checked, scope = judged.checked, judged.scope
-    read = [file for file in checked.whole_files if not file.is_known]
+    read = [file for file in checked.whole_files if not file.is_cached]
     clashing = [file.source for file in read if file.source.file not in judged.rendered]
     rendered = {**judged.rendered, **dict(render_files(judged.checker, spool, clashing, scope) if clashing else ())}
     whole = [(file, rendered[file.source.file]) for file in read]

@@ -40,7 +40,7 @@ def find_orphans(checked: Checked, paths: Sequence[Path], out: Path, ledgers: Le
         UsageError: a path is not there, and no job came of it.
         TfgenError: the disk cannot be read.
     """
-    names = {name for file in checked.files for name in (*file.names, *(record.job for record in file.records))}
+    names = {name for file in checked.files for name in file.result.names}
     broken = {source_name(Path(problem.file)) for problem in checked.problems if problem.severity == "error"}
     for removed in find_removed_jobs(ledgers.sources, paths, names):
         source = ledgers.sources[removed.job]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from tfgen.check.jobs import check_all
-from tfgen.commands.pipeline.cached_files import KnownFile, recall_files, recall_jobs
+from tfgen.commands.pipeline.cached_files import KnownFile, cached_file, recall_files, recall_jobs
 from tfgen.graph.built import Built, build
 from tfgen.job.facts import check_environment
 from tfgen.job.sources import Source
@@ -28,22 +28,23 @@ def render_sources(sources: Sequence[Source], environment: str | None) -> tuple[
         UsageError: a job has no such environment.
     """
     known = recall_files(sources)
-    checked = check_all(sources, {name: file.records for name, file in known.items()})
-    of_rules = (problem for file in checked.files if file.is_known for problem in known[file.source.file].of_rules)
-    problems = (*checked.problems, *of_rules)
-    if has_errors(problems):
-        return [], in_order(problems)
+    cached = {source.file: cached_file(source, known[source.file]) for source in sources if source.file in known}
+    checked = check_all(sources, cached)
+    if has_errors(checked.problems):
+        return [], checked.problems
     documents = [
         document
         for file in checked.files
         for document in (
-            _known_documents(file.source, known[file.source.file]) if file.source.file in known else file.documents
+            _known_documents(file.source, known[file.source.file])
+            if file.source.file in known
+            else checked.read[file.source.file].documents
         )
     ]
     # Of which nothing was wrong with the objects of any environment.
     whole = {name for name, file in known.items() if not file.of_objects}
     objects, of_objects = render_objects(documents, environment, whole, with_namespaces=True)
-    return objects, in_order((*problems, *of_objects))
+    return objects, in_order((*checked.problems, *of_objects))
 
 
 def _known_documents(source: Source, file: KnownFile) -> Sequence[Document]:

@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
-from tfgen.check.across import JobRecord
 from tfgen.check.admission.folder import PolicyFolders, error_of, read_folders_of
-from tfgen.check.checked import Weighed
+from tfgen.check.checked import CheckResult, Weighed
 from tfgen.check.jobs import Checker
 from tfgen.check.limits import JobUse
 from tfgen.check.severities import weigh_unused
@@ -50,9 +49,7 @@ class RenderedFile(NamedTuple):
     """One file.
 
     Attributes:
-        of_rules: what is wrong with it by itself, and what is ignored.
-        records: what its jobs are judged by beside others.
-        names: what its documents call their jobs, right or wrong.
+        result: the result of its check.
         of_objects: what is wrong with the objects of its jobs.
         unused: the comments that ignore nothing of all that.
         unknown: the kinds of its objects that no schema is known of.
@@ -61,9 +58,7 @@ class RenderedFile(NamedTuple):
         error: why its jobs cannot be held against the platform's policies, and so are not rendered.
     """
 
-    of_rules: Weighed
-    records: tuple[JobRecord, ...]
-    names: tuple[str, ...]
+    result: CheckResult
     of_objects: Weighed = Weighed()
     unused: tuple[Problem, ...] = ()
     unknown: frozenset[str] = frozenset()
@@ -128,7 +123,7 @@ def _render_file(
     source: Source,
 ) -> RenderedFile:
     file = checker.check(source)
-    rendered = RenderedFile(file.weighed, file.records, file.names)
+    rendered = RenderedFile(file.result)
     if not file.is_whole:
         if scope.ends_with_errors:
             spool.give_up()
@@ -144,7 +139,7 @@ def _render_file(
         tuple(problem for job in jobs for problem in job.weighed.problems),
         tuple(problem for job in jobs for problem in job.weighed.ignored),
     )
-    unused = weigh_unused(documents, (*file.weighed.ignored, *of_objects.ignored))
+    unused = weigh_unused(documents, (*file.result.weighed.ignored, *of_objects.ignored))
     if scope.kept_for is not None and not passed_over:
         digests = {job.rendering.job: partial(digest_of_ledger, scope.kept_for, job.rendering) for job in jobs}
         keep_file(file, of_objects, unused, digests, scope.find_manifests())

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 
 from tfgen.check.admission.folder import folder_paths
-from tfgen.check.checked import CheckedFile, Weighed
+from tfgen.check.checked import ReadFile, Weighed
 from tfgen.check.limits import has_limited_sums
 from tfgen.check.manifests import Manifest
 from tfgen.commands.pipeline.cached_files import KnownFile, keep
@@ -15,7 +15,7 @@ from tfgen.problems import Problem, has_errors
 
 
 def keep_file(
-    file: CheckedFile,
+    file: ReadFile,
     of_objects: Weighed,
     unused: tuple[Problem, ...],
     digests: Mapping[str, Callable[[], str]],
@@ -35,11 +35,11 @@ def keep_file(
         digests: by job, what gives the digest of its ledger, once all that is rendered of it is written.
         manifests: what the objects were held against beside.
     """
-    if has_errors((*file.weighed.problems, *of_objects.problems, *unused)) or any(
+    if has_errors((*file.result.weighed.problems, *of_objects.problems, *unused)) or any(
         rendered_branch(document) or folder_paths(document) or has_limited_sums(document) for document in file.documents
     ):
         return
     ledgers = {job: digest() for job, digest in digests.items()}
-    known = KnownFile(file.weighed.problems, of_objects.problems, unused, file.records, ledgers)
+    known = KnownFile(file.result.weighed.problems, of_objects.problems, unused, file.result.records, ledgers)
     jobs = json.dumps([document.data for document in file.documents], separators=(",", ":"))
     keep(file.source, known, jobs, manifests)

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from tfgen.check.across import JobRecord
-from tfgen.check.checked import CheckedFile, Weighed
+from tfgen.check.checked import CheckedFile, CheckResult
 from tfgen.check.jobs import Checker
 from tfgen.check.limits import JobUse, find_sums_over_limits, has_limited_sums, limits_sums, uses
 from tfgen.graph.built import build
@@ -54,15 +53,13 @@ def _others_below(folder: Path, sources: Sequence[Source]) -> Iterator[tuple[Sou
     checker = Checker(is_guarded=False)
     checker.read_defaults(others.values())
     read = dict(zip(others, map_items(partial(_read, checker), [*others.values()]), strict=True))
-    checked = checker.judge(
-        CheckedFile(others[file], (), (), weighed, records) for file, (weighed, records, _) in read.items()
-    )
-    return ((file.source, read[file.source.file][2]) for file in checked.whole_files)
+    checked = checker.judge(CheckedFile(others[file], result) for file, (result, _) in read.items())
+    return ((file.source, read[file.source.file][1]) for file in checked.whole_files)
 
 
-def _read(checker: Checker, source: Source) -> tuple[Weighed, tuple[JobRecord, ...], tuple[JobUse, ...]]:
+def _read(checker: Checker, source: Source) -> tuple[CheckResult, tuple[JobUse, ...]]:
     file = checker.check(source)
-    return file.weighed, file.records, uses_of(file.documents) if file.is_whole else ()
+    return file.result, uses_of(file.documents) if file.is_whole else ()
 
 
 def _is_under(source: Source, file: str) -> bool:
