@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from tfgen.check.object_schemas import ObjectSchemas
 from tfgen.check.objects import check_objects
 from tfgen.graph.built import build
 from tfgen.job.sources import Source
+from tfgen.schema import file as schema_file
+from tfgen.schema import kubernetes_fields
 
 HEAD = {"apiVersion": "tfgen/v1alpha1"}
 TEAM: dict[str, Any] = {
@@ -65,6 +68,25 @@ def as_job_set(template: dict[str, Any]) -> dict[str, Any]:
     return {"apiVersion": "example.com/v1", "kind": "Crew", "spec": spec}
 
 
+def kinds_with_pods() -> dict[str, list[str]]:
+    """The path of the pod template in each kind of Kubernetes that has one, by the table of Kubernetes' types."""
+    table = json.loads(schema_file.path().with_name(kubernetes_fields.NAME).read_text(encoding="utf-8"))
+
+    def paths(type_name: str) -> Iterator[list[str]]:
+        fields = table["types"].get(type_name, {}).get("fields", {})
+        if fields.get("spec") == "PodSpec":
+            yield []
+        for key in {"spec", "template", "jobTemplate"} & fields.keys():
+            yield from ([key, *path] for path in paths(fields[key]))
+
+    kinds = {
+        f"{version} {kind}": list(paths(type_name))
+        for version, types in table["kinds"].items()
+        for kind, type_name in types.items()
+    }
+    return {kind: found[0] for kind, found in kinds.items() if found}
+
+
 FORMS = {"Pod": as_pod, "CronJob": as_cron_job, "list": as_job_set}
 
 
@@ -105,7 +127,10 @@ BYPASSES: dict[str, tuple[dict[str, Any], str]] = {
         "privileged: true needs the profile privileged",
     ),
     "host": ({"hostPID": True}, "hostPID: true needs the profile privileged"),
-    "path": ({"volumes": [{"name": "a", "hostPath": {"path": "/"}}]}, "a hostPath volume needs the profile privileged"),
+    "path": (
+        {"volumes": [{"name": "a", "hostPath": {"path": "/"}}]},
+        "the volume source hostPath needs the profile privileged",
+    ),
     "init": ({"initContainers": [{"name": "a", "image": "docker.io/a:1"}]}, 'the image "docker.io/a:1" is not'),
 }
 
@@ -120,6 +145,46 @@ def test_no_object_gets_around_an_enforced_path(case: str, form: str) -> None:
     )
 
 
+KINDS = kinds_with_pods()
+
+
+def test_the_kinds_with_pods_are_those_of_kubernetes() -> None:
+    names = {kind.split()[-1] for kind in KINDS}
+    workloads = {"CronJob", "DaemonSet", "Deployment", "Job", "ReplicaSet", "StatefulSet"}
+    assert names >= {"Pod", "PodTemplate", "ReplicationController", *workloads}
+
+
+CUSTOM_KINDS = {
+    "batch.volcano.sh/v1alpha1 Job": ["spec", "tasks", "0", "template"],
+    "jobset.x-k8s.io/v1alpha2 JobSet": ["spec", "replicatedJobs", "0", "template", "spec", "template"],
+    "kubeflow.org/v1 TFJob": ["spec", "tfReplicaSpecs", "Worker", "template"],
+}
+
+
+@pytest.mark.parametrize("kind", [*KINDS, *CUSTOM_KINDS])
+def test_no_kind_with_a_pod_template_gets_around_an_enforced_path(kind: str) -> None:
+    version, name = kind.split()
+    template = pod(
+        serviceAccountName="admin",
+        priorityClassName="high",
+        nodeSelector={"pool": "serving"},
+        labels={"example.com/team": "video"},
+        container={"image": "docker.io/a:1", "securityContext": {"privileged": True}},
+        volumes=[{"name": "share", "nfs": {"server": "nfs", "path": "/"}}],
+    )
+    nested: Any = template
+    for key in reversed((KINDS | CUSTOM_KINDS)[kind]):
+        nested = [nested] if key == "0" else {key: nested}
+    if version == "apps/v1":
+        nested["spec"]["selector"] = {"matchLabels": {"example.com/team": "video"}}
+    if name == "CronJob":
+        nested["spec"]["schedule"] = "0 0 * * *"
+    found = refusals({"objects": {"tool": {"apiVersion": version, "kind": name, **nested}}})
+    words = ("docker.io/a:1", '"admin"', '"high"', '"serving"', '"video"', "privileged: true", "the volume source nfs")
+    for word in words:
+        assert any(word in text for text in found), (word, found)
+
+
 def test_no_environment_gets_around_an_enforced_path_by_an_object() -> None:
     objects = {"tool": {"spec": {"serviceAccountName": "admin"}}}
     found = refusals({"objects": {"tool": as_pod(pod())}, "environments": {"dev": {"objects": objects}, "prod": {}}})
@@ -129,10 +194,24 @@ def test_no_environment_gets_around_an_enforced_path_by_an_object() -> None:
 
 def test_a_workflow_has_no_other_image_account_or_right() -> None:
     template = {"name": "a", "container": {"image": "docker.io/a:1", "securityContext": {"privileged": True}}}
-    spec = {"serviceAccountName": "admin", "templates": [{**template, "nodeSelector": {"pool": "serving"}}]}
+    labels = {"labels": {"example.com/team": "video"}}
+    spec = {
+        "serviceAccountName": "admin",
+        "podPriorityClassName": "high",
+        "podMetadata": labels,
+        "templates": [{**template, "metadata": labels, "nodeSelector": {"pool": "serving"}}],
+    }
     found = refusals({"objects": {"w": {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "spec": spec}}})
-    for message in ("docker.io/a:1", 'found "admin"', 'found "serving"', "privileged: true"):
+    for message in ("docker.io/a:1", 'found "admin"', 'found "high"', 'found "serving"', "privileged: true"):
         assert any(message in text for text in found), (message, found)
+    assert sum('found "video"' in text for text in found) == 2
+
+
+def test_a_spark_application_has_no_other_right() -> None:
+    driver = {"serviceAccount": "admin", "securityContext": {"privileged": True}}
+    application = {"apiVersion": "sparkoperator.k8s.io/v1beta2", "kind": "SparkApplication"}
+    found = refusals({"objects": {"s": {**application, "spec": {"driver": driver}}}})
+    assert [message in " ".join(found) for message in ('found "admin"', "privileged: true")] == [True, True]
 
 
 def test_an_object_has_the_enforced_labels() -> None:

@@ -5,7 +5,7 @@
 
 A CronJob in `objects` whose pods lack this account, or this node selector, has an error at its line. An object is
 copied into the outputs without defaults, so its pod templates must set each enforced value. A kind such as Workflow has
-no pod template, but fields of the same names: such a field may not differ.
+no pod template, but fields of the same or a similar name: such a field may not differ.
 """
 
 from __future__ import annotations
@@ -28,9 +28,12 @@ from tfgen.text.document import Document
 from tfgen.words import in_environments, path_name, shown
 
 _METADATA: Final = ("labels", "annotations")
-_ACCOUNT: Final = "serviceAccountName"
-_OLD_ACCOUNT: Final = "serviceAccount"
-"""The deprecated field that Kubernetes reads in a pod without `serviceAccountName`."""
+_NESTED_METADATA: Final = ("metadata", "podMetadata")
+_SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
+    "serviceAccountName": ("serviceAccount",),  # deprecated: Kubernetes reads it in a pod without serviceAccountName
+    "priorityClassName": ("podPriorityClassName",),  # of a Workflow
+}
+"""Further fields with the meaning of a field of a pod."""
 
 _SPEC: Final = (
     "nodeSelector",
@@ -39,7 +42,7 @@ _SPEC: Final = (
     "topologySpreadConstraints",
     "priorityClassName",
     "runtimeClassName",
-    _ACCOUNT,
+    "serviceAccountName",
 )
 _FIELDS: Final[Mapping[str, Path]] = {
     **{key: ("metadata", key) for key in _METADATA},
@@ -47,8 +50,8 @@ _FIELDS: Final[Mapping[str, Path]] = {
 }
 """The fields of a pod template that a key of a job sets in all pods."""
 
-_OPTIONAL: Final = ("tolerations", _OLD_ACCOUNT)
-"""Fields that a pod may omit: a pod has fewer rights without tolerations, and names its account in another field."""
+_OPTIONAL: Final = ("tolerations", *(name for names in _SYNONYMS.values() for name in names))
+"""Fields that a pod may omit: a pod has fewer rights without tolerations, and has another field for each synonym."""
 
 _TEXT_KINDS: Final = ("ConfigMap", "Secret")
 """Kinds that contain texts and no pods."""
@@ -97,8 +100,8 @@ def _requirements(enforced: list[Enforced], environment: str | None) -> Iterator
         if keys and keys[0] in _FIELDS:
             value = _enforced_value(entry, environment, keys)
             yield _Requirement((*_FIELDS[str(keys[0])], *keys[1:]), value, entry.place)
-            if keys[0] == _ACCOUNT:
-                yield _Requirement(("spec", _OLD_ACCOUNT), value, entry.place)
+            for synonym in _SYNONYMS.get(str(keys[0]), ()):
+                yield _Requirement(("spec", synonym), value, entry.place)
 
 
 def _enforced_value(entry: Enforced, environment: str | None, keys: Path) -> Any:
@@ -123,7 +126,8 @@ def _object_faults(item: Object, requirements: list[_Requirement], enforced: lis
             template = {**part, "metadata": item["metadata"]} if not path else part
             yield from _template_faults(template, where, requirements, is_whole=True)
         elif "containers" not in part:
-            yield from _template_faults({"spec": part}, where, requirements, is_whole=False, skipped=1)
+            fields = {"spec": part, **({"metadata": part} if path[-1:] and path[-1] in _NESTED_METADATA else {})}
+            yield from _template_faults(fields, where, requirements, is_whole=False, skipped=1)
         yield from _image_faults(part, where, enforced)
         yield from _security_faults(part, where, enforced)
 

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from tfgen.data_path import Path
 from tfgen.job.training_job import PROFILES, Profile
+from tfgen.kubernetes.volume_profiles import least_profile
 from tfgen.rules import pod_parts
 from tfgen.rules.finding import Finding
 from tfgen.rules.pod_parts import Part
@@ -71,10 +72,11 @@ class _Field(NamedTuple):
 def find_weak_fields(part: Part) -> Iterator[_Field]:
     """Yield the fields of a mapping that a stronger profile refuses, for a pod spec, a container or a volume."""
     yield from _of_pod(part)
-    if isinstance(part.data.get("image"), str):
+    if isinstance(part.data.get("image"), str) or isinstance(part.data.get("securityContext"), Mapping):
         yield from _of_container(part)
-    if isinstance(part.data.get("hostPath"), Mapping):
-        yield _Field((*part.path, "hostPath"), "privileged", "a hostPath volume")
+    for key in part.data if part.path[-2:-1] == ("volumes",) else ("hostPath",):
+        if isinstance(part.data.get(key), Mapping):
+            yield _Field((*part.path, key), least_profile(key), f"the volume source {key}")
 
 
 def _check(view: View) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""Volumes that the job's Pod Security Standard refuses: storage's, of which its chart has none, and podTemplate's."""
+"""Volumes that the job's Pod Security Standard refuses, in `storage`, in `podTemplate` and in patches."""
 
 from __future__ import annotations
 
@@ -25,15 +25,14 @@ def _check(view: View) -> Iterator[Finding]:
             if source in storage and refuses(profile, source):
                 message = refused_volume(f"storage.{name}", source, profile)
                 yield Finding(("storage", name, source), view.evaluate(message))
-    for role in view.roles:
-        for volume in pod_parts.patched(view, role.name, "volumes"):
-            for key, value in volume.data.items():
-                is_source = (
-                    key != "name" and not key.startswith("$") and not kubernetes_fields.is_misspelt(key, "Volume")
-                )
-                if is_source and value is not None and refuses(profile, key):
-                    message = refused_volume(path_name(volume.path), key, profile)
-                    yield Finding((*volume.path, key), view.evaluate(message))
+    volumes = [part for role in view.roles for part in pod_parts.patched(view, role.name, "volumes")]
+    volumes += [part for spec in pod_parts.of_patches(view) for part in pod_parts.items(spec, "volumes")]
+    for volume in volumes:
+        for key, value in volume.data.items():
+            is_source = key != "name" and not key.startswith("$") and not kubernetes_fields.is_misspelt(key, "Volume")
+            if is_source and value is not None and refuses(profile, key):
+                message = refused_volume(path_name(volume.path), key, profile)
+                yield Finding((*volume.path, key), view.evaluate(message))
 
 
 RULES: Final = (Rule(_ID, "error", "A volume needs a weaker Pod Security profile.", _check),)
