@@ -1,65 +1,22 @@
-"""The steps that the readers of foreign jobs share.
-
-A reader describes most fields by a table: the field's name, and its outcome in the job.
-
-    {"backoffLimit": carried("spec", "retries"), "suspend": dropped("the job starts when it is applied"), "tasks": None}
-"""
+"""The steps and the tables of fields that the readers of foreign jobs share."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Final, NamedTuple, TypeAlias
+from typing import Any, ClassVar, Final
 
-from tfgen.data_path import Path, with_value
+from tfgen.data_path import Path
 from tfgen.importers import pod_template
-from tfgen.importers.account import Account, Outcome
+from tfgen.importers.account import Account
+from tfgen.importers.fields import FieldReader, Fields, carried, changed, dropped
 from tfgen.importers.foreign_job import ROLES, ForeignJob, Settled
 from tfgen.importers.objects import LAST_APPLIED, drop_server_fields
 from tfgen.importers.options import Options
 from tfgen.importers.part import Part
-from tfgen.importers.shapes import EACH
 from tfgen.importers.task_command import TaskCommand, legacy_keys, read_command, why_changed
 from tfgen.job.training_job import RoleName
 from tfgen.kubernetes import keys
 from tfgen.schema.workload_kinds.facts import WorkloadKind
-
-
-class Row(NamedTuple):
-    """A row of a table of fields.
-
-    Attributes:
-        outcome: the outcome in the account.
-        target: the path in the job that gets the field's value.
-        why: the reason; `{key}` is the field's name.
-        default: the value that means the same as a missing field.
-        sets: whether the target gets the value.
-    """
-
-    outcome: Outcome
-    target: Path
-    why: str
-    default: Any
-    sets: bool = True
-
-
-Fields: TypeAlias = Mapping[str, Row | Callable[[str, Part], None] | None]
-"""The rows of fields by name, and the row of all remaining fields by `EACH`. None: another step reads the field."""
-
-
-def carried(*target: str, why: str = "", default: Any = None) -> Row:
-    """Return the row of a field whose value the job carries unchanged."""
-    return Row("carried", target, why, default)
-
-
-def changed(*target: str, why: str, sets: bool = True) -> Row:
-    """Return the row of a field whose value has another meaning in the job."""
-    return Row("changed", target, why, None, sets)
-
-
-def dropped(why: str, default: Any = None) -> Row:
-    """Return the row of a field that the job lacks."""
-    return Row("dropped", (), why, default)
-
 
 ROLE_WORDS: Final[Mapping[str, RoleName]] = {
     **dict.fromkeys(("chief", "master"), "chief"),
@@ -70,7 +27,6 @@ ROLE_WORDS: Final[Mapping[str, RoleName]] = {
 """The roles by the names that people give to tasks, and by the types in TF_CONFIG."""
 
 RESTARTS: Final = "a task that fails is started again, up to retries times"
-TFGEN_DEFAULT: Final = carried(why="tfgen's default")
 _METADATA: Final[Fields] = {
     "name": carried("metadata", "name"),
     "namespace": carried("metadata", "namespace"),
@@ -86,7 +42,7 @@ AS_WORKLOAD: Final[Fields] = {key: carried("spec", "workload", key) for key in (
 """Fields of all forms, for a job that keeps its workload kind."""
 
 
-class FormReader:
+class FormReader(FieldReader):
     """The reading of one foreign job."""
 
     form: ClassVar[str]
@@ -95,8 +51,8 @@ class FormReader:
     """The workload kinds for which Kueue's queue is carried, as text."""
 
     def __init__(self, item: Part, job: Part, options: Options, account: Account) -> None:
-        self.item, self.job, self.options, self.account = item, job, options, account
-        self.spec: dict[str, Any] = {}
+        super().__init__(account)
+        self.item, self.job, self.options = item, job, options
         self.comments: dict[Path, str] = {}
         self.commands: dict[str, TaskCommand] = {}
 
@@ -109,27 +65,6 @@ class FormReader:
     def name(self) -> str:
         """The name of the foreign job."""
         return self.job.text_at("metadata", "name") or self.job.text_at("metadata", "generateName").rstrip("-")
-
-    def put(self, value: Any, *path: str | int) -> None:
-        """Set a value of the job."""
-        self.spec = with_value({"spec": self.spec}, path, value)["spec"]
-
-    def fields(self, part: Part | None, table: Fields) -> None:
-        """Read the fields of a mapping by a table."""
-        for key, field in part.entries() if part else ():
-            row = table.get(key, table.get(EACH))
-            if isinstance(row, Row):
-                self.settle(field, row, key)
-            elif row:
-                row(key, field)
-
-    def settle(self, part: Part, row: Row, key: str = "") -> None:
-        """Set the target of a row, and report the part."""
-        if row.default is not None and part.value == row.default:
-            row = TFGEN_DEFAULT
-        if row.target[:1] == ("spec",) and row.sets:
-            self.put(part.data, *row.target)
-        self.account.enter(part, row.outcome, row.target, row.why.replace("{key}", key))
 
     def metadata(self) -> None:
         """Read the metadata of the foreign job."""
@@ -149,7 +84,7 @@ class FormReader:
 
     def foreign_job(self, settled: Settled, **fields: Any) -> ForeignJob:
         """Return the result of the reading."""
-        self.spec |= legacy_keys(self.commands.values())
+        self.spec.update(legacy_keys(self.commands.values()))
         if port := next((command.port for command in self.commands.values() if command.port), None):
             self.spec.setdefault("port", port)
         if settled.comment:

@@ -14,16 +14,9 @@ from typing import Any, Final
 from tfgen.data_path import shared
 from tfgen.importers import pod_template
 from tfgen.importers.account import Account
+from tfgen.importers.fields import Fields, carried, changed, dropped
 from tfgen.importers.foreign_job import ROLES, ForeignJob, ForeignRole, Settled, settle
-from tfgen.importers.form_reader import (
-    ROLE_WORDS,
-    Fields,
-    FormReader,
-    carried,
-    changed,
-    dropped,
-    read_pod,
-)
+from tfgen.importers.form_reader import ROLE_WORDS, FormReader, read_pod
 from tfgen.importers.objects import api_group, drop_server_fields, kind, name
 from tfgen.importers.options import Options
 from tfgen.importers.part import Part, mapping

@@ -11,19 +11,16 @@ from typing import Final
 
 from tfgen.importers import pod_template
 from tfgen.importers.account import Account
+from tfgen.importers.fields import Fields, carried, changed, dropped
 from tfgen.importers.foreign_job import ROLES, ForeignJob, ForeignRole, settle
 from tfgen.importers.form_reader import (
     AS_PODS,
     AS_WORKLOAD,
     RESTARTS,
     ROLE_WORDS,
-    Fields,
     FormReader,
     by_role,
-    carried,
-    changed,
     command_of,
-    dropped,
     read_pod,
 )
 from tfgen.importers.objects import api_group, kind

@@ -10,10 +10,14 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from tfgen import data_path
+from tfgen.data_path import Path
 from tfgen.importers import eci, resources, volumes
 from tfgen.importers.account import Account
 from tfgen.importers.eci import Instance
+from tfgen.importers.fields import KEY, ROLE, FieldReader, Fields, Row, carried, changed, dropped
 from tfgen.importers.part import Part
+from tfgen.importers.shapes import EACH
 from tfgen.record import EMPTY, Record
 from tfgen.schema import file as schema_file
 from tfgen.schema import kubernetes_fields
@@ -27,58 +31,68 @@ PORT: Final = 2222
 RESTART_POLICY: Final = ("spec", "restartPolicy")
 """Where a pod template has it. tfgen says it itself."""
 
-_ROLE_SCALARS: Final = ("nodeName", "priorityClassName", "runtimeClassName")
-_ROLE_LISTS: Final = ("tolerations", "topologySpreadConstraints")
-_TEMPLATE_FIELDS: Final = frozenset(
-    (
-        "dnsConfig",
-        "dnsPolicy",
-        "hostAliases",
-        "hostIPC",
-        "hostNetwork",
-        "hostPID",
-        "hostUsers",
-        "hostnameOverride",
-        "os",
-        "overhead",
-        "preemptionPolicy",
-        "readinessGates",
-        "resourceClaims",
-        "resources",
-        "schedulingGates",
-        "setHostnameAsFQDN",
-        "shareProcessNamespace",
-    )
-)
-_DEFAULTS: Final[Mapping[str, Any]] = {
-    "dnsPolicy": "ClusterFirst",
-    "hostIPC": False,
-    "hostNetwork": False,
-    "hostPID": False,
-    "schedulerName": "default-scheduler",
-    "setHostnameAsFQDN": False,
-    "shareProcessNamespace": False,
-    "terminationMessagePath": "/dev/termination-log",
-    "terminationMessagePolicy": "File",
+_AT: Final = ("spec", "roles", ROLE)
+_POD: Final = (*_AT, "podTemplate", "spec")
+_MAIN: Final = (*_POD, "containers", 0)
+_OF_ROLE: Final = carried(*_AT, KEY)
+_OF_POD: Final = carried(*_POD, KEY)
+
+
+def _by_default(*target: str | int, **values: Any) -> dict[str, Row]:
+    """Return rows of fields with their defaults in Kubernetes."""
+    return {key: carried(*target, KEY, default=value, setter="Kubernetes'") for key, value in values.items()}
+
+
+def _as_tfgen(*target: str | int, **values: Any) -> dict[str, Row]:
+    """Return rows of fields with the values that tfgen's pods have."""
+    return {key: carried(*target, KEY, default=value) for key, value in values.items()}
+
+
+_SPEC: Final[Fields] = {
+    **dict.fromkeys(("nodeName", "priorityClassName", "runtimeClassName", "tolerations"), _OF_ROLE),
+    **dict.fromkeys(("dnsConfig", "hostAliases", "hostUsers", "hostnameOverride", "os", "overhead"), _OF_POD),
+    **dict.fromkeys(("preemptionPolicy", "readinessGates", "resourceClaims", "resources", "schedulingGates"), _OF_POD),
+    **_by_default(*_POD, dnsPolicy="ClusterFirst", hostIPC=False, hostNetwork=False, hostPID=False),
+    **_by_default(*_POD, setHostnameAsFQDN=False, shareProcessNamespace=False),
+    **_as_tfgen(*_POD, automountServiceAccountToken=False, enableServiceLinks=False),
+    "activeDeadlineSeconds": dropped("the limit of one pod; set deadline, which holds for the task that ends the job"),
+    "ephemeralContainers": dropped("they are for looking into a pod that runs"),
+    "hostname": dropped("each task has a host name of its own"),
+    "priority": dropped("priorityClassName says it"),
+    "subdomain": dropped("the tasks have a Service of their own"),
 }
-"""What the API server itself fills in: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/."""
-_AS_TFGEN: Final[Mapping[str, Any]] = {"automountServiceAccountToken": False, "enableServiceLinks": False}
-_PROFILE: Final = ("seccompProfile", {"type": "RuntimeDefault"})
-_SECURE_PODS: Final = (("fsGroupChangePolicy", "OnRootMismatch"), _PROFILE)
-_SECURE_CONTAINERS: Final = (
-    ("allowPrivilegeEscalation", False),
-    ("privileged", False),
-    ("capabilities", {"drop": ["ALL"]}),
-    _PROFILE,
-)
-"""What tfgen's pods, and their containers, say of themselves."""
-_DROPPED: Final[Mapping[str, str]] = {
-    "activeDeadlineSeconds": "the limit of one pod; set deadline, which holds for the task that ends the job",
-    "ephemeralContainers": "they are for looking into a pod that runs",
-    "hostname": "each task has a host name of its own",
-    "priority": "priorityClassName says it",
-    "subdomain": "the tasks have a Service of their own",
+"""The fields of a pod.
+
+Defaults: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/.
+"""
+_CONTAINER_FIELDS: Final[Fields] = {
+    **dict.fromkeys(("name", "volumeMounts")),
+    **dict.fromkeys(("image", "imagePullPolicy", "workingDir", "envFrom"), _OF_ROLE),
+    **_by_default(*_MAIN, terminationMessagePath="/dev/termination-log", terminationMessagePolicy="File"),
+    EACH: carried(*_MAIN, KEY),
 }
+"""The fields of the main container."""
+_SECURITY: Final = carried(*_AT, "security", KEY)
+_PROFILE: Final = {"type": "RuntimeDefault"}
+_POD_SECURITY: Final[Fields] = {
+    **dict.fromkeys(("runAsUser", "runAsGroup", "fsGroup"), _SECURITY),
+    **_as_tfgen(*_POD, "securityContext", fsGroupChangePolicy="OnRootMismatch", seccompProfile=_PROFILE),
+    EACH: carried(*_POD, "securityContext", KEY),
+}
+_CONTEXT: Final = (*_MAIN, "securityContext")
+_MAIN_SECURITY: Final[Fields] = {
+    "readOnlyRootFilesystem": _SECURITY,
+    **_as_tfgen(*_CONTEXT, allowPrivilegeEscalation=False, privileged=False, seccompProfile=_PROFILE),
+    **_as_tfgen(*_CONTEXT, capabilities={"drop": ["ALL"]}),
+    EACH: carried(*_CONTEXT, KEY),
+}
+_SCHEDULER: Final = "default-scheduler"
+_TOKEN: Final = changed(
+    *_AT,
+    "serviceAccountName",
+    why="its token is not mounted; a program that calls the API server needs "
+    "podTemplate: {spec: {automountServiceAccountToken: true}}",
+)
 _OF_OPERATORS: Final = re.compile(
     r"(training\.kubeflow\.org|volcano\.sh|batch\.kubernetes\.io|jobset\.sigs\.k8s\.io)/"
     r"|tf[-_]job|tf-replica|group[-_]name$|job[-_](name|role|type)$|replica-(index|type)$|runtime_id$|task_index$"
@@ -174,7 +188,7 @@ def translate(
     if main is None:
         account.refuse(template, "the pod template has no container")
         return None
-    pod = _Translation(template, main, role, account, ports, program).pod_data()
+    pod = _Translation(template, main, role, account).pod_data(ports, program)
     for part, path, _ in instance.parts:
         account.carry(part, "spec", "roles", role, "cloud", *path)
     return pod.replaced(instance=instance)
@@ -217,118 +231,97 @@ def _lenient(part: Part) -> Any:
     return volumes.octal(part)
 
 
-class _Translation:
-    """The translation of one template: what it collects for the role, and for its ``podTemplate``."""
+class _Translation(FieldReader):
+    """The translation of one pod template."""
 
-    def __init__(
-        self,
-        template: Part,
-        main: Part,
-        role: str,
-        account: Account,
-        ports: Sequence[str | int],
-        program: Program,
-    ) -> None:
-        self.template, self.main, self.account, self.program = template, main, account, program
-        name = main.get("name")
-        self.name = name.written if name else ""
-        self.at = ("spec", "roles", role)
-        self.ports = ports
-        self.role: dict[str, Any] = {}
-        self.more: dict[str, Any] = {}  # of podTemplate.spec
-        self.more_of_main: dict[str, Any] = {}
-        self.security: dict[str, Any] = {}
+    def __init__(self, template: Part, main: Part, role: str, account: Account) -> None:
+        super().__init__(account, role)
+        self.template, self.main = template, main
+        self.name = main.text_at("name")
+        self.at: Path = ("spec", "roles", role)
+        self.pod: Path = (*self.at, "podTemplate", "spec")
+        self.container: Path = (*self.pod, "containers", 0)
         self.pull_secrets: list[str] = []
         self.port: Part | None = None
         self.scheduler: Part | None = None
 
-    def pod_data(self) -> PodData:
-        self._metadata()
-        self._main()
-        self._program()
-        volume_data = volumes.translate(self.template, self.main, self.at, self.account)
-        self.role |= volume_data.role
-        if volume_data.mounts:
-            self.more_of_main["volumeMounts"] = list(volume_data.mounts)
-        if volume_data.volumes:
-            self.more["volumes"] = with_container(volume_data.volumes, self.name)
-        self._spec()
-        self._beside(volume_data.names)
-        if self.more_of_main:
-            self.more["containers"] = [{"name": CONTAINER, **self.more_of_main}]
-        if self.more:
-            self.role["podTemplate"] = {"spec": self.more}
-        storage = with_container(volume_data.storage, self.name)
-        return PodData(self.role, storage, self.pull_secrets, self.security, self.port, self.scheduler)
+    def put(self, value: Any, *path: str | int) -> None:
+        """Set a value of the role or of its podTemplate. The role gets no empty values."""
+        if path[:-1] != self.at or value not in ("", [], {}):
+            super().put(value, *path)
 
-    def _metadata(self) -> None:
+    def pod_data(self, ports: Sequence[str | int], program: Program) -> PodData:
+        """Return the data of the pod."""
         for key, part in self.template.entries("metadata"):
             if key in ("labels", "annotations"):
-                own = own_keys(part, (*self.at, key), self.account)
-                if own:
-                    self.role[key] = own
+                self.put(own_keys(part, (*self.at, key), self.account), *self.at, key)
             else:
                 self.account.drop(part, "each pod has a name and a namespace of its own")
+        self._main(ports, program)
+        for key in ("command", "args"):
+            # A script may stand in args alone, and leave a command.
+            self.put(list(getattr(program, key) or ()), *self.at, key)
+        volume_data = volumes.translate(self.template, self.main, self.at, self.account)
+        for key, value in volume_data.role.items():
+            self.put(value, *self.at, key)
+        if volume_data.mounts:
+            self.put(list(volume_data.mounts), *self.container, "volumeMounts")
+        if volume_data.volumes:
+            self.put(with_container(volume_data.volumes, self.name), *self.pod, "volumes")
+        self._spec()
+        self._beside(volume_data.names)
+        role = data_path.at(self.data, self.at) or {}
+        security = role.pop("security", {})
+        if pod := role.pop("podTemplate", None):
+            containers = pod["spec"].pop("containers", None)
+            more = {"containers": [{"name": CONTAINER, **containers[0]}]} if containers else {}
+            role["podTemplate"] = {"spec": {**pod["spec"], **more}}
+        storage = with_container(volume_data.storage, self.name)
+        return PodData(role, storage, self.pull_secrets, security, self.port, self.scheduler)
 
     def _spec(self) -> None:
-        for key, part in self.template.entries("spec"):
-            if key in ("containers", "initContainers", "volumes", "restartPolicy"):
-                continue
-            if key in _DEFAULTS and part.value == _DEFAULTS[key]:
-                self.account.carry(part, why="Kubernetes' default")
-            elif key in _AS_TFGEN and part.value == _AS_TFGEN[key]:
-                self.account.carry(part, why="tfgen's default")
-            elif key in _DROPPED:
-                self.account.drop(part, _DROPPED[key])
-            elif key in _TEMPLATE_FIELDS or key in _AS_TFGEN:
-                self.more[key] = part.data
-                self.account.carry(part, *self.at, "podTemplate", "spec", key)
-            else:
-                self._field(key, part)
+        special: Fields = {
+            "affinity": self._affinity,
+            "imagePullSecrets": self._pull_secrets,
+            "schedulerName": self._scheduler,
+            "securityContext": lambda _, part: self.fields(part, _POD_SECURITY),
+            "nodeSelector": self._node_selector,
+            **dict.fromkeys(("serviceAccount", "serviceAccountName"), self._service_account),
+            "terminationGracePeriodSeconds": self._grace_period,
+            "topologySpreadConstraints": self._affinity,
+        }
+        self.fields(self.template.get("spec"), {**_SPEC, **special})
 
-    def _field(self, key: str, part: Part) -> None:
-        match key:
-            case "schedulerName":
-                self.scheduler = part
-            case "imagePullSecrets":
-                for item in part.items():
-                    if name := item.get("name"):
-                        self.pull_secrets.append(name.written)
-                self.account.carry(part, *PULL_SECRETS)
-            case "securityContext":
-                self._pod_security(part)
-            case "nodeSelector":
-                self.role[key] = {name: value.written for name, value in part.entries()}
-                self.account.carry(part, *self.at, key)
-            case "affinity":
-                self._set(key, part)
-                self._watch_selectors(part)
-            case "serviceAccountName" | "serviceAccount":
-                if "serviceAccountName" in self.role:
-                    self.account.drop(part, "serviceAccountName says it")
-                    return
-                self.role["serviceAccountName"] = part.written
-                self.account.change(
-                    part,
-                    *self.at,
-                    "serviceAccountName",
-                    why="its token is not mounted; a program that calls the API server needs "
-                    "podTemplate: {spec: {automountServiceAccountToken: true}}",
-                )
-            case "terminationGracePeriodSeconds":
-                if part.value == 0:
-                    self.account.drop(part, "0 kills at once; tfgen lets a task stop, in 5 seconds or 30")
-                else:
-                    self._set(key, part)
-            case _ if key in _ROLE_SCALARS or key in _ROLE_LISTS:
-                self._set(key, part)
-                if key == "topologySpreadConstraints":
-                    self._watch_selectors(part)
+    def _scheduler(self, _key: str, part: Part) -> None:
+        if part.value == _SCHEDULER:
+            self.account.carry(part, why="Kubernetes' default")
+        else:
+            self.scheduler = part
 
-    def _set(self, key: str, part: Part) -> None:
-        if part.data not in ("", [], {}):
-            self.role[key] = part.data
+    def _pull_secrets(self, _key: str, part: Part) -> None:
+        self.pull_secrets += [name.written for item in part.items() if (name := item.get("name"))]
+        self.account.carry(part, *PULL_SECRETS)
+
+    def _node_selector(self, key: str, part: Part) -> None:
+        super().put({name: value.written for name, value in part.entries()}, *self.at, key)
         self.account.carry(part, *self.at, key)
+
+    def _service_account(self, _key: str, part: Part) -> None:
+        if data_path.has(self.data, (*self.at, "serviceAccountName")):
+            self.account.drop(part, "serviceAccountName says it")
+        else:
+            super().put(part.written, *self.at, "serviceAccountName")
+            self.settle(part, _TOKEN._replace(sets=False))
+
+    def _grace_period(self, key: str, part: Part) -> None:
+        if part.value == 0:
+            self.account.drop(part, "0 kills at once; tfgen lets a task stop, in 5 seconds or 30")
+        else:
+            self.settle(part, _OF_ROLE, key)
+
+    def _affinity(self, key: str, part: Part) -> None:
+        self.settle(part, _OF_ROLE, key)
+        self._watch_selectors(part)
 
     def _watch_selectors(self, part: Part) -> None:
         """Say which labels a rule of placement looks for that the operator's pods had, and tfgen's have not."""
@@ -341,52 +334,29 @@ class _Translation:
                         leaf, f"it looks for the operator's label {key}, which tfgen's pods do not have; see tfgen/role"
                     )
 
-    def _main(self) -> None:
-        self.account.name(name) if (name := self.main.get("name")) else None
-        if name and name.value != CONTAINER:
-            self.account.note(name, f"the container is named {CONTAINER}")
-        for key, part in self.main.entries():
-            match key:
-                case "name" | "volumeMounts":
-                    continue
-                case "image" | "imagePullPolicy" | "workingDir":
-                    self._set(key, part)
-                case "command" | "args":
-                    self._arguments(key, part)
-                case "env":
-                    self._env(part)
-                case "envFrom":
-                    self._set(key, part)
-                case "ports":
-                    self._ports(part)
-                case "resources":
-                    data = resources.translate(part, (*self.at, key), self.account)
-                    if data:
-                        self.role[key] = data
-                case "securityContext":
-                    self._container_security(part)
-                case _ if key in _DEFAULTS and part.value == _DEFAULTS[key]:
-                    self.account.carry(part, why="Kubernetes' default")
-                case _:
-                    self.more_of_main[key] = part.data
-                    self.account.carry(part, *self.at, "podTemplate", "spec", "containers", 0, key)
+    def _main(self, ports: Sequence[str | int], program: Program) -> None:
+        if name := self.main.get("name"):
+            self.account.name(name)
+            if name.value != CONTAINER:
+                self.account.note(name, f"the container is named {CONTAINER}")
+        # The reader of the form reports a command that it changes.
+        arguments = self._arguments if program.command is None else None
+        special: Fields = {
+            **dict.fromkeys(("command", "args"), arguments),
+            "env": lambda _, part: self._env(part, program),
+            "ports": lambda _, part: self._ports(part, ports),
+            "resources": lambda key, part: self.put(
+                resources.translate(part, (*self.at, key), self.account), *self.at, key
+            ),
+            "securityContext": self._container_security,
+        }
+        self.fields(self.main, {**_CONTAINER_FIELDS, **special})
 
     def _arguments(self, key: str, part: Part) -> None:
-        if self.program.command is not None:
-            return  # the reader says what becomes of it, and `_program` what runs
-        words = [item.written for item in part.items()]
-        if words:
-            self.role[key] = words
+        self.put(part.texts_at(), *self.at, key)
         self.account.carry(part, *self.at, key)
 
-    def _program(self) -> None:
-        """What runs where a reader took something off: a script may stand in args alone, and leave a command."""
-        for key in ("command", "args"):
-            words = getattr(self.program, key)
-            if words:
-                self.role[key] = list(words)
-
-    def _env(self, part: Part) -> None:
+    def _env(self, part: Part, program: Program) -> None:
         variables: dict[str, Any] = {}
         parts: dict[str, Part] = {}
         odd: list[Any] = []
@@ -397,8 +367,8 @@ class _Translation:
             if name.written in _OF_RUNS:
                 self.account.drop(item, "tfgen sets it itself")
                 continue
-            if name.written in self.program.omitted:
-                self.account.drop(item, self.program.omitted[name.written])
+            if name.written in program.omitted:
+                self.account.drop(item, program.omitted[name.written])
                 continue
             if name.written in parts:
                 self.account.drop(parts[name.written], f"a later entry of {name.written} wins")
@@ -406,20 +376,18 @@ class _Translation:
             value = _variable(item, self.name)
             if value is None:
                 odd.append(item.data)
-                self.account.carry(item, *self.at, "podTemplate", "spec", "containers", 0, "env")
+                self.account.carry(item, *self.container, "env")
                 continue
             variables[name.written] = value
             self.account.carry(item, *self.at, "env", name.written)
-        if variables:
-            self.role["env"] = variables
+        self.put(variables, *self.at, "env")
         if odd:
-            self.more_of_main["env"] = odd
+            self.put(odd, *self.container, "env")
 
-    def _ports(self, part: Part) -> None:
+    def _ports(self, part: Part, preferred: Sequence[str | int]) -> None:
         ports = list(part.items())
-        by_name = (p for p in ports if (name := p.get("name")) and name.value in self.ports)
-        by_number = (p for p in ports if (number := p.get("containerPort")) and number.value in self.ports)
-        main = next(by_name, None) or next(by_number, None)
+        fields = [(port, field) for key in ("name", "containerPort") for port in ports if (field := port.get(key))]
+        main = next((port for port, field in fields if field.value in preferred), None)
         others = []
         for port in ports:
             if port is main:
@@ -428,64 +396,35 @@ class _Translation:
             else:
                 others.append(port.without(*_OF_THE_HOST).data)
                 self.account.carry(port, *self.at, "ports")
-            self._host_port(port)
-        if others:
-            self.role["ports"] = others
+        self.put(others, *self.at, "ports")
+        if host_ports := [data for port in ports if (data := self._host_port(port))]:
+            self.put(host_ports, *self.container, "ports")
 
-    def _host_port(self, port: Part) -> None:
-        """What a port says of its node: job.yaml has no word for it, but a podTemplate has."""
+    def _host_port(self, port: Part) -> dict[str, Any] | None:
+        """Return the port of podTemplate for a port of the node, and report the fields of the node."""
         # To Kubernetes, the port 0 is none.
         of_the_host = {key: part for key in _OF_THE_HOST if (part := port.get(key)) and part.value != 0}
         network = self.template.get("spec", "hostNetwork")
         if network and network.value is True:
             for part in of_the_host.values():
                 self.account.drop(part, "a pod of the host's network has all its ports there")
-        elif of_the_host:
-            protocol = port.get("protocol")
-            own = {
-                "containerPort": port.value["containerPort"].value,
-                "protocol": protocol.value if protocol else "TCP",
-                **{key: part.value for key, part in of_the_host.items()},
-            }
-            self.more_of_main.setdefault("ports", []).append(own)
-            for part in of_the_host.values():
-                self.account.carry(part, *self.at, "podTemplate", "spec", "containers", 0, "ports")
+            return None
+        for part in of_the_host.values():
+            self.account.carry(part, *self.container, "ports")
+        if not of_the_host:
+            return None
+        data = {"containerPort": port.value["containerPort"].value, "protocol": port.text_at("protocol") or "TCP"}
+        return data | {key: part.value for key, part in of_the_host.items()}
 
-    def _pod_security(self, context: Part) -> None:
-        rest: dict[str, Any] = {}
-        for key, part in context.entries():
-            if key in ("runAsUser", "runAsGroup", "fsGroup"):
-                self._secure(key, part)
-            elif (key, part.data) in _SECURE_PODS:
-                self.account.carry(part, why="tfgen's default")
-            else:
-                rest[key] = part.data
-                self.account.carry(part, *self.at, "podTemplate", "spec", "securityContext", key)
-        if rest:
-            self.more["securityContext"] = rest
-
-    def _container_security(self, context: Part) -> None:
-        rest: dict[str, Any] = {}
-        for key, part in context.entries():
-            if key == "readOnlyRootFilesystem" or (key in ("runAsUser", "runAsGroup") and self._is_alone()):
-                self._secure(key, part)
-            elif (key, part.data) in _SECURE_CONTAINERS:
-                self.account.carry(part, why="tfgen's default")
-            else:
-                rest[key] = part.data
-                self.account.carry(part, *self.at, "podTemplate", "spec", "containers", 0, "securityContext", key)
-        if rest:
-            self.more_of_main["securityContext"] = rest
+    def _container_security(self, _key: str, context: Part) -> None:
+        users = dict.fromkeys(("runAsUser", "runAsGroup"), _SECURITY) if self._is_alone() else {}
+        self.fields(context, {**_MAIN_SECURITY, **users})
 
     def _is_alone(self) -> bool:
         """Whether the pod has no other container, whose user the pod's would be, too."""
         return len(list(self.template.items("spec", "containers"))) == 1 and not any(
             True for _ in self.template.items("spec", "initContainers")
         )
-
-    def _secure(self, key: str, part: Part) -> None:
-        self.security[key] = part.value
-        self.account.carry(part, *self.at, "security", key)
 
     def _beside(self, names: Mapping[str, str]) -> None:
         """The other containers: those that come first, and those that run beside the program."""
@@ -501,10 +440,8 @@ class _Translation:
                 sidecars.append(self._beside_main(container, names))
                 why = "it ends with the program, and is ready before it starts"
                 self.account.change(container, *self.at, "sidecars", why=why)
-        if first:
-            self.role["initContainers"] = first
-        if sidecars:
-            self.role["sidecars"] = sidecars
+        self.put(first, *self.at, "initContainers")
+        self.put(sidecars, *self.at, "sidecars")
 
     def _beside_main(self, container: Part, names: Mapping[str, str]) -> dict[str, Any]:
         data: dict[str, Any] = with_container(_beside(container.data, names), self.name)
@@ -554,7 +491,7 @@ def _variable(item: Part, container: str) -> Any:
     return None
 
 
-def own_keys(part: Part, target: Sequence[str], account: Account) -> dict[str, str]:
+def own_keys(part: Part, target: Path, account: Account) -> dict[str, str]:
     """The labels or annotations that are the user's; those that tfgen or a controller writes itself are dropped."""
     reserved = schema_file.target(schema_file.load(), "#/definitions/ownLabelKey")["not"]["pattern"]
     own: dict[str, str] = {}

@@ -19,20 +19,9 @@ from typing import Any, Final
 
 from tfgen.importers import gang, pod_template, volumes
 from tfgen.importers.account import Account
+from tfgen.importers.fields import Fields, carried, changed, dropped
 from tfgen.importers.foreign_job import ROLES, ForeignJob, ForeignRole, Settled, number_of_tasks, settle
-from tfgen.importers.form_reader import (
-    AS_PODS,
-    AS_WORKLOAD,
-    RESTARTS,
-    ROLE_WORDS,
-    Fields,
-    FormReader,
-    carried,
-    changed,
-    command_of,
-    dropped,
-    read_pod,
-)
+from tfgen.importers.form_reader import AS_PODS, AS_WORKLOAD, RESTARTS, ROLE_WORDS, FormReader, command_of, read_pod
 from tfgen.importers.objects import api_group, api_version, kind
 from tfgen.importers.options import Options
 from tfgen.importers.part import Part, mapping, sequence

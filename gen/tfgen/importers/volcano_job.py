@@ -13,19 +13,16 @@ from typing import Any, Final
 from tfgen.data_path import Path
 from tfgen.importers import pod_template
 from tfgen.importers.account import Account
+from tfgen.importers.fields import TFGEN_DEFAULT, Fields, carried, dropped
 from tfgen.importers.foreign_job import ROLES, ForeignJob, ForeignRole, Settled, number_of_tasks, settle
 from tfgen.importers.form_reader import (
     AS_PODS,
     AS_WORKLOAD,
     RESTARTS,
     ROLE_WORDS,
-    TFGEN_DEFAULT,
-    Fields,
     FormReader,
     by_role,
-    carried,
     command_of,
-    dropped,
     read_pod,
 )
 from tfgen.importers.objects import api_group, kind

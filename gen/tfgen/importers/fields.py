@@ -1,0 +1,102 @@
+"""The reading of the fields of a foreign mapping by a table.
+
+    {"backoffLimit": carried("spec", "retries"), "suspend": dropped("the job starts when it is applied"), "tasks": None}
+
+A row gives the path in the job that gets the value, the outcome in the import report, and the reason. A field that
+needs code has a function in place of a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from tfgen.data_path import Path, with_value
+from tfgen.importers.account import Account, Outcome
+from tfgen.importers.part import Part
+from tfgen.importers.shapes import EACH
+
+KEY: Final = "{key}"
+"""The place of the field's name in a target or in a reason."""
+
+ROLE: Final = "{role}"
+"""The place of the role in a target."""
+
+
+class Row(NamedTuple):
+    """A row of a table of fields.
+
+    Attributes:
+        outcome: the outcome in the import report.
+        target: the path in the job that gets the field's value.
+        why: the reason.
+        default: the value that means the same as a missing field.
+        sets: whether the target gets the value.
+        setter: the program that sets the default, in the genitive.
+    """
+
+    outcome: Outcome
+    target: Path
+    why: str = ""
+    default: Any = None
+    sets: bool = True
+    setter: str = "tfgen's"
+
+
+Fields: TypeAlias = Mapping[str, Row | Callable[[str, Part], None] | None]
+"""The rows of fields by name, and the row of all remaining fields by `EACH`. None: another step reads the field."""
+
+
+def carried(*target: str | int, why: str = "", default: Any = None, setter: str = "tfgen's") -> Row:
+    """Return the row of a field whose value the job carries unchanged."""
+    return Row("carried", target, why, default, setter=setter)
+
+
+def changed(*target: str | int, why: str, sets: bool = True) -> Row:
+    """Return the row of a field whose value has another meaning in the job."""
+    return Row("changed", target, why, None, sets)
+
+
+def dropped(why: str, default: Any = None) -> Row:
+    """Return the row of a field that the job lacks."""
+    return Row("dropped", (), why, default)
+
+
+TFGEN_DEFAULT: Final = carried(why="tfgen's default")
+
+
+class FieldReader:
+    """The data of a job that the fields of a foreign object set."""
+
+    def __init__(self, account: Account, role: str = "") -> None:
+        self.account, self.role_name = account, role
+        self.data: Any = {"spec": {}}
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """The spec of the job."""
+        spec: dict[str, Any] = self.data["spec"]
+        return spec
+
+    def put(self, value: Any, *path: str | int) -> None:
+        """Set a value of the job."""
+        self.data = with_value(self.data, path, value)
+
+    def fields(self, part: Part | None, table: Fields) -> None:
+        """Read the fields of a mapping by a table."""
+        for key, field in part.entries() if part else ():
+            row = table.get(key, table.get(EACH))
+            if isinstance(row, Row):
+                self.settle(field, row, key)
+            elif row:
+                row(key, field)
+
+    def settle(self, part: Part, row: Row, key: str = "") -> None:
+        """Set the target of a row, and report the part."""
+        if row.default is not None and part.data == row.default:
+            row = carried(why=f"{row.setter} default")
+        steps = {KEY: key, ROLE: self.role_name}
+        target = tuple(steps.get(step, step) if isinstance(step, str) else step for step in row.target)
+        if target[:1] == ("spec",) and row.sets:
+            self.put(part.data, *target)
+        self.account.enter(part, row.outcome, target, row.why.replace(KEY, key))
