@@ -1,4 +1,4 @@
-"""``tfgen explain``: the meaning of a key of job.yaml or of a rule, or the origin of a job's values."""
+"""``tfgen explain``: the meaning of a key of job.yaml or of a rule, or the origin of values and of rendered lines."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.output import checked, columns, print_json, report
+from tfgen.cli.output import checked, columns, print_json, report, show
 from tfgen.errors import UsageError
 
 
@@ -17,7 +17,8 @@ def _arguments(parser: ArgumentParser) -> None:
         nargs="?",
         default="",
         metavar="PATH",
-        help="a key, such as spec.roles.worker.resources.gpu, or the id of a rule, such as latest-tag",
+        help="a key, such as spec.roles.worker.resources.gpu, the id of a rule, such as latest-tag, or FILE:LINE of "
+        "a rendered file, such as charts/mnist/templates/worker.yaml:15",
     )
     parser.add_argument(
         "--origin", action="store_true", help="PATH is a job.yaml: say where each of its values is said"
@@ -30,11 +31,34 @@ def _run(args: Namespace) -> int:
         return _origin(args)
     if args.env is not None:
         raise UsageError("--env goes with --origin")
+    if _is_line(args.path):
+        return _line(args)
     text = _text(args.path)
     if args.format == "json":
         print_json({"path": args.path, "text": text})
     else:
         print(text, end="")
+    return OK
+
+
+def _is_line(path: str) -> bool:
+    """Return whether a path has the form ``FILE:LINE``."""
+    file, _, line = path.partition(":")
+    return bool(file) and line.partition(":")[0].isdecimal()
+
+
+def _line(args: Namespace) -> int:
+    from tfgen.commands.line_origin.explain_line import InvalidJobError, as_data, as_text, explain_line
+
+    try:
+        origin = explain_line(args.path)
+    except InvalidJobError as error:
+        report(args, error.problems)
+        return PROBLEMS
+    if args.format == "json":
+        print_json(as_data(origin))
+    else:
+        show(as_text(origin), end="")
     return OK
 
 
@@ -82,7 +106,7 @@ def _origin(args: Namespace) -> int:
 
 COMMAND: Final = Command(
     "explain",
-    "say what a key of job.yaml or a rule means, or where a job's values are said",
+    "say what a key of job.yaml or a rule means, or where the values of a job or of a rendered line come from",
     _arguments,
     _run,
     example="tfgen explain spec.roles.worker.resources.gpu",

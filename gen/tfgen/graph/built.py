@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from tfgen.data_path import Path
 from tfgen.graph.fill import Kept, Scope
 from tfgen.graph.graph import graph, objects
+from tfgen.graph.provenance import Part, filled_parts
 from tfgen.graph.template import Template
 from tfgen.job.training_job import Environment, Structure, TrainingJob
 from tfgen.record import Record
@@ -71,6 +73,19 @@ def objects_before_rename(built: Built, environment: str) -> Objects:
         return built.environments[environment]
     values = {**form.values, "run": job.values["run"]}
     return _environment_objects(job, built.templates, form.replaced(values=values), {})
+
+
+def object_parts(built: Built, environment: str | None = None) -> Mapping[str, Mapping[Path, Part]]:
+    """Return the parts of the objects of a job or of an environment, by the key of the object and by path."""
+    form = next((form for form in built.job.environments if form.name == environment), None)
+    scope = _scope(built.job, built.job.values if form is None else form.values)
+    parts: dict[str, dict[Path, Part]] = {}
+    for template in built.templates:
+        if template.chart_only or not (form is None or form.enabled or template.outlives):
+            continue
+        for key, part in filled_parts(template.node, scope):
+            parts.setdefault(template.name if key is None else f"{template.name}-{key}", {})[part.path] = part
+    return parts
 
 
 class TaskObjects(Record):

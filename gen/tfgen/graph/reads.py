@@ -28,14 +28,14 @@ def reads(node: Node | Guard) -> tuple[Steps, ...]:
 
 def reads_of_call(call: Call) -> tuple[Steps, ...]:
     """The same of a part that is called, and of those arguments that are no more than a place of the values."""
-    places = {_parameter(name): _place(argument) for name, argument in call.arguments}
+    places = {parameter_key(name): _place(argument) for name, argument in call.arguments}
     return tuple(sorted({path for name, path in _resolved(_reads(call.part), places) if not name}))
 
 
 def asked_for(node: Node, names: Iterable[_Name]) -> list[_Name]:
     """Those of some names that a node reads: names that are bound around it, or parameters."""
     asked = {name for name, _ in _reads(node)}
-    return [name for name in names if (_bound if isinstance(name, Bound) else _parameter)(name.name) in asked]
+    return [name for name in names if (bound_key if isinstance(name, Bound) else parameter_key)(name.name) in asked]
 
 
 @once_a_record
@@ -48,11 +48,11 @@ def _reads(node: Node | Record) -> frozenset[_Place]:
         case Named(node=inner):
             return _reads(inner)
         case Call(part, arguments):
-            places = {_parameter(name): _place(argument) for name, argument in arguments}
+            places = {parameter_key(name): _place(argument) for name, argument in arguments}
             computed = (argument for _, argument in arguments if _place(argument) is None)
             return frozenset((*_resolved(_reads(part), places), *_all_reads(computed)))
         case Let(name, expression, body):
-            bound = {_bound(name): _place(expression)}
+            bound = {bound_key(name): _place(expression)}
             inside = _reads(body)
             others = (inner for inner in inside if inner[0] not in bound)
             computed = (inner for inner in (expression,) if _place(inner) is None)
@@ -77,21 +77,24 @@ def _place(node: Node | Record) -> _Place | None:
     """What a node stands for, where it is no more than a place."""
     match node:
         case Value(path):
-            return "", _steps(path)
+            return "", steps_of(path)
         case Parameter(name, _, path):
-            return _parameter(name), _steps(path)
+            return parameter_key(name), steps_of(path)
         case Bound(name, _, path):
-            return _bound(name), _steps(path)
+            return bound_key(name), steps_of(path)
     return None
 
 
-def _parameter(name: str) -> str:
+def parameter_key(name: str) -> str:
+    """Return the key of a parameter, which differs from the key of a bound name."""
     return f"parameter {name}"
 
 
-def _bound(name: str) -> str:
+def bound_key(name: str) -> str:
+    """Return the key of a bound name."""
     return f"bound {name}"
 
 
-def _steps(path: str) -> Steps:
+def steps_of(path: str) -> Steps:
+    """Return the steps of a path with dots."""
     return tuple(step for step in path.split(".") if step)

@@ -15,25 +15,34 @@ from typing import Final
 
 from tfgen.graph.holes import Guard
 from tfgen.graph.template import Template
-from tfgen.targets.chart.go_template.context import Context
+from tfgen.targets.chart.go_template.context import Context, lines_of, with_text
 from tfgen.targets.chart.go_template.expressions import argument, expression
 from tfgen.targets.chart.go_template.go_text import Lines
 from tfgen.targets.chart.go_template.variables import assign
 from tfgen.targets.chart.upgrade_guards import upgrade_guards
 
-_HEAD: Final = "{{- /* What values.schema.json cannot say. */}}\n"
+_HEAD: Final = "{{- /* What values.schema.json cannot say. */}}"
 _INCLUDE: Final = re.compile(r'(\()?include "(?P<name>[^"]+)" [.$](?(1)\)|(?=[ )]))')
 """A helper that takes the root context alone, with the brackets that it has as an argument."""
 
 
 def guards_file(guards: Sequence[Guard], templates: Sequence[Template], context: Context) -> str:
     """The file's text; what a helper prints stands in a variable where it is asked for more than once."""
-    checks = guard_checks(guards, context) + upgrade_guards(templates, context)
-    asked = Counter(include["name"] for include in _INCLUDE.finditer(checks))
+    return "".join(f"{line}\n" for line in guards_lines(guards, templates, context))
+
+
+def guards_lines(guards: Sequence[Guard], templates: Sequence[Template], context: Context) -> Lines:
+    """Return the lines of the file, with their nodes."""
+    checks = [*_guards(guards, context, depth=0), *upgrade_guards(templates, context)]
+    asked = Counter(include["name"] for line in checks for include in _INCLUDE.finditer(line))
     often = [name for name, times in asked.items() if times > 1]
     variables = {name: f"${_camel_case(name.removeprefix(f'{context.chart}.'))}" for name in often}
-    assigned = "".join(f'{{{{- {variable} := include "{name}" . }}}}\n' for name, variable in variables.items())
-    return _HEAD + assigned + _INCLUDE.sub(lambda include: variables.get(include["name"], include[0]), checks)
+    assigned = [f'{{{{- {variable} := include "{name}" . }}}}' for name, variable in variables.items()]
+    return [
+        _HEAD,
+        *assigned,
+        *(with_text(line, _INCLUDE.sub(lambda match: variables.get(match["name"], match[0]), line)) for line in checks),
+    ]
 
 
 def guard_checks(guards: Sequence[Guard], context: Context) -> str:
@@ -46,11 +55,12 @@ def _guards(guards: Sequence[Guard], context: Context, depth: int) -> Lines:
     for entries, run in groupby(guards, key=lambda guard: (guard.over[depth:] or (None,))[0]):
         if entries is None:
             for let, tests in groupby(run, key=lambda guard: guard.let):
-                lines += [line for name, node in let for line in assign(name, node, context)]
-                lines += [line for guard in tests for line in _guard(guard, context)]
+                lines += [line for name, node in let for line in lines_of(node, assign(name, node, context), context)]
+                lines += [line for guard in tests for line in lines_of(guard, _guard(guard, context), context)]
         else:
             head = f"{{{{- range ${entries.key}, ${entries.item} := {expression(entries.over, context)} }}}}"
-            lines += [head, *_guards(list(run), context.inside, depth + 1), "{{- end }}"]
+            inside = _guards(list(run), context.binding_entry(entries), depth + 1)
+            lines += lines_of(entries.over, [head, *inside, "{{- end }}"], context)
     return lines
 
 

@@ -32,7 +32,7 @@ _NAME: Final = "\ufdd0"
 
 _CONTEXT: Final = Context(_NAME)
 
-_FILE_HEADS: Final[Mapping[str, str]] = {
+FILE_HEADS: Final[Mapping[str, str]] = {
     "helpers": "Names, labels and the cluster. A part takes the root context, or a dict of what its comment says.",
     "pod": "The pod of a task, whatever object makes it. The role's templates call it with the role's name and values.",
     "environment": "The variables of a task.",
@@ -90,8 +90,6 @@ def _helper_files(nodes: Sequence[Node | Record]) -> dict[str, str]:
     """The files of the named parts in what the chart prints."""
     parts = named_parts(nodes).values()
     return {
-        f"templates/_{file}.tpl": helpers_file(
-            _FILE_HEADS[file], [_define(part) for part in parts if part.file == file]
-        )
+        f"templates/_{file}.tpl": helpers_file(FILE_HEADS[file], [_define(part) for part in parts if part.file == file])
         for file in sorted({part.file for part in parts})
     }

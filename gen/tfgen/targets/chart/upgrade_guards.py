@@ -21,7 +21,7 @@ from tfgen.targets.chart.go_template.context import Context
 from tfgen.targets.chart.go_template.expressions import argument
 from tfgen.targets.chart.go_template.go_text import Lines
 
-_HEAD: Final = "{{- /* What a run cannot change. Without a cluster to look at, its objects alone refuse it. */}}\n"
+_HEAD: Final = "{{- /* What a run cannot change. Without a cluster to look at, its objects alone refuse it. */}}"
 
 _Path = tuple[str, ...]
 
@@ -40,13 +40,13 @@ class _Fixed(Record):
     fields: tuple[tuple[_Path, Node], ...]
 
 
-def upgrade_guards(templates: Sequence[Template], context: Context) -> str:
-    """The text of the guards; none where the objects make no pods by themselves."""
+def upgrade_guards(templates: Sequence[Template], context: Context) -> Lines:
+    """Return the lines of the guards; no lines for objects that make no pods by themselves."""
     objects = [item for template in templates if not template.chart_only for item in _fixed(template.node)]
     if not objects:
-        return ""
+        return []
     lines = [line for item in objects for line in _guard(item, context)]
-    return "\n".join([_HEAD + "{{- if .Release.IsUpgrade }}", *lines, "{{- end }}\n"])
+    return [_HEAD, "{{- if .Release.IsUpgrade }}", *lines, "{{- end }}"]
 
 
 def _fixed(node: Node, pod_hash: Node = None) -> Iterator[_Fixed]:

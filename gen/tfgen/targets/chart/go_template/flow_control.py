@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from tfgen.graph.holes import ABSENT, Each, Node, Not, When
-from tfgen.targets.chart.go_template.context import Context
+from tfgen.targets.chart.go_template.context import Context, lines_of
 from tfgen.targets.chart.go_template.expressions import expression
 from tfgen.targets.chart.go_template.go_text import Lines
 from tfgen.targets.chart.go_template.presence import all_of, inner_test, is_of, mentions, presence, unknown
@@ -30,11 +30,12 @@ def when(node: When, context: Context, indent: str, lines: Branch) -> Lines:
     rest: Node = node
     while isinstance(rest, When) and rest.then is not ABSENT:
         inside = context.knowing(rest.test)
-        out += [f"{indent}{{{{- {word} {expression(rest.test, context)} }}}}", *lines(rest.then, inside)]
+        head = [f"{indent}{{{{- {word} {expression(rest.test, context)} }}}}"]
+        out += [*lines_of(rest.test, head, context), *lines(rest.then, inside)]
         rest, word = rest.otherwise, "else if"
     if rest is not ABSENT:
-        out += [f"{indent}{{{{- else }}}}", *lines(rest, context)]
-    return [*out, f"{indent}{{{{- end }}}}"]
+        out += [*lines_of(node.test, [f"{indent}{{{{- else }}}}"], context), *lines(rest, context)]
+    return lines_of(node.test, [*out, f"{indent}{{{{- end }}}}"], context)
 
 
 def when_left(node: Node, context: Context, indent: str, lines: Branch) -> Lines:
@@ -47,7 +48,8 @@ def range_over(node: Each, context: Context, indent: str, lines: Branch) -> Line
     """``range`` around what `lines` gives for the body."""
     head = f"{indent}{{{{- range ${node.key}, ${node.item} := {expression(node.over, context)} }}}}"
     still = tuple(test for test in context.known if not mentions(test, (node.key, node.item)))
-    return [head, *lines(node.body, context.inside.replaced(known=still)), f"{indent}{{{{- end }}}}"]
+    body = lines(node.body, context.binding_entry(node).replaced(known=still))
+    return lines_of(node.over, [head, *body, f"{indent}{{{{- end }}}}"], context)
 
 
 def _if(test: Node, node: Node, context: Context, indent: str, lines: Branch) -> Lines:
@@ -61,4 +63,5 @@ def _if(test: Node, node: Node, context: Context, indent: str, lines: Branch) ->
         inside, word = inside.replaced(dot="$", subject=left), "with"
     else:
         word = "if"
-    return [f"{indent}{{{{- {word} {expression(left, context)} }}}}", *lines(node, inside), f"{indent}{{{{- end }}}}"]
+    head, end = f"{indent}{{{{- {word} {expression(left, context)} }}}}", f"{indent}{{{{- end }}}}"
+    return lines_of(left, [head, *lines(node, inside), end], context)

@@ -36,7 +36,7 @@ from tfgen.graph.holes import (
     once_a_record,
     type_of,
 )
-from tfgen.targets.chart.go_template.context import Context
+from tfgen.targets.chart.go_template.context import Context, lines_of, with_text
 from tfgen.targets.chart.go_template.expressions import argument, expression, texts
 from tfgen.targets.chart.go_template.flow_control import range_over, when, when_left
 from tfgen.targets.chart.go_template.go_text import Lines, comment, escape, indent_lines, keep_space, literal
@@ -87,7 +87,7 @@ def first_lines(node: Node, context: Context) -> Lines:
         return [keep_space(text_of(node, context))]
     first, *others = body_lines(_sure_first(node, context), context, "")
     if first.startswith(("{{- include ", "{{- toYaml ")) and first.endswith(_ON_A_LINE):
-        first = f"{{{{ {first.removeprefix('{{- ').removesuffix(_ON_A_LINE)} }}}}"
+        first = with_text(first, f"{{{{ {first.removeprefix('{{- ').removesuffix(_ON_A_LINE)} }}}}")
     return [first, *others]
 
 
@@ -122,7 +122,8 @@ def _first_branches(node: When, context: Context) -> Lines:
     rest: Node = node
     while isinstance(rest, When):
         inside = context.knowing(rest.test)
-        out += [f"{{{{- {word} {expression(rest.test, context)} -}}}}", *first_lines(rest.then, inside)]
+        head = [f"{{{{- {word} {expression(rest.test, context)} -}}}}"]
+        out += [*lines_of(rest.test, head, context), *lines_of(rest.then, first_lines(rest.then, inside), inside)]
         rest, word = rest.otherwise, "else if"
     return [*out, "{{- else -}}", *first_lines(rest, context), "{{- end }}"]
 
@@ -130,11 +131,16 @@ def _first_branches(node: When, context: Context) -> Lines:
 def _entries(mapping: Mapping[Key, Node], context: Context, indent: str) -> Lines:
     """The lines of a mapping's entries; neighbours under one condition share it."""
     lines: Lines = []
+    of_entry = context
     for choice, entries in entries_under_one_test(mapping):
-        if choice is None:
-            lines += [line for name, node in entries.items() for line in _entry(name, node, context, indent)]
-        else:
-            lines += body_lines(choice, context, indent)
+        if choice is not None:
+            lines += body_lines(choice, of_entry, indent)
+            of_entry = context
+            continue
+        for name, node in entries.items():
+            of_entry = context.replaced(reason=name.text) if isinstance(name, Comment) else of_entry
+            lines += lines_of(node, _entry(name, node, of_entry, indent), of_entry)
+            of_entry = of_entry if isinstance(name, Comment) else context
     return lines
 
 
@@ -143,7 +149,7 @@ def _items(items: Sequence[Node], context: Context, indent: str) -> Lines:
     lines: Lines = []
     for choice, run in items_under_one_test(items):
         if choice is None:
-            lines += [line for item in run for line in _item(item, context, indent)]
+            lines += [line for item in run for line in lines_of(item, _item(item, context, indent), context)]
         else:
             lines += body_lines(choice, context, indent)
     return lines
@@ -196,7 +202,7 @@ def _item(node: Node, context: Context, indent: str) -> Lines:
             lines = body_lines(node, context, indent + "  ")
             if lines[0].lstrip().startswith("{{-"):
                 raise TypeError(f"a list item must begin with an entry that is always there: {node!r}")
-            return [f"{indent}- {lines[0].lstrip()}", *lines[1:]]
+            return [with_text(lines[0], f"{indent}- {lines[0].lstrip()}"), *lines[1:]]
     if not has_holes(node):
         return indent_lines(escape(yaml_text.dump([node])), indent)
     if isinstance(node, File) and yaml_text.is_literal(node.text):

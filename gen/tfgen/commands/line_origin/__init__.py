@@ -1,0 +1,1 @@
+"""The origin of a line of a rendered file: ``tfgen explain FILE:LINE``."""

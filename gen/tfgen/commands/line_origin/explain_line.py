@@ -1,0 +1,215 @@
+"""The explanation of a line of a rendered file: the keys that set the line, the reason and the page.
+
+>>> print(as_text(explain_line("charts/mnist/templates/worker.yaml:15")), end="")
+charts/mnist/templates/worker.yaml:15
+
+  replicas: {{ .Values.roles.worker.replicas | int64 }}
+
+Set by:
+
+  spec.roles.worker.replicas  1  mnist/job.yaml:29:17
+
+Reason: Number of tasks.
+Page: docs/environments.md
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterable, Mapping
+from pathlib import Path as FilePath
+from typing import Any, Final
+
+from tfgen import data_path
+from tfgen.check.jobs import check_all
+from tfgen.commands.line_origin.chart_file import chart_line
+from tfgen.commands.line_origin.job_parts import JobParts
+from tfgen.commands.line_origin.line_facts import LineFacts
+from tfgen.commands.line_origin.overlay_file import overlay_line
+from tfgen.commands.line_origin.pages import page_of_key
+from tfgen.commands.line_origin.rendered_text import RenderedText, read_rendered
+from tfgen.data_path import Path
+from tfgen.errors import TfgenError, UsageError
+from tfgen.graph.provenance import JOB_NAME
+from tfgen.job.named_job import choose_job
+from tfgen.job.origin import Origin, as_rows, as_table
+from tfgen.job.sources import read_sources
+from tfgen.places import CHARTS, OVERLAYS, own_folder
+from tfgen.plural import count as plural
+from tfgen.problems import Problem, has_errors
+from tfgen.record import Record
+from tfgen.schema import file as schema_file
+from tfgen.schema.chart_values import ENVIRONMENT, chart_values
+from tfgen.schema.file import first_sentence
+from tfgen.targets.render import render_document
+from tfgen.text.document import Document
+
+_PLACE: Final = re.compile(r"(?P<file>.+?):(?P<line>[0-9]+)(?::[0-9]+)?")
+_FEW: Final = 6
+"""The number of keys that are listed one by one. Keys that a file sets are always listed."""
+_GITOPS: Final = "The object makes a GitOps tool apply the job."
+_WIDTH: Final = 100
+
+
+class LineOrigin(Record):
+    """The origin of a line.
+
+    Attributes:
+        file: the file.
+        number: the number of the line, from 1.
+        line: the text of the line.
+        values: the keys that set the values on the line.
+        tests: the keys that decide whether the file has the line.
+        reason: the reason for the line.
+        page: the page of the documentation.
+    """
+
+    file: str
+    number: int
+    line: str
+    values: tuple[Origin, ...]
+    tests: tuple[Origin, ...]
+    reason: str
+    page: str
+
+
+class InvalidJobError(Exception):
+    """The job of a rendered file has errors.
+
+    Attributes:
+        problems: the problems of the job.
+    """
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        super().__init__()
+        self.problems = tuple(problems)
+
+
+def explain_line(place: str) -> LineOrigin:
+    """Return the origin of a line of a rendered file.
+
+    Args:
+        place: ``FILE:LINE``; a column behind the line is ignored.
+
+    Raises:
+        UsageError: tfgen did not render the file, or the file has fewer lines.
+        TfgenError: the file is not the file that the job renders to now.
+        InvalidJobError: the job has errors.
+    """
+    match = _PLACE.fullmatch(place)
+    if match is None:
+        raise UsageError(f"{place!r} is not FILE:LINE")
+    rendered = read_rendered(FilePath(match["file"]))
+    number, lines = int(match["line"]), rendered.text.removesuffix("\n").split("\n")
+    if not 1 <= number <= len(lines):
+        raise UsageError(f"{match['file']} has the lines 1 to {len(lines)}, found {number}")
+    parts = JobParts.of(_document(rendered, match["file"]))
+    return line_origin(parts, rendered, match["file"], number)
+
+
+def line_origin(parts: JobParts, rendered: RenderedText, file: str, number: int) -> LineOrigin:
+    """Return the origin of a line of a file, which the job renders to.
+
+    Args:
+        parts: the job.
+        rendered: the file.
+        file: the name of the file in the result.
+        number: the number of the line, from 1.
+    """
+    facts = _facts(parts, rendered, number)
+    values = _origins(parts, facts, facts.sources)
+    tests = () if values else _origins(parts, facts, facts.tests)
+    reason = facts.comment or (len(values) == 1 and _description(values[0].path)) or facts.reason
+    pages = [page for origin in values[:1] if len(values) == 1 and (page := page_of_key(origin.path))]
+    return LineOrigin(
+        file, number, rendered.text.split("\n")[number - 1], values, tests, reason, [*pages, facts.page][0]
+    )
+
+
+def as_text(origin: LineOrigin) -> str:
+    """Return an origin as text."""
+    paragraphs = [f"{origin.file}:{origin.number}", f"  {origin.line.strip()}" if origin.line.strip() else "  (empty)"]
+    if origin.values:
+        paragraphs += ["Set by:", _table(origin.values)]
+    elif origin.tests:
+        paragraphs += ["No key sets the line. The file has the line because of:", _table(origin.tests)]
+    else:
+        paragraphs.append("No key sets the line.")
+    reason = textwrap.fill(f"Reason: {origin.reason}", _WIDTH, break_on_hyphens=False, break_long_words=False)
+    return "\n\n".join([*paragraphs, f"{reason}\nPage: {origin.page}"]) + "\n"
+
+
+def as_data(origin: LineOrigin) -> dict[str, Any]:
+    """Return an origin as plain data."""
+    return {
+        "file": origin.file,
+        "line": origin.number,
+        "text": origin.line,
+        "values": as_rows(origin.values),
+        "conditions": as_rows(origin.tests),
+        "reason": origin.reason,
+        "page": origin.page,
+    }
+
+
+def _table(rows: tuple[Origin, ...]) -> str:
+    """Return a line for each key of the job file, and of many keys with defaults only the number."""
+    written = tuple(row for row in rows if row.place)
+    defaults = tuple(row for row in rows if not row.place)
+    listed = written + defaults[: max(0, _FEW - len(written))]
+    table = textwrap.indent(as_table(listed), "  ").rstrip("\n")
+    count = len(rows) - len(listed)
+    return f"{table}\n  and {plural(count, 'further key')} with the default" if count else table
+
+
+def _document(rendered: RenderedText, file: str) -> Document:
+    """Return the job of a rendered file."""
+    jobs = check_all(read_sources([rendered.source]))
+    if has_errors(jobs.problems):
+        raise InvalidJobError(jobs.problems)
+    document = choose_job(jobs.documents, str(rendered.source), rendered.job)
+    files = render_document(document).following(rendered.ledger).tree.files
+    if files.get(rendered.path) != rendered.text:
+        raise TfgenError(
+            f"{file}: differs from the file that {rendered.source} renders to; "
+            f"run tfgen render {rendered.source}, and then ask again"
+        )
+    return document
+
+
+def _facts(parts: JobParts, rendered: RenderedText, number: int) -> LineFacts:
+    folder = own_folder(rendered.path)
+    path = rendered.path.removeprefix(f"{folder}/")
+    if folder is not None and folder.startswith(f"{CHARTS}/"):
+        return chart_line(parts, path, number, rendered.text)
+    if folder is not None and folder.startswith(f"{OVERLAYS}/"):
+        return overlay_line(parts, path, number, rendered.text)
+    return LineFacts(_GITOPS, "docs/gitops.md", sources=frozenset((("spec", "gitops"), JOB_NAME)))
+
+
+def _origins(parts: JobParts, facts: LineFacts, keys: Iterable[Path]) -> tuple[Origin, ...]:
+    rows = parts.origins(facts.environment)
+    of_keys = (row for key in sorted(keys, key=str) for row in _rows(parts.document, rows, key))
+    return tuple({row.path: row for row in of_keys}.values())
+
+
+def _rows(document: Document, rows: Mapping[Path, Origin], key: Path) -> Iterable[Origin]:
+    """Return the origins of the values at and below a key; for a part of a value, the origin of the value."""
+    if key[0] != "spec" or key[1:2] in (("environments",), ("patches",)):
+        value = data_path.at(document.data, key)
+        return () if value is None else (Origin(key, value, document.place(key)),)
+    if parts := [row for path, row in rows.items() if path[: len(key)] == key]:
+        return parts
+    if around := [rows[key[:end]] for end in range(len(key), 1, -1) if key[:end] in rows]:
+        return around[:1]
+    chart_only = chart_values(()).get(str(key[1]))
+    if chart_only is not None or key[1] == ENVIRONMENT:
+        return (Origin(key[1:], ""),)
+    return ()
+
+
+def _description(path: Path) -> str:
+    """Return the first sentence of the description of a key; empty for an unknown key."""
+    node = schema_file.node(schema_file.load(), tuple(map(str, path)))
+    return first_sentence(node) if node and "description" in node else ""

@@ -1,0 +1,74 @@
+"""A rendered file on disk, with the job that it is rendered from."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from tfgen.errors import TfgenError, UsageError
+from tfgen.job.output_root import root_above
+from tfgen.places import CHARTS, OVERLAYS, own_folder
+from tfgen.real_path import real_path
+from tfgen.record import Record
+from tfgen.tree.ledger import Ledger
+from tfgen.tree.ledgers import Ledgers
+from tfgen.tree.output_folder import OutputFolder
+
+
+class RenderedText(Record):
+    """A file that tfgen rendered.
+
+    Attributes:
+        path: the path below the output folder.
+        text: the text.
+        job: the name of the job; of several jobs with the file, the first one.
+        source: the file of the job.
+        ledger: the ledger of the job.
+    """
+
+    path: str
+    text: str
+    job: str
+    source: Path
+    ledger: Ledger
+
+
+def read_rendered(file: Path) -> RenderedText:
+    """Read a file that tfgen rendered.
+
+    Raises:
+        UsageError: the file does not exist, or no ledger has the file.
+        TfgenError: the file of the job does not exist.
+    """
+    if not file.is_file():
+        raise UsageError(f"{file}: no such file")
+    whole = real_path(file)
+    for out in whole.parents:
+        path = whole.relative_to(out).as_posix()
+        if path.partition("/")[0] in (CHARTS, OVERLAYS) and (rendered := _read(out, path)):
+            return rendered
+    raise UsageError(
+        f"{file}: tfgen did not render this file; tfgen explain FILE:LINE takes a file of {CHARTS}/ or {OVERLAYS}/ "
+        "that a ledger in .tfgen/ lists"
+    )
+
+
+def _read(out: Path, path: str) -> RenderedText | None:
+    """Return the file at a path below an output folder; None if no ledger of the folder has the file."""
+    with OutputFolder(out) as folder:
+        ledgers = Ledgers(folder)
+        folder_of_job = own_folder(path)
+        jobs = [folder_of_job.partition("/")[2]] if folder_of_job else ledgers.owners(path)
+        job = next((job for job in jobs if job in ledgers and path in ledgers[job].files), None)
+        if job is None:
+            return None
+        text = folder.read_text(path).replace("\r\n", "\n")
+    return RenderedText(path, text, job, _source(out, job, ledgers[job]), ledgers[job])
+
+
+def _source(out: Path, job: str, ledger: Ledger) -> Path:
+    source = (root_above(out) or out) / ledger.source
+    if not ledger.source or not source.is_file():
+        raise TfgenError(f"{ledger.source or f'the file of the job {job}'}: no such file, so the origin is unknown")
+    shown = os.path.relpath(source)
+    return source if shown.startswith("..") else Path(shown)

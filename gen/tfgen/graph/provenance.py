@@ -1,0 +1,368 @@
+"""The keys of a job from which each part of its objects comes.
+
+sources(Value("roles.worker.replicas", "integer"))  ->  {("spec", "roles", "worker", "replicas")}
+sources(Release("Release.Name"))                    ->  {("metadata", "name")}
+
+`sources` reads a node alone. `filled_parts` follows the holes of an object while it fills them, so each part of the
+plain object has its node, the keys, the tests around the part, and the comment above the part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Final, TypeAlias, assert_never
+
+from tfgen.data_path import Path, follow
+from tfgen.graph.fill import Scope, evaluate, fill
+from tfgen.graph.holes import (
+    ABSENT,
+    AsText,
+    Bound,
+    Call,
+    Comment,
+    Each,
+    Entries,
+    Filtered,
+    Guard,
+    Hole,
+    Items,
+    JoinEach,
+    Let,
+    MapOf,
+    Merged,
+    Name,
+    Named,
+    Node,
+    NotEmpty,
+    Parameter,
+    Release,
+    Splice,
+    Value,
+    When,
+    inner_nodes,
+)
+from tfgen.graph.reads import bound_key, parameter_key, steps_of
+from tfgen.record import EMPTY, Record
+
+JOB_NAME: Final[Path] = ("metadata", "name")
+"""The key that names the release and the chart of a job."""
+
+
+class Binding(Record):
+    """A node that a name in the graph refers to.
+
+    Attributes:
+        node: the node, or the map whose entry has the name.
+        around: the names that the node may use.
+        steps: the key of the entry; empty for the whole node.
+    """
+
+    node: Node
+    around: Bindings
+    steps: Path = ()
+
+    def sources(self, steps: Path) -> frozenset[Path]:
+        """Return the keys of the job from which a part of the node gets its value."""
+        if steps not in self._sources:
+            self._sources[steps] = sources(self.node, self.around, (*self.steps, *steps))
+        return self._sources[steps]
+
+    @cached_property
+    def _sources(self) -> dict[Path, frozenset[Path]]:
+        return {}
+
+
+Bindings: TypeAlias = Mapping[str, tuple[Binding, ...]]
+"""The nodes that each name refers to: several for a parameter of a part that has several calls."""
+
+
+def bind(bindings: Bindings, name: str, node: Node, steps: Path = ()) -> Bindings:
+    """Return the bindings with a name for a node."""
+    return {**bindings, bound_key(name): (Binding(node, bindings, steps),)}
+
+
+def bind_entry(bindings: Bindings, entries: Each | Entries | Filtered | JoinEach, steps: Path = ()) -> Bindings:
+    """Return the bindings with the names of the key and the value of an entry of a map."""
+    entry = (Binding(entries.over, bindings, steps),)
+    return {**bindings, bound_key(entries.key): entry, bound_key(entries.item): entry}
+
+
+def bind_arguments(call: Call, bindings: Bindings) -> Bindings:
+    """Return the bindings inside the part of a call."""
+    return {parameter_key(name): (Binding(argument, bindings),) for name, argument in call.arguments}
+
+
+def bindings_of_parts(nodes: Iterable[Node | Record]) -> Mapping[str, Bindings]:
+    """Return the bindings of the parameters of each named part, from all calls of the part."""
+    by_part: dict[str, dict[str, tuple[Binding, ...]]] = {}
+    for node in nodes:
+        for call, around in _calls(node, EMPTY):
+            of_part = by_part.setdefault(call.part.name, {})
+            for name, bindings in bind_arguments(call, around).items():
+                of_part[name] = (*of_part.get(name, ()), *bindings)
+    return by_part
+
+
+def sources(node: Node | Record, bindings: Bindings = EMPTY, steps: Path = ()) -> frozenset[Path]:
+    """Return the keys of the job from which a node gets its value.
+
+    Args:
+        node: the node.
+        bindings: the names that the node may use.
+        steps: the path of a part of the value; empty for the whole value.
+    """
+    match node:
+        case Value(path):
+            return frozenset((("spec", *steps_of(path), *steps),))
+        case Release():
+            return frozenset((JOB_NAME,))
+        case Bound(name, _, path):
+            return _of_bindings(bindings.get(bound_key(name), ()), (*steps_of(path), *steps))
+        case Parameter(name, _, path):
+            return _of_bindings(bindings.get(parameter_key(name), ()), (*steps_of(path), *steps))
+        case Named() | AsText() | NotEmpty() | Items():
+            return sources(_inside(node), bindings, steps)
+        case Call(part):
+            return sources(part.node, bind_arguments(node, bindings), steps)
+        case Let(name, expression, body):
+            return sources(body, bind(bindings, name, expression), steps)
+        case Guard():
+            return _of_guard(node, bindings)
+        case Each() | JoinEach():
+            return _of_all((node.over, node.body), bind_entry(bindings, node), steps)
+        case Filtered(over, test) if not steps:
+            return sources(over, bindings) | sources(test, bind_entry(bindings, node))
+        case None | str() | int():
+            return frozenset()
+    if not isinstance(node, Hole):
+        return _of_all(inner_nodes(node), bindings)
+    return _of_all(
+        _parts_at(node, steps[0]) if steps else inner_nodes(node),
+        bindings,
+        steps[1:] if isinstance(node, MapOf) else steps,
+    )
+
+
+def _parts_at(node: Hole, step: str | int) -> Sequence[Node | Record]:
+    """Return the parts of a hole that give the value of a map at a step."""
+    match node:
+        case MapOf(entries):
+            return [entries[str(step)]] if step in entries else _with_computed_names(entries)
+        case Filtered(over):
+            return (over,)
+        case Merged(layers):
+            return layers
+        case When(_, then, otherwise):
+            return (then, otherwise)
+    return inner_nodes(node)
+
+
+def _with_computed_names(entries: Mapping[Name, Node]) -> list[Node]:
+    """Return the names and the values of the entries of a map whose names are holes."""
+    return [node for entry in entries.items() if isinstance(entry[0], Hole) for node in entry]
+
+
+def _inside(node: Named | AsText | NotEmpty | Items) -> Node:
+    match node:
+        case Named(node=inner) | AsText(tree=inner) | NotEmpty(tree=inner) | Items(list=inner):
+            return inner
+    assert_never(node)
+
+
+def _of_guard(guard: Guard, bindings: Bindings) -> frozenset[Path]:
+    """Return the keys that a guard tests, and the keys in its message."""
+    for entries in guard.over:
+        bindings = bind_entry(bindings, entries)
+    for name, node in guard.let:
+        bindings = bind(bindings, name, node)
+    return _of_all((guard.test, guard.message), bindings)
+
+
+def _of_all(nodes: Iterable[Node | Record], bindings: Bindings, steps: Path = ()) -> frozenset[Path]:
+    return frozenset(path for node in nodes for path in sources(node, bindings, steps))
+
+
+def _of_bindings(bindings: Iterable[Binding], steps: Path) -> frozenset[Path]:
+    return frozenset(path for binding in bindings for path in binding.sources(steps))
+
+
+def _calls(node: Node | Record, bindings: Bindings) -> Iterator[tuple[Call, Bindings]]:
+    """Yield each call in a node, with the names around the call."""
+    match node:
+        case Call(part, arguments):
+            yield node, bindings
+            for _, argument in arguments:
+                yield from _calls(argument, bindings)
+            yield from _calls(part.node, bind_arguments(node, bindings))
+        case Let(name, expression, body):
+            yield from _calls(expression, bindings)
+            yield from _calls(body, bind(bindings, name, expression))
+        case Each() | JoinEach() | Filtered():
+            inside = bind_entry(bindings, node)
+            for child in inner_nodes(node):
+                yield from _calls(child, inside)
+        case None | str() | int():
+            return
+        case _:
+            for child in inner_nodes(node):
+                yield from _calls(child, bindings)
+
+
+class Part(Record):
+    """A part of a filled object.
+
+    Attributes:
+        path: the path of the part in the object.
+        value: the plain data.
+        sources: the keys of the job from which the value comes.
+        tests: the keys that decide whether the object has the part.
+        reason: the comment above the part, or above the nearest part around it.
+    """
+
+    path: Path
+    value: Any
+    sources: frozenset[Path]
+    tests: frozenset[Path] = frozenset()
+    reason: str = ""
+
+
+class _Spot(Record):
+    """The position of a node in an object that is filled."""
+
+    scope: Scope
+    bindings: Bindings = EMPTY
+    path: Path = ()
+    tests: frozenset[Path] = frozenset()
+    reason: str = ""
+
+    def at(self, step: str | int) -> _Spot:
+        return self.replaced(path=(*self.path, step))
+
+    def part(self, value: Any, keys: frozenset[Path] = frozenset(), steps: Path = ()) -> Part:
+        return Part((*self.path, *steps), value, keys, self.tests, self.reason)
+
+
+def filled_parts(node: Node, scope: Scope) -> Iterator[tuple[str | None, Part]]:
+    """Yield the parts of an object, each mapping and list before the parts in it.
+
+    The first member of each pair is the key of the object in the map of an `Each`, and None without an `Each`.
+    """
+    for key, spot, body in _objects(node, _Spot(scope)):
+        if fill(body, spot.scope) is not ABSENT:
+            yield from ((key, part) for part in _parts(body, spot))
+
+
+def _objects(node: Node, spot: _Spot) -> Iterator[tuple[str | None, _Spot, Node]]:
+    if isinstance(node, Each):
+        yield from ((key, inside, node.body) for key, inside in _entries(node, spot))
+    else:
+        yield None, spot, node
+
+
+def _entries(node: Each, spot: _Spot) -> Iterator[tuple[str, _Spot]]:
+    """Yield the key and the position of each entry of a map."""
+    over = evaluate(node.over, spot.scope) or {}
+    for key in sorted(over):
+        scope, bound = spot.scope.open()
+        bound[node.key], bound[node.item] = key, over[key]
+        yield key, spot.replaced(scope=scope, bindings=bind_entry(spot.bindings, node, (key,)))
+
+
+def _parts(node: Node, spot: _Spot) -> Iterator[Part]:
+    match node:
+        case When(test, then, otherwise):
+            tests = spot.tests | sources(test, spot.bindings)
+            yield from _parts(then if evaluate(test, spot.scope) else otherwise, spot.replaced(tests=tests))
+        case Let(name, expression, body):
+            scope, bound = spot.scope.open()
+            bound[name] = evaluate(expression, spot.scope)
+            yield from _parts(body, spot.replaced(scope=scope, bindings=bind(spot.bindings, name, expression)))
+        case Call(part, arguments):
+            values = {name: evaluate(argument, spot.scope) for name, argument in arguments}
+            scope = spot.scope._replace(bound=EMPTY, arguments=values)
+            yield from _parts(part.node, spot.replaced(scope=scope, bindings=bind_arguments(node, spot.bindings)))
+        case Named(node=inner):
+            yield from _parts(inner, spot)
+        case dict():
+            yield spot.part(fill(node, spot.scope))
+            yield from _parts_of_mapping(node, spot)
+        case list() | tuple():
+            yield spot.part(fill(node, spot.scope))
+            for index, (item, inside) in enumerate(_items(node, spot)):
+                yield from _parts(item, inside.at(index))
+        case _:
+            yield from _parts_of_value(node, fill(node, spot.scope), spot)
+
+
+def _parts_of_mapping(node: Mapping[Any, Node], spot: _Spot) -> Iterator[Part]:
+    reason = spot.reason
+    for key, child in node.items():
+        if isinstance(key, Comment):
+            reason = key.text
+            continue
+        inside, reason = spot.replaced(reason=reason), spot.reason
+        if fill(child, spot.scope) is ABSENT:
+            continue
+        if isinstance(key, Splice):
+            yield from (part for part in _parts(child, inside) if part.path != spot.path)
+        else:
+            yield from _parts(child, inside.at(evaluate(key, spot.scope)))
+
+
+def _items(nodes: Sequence[Node], spot: _Spot) -> Iterator[tuple[Node, _Spot]]:
+    """Yield the node and the position of each item that is left of a list."""
+    for node in nodes:
+        match node:
+            case When(test, then, otherwise):
+                tests = spot.tests | sources(test, spot.bindings)
+                branch = then if evaluate(test, spot.scope) else otherwise
+                yield from _items([branch], spot.replaced(tests=tests))
+            case Each():
+                for _, inside in _entries(node, spot):
+                    yield from _items([node.body], inside)
+            case Items(tree):
+                keys = sources(tree, spot.bindings)
+                yield from (_literal(item, keys, spot) for item in fill(node, spot.scope) or ())
+            case _:
+                if fill(node, spot.scope) is not ABSENT:
+                    yield node, spot
+
+
+def _literal(item: Any, keys: frozenset[Path], spot: _Spot) -> tuple[Node, _Spot]:
+    """Return an item of a tunable list as a node that has the sources of the list."""
+    scope, bound = spot.scope.open()
+    bound[_ITEM] = item
+    of_list = tuple(Binding(Value(".".join(map(str, path[1:])), "list"), EMPTY) for path in sorted(keys))
+    return Bound(_ITEM, "string"), spot.replaced(scope=scope, bindings={**spot.bindings, bound_key(_ITEM): of_list})
+
+
+_ITEM: Final = "\0item"
+"""The name of an item of a tunable list, which no graph has."""
+
+
+def _parts_of_value(node: Node, value: Any, spot: _Spot, steps: Path = ()) -> Iterator[Part]:
+    """Yield the parts of a value that a hole or a constant has."""
+    if value is ABSENT:
+        return
+    yield spot.part(value, _present(sources(node, spot.bindings, steps), spot.scope), steps)
+    if isinstance(value, Mapping):
+        for key, child in value.items():
+            yield from _parts_of_value(node, child, spot, (*steps, key))
+    elif isinstance(value, (list, tuple)):
+        for index, child in enumerate(value):
+            yield from _parts_of_value(node, child, spot, (*steps, index))
+
+
+def _present(keys: frozenset[Path], scope: Scope) -> frozenset[Path]:
+    """Return the keys that have a value in the scope; all keys if no key has a value."""
+    present = frozenset(key for key in keys if key == JOB_NAME or _has(scope.values, key[1:]))
+    return present or keys
+
+
+def _has(values: Any, path: Path) -> bool:
+    try:
+        follow(values, path)
+    except (LookupError, TypeError):
+        return False
+    return True

@@ -1,0 +1,68 @@
+"""The lines of a chart's templates, each with the node of the graph that the line prints.
+
+`templates.template_files` gives the same texts, and is faster because it keeps them for all jobs of a structure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from tfgen.graph.graph import graph
+from tfgen.graph.guards import guards
+from tfgen.graph.holes import Node, Text, named_parts
+from tfgen.graph.provenance import bindings_of_parts
+from tfgen.job.training_job import Structure
+from tfgen.targets.chart.go_template.context import Context, Line, lines_of
+from tfgen.targets.chart.go_template.go_text import Lines
+from tfgen.targets.chart.go_template.parts import helpers_lines
+from tfgen.targets.chart.go_template.template_file import template_lines
+from tfgen.targets.chart.go_template.texts import text_of
+from tfgen.targets.chart.guards_file import guards_lines
+from tfgen.targets.chart.notes import environment_notes, notes
+from tfgen.targets.chart.templates import FILE_HEADS, NOTES
+from tfgen.targets.chart.wrap import wrap
+
+
+def chart_lines(structure: Structure, environments: Iterable[str]) -> dict[str, Lines]:
+    """Return the lines of the templates by path in the chart. A line without a node is a plain text.
+
+    Args:
+        structure: the structure of the job.
+        environments: the environments that the notes list.
+    """
+    context = Context(structure.name)
+    templates, checks, notes_text = graph(structure), guards(structure), notes(structure)
+    nodes = [*templates, *checks, notes_text]
+    bindings, parts = bindings_of_parts(nodes), named_parts(nodes).values()
+    files = {f"templates/{template.name}.yaml": template_lines(template.node, context) for template in templates}
+    files["templates/guards.yaml"] = guards_lines(checks, templates, context)
+    for file in sorted({part.file for part in parts}):
+        in_file = [part for part in parts if part.file == file]
+        files[f"templates/_{file}.tpl"] = helpers_lines(FILE_HEADS[file], in_file, bindings, context)
+    wrapped = {path: [piece for line in lines for piece in _wrapped(line)] for path, lines in files.items()}
+    return {**wrapped, NOTES: [*_text_lines(notes_text, context), *environment_notes(environments).splitlines()]}
+
+
+def _wrapped(line: str) -> Lines:
+    """Return the lines that a long line is broken into."""
+    pieces = wrap(line).split("\n")
+    return lines_of(line.node, pieces, line.context) if isinstance(line, Line) else pieces
+
+
+def _text_lines(text: Node, context: Context) -> Lines:
+    """Return the lines of a free text. The node of a line is the text of all parts that the line prints."""
+    nodes: list[list[Node]] = [[]]
+    printed = text_of(text, context).splitlines()
+    for part in text.parts if isinstance(text, Text) else (text,):
+        nodes[-1].append(part)
+        nodes += [[part] for _ in range(text_of(part, context).count("\n"))]
+    return [
+        line
+        for text, parts in zip(printed, nodes, strict=False)
+        for line in lines_of(Text(tuple(parts)), [text], context)
+    ]
+
+
+def texts(files: Mapping[str, Lines]) -> dict[str, str]:
+    """Return the texts of files."""
+    return {path: "".join(f"{line}\n" for line in lines) for path, lines in files.items()}

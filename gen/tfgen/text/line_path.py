@@ -1,0 +1,49 @@
+r"""The path of the value that each line of a YAML text writes.
+
+    >>> [path for path in line_paths("a:\n  b: 1\n# the next\nc: |\n  two\n  lines\n")]
+    [('a',), ('a', 'b'), ('c',), ('c',), ('c',), ('c',)]
+
+A comment and an empty line have the path of the next value. Of several values on a line, the line has the path of the
+last one.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import accumulate
+
+from tfgen.data_path import Path
+from tfgen.text.yaml_node import YamlNode, nodes
+from tfgen.text.yaml_text import UNCARRIED
+
+
+@lru_cache(maxsize=1)
+def line_paths(text: str) -> list[Path]:
+    """Return the path for each line of a text with one document. The text is valid YAML or JSON."""
+    readable = re.sub(UNCARRIED, "?", text)  # libyaml refuses the characters, which a JSON text may have
+    (root,) = nodes(readable).values()
+    lines = readable.removesuffix("\n").split("\n")
+    starts = [0, *accumulate(len(line) + 1 for line in lines[:-1])]
+    paths: list[Path | None] = [None] * len(lines)
+    for start, end, path in _spans(root, ()):
+        first, last = (bisect_right(starts, offset) - 1 for offset in (start, end))
+        paths[first : last + 1] = [path] * (last + 1 - first)
+    following: Path = ()
+    for number in reversed(range(len(paths))):
+        following = paths[number] or following
+        paths[number] = following
+    return [path or () for path in paths]
+
+
+def _spans(node: YamlNode, path: Path) -> Iterator[tuple[int, int, Path]]:
+    """Yield the first and the last offset of each key, item, scalar and closing brace, with its path."""
+    entries: list[tuple[int, YamlNode, Path]] = [(entry.start, entry.value, (entry.key,)) for entry in node.entries]
+    for start, value, step in [*entries, *((item.start, item, (index,)) for index, item in enumerate(node.items))]:
+        has_parts, part = bool(value.entries or value.items), (*path, *step)
+        yield start, start if has_parts else max(start, value.end - 1), part
+        yield from _spans(value, part)
+        if has_parts and value.is_flow:
+            yield value.end - 1, value.end - 1, part

@@ -1,0 +1,274 @@
+"""`tfgen explain FILE:LINE`: each line of a chart, a base and overlays has keys or a reason, and the keys are right."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+from tests.support.tools import ROOT
+from tfgen import cli, data_path
+from tfgen.check.jobs import check
+from tfgen.commands.line_origin.explain_line import LineOrigin, line_origin
+from tfgen.commands.line_origin.job_parts import JobParts, structure_keys
+from tfgen.commands.line_origin.pages import page_of_key, purpose
+from tfgen.commands.line_origin.rendered_text import RenderedText
+from tfgen.graph.graph import graph
+from tfgen.job.training_job import TrainingJob
+from tfgen.problems import has_errors
+from tfgen.schema import file as schema_file
+from tfgen.targets.render import render
+from tfgen.text.document import Document
+from tfgen.text.parse import parse
+from tfgen.tree.ledger import Ledger
+
+JOB = dedent("""\
+    apiVersion: tfgen/v1alpha1
+    kind: TrainingJob
+    metadata:
+      name: mnist
+    spec:
+      image: registry.example.com/ml/mnist:1.4.0
+      command: [python, /opt/train.py]
+      annotations: {example.com/team: ads}
+      roles:
+        chief:
+          resources: {cpu: 2, memory: 4Gi}
+        ps: {resources: {cpu: 2, memory: 4Gi}}
+        worker:
+          replicas: 4
+          resources: {cpu: 4, memory: 8Gi, gpu: {count: 1}}
+      storage:
+        model:
+          mountPath: /model
+          claim: {size: 20Gi}
+      gang: {scheduler: volcano, queue: research}
+      sidecars:
+      - {name: metrics, image: "registry.example.com/ml/metrics:2.0.1"}
+      patches:
+        slow:
+          target: {kind: StatefulSet, name: worker}
+          merge: {spec: {minReadySeconds: 10}}
+      environments:
+        dev:
+          gang: {enabled: false}
+          roles: {worker: {replicas: 1}}
+        prod:
+          image: registry.example.com/ml/mnist:1.5.0
+          run: "7"
+          gang: {queue: production}
+    """)
+
+NO_LEDGER = Ledger("", "", {})
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with the job and the rendered files."""
+    folder = tmp_path_factory.mktemp("job")
+    (folder / "mnist").mkdir()
+    (folder / "mnist/job.yaml").write_text(JOB, encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        assert cli.run(["render", "mnist/job.yaml"]) == 0
+        yield folder
+
+
+def document(text: str) -> Document:
+    checked = check(text.encode(), "mnist/job.yaml")
+    assert not has_errors(checked.problems), checked.problems
+    return checked.documents[0]
+
+
+@cache
+def parts() -> JobParts:
+    return JobParts.of(document(JOB))
+
+
+@cache
+def files() -> dict[str, str]:
+    return dict(render(document(JOB).data).tree.files)
+
+
+def lines(text: str) -> list[str]:
+    return text.removesuffix("\n").split("\n")
+
+
+@cache
+def origins(path: str) -> list[LineOrigin]:
+    text = files()[path]
+    rendered = RenderedText(path, text, "mnist", Path("mnist/job.yaml"), NO_LEDGER)
+    return [line_origin(parts(), rendered, path, number) for number in range(1, len(lines(text)) + 1)]
+
+
+def keys(origin: LineOrigin) -> set[tuple[Any, ...]]:
+    return {row.path for row in (*origin.values, *origin.tests)}
+
+
+def explained(place: str, capsys: pytest.CaptureFixture[str]) -> str:
+    capsys.readouterr()
+    assert cli.run(["explain", place]) == 0
+    return capsys.readouterr().out
+
+
+def test_every_line_has_a_key_or_a_reason_and_a_page_that_exists() -> None:
+    anchors: dict[str, set[str]] = {}
+    for path in files():
+        for origin in origins(path):
+            assert re.fullmatch(r"[A-Z].{10,}\.", origin.reason, re.DOTALL), origin
+            page, _, anchor = origin.page.partition("#")
+            headings = anchors.setdefault(page, headings_of(ROOT / page))
+            assert not anchor or anchor in headings, origin.page
+            assert all(row.place is None or row.place.file == "mnist/job.yaml" for row in origin.values)
+
+
+def headings_of(page: Path) -> set[str]:
+    """The anchors of a page, as GitHub makes the anchors of headings."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("spec.image", "registry.example.com/ml/mnist:9.9.9"),
+        ("spec.roles.worker.replicas", 3),
+        ("spec.roles.worker.resources.memory", "9Gi"),
+        ("spec.roles.worker.resources.gpu.count", 2),
+        ("spec.storage.model.claim.size", "30Gi"),
+        ("spec.gang.queue", "vision"),
+        ("spec.run", "3"),
+        ("spec.retries", 7),
+        ("spec.environments.prod.gang.queue", "vision"),
+    ],
+)
+def test_a_line_that_another_value_changes_names_the_key_of_the_value(key: str, value: Any) -> None:
+    """The changed files come from a second render, so the renderer alone decides which lines have to name the key."""
+    path = tuple(key.split("."))
+    changed = render(data_path.with_value(document(JOB).data, path, value)).tree.files
+    own = ("spec", *path[3:]) if path[1] == "environments" else path
+    seen = 0
+    for name, text in files().items():
+        before, after = lines(text), lines(changed.get(name, text))
+        if len(before) != len(after) or name.endswith(("Chart.yaml", "README.md")):
+            continue
+        for number, (old, new) in enumerate(zip(before, after, strict=True)):
+            if old != new:
+                seen += 1
+                assert any(found[: len(own)] == own for found in keys(origins(name)[number])), (name, number + 1, old)
+    assert seen
+
+
+def test_a_line_names_the_patch_or_the_structure_that_makes_the_line() -> None:
+    for path in ("overlays/mnist/base/worker.yaml", "charts/mnist/templates/worker.yaml"):
+        (patched,) = [origin for origin in origins(path) if "minReadySeconds" in origin.line]
+        (row,) = patched.values
+        assert (row.path, str(row.place)) == (("spec", "patches", "slow"), "mnist/job.yaml:24:5")
+    sidecar = [origin for origin in origins("overlays/mnist/base/chief.yaml") if "metrics:2.0.1" in origin.line]
+    assert {row.path for origin in sidecar for row in origin.values} == {("spec", "sidecars")}
+
+
+def test_a_line_of_a_chart(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (folder / "charts/mnist/templates/worker.yaml").read_text(encoding="utf-8")
+    number = 1 + next(number for number, line in enumerate(lines(text)) if line.startswith("  replicas:"))
+    assert explained(f"charts/mnist/templates/worker.yaml:{number}", capsys) == dedent(f"""\
+        charts/mnist/templates/worker.yaml:{number}
+
+          replicas: {{{{ .Values.roles.worker.replicas | int64 }}}}
+
+        Set by:
+
+          spec.roles.worker.replicas  4  mnist/job.yaml:14:17
+
+        Reason: Number of tasks.
+        Page: docs/environments.md
+        """)
+    assert "Reason: All pods at once: a gang that starts one by one never starts.\n" in explained(
+        f"charts/mnist/templates/worker.yaml:{number + 2}", capsys
+    )
+
+
+def test_a_line_of_an_environment_names_the_line_of_the_environment(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (folder / "overlays/mnist/prod/podgroup.patch.yaml").read_text(encoding="utf-8")
+    number = 1 + lines(text).index("  queue: production")
+    assert '  spec.gang.queue  "production"  mnist/job.yaml:34:21\n' in explained(
+        f"overlays/mnist/prod/podgroup.patch.yaml:{number}", capsys
+    )
+
+
+def test_a_value_that_nobody_sets_has_the_default(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    number = 1 + lines((folder / "charts/mnist/values.yaml").read_text(encoding="utf-8")).index("retries: 20")
+    assert "  spec.retries  20  default\n" in explained(f"charts/mnist/values.yaml:{number}:3", capsys)
+
+
+def test_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    number = 1 + lines((folder / "charts/mnist/values.yaml").read_text(encoding="utf-8")).index("    replicas: 4")
+    capsys.readouterr()
+    assert cli.run(["explain", "--format", "json", f"charts/mnist/values.yaml:{number}"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["line"], found["text"]) == (number, "    replicas: 4")
+    assert [(row["path"], row["value"], row["line"]) for row in found["values"]] == [
+        ("spec.roles.worker.replicas", 4, 14)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        ("mnist/job.yaml:3", "mnist/job.yaml: tfgen did not render this file; "),
+        ("charts/mnist/nothing.yaml:3", "charts/mnist/nothing.yaml: no such file"),
+        ("charts/mnist/values.yaml:0", "charts/mnist/values.yaml has the lines 1 to "),
+        ("charts/mnist/values.yaml:99999", ", found 99999"),
+    ],
+)
+def test_a_place_that_is_no_line_of_a_rendered_file(
+    place: str, message: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert folder.is_dir()
+    assert cli.run(["explain", place]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_file_that_the_job_no_longer_renders_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    job = tmp_path / "job.yaml"
+    job.write_text(JOB, encoding="utf-8")
+    assert cli.run(["render", "job.yaml"]) == 0
+    job.write_text(JOB.replace("replicas: 4", "replicas: 5"), encoding="utf-8")
+    assert cli.run(["explain", "charts/mnist/values.yaml:3"]) != 0
+    assert "charts/mnist/values.yaml: differs from the file that job.yaml renders to; run tfgen render job.yaml" in (
+        capsys.readouterr().err
+    )
+    job.write_text(JOB.replace("replicas: 4", "replica: 4"), encoding="utf-8")
+    assert cli.run(["explain", "charts/mnist/values.yaml:3"]) == 1
+    assert 'unknown key "replica"' in capsys.readouterr().err
+
+
+def test_each_template_of_a_job_has_a_purpose() -> None:
+    for job in sorted(ROOT.glob("tests/golden/*/job.yaml")):
+        data = parse(job.read_text(encoding="utf-8"), str(job)).documents[0].data
+        for template in graph(TrainingJob.from_document(data).structure):
+            assert purpose(template.name).text
+
+
+def test_each_page_of_a_key_is_about_a_key_of_the_schema() -> None:
+    from tfgen.commands.line_origin.pages import _PAGES
+
+    schema = schema_file.load()
+    assert [key for key in _PAGES if schema_file.node(schema, key.split(".")) is None] == []
+    assert page_of_key(("spec", "storage", "model", "claim", "size")) == "docs/storage.md"
+
+
+def test_the_keys_of_the_structure_are_no_values_of_the_chart() -> None:
+    found = {".".join(map(str, path)) for path in structure_keys(document(JOB).data)}
+    assert found == {"spec.gang", "spec.sidecars", "spec.patches.slow"}
