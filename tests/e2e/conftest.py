@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,7 +20,15 @@ from tests.e2e.servers.program import MissingProgramError
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
-    from pathlib import Path
+
+LONGEST = (
+    "node",
+    "gitops",
+    *(f"server/test_{name}.py" for name in ("scale", "finisher", "accepted", "gangs", "live", "plan", "tf_config")),
+)
+"""The folders and modules whose tests take longest, in the order in which they begin."""
+
+FOLDER = Path(__file__).parent
 
 RUNNING = pytest.StashKey[list[ControlPlane]]()
 """The clusters that are up, whose logs a failed test shows."""
@@ -90,6 +99,19 @@ def dns_label(text: str, limit: int = 63) -> str:
         return label
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
     return f"{label[: limit - 9].strip('-')}-{digest}"
+
+
+@pytest.hookimpl(trylast=True)  # after pytest's own, which sorts by parameters
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Sort the tests so that no worker begins with a long module when the others end."""
+    items.sort(key=_rank)  # a sort keeps the order of equal items
+
+
+def _rank(item: pytest.Item) -> int:
+    if not item.path.is_relative_to(FOLDER):
+        return -1
+    path = item.path.relative_to(FOLDER).as_posix()
+    return next((rank for rank, place in enumerate(LONGEST) if path.startswith(place)), len(LONGEST))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -24,7 +24,7 @@ import yaml
 from tests.e2e.client import ApiError, Object, eventually
 from tests.e2e.conftest import dns_label, skipped_without_programs
 from tests.e2e.control_plane import ControlPlane
-from tests.e2e.custom_kinds import stand_in
+from tests.e2e.custom_kinds import definitions_in, stand_in
 from tests.e2e.gitops.jobs import WAITS_FOR_ITS_CONSUMER
 from tests.e2e.gitops.repository import APPLICATION, GIT_REPOSITORY, HELM_RELEASE, KUSTOMIZATION, WAYS, Repository
 from tests.e2e.servers import argocd as argocd_server
@@ -42,7 +42,9 @@ APPLICATION_SET = "argoproj.io/v1alpha1/ApplicationSet"
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(FOLDER):
-            item.add_marker(pytest.mark.xdist_group("gitops"))  # one process, and so one of each controller
+            # One worker, and so one control plane, for all tests of a tool.
+            way = WAYS.get(str(item.callspec.params.get("repository") if hasattr(item, "callspec") else ""))
+            item.add_marker(pytest.mark.xdist_group(f"gitops-{way.tool}" if way else "gitops"))
 
 
 @pytest.fixture(scope="session")
@@ -111,7 +113,8 @@ def flux(cluster: ControlPlane) -> None:
             flux_server.HelmController(cluster.folder, cluster.address, cluster.admin, env),
         ]
     for process in made:
-        cluster.install(_definitions(process.name, f"github.com/fluxcd/{process.name}", "config/crd/bases"))
+        folder = sources(process.name, f"github.com/fluxcd/{process.name}") / "config" / "crd" / "bases"
+        cluster.install(definitions_in(folder))
     cluster.namespace(flux_server.NAMESPACE)
     for process in made:
         cluster.start(process)
@@ -124,7 +127,7 @@ def argocd(cluster: ControlPlane) -> None:
     """Argo CD, with tfgen's health checks."""
     with skipped_without_programs():
         made = [*argocd_server.parts(cluster.folder, cluster.address, _argocd_kubeconfig(cluster), _environment())]
-    cluster.install(_definitions("argocd", "github.com/argoproj/argo-cd/v3", "manifests/crds"))
+    cluster.install(definitions_in(sources("argocd", "github.com/argoproj/argo-cd/v3") / "manifests" / "crds"))
     cluster.namespace(argocd_server.NAMESPACE)
     from tfgen.targets.gitops.argocd import health_checks
 
@@ -236,13 +239,6 @@ def _argocd_kubeconfig(cluster: ControlPlane) -> Path:
 
 def _environment() -> dict[str, str]:
     return {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), "GOMAXPROCS": "2"}
-
-
-def _definitions(tool: str, module: str, folder: str) -> list[Object]:
-    """The CustomResourceDefinitions in the sources that a program was built from."""
-    files = sorted((sources(tool, module) / folder).glob("*.yaml"))
-    found = [item for path in files for item in yaml.safe_load_all(path.read_text(encoding="utf-8")) if item]
-    return [item for item in found if item["kind"] == "CustomResourceDefinition"]
 
 
 def sources(tool: str, module: str) -> Path:

@@ -18,16 +18,25 @@ from tests.e2e.servers.program import MissingProgramError
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 
+FOLDER = Path(__file__).parent
 GPUS = 3
 END = 600.0
 """Seconds that a test's pods have to end after it."""
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist's own, which asks for the groups
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(FOLDER):
+            item.add_marker(pytest.mark.xdist_group("node"))  # one node for all tests
+
+
 @pytest.fixture(scope="session")
 def node(request: pytest.FixtureRequest) -> Iterator[Node]:
     """The node, with GPUs that are a number."""
-    if os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1") != "1":
-        pytest.fail("one node runs at a time on a machine, so these tests need one process: pytest -n 0")
+    several = os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1") != "1"
+    if several and not request.config.getoption("loadgroup", default=False):
+        pytest.fail("one node runs at a time on a machine, so one worker runs its tests: pytest --dist loadgroup")
     running = request.config.stash.setdefault(RUNNING, [])
     with ExitStack() as stack:
         try:

@@ -25,6 +25,8 @@ from tests.support.tools import ROOT
 from tfgen.check.jobs import check
 from tfgen.graph.built import plain_objects
 
+pytestmark = pytest.mark.xdist_group("accepted")  # one cluster for all tests of this module
+
 CASES = environments([*EXAMPLES, *sorted(ROOT.glob("tests/golden/*/job.yaml"))])
 UNSEEN = "no PriorityClass with name"
 """Of a refusal for the moment: the API server looks for a pod's class in a list that comes after the class itself."""

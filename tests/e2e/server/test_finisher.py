@@ -9,6 +9,7 @@ from __future__ import annotations
 import calendar
 import http.client
 import json
+import re
 import ssl
 import time
 from collections.abc import Callable
@@ -212,7 +213,7 @@ def test_the_end_is_seen_at_once_after_a_restart_of_the_api_server(
         eventually(lambda: cluster.client.get("Job", "mnist-chief", namespace)["status"].get("ready"), "its status")
         cluster.kubectl("create", "configmap", "newer", "-n", namespace)  # a version that is not the Job's
         cluster.restart_api_server()
-        time.sleep(35)  # the longest pause between two tries, and what the next one takes
+        eventually(lambda: _is_watched(cluster), "a watch by the finisher at the new API server")
         ended = time.monotonic()
         end(cluster.client, running(cluster.client, namespace, "chief")[0])
         log = finisher.finish()
@@ -368,6 +369,12 @@ def _ask(cluster: ControlPlane, token: str, method: str, path: str) -> int:
 
 
 # -- what there is --------------------------------------------------------------------------------------------------
+
+
+def _is_watched(cluster: ControlPlane) -> bool:
+    """Return whether the finisher watches its Job: a controller watches the Jobs of all namespaces."""
+    gauges = cluster.kubectl("get", "--raw", "/metrics")
+    return bool(re.search(r'^apiserver_longrunning_requests\{.*resource="jobs",scope="resource".* [1-9]', gauges, re.M))
 
 
 def _seconds(timestamp: str) -> float:
