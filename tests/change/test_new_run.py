@@ -63,6 +63,14 @@ def test_retries_by_index_cannot_change() -> None:
     )
 
 
+def test_exit_codes_that_cost_no_retry_cannot_change() -> None:
+    first, second = (
+        MIRRORED.replace("  retries: 5", f"  restart: {{ignoreExitCodes: [{codes}]}}") for codes in ("42", "42, 143")
+    )
+    why = "Kubernetes refuses another podFailurePolicy for the Job mnist-worker"
+    assert said(first, second) == runs("7:13", "restart.ignoreExitCodes changed", why)
+
+
 def test_the_size_of_a_cluster_of_jobs_cannot_change() -> None:
     assert said(MIRRORED, MIRRORED.replace("4", "5")) == runs("8:30", "roles.worker.replicas was 4 and is 5", CLUSTER)
 

@@ -57,8 +57,14 @@ PATCHES = {
         "merge: {metadata: {labels: {team: own}, annotations: {a: b}}, spec: {volumeMode: Block}}}"
     ),
     "all claims": "{target: {kind: PersistentVolumeClaim}, merge: {spec: {volumeMode: Filesystem}}}",
-    "a list that is replaced": "{target: {kind: Job, name: chief}, merge: {spec: {podFailurePolicy: {rules: []}}}}",
-    "null": "{target: {kind: Job, name: chief}, merge: {spec: {podFailurePolicy: null, activeDeadlineSeconds: null}}}",
+    "a list that is replaced": "{target: {kind: Job, name: finisher}, merge: {spec: {podFailurePolicy: {rules: []}}}}",
+    "a rule after that of the exit codes": (
+        "{target: {kind: Job, name: chief}, json: [{op: add, path: /spec/podFailurePolicy/rules/-, value: "
+        "{action: FailJob, onExitCodes: {operator: In, values: [3]}}}]}"
+    ),
+    "null": (
+        "{target: {kind: Job, name: finisher}, merge: {spec: {podFailurePolicy: null, activeDeadlineSeconds: null}}}"
+    ),
     "the last key of a mapping": (
         "{target: {kind: Deployment}, merge: {spec: {template: {spec: {containers: ["
         "{name: tensorboard, startupProbe: {httpGet: null, exec: {command: [a]}}}]}}}}}"
@@ -175,7 +181,7 @@ spec:
         proxy:
           target: {kind: Deployment}
           merge: {spec: {template: {spec: {containers: [{name: proxy, image: "proxy:1"}], dnsPolicy: Default}}}}
-        rules: {target: {kind: Job}, merge: {spec: {podFailurePolicy: null}}}
+        rules: {target: {kind: Job, name: finisher}, merge: {spec: {podFailurePolicy: null}}}
 """
 
 

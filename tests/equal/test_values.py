@@ -123,6 +123,7 @@ CASES = [
     Case("affinity over placement", {"placement": "none", "affinity": {"nodeAffinity": {}}}),
     Case("user", {"security": {"runAsUser": 2**31 - 1, "fsGroup": 0, "readOnlyRootFilesystem": False}}),
     Case("retries", {"retries": 0}, ("--set", "retries=0")),
+    Case("exit codes", {"restart": {"ignoreExitCodes": [42, 143]}}, ("--set", "restart.ignoreExitCodes={42,143}")),
     Case("grace", {"roles": {"ps": {"terminationGracePeriodSeconds": 60}}}),
     Case("pull secrets", {"imagePullSecrets": [{"name": "a"}, {"name": "1e3"}]}),
 ]

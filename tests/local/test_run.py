@@ -221,6 +221,19 @@ def test_a_task_that_fails_is_started_again_as_often_as_asked(
     assert ran.lines["chief-0"] == AGAIN[: 2 * starts - 1], "the last failure has no retry"
 
 
+def test_an_ignored_exit_code_starts_the_task_again_without_a_retry(tmp_path: Path) -> None:
+    """The codes of a program that exits and of a program that a signal ends; neither is a failure."""
+    program = COUNTS + "if starts < 3: sys.exit(42) if starts == 1 else os.kill(os.getpid(), 15)"
+    job = f"{JOB}{MODEL}  completion: {{by: AllWorkers}}\n  restart: {{ignoreExitCodes: [42, 143]}}\n"
+    ran = run(write_job(tmp_path, program, job.replace("chief: {}, ps: {}, ", "ps: {}, ")), "--retries", "0")
+    assert ran.code == 0
+    again = "which costs no retry; starts again in 1 s"
+    assert ran.lines["worker-0"] == [
+        *("start 1", f"tfgen: ended with 42, {again}"),
+        *("start 2", f"tfgen: ended with 143, {again}", "start 3"),
+    ]
+
+
 def test_a_failure_that_comes_too_late_is_said(tmp_path: Path) -> None:
     ran = run(write_job(tmp_path, WAITS), "--fail", "worker=1@600s")
     assert ran.code == 0

@@ -60,6 +60,7 @@ def test_values_are_complete_and_in_the_schemas_order():
                 "z": {"mountPath": "/z", "emptyDir": {}},
             },
             "retries": 20,
+            "restart": {"ignoreExitCodes": []},
             "completion": {
                 "onFailure": "Release",
                 "image": "",

@@ -63,7 +63,7 @@ EVERYTHING = {
                 "target": {"kind": "Job", "name": "worker"},
                 "merge": {
                     "metadata": {"labels": {"a": "b"}, "annotations": {"a": "b"}},
-                    "spec": {"podFailurePolicy": None},
+                    "spec": {"activeDeadlineSeconds": None},
                 },
             },
             "board": {

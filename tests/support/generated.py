@@ -229,7 +229,13 @@ _CHANGES: Mapping[tuple[str, str], Sequence[Strategy]] = {
         ),
     ),
     ("batch", "Job"): (
-        _merging(spec=st.fixed_dictionaries({"podFailurePolicy": st.sampled_from([None, {"rules": []}])})),
+        st.fixed_dictionaries(
+            {
+                "op": st.just("add"),
+                "path": st.sampled_from(["/spec/podFailurePolicy/rules/0", "/spec/podFailurePolicy/rules/-"]),
+                "value": st.just({"action": "FailJob", "onExitCodes": {"operator": "In", "values": [3]}}),
+            }
+        ).map(lambda operation: {"json": [operation]}),
     ),
     ("networking.k8s.io", "NetworkPolicy"): (
         st.just({"json": [{"op": "add", "path": "/spec/ingress/-", "value": {"from": []}}]}),

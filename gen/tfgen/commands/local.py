@@ -311,7 +311,8 @@ class _Planner:
         if retries is None and not self._options.failures:
             retries = 0
         grace = data_path.at(self._built.values, ("completion", "evaluatorGrace")) or 0
-        return Ending(self._built.structure.completion, grace, retries, self._options.failures)
+        ignored = data_path.at(self._built.values, ("restart", "ignoreExitCodes")) or ()
+        return Ending(self._built.structure.completion, grace, retries, self._options.failures, tuple(ignored))
 
     def _notes(self, number: int, gpus: int) -> Iterator[str]:
         if gpus < number:

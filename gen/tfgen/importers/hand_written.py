@@ -14,6 +14,7 @@ from typing import Any, Final
 from tfgen.data_path import shared
 from tfgen.importers import pod_template
 from tfgen.importers.account import Account
+from tfgen.importers.failure_policy import POLICY, read_failure_policies
 from tfgen.importers.fields import Fields, carried, changed, dropped
 from tfgen.importers.foreign_job import ROLES, ForeignJob, ForeignRole, Settled, settle
 from tfgen.importers.form_reader import ROLE_WORDS, FormReader, read_pod
@@ -122,6 +123,8 @@ def read(items: Sequence[Part], others: Sequence[Part], options: Options, accoun
     limits = _limits(tasks)
     if len({limit.value for limit in limits}) == 1:
         reader.put(limits[0].value, "spec", "retries")
+    jobs = [part for task in tasks if kind(task.item) == "Job" and (part := task.item.get("spec"))]
+    read_failure_policies(jobs, reader)
     if options.kind != "StatefulSet":
         reader.put(options.kind, "spec", "workload", "kind")
     return reader.foreign_job(settled)
@@ -331,9 +334,9 @@ def _account_for(task: _Task, is_one_limit: bool, account: Account) -> None:
     if claims := item.get("spec", "volumeClaimTemplates"):
         account.refuse(claims, "tfgen has no claim for each task; name one claim, with subPathExpr: $(TASK_INDEX)")
     controllers = dropped(f"it is a field of the {kind(item)}, and tfgen's own objects have theirs")
-    limit: Fields = {"backoffLimit": _ONE_LIMIT if is_one_limit else _LIMITS} if is_job else {}
+    of_jobs: Fields = {"backoffLimit": _ONE_LIMIT if is_one_limit else _LIMITS, POLICY: None} if is_job else {}
     fields = dict.fromkeys(("template", "replicas", "volumeClaimTemplates"))
-    reader.fields(item.get("spec"), {EACH: controllers, **fields, **limit})
+    reader.fields(item.get("spec"), {EACH: controllers, **fields, **of_jobs})
 
 
 def _folded(values: Sequence[Any], indexes: Sequence[int], path: tuple[str | int, ...]) -> Any:

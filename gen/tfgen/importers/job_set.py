@@ -11,6 +11,7 @@ from typing import Final
 
 from tfgen.importers import pod_template
 from tfgen.importers.account import Account
+from tfgen.importers.failure_policy import POLICY, read_failure_policies
 from tfgen.importers.fields import Fields, carried, changed, dropped
 from tfgen.importers.foreign_job import ROLES, ForeignJob, ForeignRole, settle
 from tfgen.importers.form_reader import (
@@ -55,7 +56,7 @@ _FAILURES: Final[Fields] = {
     EACH: dropped("tfgen has its own rules of restarts"),
 }
 _JOB: Final[Fields] = {
-    **dict.fromkeys(("template", "parallelism", "completions")),
+    **dict.fromkeys(("template", "parallelism", "completions", POLICY)),
     EACH: dropped("tfgen has its own rules for the Jobs of a role; see spec.retries"),
 }
 
@@ -157,6 +158,7 @@ class _JobSet(FormReader):
         if settled.ends != ("Worker0" if settled.strategy == "MultiWorkerMirrored" else "Chief"):
             self.put(settled.ends, "spec", "completion", "by")
         self._whole()
+        read_failure_policies([part for job in jobs if (part := job.get("template", "spec"))], self)
         self.commands = {str(number): command for number, command in enumerate(commands)}
         return self.foreign_job(settled)
 

@@ -188,6 +188,7 @@ class FormData(PodData, total=False):
     storage: Mapping[str, Foreign]
     code: CodeData
     retries: int
+    restart: Foreign
     completion: CompletionData
     helpers: Foreign
     deadline: int

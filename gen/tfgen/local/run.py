@@ -37,12 +37,14 @@ class Ending(Record):
         grace: seconds that the evaluator has after it.
         retries: how often a task that fails is started again; None for as often as its controller does.
         failures: the tasks that are killed on purpose. Each is started again.
+        ignored_codes: exit codes after which a task starts again without a retry.
     """
 
     by: CompletionBy
     grace: float = 0
     retries: int | None = 0
     failures: tuple[Failure, ...] = ()
+    ignored_codes: tuple[int, ...] = ()
 
 
 class State:
@@ -138,6 +140,11 @@ class Run:
         if state.is_to_fail:
             state.is_to_fail = False
             state.start_at = self._clock() + _FIRST_PAUSE
+        elif not ended.error and state.code in self._ending.ignored_codes:
+            state.start_at = self._clock() + _FIRST_PAUSE
+            self._output.add(
+                state.task, f"tfgen: ended with {state.code}, which costs no retry; starts again in {_FIRST_PAUSE:g} s"
+            )
         elif state.code and not ended.error and self._may_retry(state):
             state.retried += 1
             seconds = min(_FIRST_PAUSE * 2 ** (state.retried - 1), _LONGEST_PAUSE)

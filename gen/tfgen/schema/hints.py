@@ -83,6 +83,7 @@ _OTHER_WORDS = {
     "master": "chief",
     "minMember": "minAvailable",
     "parallelism": "replicas",
+    "podFailurePolicy": "restart.ignoreExitCodes",
     "queue": "gang.queue",
     "replicas": "roles.worker.replicas",
     "schedulerName": "gang.scheduler",

@@ -16,7 +16,7 @@ from tests.e2e.client import ApiError, Client, Object, eventually
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.custom_kinds import definitions
 from tests.e2e.jobs import write_job
-from tests.e2e.ways import WAYS
+from tests.e2e.ways import WAYS, helm
 from tests.support.command import CommandError
 from tests.support.runs import CASES, JOB, OBJECT_CASES, OBJECTS
 from tfgen.change.new_run import find_new_runs
@@ -55,6 +55,9 @@ spec:
   roles: {worker: {replicas: 4}}
 """
 CHANGES["retries by index"] = Change(MIRRORED, MIRRORED.replace("retries: 5", "retries: 6"))
+CHANGES["exit codes that cost no retry"] = Change(
+    MIRRORED, MIRRORED.replace("retries: 5", "retries: 5\n  restart: {ignoreExitCodes: [42]}")
+)
 CHANGES["size of a cluster of Jobs"] = Change(MIRRORED, MIRRORED.replace("replicas: 4", "replicas: 5"))
 CHANGES["image of a cluster of Jobs"] = Change(MIRRORED, MIRRORED.replace("mnist:1", "mnist:2"))
 CHANGES |= {name: Change(OBJECTS, OBJECTS.replace(old, new)) for name, (old, new, _) in OBJECT_CASES.items()}
@@ -156,6 +159,21 @@ def test_a_run_keeps_its_pods_whatever_applies_another_image(
     eventually(lambda: len(_identities(client, namespace) - pods) == 1, "the worker that was lost")
     images = {item["spec"]["containers"][0]["image"] for item in client.list("Pod", namespace)}
     assert images == {"mnist:1"}
+
+
+def test_helm_asks_for_a_new_run_for_other_exit_codes(cluster: ControlPlane, namespace: str, tmp_path: Path) -> None:
+    """The chart's comparison reads the exit codes as the API server returns them."""
+    job = write_job(MIRRORED.replace("retries: 5", "restart: {ignoreExitCodes: [42, 143]}"), tmp_path)
+    helm()(cluster, job, namespace)
+    helm()(cluster, job, namespace)
+    for codes in ("[42]", "[]"):
+        with pytest.raises(CommandError, match="the Job mirrored-worker cannot change while its run lasts"):
+            helm("--set-json", f"restart.ignoreExitCodes={codes}")(cluster, job, namespace)
+    stored = cluster.client.get("Job", "mirrored-worker", namespace)["spec"]["podFailurePolicy"]["rules"]
+    assert stored == [
+        {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]},
+        {"action": "Ignore", "onExitCodes": {"containerName": "tensorflow", "operator": "In", "values": [42, 143]}},
+    ]
 
 
 def _stateful_sets(client: Client, namespace: str) -> dict[str, tuple[int, Object]]:

@@ -19,9 +19,27 @@ from tfgen.graph.template import Template
 from tfgen.job.training_job import Role, Structure
 
 NO_FAILURE: Final = Comment("A pod that its node or the scheduler takes away is no failure of its program.")
-IGNORE_DISRUPTIONS: Final[Node] = {
-    "rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]
+_IGNORE_DISRUPTIONS: Final[Node] = {
+    "action": "Ignore",
+    "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}],
 }
+_EXIT_CODES: Final = value("restart.ignoreExitCodes")
+
+
+def failure_policy(*rules: Node) -> Node:
+    """Return the podFailurePolicy of a Job: a lost pod costs no retry, nor does a pod to which a rule applies."""
+    return {"rules": [_IGNORE_DISRUPTIONS, *rules]}
+
+
+# https://kubernetes.io/docs/concepts/workloads/controllers/job/#pod-failure-policy
+IGNORE_EXIT_CODES: Final = When(
+    _EXIT_CODES,
+    {
+        "action": "Ignore",
+        "onExitCodes": {"containerName": names.CONTAINER, "operator": "In", "values": _EXIT_CODES},
+    },
+)
+"""The rule for exit codes that cost no retry. A sidecar's exit code does not count."""
 
 
 def budgets(structure: Structure, is_scalable: Callable[[Role], bool]) -> tuple[Template, ...]:

@@ -159,7 +159,7 @@ def job(structure: Structure, plan: Plan) -> Node:
         "backoffLimit": BACKOFF_LIMIT,
         "podReplacementPolicy": "Failed",
         disruption.NO_FAILURE: None,
-        "podFailurePolicy": disruption.IGNORE_DISRUPTIONS,
+        "podFailurePolicy": disruption.failure_policy(),
     }
     return hashed(_pod_template(structure, plan), {}, lambda pod: {**job, "spec": {**spec, "template": pod}})
 

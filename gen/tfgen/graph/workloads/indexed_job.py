@@ -47,7 +47,7 @@ def job_spec(structure: Structure, role: Role, template: Node) -> dict[Key, Node
         Comment("A pod is replaced once it has ended: there are never two of one task."): None,
         "podReplacementPolicy": "Failed",
         disruption.NO_FAILURE: None,
-        "podFailurePolicy": disruption.IGNORE_DISRUPTIONS,
+        "podFailurePolicy": disruption.failure_policy(disruption.IGNORE_EXIT_CODES),
         "template": template,
     }
 

@@ -56,6 +56,7 @@ FACTS: Final = Facts(
         Without("imagePullSecrets", "its pods have the namespace's account default; give it the secret"),
         Without("resumeFrom", "ElasticDL has --checkpoint_dir_for_init among args instead"),
         Without("deadline", "its master would end, and its pods go on; remove it"),
+        Without("restart.ignoreExitCodes", "its master counts each failure; take the kind Job, JobSet or StatefulSet"),
         Without("lockWait", "its pods have no deadline; remove it"),
         Without("helpers", "tfgen adds no container to it; remove it"),
         Without("port", "its ps have 2222 and its workers 3333; remove it"),

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from tfgen import data_path
 from tfgen.graph.holes import File, Let, Node, When, is_hole, type_of
 from tfgen.graph.objects.pod_template_hash import HASH
 from tfgen.graph.template import Template
@@ -29,6 +30,9 @@ _POD_TEMPLATE_HASH: Final[_Path] = ("spec", "template", "metadata", "labels", ke
 
 _JOB_FIELDS: Final = ("completions", "backoffLimitPerIndex")
 """The numbers of a Job that somebody may set and Kubernetes never changes (ValidateJobSpecUpdate)."""
+
+_EXIT_CODES: Final[_Path] = ("spec", "podFailurePolicy", "rules")
+"""The rules whose last one holds the exit codes that cost no retry; Kubernetes never changes the rules either."""
 
 
 class _Fixed(Record):
@@ -66,8 +70,16 @@ def _fields(item: Mapping[str, Any], pod_hash: Node) -> Iterator[tuple[_Path, No
         yield _POD_TEMPLATE_HASH, pod_hash
     if item["kind"] == "Job":
         yield from _holes(item, "spec", _JOB_FIELDS)
+        yield from _exit_codes(item)
     if item["kind"] == "ConfigMap" and item["immutable"]:
         yield from _holes(item, "data", item["data"])
+
+
+def _exit_codes(item: Mapping[str, Any]) -> Iterator[tuple[_Path, Node]]:
+    """Yield the hole of the exit codes that cost no retry; no other rule may follow, and the finisher has none."""
+    rules = data_path.at(item, _EXIT_CODES)
+    if rules and isinstance(rules[-1], When):
+        yield _EXIT_CODES, rules[-1].test
 
 
 def _holes(item: Mapping[str, Any], part: str, keys: Iterable[str]) -> Iterator[tuple[_Path, Node]]:
@@ -93,6 +105,8 @@ def _guard(fixed: _Fixed, context: Context) -> Lines:
 def _differs(path: _Path, node: Node, context: Context) -> str:
     """The test that a field is another in the cluster, which is the dot."""
     keys, wanted = " ".join(f'"{key}"' for key in path), argument(node, context)
+    if type_of(node) == "list":
+        return f'ne (toJson (dig "onExitCodes" "values" list (last (dig {keys} (list dict) .)))) (toJson {wanted})'
     if type_of(node) == "integer":
         return f"ne (int64 (dig {keys} 0 .)) (int64 {wanted})"
     return f'ne (dig {keys} "" .) {wanted}'

@@ -1,0 +1,72 @@
+"""The podFailurePolicy of Jobs: the exit codes that cost no retry.
+
+    rules: [{action: Ignore, onExitCodes: {operator: In, values: [42]}}]   -> restart: {ignoreExitCodes: [42]}
+
+https://kubernetes.io/docs/concepts/workloads/controllers/job/#pod-failure-policy
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from tfgen.data_path import Path
+from tfgen.importers import pod_template
+from tfgen.importers.fields import TFGEN_DEFAULT
+from tfgen.importers.form_reader import FormReader
+from tfgen.importers.part import Part
+from tfgen.schema import workload_kinds
+
+POLICY: Final = "podFailurePolicy"
+
+_TARGET: Final[Path] = ("spec", "restart", "ignoreExitCodes")
+_DISRUPTIONS: Final = ({"type": "DisruptionTarget"}, {"type": "DisruptionTarget", "status": "True"})
+"""The condition of a rule that each of tfgen's Jobs has."""
+
+
+def read_failure_policies(jobs: Sequence[Part], reader: FormReader) -> None:
+    """Read the podFailurePolicies in the specs of the Jobs of a foreign job."""
+    sets = [_read_policy(job, reader) for job in jobs]
+    codes = frozenset[int]().union(*sets)
+    if any(codes_of_job != codes for codes_of_job in sets):
+        reader.account.change_target(_TARGET, "the exit codes cost no retry in any task of the job")
+    if codes:
+        reader.put(sorted(codes), *_TARGET)
+
+
+def _read_policy(job: Part, reader: FormReader) -> frozenset[int]:
+    policy, account = job.get(POLICY), reader.account
+    if policy is None:
+        return frozenset()
+    rules = list(policy.items("rules"))
+    if not rules:
+        account.drop(policy, "it has no rules")
+    ignored = frozenset[int]()
+    for rule in rules:
+        codes = _codes(rule, job)
+        if rule.data in ({"action": "Ignore", "onPodConditions": [condition]} for condition in _DISRUPTIONS):
+            reader.settle(rule, TFGEN_DEFAULT)
+        elif not codes:
+            account.drop(rule, "a job has no rules of failures but restart.ignoreExitCodes")
+        elif why := workload_kinds.lacking({"workload": {"kind": reader.options.kind}}, _TARGET[1:]):
+            account.drop(rule, why)
+        else:
+            account.carry(rule, *_TARGET)
+            ignored |= codes
+    return ignored
+
+
+def _codes(rule: Part, job: Part) -> frozenset[int]:
+    """Return the exit codes of the program after which a rule spends no retry."""
+    values = rule.data if isinstance(rule.data, dict) else {}
+    on_codes = values.get("onExitCodes")
+    if values.keys() != {"action", "onExitCodes"} or values["action"] != "Ignore" or not isinstance(on_codes, dict):
+        return frozenset()
+    main = pod_template.main_container(job.get("template") or job)
+    container = main.get("name") if main else None
+    codes = on_codes.get("values")
+    if on_codes.get("operator") != "In" or not isinstance(codes, list):
+        return frozenset()
+    if (name := on_codes.get("containerName")) is not None and (container is None or name != container.value):
+        return frozenset()
+    return frozenset(code for code in codes if type(code) is int and 0 < code < 256)
