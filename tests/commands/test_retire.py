@@ -243,6 +243,19 @@ def test_rm_leaves_no_empty_folders(repo: Path, monkeypatch: pytest.MonkeyPatch)
     assert repo.is_dir()
 
 
+def test_rm_prints_the_files_that_stay(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    commit(repo)
+    for path in ("charts/a/notes/owner.md", "overlays/a/extra.yaml"):
+        (repo / path).parent.mkdir(parents=True, exist_ok=True)
+        (repo / path).write_text("{}\n", encoding="utf-8")
+    capsys.readouterr()
+    assert cli.run(["rm", "jobs/a/job.yaml"]) == 0
+    stay = "charts/a/notes/owner.md, overlays/a/extra.yaml"
+    assert f"\nfiles that stay, because tfgen did not write the files: {stay}\n" in capsys.readouterr().out
+    assert cli.run(["rm", "jobs/b/job.yaml", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["remaining"] == []
+
+
 def test_rm_with_an_environment_retires_the_job_there(repo: Path) -> None:
     path = repo / "jobs" / "a" / "job.yaml"
     assert cli.run(["rm", "jobs/a/job.yaml", "--env", "prod"]) == 0

@@ -146,6 +146,12 @@ def print_ends(ends: Sequence[JobDiff]) -> None:
         show(f"runs that end, and claims that stay:\n{ends_text(ends)}", end="")
 
 
+def print_remaining(files: Sequence[str]) -> None:
+    """Print the files that stay in the folders of a job without rendered files."""
+    if files:
+        show(f"files that stay, because tfgen did not write the files: {', '.join(files)}")
+
+
 def print_commit(done: Outcome) -> None:
     """What a commit did, as text."""
     from tfgen.plural import count

@@ -14,6 +14,7 @@ from tfgen.cli.output import (
     path,
     print_ends,
     print_json,
+    print_remaining,
     report,
     say,
     show,
@@ -74,8 +75,7 @@ def _print_result(file: str, job: str, result: Rename) -> None:
         show(f"claims that stay in use: {', '.join(result.claims)}")
     if result.created is not None:
         show(f"{count(result.created, 'rendered file')} created, {result.removed} removed")
-    if result.remaining:
-        show(f"files that stay, because tfgen did not write the files: {', '.join(result.remaining)}")
+    print_remaining(result.remaining)
     folder = Path(file).absolute().parent
     if folder.name == job:
         show(f"the job file stays in the folder {Path(file).parent}")

@@ -7,7 +7,18 @@ from pathlib import Path
 from typing import Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.output import checked, ends_data, job_name_argument, one_job, path, print_ends, print_json, say, show
+from tfgen.cli.output import (
+    checked,
+    ends_data,
+    job_name_argument,
+    one_job,
+    path,
+    print_ends,
+    print_json,
+    print_remaining,
+    say,
+    show,
+)
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -64,11 +75,19 @@ def _remove(args: Namespace) -> int:
     for conflict in removed.lost:
         say(f"lost: {conflict}")
     if args.format == "json":
-        print_json({"removed": removed.files, "changed": removed.has_file, "ends": ends_data(removed.ends)})
+        print_json(
+            {
+                "removed": removed.files,
+                "changed": removed.has_file,
+                "remaining": removed.remaining,
+                "ends": ends_data(removed.ends),
+            }
+        )
     else:
         if removed.has_file:
             show(f"changed  {args.job}")
         show("".join(f"removed  {file}\n" for file in removed.files), end="")
+        print_remaining(removed.remaining)
         print_ends(removed.ends)
     return OK
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from tfgen import data_path
 from tfgen.change.job_diff import JobDiff
 from tfgen.commands.pipeline.job_files import files_of
-from tfgen.commands.pipeline.removed_jobs import removal
+from tfgen.commands.pipeline.removed_jobs import remaining_files, removal
 from tfgen.commands.pipeline.run_ends import removal_ends
 from tfgen.errors import UsageError
 from tfgen.git import read as git
@@ -35,12 +35,14 @@ class Removed(Record):
     Attributes:
         files: the removed files.
         lost: the removed files that somebody edited by hand, with the edit.
+        remaining: the files in the folders of the job, which tfgen did not write.
         ends: the run that ends, and the claims that stay.
         has_file: the job file stays, because the file has further jobs.
     """
 
     files: tuple[str, ...]
     lost: tuple[str, ...]
+    remaining: tuple[str, ...]
     ends: tuple[JobDiff, ...]
     has_file: bool = False
 
@@ -83,6 +85,7 @@ def remove_job(job: Path, out: Path | None, *, force: bool, name: str | None = N
     return Removed(
         (*plan.removed, *map(str, removed)),
         tuple(conflict.describe_past() for conflict in plan.lost),
+        remaining_files(out, name),
         ends,
         has_file=text is not None and text.is_shared,
     )

@@ -20,6 +20,7 @@ from tfgen.change.job_diff import JobDiff
 from tfgen.check.jobs import check_all
 from tfgen.commands.authoring.job_name import check_name
 from tfgen.commands.pipeline.job_files import files_of
+from tfgen.commands.pipeline.removed_jobs import remaining_files
 from tfgen.commands.pipeline.run_ends import run_ends
 from tfgen.commands.pipeline.track import untracked
 from tfgen.commands.render import render_paths
@@ -113,7 +114,7 @@ def rename_job(document: Document, name: str, out: Path, *, keeps_data: bool) ->
     end = run_ends(Pair(document, None)) if has_runs else None
     ends = (end.with_users(dict.fromkeys(claims, name)),) if end else ()
     result = _write(file, before, after, name_of(document), out)
-    remaining = tuple(_files_below(out, name_of(document)))
+    remaining = remaining_files(out, name_of(document))
     return result.replaced(claims=claims, ends=ends, has_runs=has_runs, remaining=remaining)
 
 
@@ -149,12 +150,6 @@ def _write(file: Path, before: str, after: str, job: str, out: Path) -> Rename:
     finally:
         if not is_written and read_ledgers(out) == ledgers:
             replace_text(file, after, before)
-
-
-def _files_below(out: Path, job: str) -> Iterator[str]:
-    """Yield the files in the chart and the overlays of a job, by their names from the working directory."""
-    for folder in (out / CHARTS / job, out / OVERLAYS / job):
-        yield from sorted(os.path.relpath(path) for path in folder.rglob("*") if path.is_symlink() or path.is_file())
 
 
 def _volumes(document: Document) -> list[str]:

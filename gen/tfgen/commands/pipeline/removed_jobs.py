@@ -8,11 +8,13 @@ An empty rendering takes a job's files away; see `tree.plan`.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from tfgen.errors import UsageError
 from tfgen.job.sources import source_name
+from tfgen.places import CHARTS, OVERLAYS
 from tfgen.tree.file_tree import FileTree
 from tfgen.tree.rendering import Rendering
 
@@ -20,6 +22,13 @@ from tfgen.tree.rendering import Rendering
 def removal(job: str) -> Rendering:
     """What takes all files of a job away."""
     return Rendering(job, FileTree({}), "")
+
+
+def remaining_files(out: Path, job: str) -> tuple[str, ...]:
+    """List the files in the chart and the overlays of a removed job, by their names from the working directory."""
+    folders = (out / CHARTS / job, out / OVERLAYS / job)
+    files = (path for folder in folders for path in sorted(folder.rglob("*")) if path.is_symlink() or path.is_file())
+    return tuple(os.path.relpath(path) for path in files)
 
 
 def find_removed_jobs(
