@@ -218,15 +218,26 @@ def test_another_revision(capsys: Printed) -> None:
     assert checked(capsys, "check", "job.yaml", "--against", "HEAD~1") == [PS_REFUSED, PROD_REFUSED]
 
 
-def test_a_committed_overlay_that_is_none_is_a_note(capsys: Printed) -> None:
-    kustomization = "overlays/mnist/dev/kustomization.yaml"
-    committed_by_an_older_tfgen((kustomization, "- ../base", "- ../nowhere"))
+@pytest.mark.parametrize(
+    ("edit", "reason"),
+    [
+        (("kustomization.yaml", "- ../base", "- ../nowhere"), "KeyError('dev/../nowhere')"),
+        (
+            ("configmap.patch.yaml", "  name: mnist\n", "  name: gone\n"),
+            "a patch changes the ConfigMap gone, which the overlay does not have",
+        ),
+    ],
+    ids=["folder", "object"],
+)
+def test_a_committed_overlay_that_is_none_is_a_note(capsys: Printed, edit: tuple[str, str, str], reason: str) -> None:
+    file, before, after = edit
+    committed_by_an_older_tfgen((f"overlays/mnist/dev/{file}", before, after))
     assert cli.run(["render", "--upgrade", "job.yaml"]) == 0
     capsys.readouterr()
     assert cli.run(["check", "job.yaml"]) == 0
     assert (
         "note: the overlays of mnist are not compared with those in HEAD: dev/kustomization.yaml: not an overlay "
-        in (capsys.readouterr().err)
+        f"that tfgen wrote ({reason})" in (capsys.readouterr().err)
     )
 
 

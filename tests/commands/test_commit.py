@@ -778,6 +778,8 @@ def test_a_job_that_needs_a_new_run_after_the_merge_is_not_pushed(
     printed = run(capsys, "jobs", "--push", code=1)
     assert "jobs/mnist.yaml:" in printed
     assert "[new-run]" in printed
+    assert "; for a new run: tfgen rerun jobs/mnist.yaml [new-run]" in printed
+    assert "tfgen-rebase-" not in printed
     assert "nothing was pushed: the jobs have errors when merged with origin/main" in printed
     assert subject(remote) == "theirs"
     assert Path("jobs/mnist.yaml").read_text(encoding="utf-8") == mine

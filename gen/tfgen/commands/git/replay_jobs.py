@@ -16,7 +16,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
 from tfgen.check.manifests import read_foreign_manifests
@@ -207,12 +207,13 @@ def _merged_problems(tree: Repository, to: Target, problems: Sequence[Problem]) 
     message = (
         f"nothing was pushed: the jobs have errors when merged with {_remote(to)}; the commit stays in {tree.branch}"
     )
-    return ProblemsError(tuple(problem.replaced(file=_from_here(tree, problem.file)) for problem in problems), message)
+    return ProblemsError(tuple(_without_root(tree, problem) for problem in problems), message)
 
 
-def _from_here(tree: Repository, file: str) -> str:
-    """Return the path from the root of the repository for a file of the temporary working tree."""
-    return os.path.relpath(file, tree.root) if Path(file).is_relative_to(tree.root) else file
+def _without_root(tree: Repository, problem: Problem) -> Problem:
+    """Name the files of a problem from the root of the repository, because the temporary working tree is removed."""
+    root = f"{tree.root}/"
+    return problem.replaced(file=problem.file.removeprefix(root), message=problem.message.replace(root, ""))
 
 
 def _remote(to: Target) -> str:

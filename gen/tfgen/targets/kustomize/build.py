@@ -38,7 +38,8 @@ def built(files: Mapping[str, str], environment: str | None = None) -> Sequence[
         return tuple(_objects(files, folder))
     # They are what somebody committed, of any shape.
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        raise TfgenError(f"{folder}/{_KUSTOMIZATION}: not an overlay that tfgen wrote ({error!r})") from error
+        reason = str(error) if isinstance(error, ValueError) else repr(error)
+        raise TfgenError(f"{folder}/{_KUSTOMIZATION}: not an overlay that tfgen wrote ({reason})") from error
 
 
 def is_built(files: Mapping[str, str], environment: str | None) -> bool:
@@ -58,6 +59,8 @@ def _objects(files: Mapping[str, str], folder: str) -> Iterator[Object]:
     for entry in kustomization.get("patches", ()):
         patch = _parsed(entry["patch"], folder) if "patch" in entry else _read(files, f"{folder}/{entry['path']}")
         key = _target(objects.values(), entry["target"]) if "target" in entry else identity(patch)
+        if key not in objects:
+            raise ValueError(f"a patch changes the {key[1]} {key[2]}, which the overlay does not have")
         item = objects.pop(key)
         if isinstance(patch, list):
             changed = patched(item, patch)
