@@ -299,3 +299,13 @@ spec:
 def objects(text: str) -> list[dict[str, Any]]:
     (document,) = check(text, "job.yaml").documents
     return plain_objects(document.data)
+
+
+def test_a_capability_that_is_no_text_is_reported() -> None:
+    container = "{name: tensorflow, securityContext: {capabilities: {drop: [ALL], add: [{a: b}]}}}"
+    job = (
+        "apiVersion: tfgen/v1alpha1\nkind: TrainingJob\nmetadata: {name: mnist}\nspec:\n  image: ml/mnist:1.4.0\n"
+        f"  strategy: Single\n  roles: {{worker: {{}}}}\n  podTemplate: {{spec: {{containers: [{container}]}}}}\n"
+    )
+    (problem,) = [problem for problem in check(job, "job.yaml").problems if problem.rule == "pod-security"]
+    assert 'the capability {"a": "b"}' in problem.message

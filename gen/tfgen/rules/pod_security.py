@@ -177,7 +177,7 @@ def _of_capabilities(context: Part) -> Iterator[_Field]:
     for capabilities in pod_parts.child(context, "capabilities"):
         for index, name in enumerate(_list(capabilities.data, "add")):
             here = (*capabilities.path, "add", index)
-            if name not in _ADDED:
+            if not isinstance(name, str) or name not in _ADDED:
                 yield _Field(here, "privileged", f"the capability {shown(name)}")
             elif name != _LOW_PORTS:
                 yield _Field(here, "baseline", f"the capability {name}")
