@@ -56,3 +56,20 @@ def test_completion_leaves_other_yaml_alone(desk: Desk) -> None:
         assert await desk.editor.completion(file, types.Position(2, 2)) == []
 
     desk.run(talk())
+
+
+def test_quick_fixes_are_edits_of_the_selected_lines(desk: Desk) -> None:
+    file = desk.file("jobs/job.yaml")
+    job = JOB.replace("{replicas: 4}", "{replica: 4, shm: 4g}")
+
+    async def talk() -> None:
+        desk.editor.open(file, job)
+        line = types.Range(types.Position(7, 20), types.Position(7, 20))
+        edits = await desk.editor.quick_fixes(file, line)
+        assert [*edits] == ['Change to "replicas"', "Write 4Gi", "Write 4G"]
+        rename = edits['Change to "replicas"']
+        column = job.split("\n")[7].index("replica") + len("replica")
+        assert rename == types.TextEdit(types.Range(types.Position(7, column), types.Position(7, column)), "s")
+        assert await desk.editor.quick_fixes(file, types.Range(types.Position(0, 0), types.Position(5, 0))) == {}
+
+    desk.run(talk())

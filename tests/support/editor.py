@@ -87,6 +87,17 @@ class Editor:
         assert isinstance(answer, list)
         return answer
 
+    async def quick_fixes(self, name: str, selected: types.Range) -> dict[str, types.TextEdit]:
+        """The edit of each quick fix, by title."""
+        parameters = types.CodeActionParams(self.document(name), selected, types.CodeActionContext([]))
+        answer = await self._answer(self.client.text_document_code_action_async(parameters))
+        edits = {}
+        for action in answer:
+            assert action.kind == types.CodeActionKind.QuickFix
+            ((uri, (edits[action.title],)),) = action.edit.changes.items()
+            assert uri == self.uri(name)
+        return edits
+
     async def _answer(self, request: Awaitable[Any]) -> Any:
         return await asyncio.wait_for(request, LIMIT)
 

@@ -58,13 +58,13 @@ def complete(spot: Spot, document: Document | None, schema: str) -> list[Choice]
 def _keys(spot: Spot, document: Document | None, schema: str, node: schema_file.Schema) -> Iterator[Choice]:
     present = data_path.at(document.alone().data, spot.path) if document else None
     taken = {*present} - {spot.word} if isinstance(present, Mapping) else set()
-    known = _roles(document) if spot.path[3:] == ("roles",) and spot.path[:2] == _ENVIRONMENTS else ()
-    for key, inner in keys_below(node, [_names_of_map(spot.path, document)], schema):
-        if key != ANY_NAME and key not in taken and (not known or key in known):
-            is_scalar = not ({"properties", "additionalProperties", "items"} & inner.keys())
+    roles = _roles(document) if spot.path[3:] == ("roles",) and spot.path[:2] == _ENVIRONMENTS else ()
+    for key, child in keys_below(node, [_names_of_map(spot.path, document)], schema):
+        if key != ANY_NAME and key not in taken and (not roles or key in roles):
+            is_scalar = not ({"properties", "additionalProperties", "items"} & child.keys())
             written = in_line(key, is_flow=spot.is_flow)
             text = f"{written}: " if is_scalar or spot.is_flow else f"{written}:"
-            yield Choice(key, text, first_sentence(inner))
+            yield Choice(key, text, first_sentence(child))
 
 
 def _names_of_map(path: Path, document: Document | None) -> Mapping[str, Any]:

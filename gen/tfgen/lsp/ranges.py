@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lsprotocol.types import Position as LspPosition
-from lsprotocol.types import Range
+from lsprotocol.types import Range, TextEdit
 from pygls.workspace import PositionCodec
 
 from tfgen.problems import Position
@@ -34,3 +34,23 @@ def to_range(codec: PositionCodec, lines: Sequence[str], position: Position) -> 
     width = len(token_at(line, position.column)) or 1
     end = Position(position.line, position.column + width)
     return Range(to_lsp(codec, lines, position), to_lsp(codec, lines, end))
+
+
+def to_edit(codec: PositionCodec, before: str, after: str) -> TextEdit:
+    """Return the edit that makes one text of another: the part between their common start and their common end."""
+    start = _common_start(before, after)
+    end = _common_start(before[start:][::-1], after[start:][::-1])
+    changed = Range(_at(codec, before, start), _at(codec, before, len(before) - end))
+    return TextEdit(changed, after[start : len(after) - end])
+
+
+def _common_start(first: str, second: str) -> int:
+    """Return the number of characters with which two texts begin alike."""
+    shorter = min(len(first), len(second))
+    return next((index for index in range(shorter) if first[index] != second[index]), shorter)
+
+
+def _at(codec: PositionCodec, text: str, offset: int) -> LspPosition:
+    """Return the position of an offset in a text."""
+    line = text.count("\n", 0, offset)
+    return LspPosition(line, codec.client_num_units(text[text.rfind("\n", 0, offset) + 1 : offset]))

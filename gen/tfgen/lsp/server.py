@@ -26,7 +26,8 @@ from tfgen.lsp.cursor import Cursor, find_key
 from tfgen.lsp.definition import set_or_enforced
 from tfgen.lsp.hover import explain_key
 from tfgen.lsp.open_files import OpenFiles, is_checked, is_defaults
-from tfgen.lsp.ranges import from_lsp, to_lsp, to_range
+from tfgen.lsp.quick_fix import quick_fixes
+from tfgen.lsp.ranges import from_lsp, to_edit, to_lsp, to_range
 from tfgen.lsp.spot import find_spot
 from tfgen.problems import Place, Problem, in_order
 from tfgen.schema import file as schema_file
@@ -131,6 +132,27 @@ class Session:
             for number, choice in enumerate(complete(spot, document, schema))
         ]
 
+    def actions(self, uri: str, selected: types.Range) -> list[types.CodeAction]:
+        """Return the quick fixes of the problems whose lines are selected."""
+        file, analysis = file_of(uri), self.analysis(uri)
+        lines = self._lines(uri)
+        selected_lines = range(selected.start.line + 1, selected.end.line + 2)
+        actions = []
+        for problem in analysis.problems if analysis else ():
+            if problem.file != file or problem.position.line not in selected_lines:
+                continue
+            for fix in quick_fixes(analysis, problem) if analysis else ():
+                edit = to_edit(self._codec, self._files.text(file), fix.text)
+                actions.append(
+                    types.CodeAction(
+                        fix.title,
+                        kind=types.CodeActionKind.QuickFix,
+                        diagnostics=[_diagnostic(self._codec, lines, problem)],
+                        edit=types.WorkspaceEdit({uri: [edit]}),
+                    )
+                )
+        return actions
+
     def cursor(self, uri: str, position: types.Position) -> Cursor | None:
         """Return the key or the value that the editor points at."""
         return find_key(self._files.text(file_of(uri)), from_lsp(self._codec, self._lines(uri), position))
@@ -152,12 +174,17 @@ class Session:
         try:
             analysis = analyse(self._files.source(file))
         except TfgenError as error:
-            message = types.ShowMessageParams(types.MessageType.Error, str(error))
-            self._server.window_show_message(message)
+            self._show(str(error))
+            return
+        except Exception as error:  # the server goes on with the next key
+            self._show(f"internal error: {type(error).__name__}: {error}; tfgen check --debug {file} shows the cause")
             return
         self._analyses[file] = analysis
         if analysis.is_parsed:
             self._parsed[file] = analysis
+
+    def _show(self, message: str) -> None:
+        self._server.window_show_message(types.ShowMessageParams(types.MessageType.Error, message))
 
     def _publish(self) -> None:
         """Send the problems of all analysed files, and an empty list for each file that has no problems any more."""
@@ -232,6 +259,10 @@ def _answer_requests(server: LanguageServer, session: Session) -> None:
             return None
         content = types.MarkupContent(types.MarkupKind.Markdown, f"```text\n{text}```")
         return types.Hover(content, session.span(uri, cursor))
+
+    @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions([types.CodeActionKind.QuickFix]))
+    def code_action(params: types.CodeActionParams) -> list[types.CodeAction]:
+        return session.actions(params.text_document.uri, params.range)
 
     @server.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=[" ", "{", "["]))
     def completion(params: types.CompletionParams) -> list[types.CompletionItem]:

@@ -49,13 +49,13 @@ def find_spot(text: str, position: Position) -> Spot | None:
     lines = text.replace("\r\n", "\n").split("\n")[: position.line]
     if len(lines) < position.line:
         return None
-    *above, line = lines
+    *earlier, line = lines
     typed = line[: position.column - 1]
     before = _WORD.sub("", typed)
     word = typed.removeprefix(before)
     if _COMMENT.search(_QUOTED.sub("", before)):
         return None
-    ancestors = [*reversed([*_ancestors(above, before)])]
+    ancestors = [*reversed([*_ancestors(earlier, before)])]
     start = "\n".join((*ancestors, before))
     brackets = _open_brackets(start)
     closed = "".join("}" if bracket == "{" else "]" for bracket in reversed(brackets))
@@ -82,16 +82,16 @@ def _typed_forms(before: str, bracket: str) -> Iterator[str]:
         yield f"{_TYPED}: 0"
 
 
-def _ancestors(above: list[str], before: str) -> Iterator[str]:
+def _ancestors(earlier: list[str], before: str) -> Iterator[str]:
     """Yield the lines that a line belongs to, the nearest first.
 
     Args:
-        above: the lines above.
+        earlier: the lines above.
         before: the beginning of the line, up to the typed word.
     """
     indent = len(before) - len(before.lstrip(" "))
     is_item = before.lstrip(" ").startswith("-")
-    for line in reversed(above):
+    for line in reversed(earlier):
         content = line.lstrip(" ")
         if line.startswith(("---", "...")):
             return

@@ -1,0 +1,106 @@
+"""The cures that the message of a problem names, as data.
+
+>>> [*phrases('unknown key "replica" in spec; did you mean "replicas"?')]
+[Phrase(verb='mean', words='replicas')]
+>>> [*phrases('spec.shm: found "4g", expected a quantity; write 4Gi, or 4G for powers of 1000')]
+[Phrase(verb='write', words='4Gi'), Phrase(verb='write', words='4G')]
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+_MEANT: Final = re.compile(r'[;,] did you mean (?P<names>"(?:[^"\\]|\\.)*"|[^?"]+)\?')
+_CLAUSE: Final = re.compile(r"; (?P<clause>(?:write|add|set|remove|quote|use) .*)")
+_IN_PLACE: Final = re.compile(r"; write .*in its place, (?P<words>.+)")
+_VERB: Final = re.compile(r"(?P<verb>write|add|set|remove|quote|use) (?P<words>.*)")
+
+_GROUP: Final = re.compile(r""""(?:[^"\\]|\\.)*"|'[^']+'|\([^()]*\)|[{\[]""")
+"""Quoted text, text in parentheses, or the start of a collection."""
+_CUT: Final = re.compile(
+    r" \((?:an error by|warnings are|in the|also in|allowed)|, (?:in seconds|without|which|each)\b"
+    r"| (?:for|to switch|first|instead)\b|: the environment\b|;"
+)
+"""The start of an explanation behind a cure."""
+_OR: Final = re.compile(r",? or ")
+_SECOND_EDIT: Final = ", and "
+
+_VALUE: Final = r'(?:"(?:[^"\\]|\\.)*"|\{.*\}|\[.*\]|[^\s{\["]\S*)'
+_ONE_EDIT: Final = {
+    "write": re.compile(rf"(?:them by name: )?(?:[^\s:]+: )?{_VALUE}|it without quotes|a blank|[\"']"),
+    "add": re.compile(rf"[^\s:]+: {_VALUE}|[a-z]+"),
+    "set": re.compile(rf"[\w.]+ to {_VALUE}|[a-z][\w.]* of the job|it in \w+ alone"),
+    "remove": re.compile(r"it|this|this line|the key|the comment|the variable|[a-z]\w+"),
+    "quote": re.compile(r"it: .+"),
+    "use": re.compile("blanks"),
+}
+"""The words of a cure that is one edit, by verb."""
+_PLACEHOLDER: Final = re.compile(r"\.\.\.|\bLINE\b")
+"""A part that the person has to fill in."""
+_PRONOUNS: Final = ("it", "them", "that", "those", "one")
+_DUPLICATE: Final = "one of the two"
+
+
+class Phrase(NamedTuple):
+    """A cure: "mean" for a name that was meant, or the verb of the cure, and the words behind the verb."""
+
+    verb: str
+    words: str
+
+
+def phrases(message: str) -> Iterator[Phrase]:
+    """Yield the cures of a message that are one edit, in their order."""
+    if meant := _MEANT.search(message):
+        names = meant["names"]
+        for name in [json.loads(names)] if names.startswith('"') else names.split(" or "):
+            yield Phrase("mean", name)
+    if in_place := _IN_PLACE.search(message):
+        parts = [f"write {in_place['words'][1:-1] if in_place['words'].startswith('{') else in_place['words']}"]
+    else:
+        clause = _CLAUSE.search(message)
+        parts = [*_alternatives(clause["clause"])] if clause else []
+    verb = ""
+    for part in parts:
+        with_verb = _VERB.fullmatch(part)
+        verb, words = with_verb.groups() if with_verb else (verb, part)
+        if words == _DUPLICATE and "is there already" in message:
+            words = "it"
+        is_named = words not in _PRONOUNS or (verb, words) == ("remove", "it")
+        if is_named and _ONE_EDIT[verb].fullmatch(words) and not _PLACEHOLDER.search(words):
+            yield Phrase(verb, words)
+
+
+def _alternatives(clause: str) -> Iterator[str]:
+    """Yield the parts of a clause between "or", without explanations; a part that asks for two edits is left out."""
+    part, at, is_explained, is_one_edit = "", 0, False, True
+    while at < len(clause):
+        if (choice := _OR.match(clause, at)) and part:
+            if is_one_edit:
+                yield part
+            part, at, is_explained, is_one_edit = "", choice.end(), False, True
+            continue
+        is_explained = is_explained or _CUT.match(clause, at) is not None
+        is_one_edit = is_one_edit and not clause.startswith(_SECOND_EDIT, at)
+        end = _group_end(clause, at)
+        part += "" if is_explained else clause[at:end]
+        at = end
+    if part and is_one_edit:
+        yield part
+
+
+def _group_end(text: str, start: int) -> int:
+    """Return the end of the quoted or bracketed text at an offset; of the character for other text."""
+    group = _GROUP.match(text, start)
+    if group is None or group[0] not in ("{", "["):
+        return group.end() if group else start + 1
+    depth, at = 0, start
+    while at < len(text):
+        quoted = _GROUP.match(text, at) if text[at] in "\"'" else None
+        depth += (text[at] in "{[") - (text[at] in "}]")
+        at = quoted.end() if quoted else at + 1
+        if depth == 0:
+            break
+    return at

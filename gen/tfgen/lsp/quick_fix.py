@@ -1,0 +1,280 @@
+"""The edits that cure a problem: for each cure that the message names, the text of the file after the edit.
+
+    quick_fixes(analysis, problem)  ->  [QuickFix('Change to "replicas"', "apiVersion: ...")]
+
+An edit is a quick fix if a check of the edited text no longer reports the problem, and no further error.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+from tfgen import data_path
+from tfgen.data_path import Path
+from tfgen.errors import TfgenError, UsageError
+from tfgen.lsp.analysis import Analysis, analyse
+from tfgen.lsp.phrases import Phrase, phrases
+from tfgen.problems import Position, Problem
+from tfgen.report.excerpts import token_at
+from tfgen.schema.job_path import read_path
+from tfgen.schema.messages import RULES as SCHEMA_RULES
+from tfgen.text.document import Document, SourceTree
+from tfgen.text.edit import REMOVED, Assignment, assign
+from tfgen.text.odd_spaces import find_odd_space
+from tfgen.text.parse import parse
+from tfgen.words import nearest, path_name, shown
+
+_MOST: Final = 30
+"""Edits of a cure that are checked."""
+
+_ENTRY: Final = re.compile(r'(?P<key>[\w.\-/]+(?:\["[^"]*"\])?): (?P<value>.+)')
+_SETTING: Final = re.compile(r"(?P<key>[\w.\-]+) to (?P<value>.+)")
+_MOVE: Final = re.compile(r"(?P<key>[\w.]+) of the job")
+_THIS: Final = ("it", "this", "the key", "the variable")
+_OUTPUTS: Final[Path] = ("spec", "outputs")
+_REFERENCE: Final = re.compile(r"\$\((?P<name>\w+)\)")
+_CURLY: Final = re.compile("[\u2018\u2019\u201c\u201d]")
+_WORD: Final = re.compile(r"[\w./-]+")
+
+
+class QuickFix(NamedTuple):
+    """An edit of a file: the title for the person, and the text of the file after the edit."""
+
+    title: str
+    text: str
+
+
+def quick_fixes(analysis: Analysis, problem: Problem) -> list[QuickFix]:
+    """Return the edits that cure a problem of the file itself, at most one for each cure."""
+    text = analysis.source.text()
+    if isinstance(text, Problem) or problem.file != analysis.source.file:
+        return []
+    fixes = []
+    for phrase in phrases(problem.message):
+        edits = dict.fromkeys(edited for edited in _edits(analysis, text, problem, phrase) if edited != text)
+        cure = next((edited for edited in islice(edits, _MOST) if _is_cure(analysis, problem, phrase, edited)), None)
+        if cure is not None:
+            fixes.append(QuickFix(_title(phrase), cure))
+    return fixes
+
+
+def _title(phrase: Phrase) -> str:
+    if phrase.verb == "mean":
+        return f"Change to {shown(phrase.words)}"
+    return f"{phrase.verb.capitalize()} {phrase.words}"
+
+
+def _is_cure(analysis: Analysis, problem: Problem, phrase: Phrase, edited: str) -> bool:
+    """Return True for a text without the problem and without further errors.
+
+    The rules see only what the schema accepts, and parts of objects only under a name that Kubernetes knows. So the
+    cure of an error of the schema or of a shape, and a name that was meant, may show problems of rules.
+    """
+    checked = analyse(analysis.source.replaced(content=edited))
+    before, after = ([(item.rule, item.message) for item in form.problems] for form in (analysis, checked))
+    if after.count((problem.rule, problem.message)) >= before.count((problem.rule, problem.message)):
+        return False
+    is_of_text = _is_of_text(problem.rule)
+    growth = Counter(_errors(checked))
+    growth.subtract(_errors(analysis))
+    if is_of_text and growth[problem.rule] >= 0:
+        return False  # the same mistake in other words
+    shows_more = phrase.verb == "mean" or is_of_text or problem.rule == "wrong-shape"
+    return not any(number > 0 and (_is_of_text(rule) or not shows_more) for rule, number in growth.items())
+
+
+def _errors(analysis: Analysis) -> list[str]:
+    return [problem.rule for problem in analysis.problems if problem.severity == "error"]
+
+
+def _is_of_text(rule: str) -> bool:
+    """Return True for a rule of the reader of YAML or of the schema."""
+    return rule in SCHEMA_RULES or rule.startswith("yaml-") or rule == "duplicate-key"
+
+
+def _edits(analysis: Analysis, text: str, problem: Problem, phrase: Phrase) -> Iterator[str]:
+    """Yield texts that may be cured, the likeliest first."""
+    yield from _edits_of_line(text, problem.position, phrase)
+    document = analysis.document_above(problem.position.line)
+    if document is None or not analysis.is_parsed:
+        return
+    for path in _paths_at(document, problem):
+        if phrase.verb == "mean":
+            yield from _edits_of_line(text, document.alone().key(path), phrase)
+        for assignments in _assignments(document, path, problem, phrase):
+            if not all(assignment.path for assignment in assignments):
+                continue
+            try:
+                yield assign(text, document, assignments)
+            except (TfgenError, LookupError):
+                continue
+
+
+def _paths_at(document: Document, problem: Problem) -> list[Path]:
+    """Return the paths whose key or value is at the position of a problem, the path in the message first."""
+    paths = _positions(document.root, (), problem.position)
+    return sorted(paths, key=lambda path: (not problem.message.startswith(f"{path_name(path)}:"), -len(path)))
+
+
+def _positions(tree: SourceTree, path: Path, position: Position) -> Iterator[Path]:
+    if tree.position == position:
+        yield path
+    for step, (key, child) in tree.children.items():
+        if key == position and child.position != position:
+            yield (*path, step)
+        yield from _positions(child, (*path, step), position)
+
+
+def _edits_of_line(text: str, position: Position, phrase: Phrase) -> Iterator[str]:
+    """Yield texts with a change at a position, in the line alone."""
+    lines = text.split("\n")
+    if position.line > len(lines):
+        return
+    line = lines[position.line - 1]
+    token = token_at(line, position.column)
+    before = line[: position.column - 1]
+    tail = line[len(before) + len(token) :]
+    for changed in _changed_lines(before, token, tail, phrase):
+        yield "\n".join((*lines[: position.line - 1], *changed, *lines[position.line :]))
+
+
+def _changed_lines(before: str, token: str, tail: str, phrase: Phrase) -> Iterator[tuple[str, ...]]:
+    """Yield the line, or no line, that a cure may mean, for a line with a token between two parts."""
+    match phrase:
+        case Phrase("mean", name):
+            words = [word for word in _WORD.findall(token) if word != name]
+            if word := nearest(name, words):
+                yield (f"{before}{token.replace(word, name, 1)}{tail}",)
+            quote = token[0] if token[:1] in ("'", '"') else ""
+            yield (f"{before}{quote}{name}{quote}{tail}",)
+            if word := nearest(name, _WORD.findall(tail)):
+                yield (f"{before}{token}{tail.replace(word, name, 1)}",)
+        case Phrase("quote", words):
+            quoted = words.removeprefix("it: ")
+            yield (f"{before}{(token + tail).replace(json.loads(quoted), quoted, 1)}",)
+        case Phrase("remove", "this line"):
+            yield ()
+        case Phrase("remove", "the comment"):
+            yield (before.rstrip(),) if before.strip() else ()
+        case Phrase("remove", "it") if not (token or tail)[:1].isprintable():
+            yield (f"{before}{(token + tail)[1:]}",)
+        case Phrase("write", "a blank"):
+            for blank in (" ", ""):
+                yield (_without(f"{before}{token}{tail}", find_odd_space, blank),)
+        case Phrase("write", reference) if variable := _REFERENCE.fullmatch(reference):
+            written = re.compile(rf"\${{{variable['name']}}}|\${variable['name']}\b")
+            yield (f"{before}{written.sub(reference, token + tail, count=1)}",)
+        case Phrase("write", '"' | "'" as quote):
+            yield (f"{before}{_without(token + tail, _CURLY.match, quote)}",)
+        case Phrase("use", "blanks"):
+            yield (f"{before}{token}{tail}".replace("\t", "  "),)
+        case Phrase("write", word) if _WORD.fullmatch(word) and token:
+            yield (f"{before}{word}{tail}",)
+
+
+def _without(text: str, is_odd: Callable[[str], object], instead: str) -> str:
+    return "".join(instead if is_odd(character) else character for character in text)
+
+
+def _assignments(document: Document, path: Path, problem: Problem, phrase: Phrase) -> Iterator[list[Assignment]]:
+    """Yield the changes of a document that a cure may mean, for a problem at a path."""
+    value, words = _at(document, path), phrase.words
+    match phrase.verb:
+        case "mean":
+            yield [Assignment(path, words)]
+            for target in _targets(path[:-1], words):
+                yield [Assignment(target, value), Assignment(path, REMOVED)]
+        case "remove":
+            is_path = words in _THIS
+            for target in (path,) if is_path else (*_targets(path, words), *_named(document.root, (), words)):
+                yield from _removals(document, target)
+        case "set" if move := _MOVE.fullmatch(words):
+            yield [Assignment(read_path(move["key"]), value), Assignment(path, REMOVED)]
+        case "set" if words.endswith(" alone"):
+            yield from _removals(document, path)
+        case "quote":
+            yield [Assignment(path, _value(words.removeprefix("it: ")))]
+        case _ if entry := _ENTRY.fullmatch(words) or _SETTING.fullmatch(words):
+            yield from _with_entry(path, entry["key"], _value(entry["value"]), replaces=problem.rule == "unknown-key")
+        case "add":
+            for target in (path, _OUTPUTS, *((*path[:end], "for") for end in range(len(path), 0, -1))):
+                if isinstance(items := _at(document, target), list):
+                    yield [Assignment((*target, len(items)), words)]
+        case "write" if words == "it without quotes":
+            yield [Assignment(path, _value(str(value)))]
+        case "write" if not _REFERENCE.fullmatch(words):
+            written = _value(words.removeprefix("them by name: "))
+            yield [Assignment(path, written)]
+            yield [Assignment(path, words)]
+            if isinstance(written, list):
+                yield [Assignment(path[:-1], written)]
+
+
+def _removals(document: Document, path: Path) -> Iterator[list[Assignment]]:
+    """Yield the removal of a key, of the item that the key names, and of the mappings that have no further key."""
+    if path[-1:] in (("name",), ("value",)) and isinstance(path[-2], int):
+        yield [Assignment(path[:-1], REMOVED)]
+    yield [Assignment(path, REMOVED)]
+    for end in range(len(path) - 1, 1, -1):
+        parent = _at(document, path[:end])
+        if not isinstance(parent, Mapping | list) or len(parent) > 1:
+            return
+        yield [Assignment(path[:end], REMOVED)]
+
+
+def _with_entry(path: Path, key: str, value: Any, *, replaces: bool) -> Iterator[list[Assignment]]:
+    """Yield changes that set a key of the document, or a key below a path or around the path.
+
+    Args:
+        path: the path of the problem.
+        key: the key, with dots for a path of the document.
+        value: the new value.
+        replaces: whether the key takes the place of the key at the path.
+    """
+    if "." in key and not replaces:
+        yield [Assignment(read_path(key), value)]
+        return
+    for end in range(len(path) - replaces, -1, -1):
+        for target in _targets(path[:end], key):
+            if replaces:
+                yield [Assignment(path, REMOVED), Assignment(target, value)]
+                yield [Assignment(target, value), Assignment(path, REMOVED)]
+            yield [Assignment(target, value)]
+
+
+def _named(tree: SourceTree, path: Path, name: str) -> Iterator[Path]:
+    """Yield the paths of a document that end with a key."""
+    for step, (_, child) in tree.children.items():
+        if step == name:
+            yield (*path, step)
+        yield from _named(child, (*path, step), name)
+
+
+def _targets(owner: Path, name: str) -> Iterator[Path]:
+    """Yield the paths that a name may mean: below a mapping, and in the document."""
+    steps = tuple(name.split("."))
+    yield (*owner, *steps)
+    try:
+        yield read_path(name)
+    except UsageError:
+        return
+
+
+def _at(document: Document, path: Path) -> Any:
+    """Return what the file itself has at a path; None for nothing."""
+    try:
+        return data_path.follow(document.alone().data, path)
+    except (LookupError, TypeError):
+        return None
+
+
+def _value(text: str) -> Any:
+    """Return the data of a value in one line."""
+    documents = parse(f"- {text}\n", "").documents
+    items = documents[0].data if documents else [text]
+    return items[0]

@@ -1,0 +1,138 @@
+"""Edits that cure a problem: the line of the job before and after."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tfgen.job.sources import Source
+from tfgen.lsp.analysis import analyse
+from tfgen.lsp.phrases import phrases
+from tfgen.lsp.quick_fix import QuickFix, quick_fixes
+
+INVALID = Path(__file__).parents[1] / "invalid"
+HEAD = "apiVersion: tfgen/v1alpha1\nkind: TrainingJob\nmetadata: {name: mnist}\nspec:\n"
+REST = "  image: ml.example.com/mnist:1.4.0\n  roles: {chief: {}, ps: {}, worker: {}}\n"
+DEFAULTS = "apiVersion: tfgen/v1alpha1\nkind: Defaults\n"
+
+
+def fixes(text: str, under: str = "", file: str = "job.yaml") -> list[QuickFix]:
+    """The quick fixes of all problems of a file."""
+    defaults = Source("tfgen.yaml", under) if under else None
+    analysis = analyse(Source(file, text, defaults))
+    return [fix for problem in analysis.problems for fix in quick_fixes(analysis, problem)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("deadlin: 2000", "deadline: 2000"),
+        ("'deadlin': 2000", "'deadline': 2000"),
+        ('shm: "4g"', 'shm: "4Gi"|shm: "4G"'.replace('"', "")),
+        ("strategy: single", "strategy: Single"),
+        ("deadline: 2h", "deadline: 7200"),
+        ('deadline: "300"', "deadline: 300"),
+        ('labels: {"a": 1}', 'labels: {"a": "1"}'),
+        ("tolerations: {key: gpu}", "tolerations: [{key: gpu}]"),
+        ("args: [--x: y]", 'args: ["--x: y"]'),
+        ("code: null", ""),
+        (
+            "workload: {kind: TFJob, tfJob: {apiVersion: v1}}\n  startDeadline: 9",
+            "workload: {kind: TFJob, tfJob: {apiVersion: v1}}",
+        ),
+        ("command: [python, --dir=$HOME]\n  env: {HOME: a}", "command: [python, --dir=$(HOME)]\n  env: {HOME: a}"),
+        ("args: [“a”]", 'args: ["a"]'),
+        ("env: {A: {value: b}}", "env: {A: b}"),
+        ("hostNetwork: true", "podTemplate: {spec: {hostNetwork: true}}"),
+        ("imagePullSecrets: [{name: a}, {name: a}]", "imagePullSecrets: [{name: a}]"),
+        (
+            "env: {A: b}\n  podTemplate: {spec: {containers: [{name: tensorflow, env: [{name: A, value: c}]}]}}",
+            "env: {A: b}\n  podTemplate: {spec: {containers: [{name: tensorflow, env: []}]}}",
+        ),
+        ("podTemplate: {spec: {tolerations: []}}", "tolerations: []\n  podTemplate: {spec: {}}"),
+    ],
+)
+def test_the_text_behind_an_edit(before: str, after: str) -> None:
+    """Edits that | separates are the choices of one problem."""
+    expected = [f"{HEAD}  {line}\n{REST}" if line else f"{HEAD}{REST}" for line in after.split("|")]
+    assert [fix.text for fix in fixes(f"{HEAD}  {before}\n{REST}")] == expected
+
+
+def test_a_role_that_is_missing_is_added() -> None:
+    job = HEAD + REST.replace("ps: {}, ", "")
+    assert [fix.text for fix in fixes(job)] == [job.replace("{chief: {}", "{ps: {}, chief: {}")]
+
+
+def test_a_misspelt_name_in_a_comment_is_changed() -> None:
+    job = HEAD + REST.replace("1.4.0", "latest  # tfgen: ignore latst-tag it moves")
+    (fix,) = [fix for fix in fixes(job) if fix.title == 'Change to "latest-tag"']
+    assert fix.text == job.replace("latst-tag", "latest-tag")
+
+
+def test_a_comment_that_ignores_nothing_is_removed() -> None:
+    job = HEAD + REST.replace("1.4.0", "1.4.0  # tfgen: ignore guard-rail-loosened it is fine")
+    assert [fix.text for fix in fixes(job)] == [HEAD + REST]
+
+
+def test_a_value_that_a_layer_enforces_is_removed() -> None:
+    under = f"{DEFAULTS}enforce: [spec.port]\nspec: {{port: 2000}}\n"
+    assert [fix.text for fix in fixes(f"{HEAD}  port: 3000\n{REST}", under)] == [HEAD + REST]
+
+
+def test_the_defaults_have_quick_fixes() -> None:
+    text = f"{DEFAULTS}rules: {{latst-tag: {{severity: error}}}}\n"
+    assert [fix.text for fix in fixes(text, file="tfgen.yaml")] == [text.replace("latst", "latest")]
+
+
+def test_the_problem_of_another_file_has_none() -> None:
+    assert fixes(HEAD + REST, f"{DEFAULTS}spek: {{}}\n") == []
+
+
+def test_an_edit_that_brings_another_error_is_none() -> None:
+    """Without its only key, the patch would be empty."""
+    patch = "patches: {rights: {target: {kind: Role}, merge: {rules: []}}}"
+    analysis = analyse(Source("job.yaml", f"{HEAD}  {patch}\n{REST}"))
+    (problem,) = analysis.problems
+    assert problem.message.endswith("; remove it")
+    assert quick_fixes(analysis, problem) == []
+
+
+def test_a_title_tells_the_edit() -> None:
+    assert [fix.title for fix in fixes(f"{HEAD}  shm: 4g\n  deadlin: 1\n{REST}")] == [
+        "Write 4Gi",
+        "Write 4G",
+        'Change to "deadline"',
+    ]
+
+
+NO_CURE = {
+    ("controlled-field", "controlled-field"): "it names no role",
+    ("gitops-incomplete", "gitops-incomplete"): "the ApplicationSet would apply another job of the file too",
+    ("kubernetes-habits", "unknown-key"): "each volume needs its mountPath",
+    ("object-shape", "wrong-type"): "the file has a number that no reader of JSON carries",
+    ("patch-field", "patch-field"): "the patch would be empty",
+    ("patch-operation", "patch-field"): "the patch would be empty",
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("case", sorted(path.stem for path in INVALID.glob("*.yaml")))
+def test_each_name_that_was_meant_has_a_quick_fix(case: str) -> None:
+    analysis = analyse(Source(f"{case}.yaml", (INVALID / f"{case}.yaml").read_text(encoding="utf-8")))
+    meant = [problem for problem in analysis.problems if "did you mean" in problem.message]
+    assert [str(problem) for problem in meant if not quick_fixes(analysis, problem)] == []
+
+
+@pytest.mark.long
+def test_each_cure_that_is_one_edit_has_a_quick_fix() -> None:
+    """`NO_CURE` lists the cures that bring another error."""
+    cures, without = 0, set()
+    for path in sorted(INVALID.glob("*.yaml")):
+        analysis = analyse(Source(path.name, path.read_text(encoding="utf-8")))
+        for problem in analysis.problems:
+            if [*phrases(problem.message)]:
+                cures += 1
+                without |= set() if quick_fixes(analysis, problem) else {(path.stem, problem.rule)}
+    assert cures > 200
+    assert without == NO_CURE.keys()
