@@ -7,6 +7,7 @@ the next apply removes those that job.yaml has no more.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
@@ -30,9 +31,12 @@ from tfgen.kubernetes.object import Object, identity
 from tfgen.kubernetes.written_form import written_form
 from tfgen.live.api import CONFLICT, ApiError
 from tfgen.live.refusal import is_kept
+from tfgen.live.wanted_run import Identity, is_finisher
 
 _KINDS_OF_RUN: Final = ("ConfigMap", "Job", "JobSet", "Pod", "StatefulSet")
 """The kinds, Volcano's Job too, whose objects a new run makes anew: docs/runs.md#what-a-run-keeps."""
+_POD_SECONDS, _POD_PAUSE = 10.0, 0.1
+"""The longest wait for the finisher's pod, and the time between two looks."""
 _NO_DIFFERENCE: Final = ("managedFields", "resourceVersion", "generation", "creationTimestamp", "uid", "selfLink")
 """What the server writes into the metadata of each object."""
 
@@ -71,7 +75,9 @@ def apply(target: Target, objects: Sequence[Object], changes: Sequence[ObjectCha
     write_inventory(target, dict.fromkeys([*read_inventory(target), *by_identity]))
     for change in changes:
         if change.fate in ("created", "changed"):
-            apply_object(target, by_identity[change.identity], is_trial=False)
+            applied = apply_object(target, by_identity[change.identity], is_trial=False)
+            if change.fate == "created" and is_finisher(applied):
+                _wait_for_pod(target, change.identity)
         elif change.fate == "deleted":
             delete_object(target, change.identity)
         yield change
@@ -81,6 +87,19 @@ def apply(target: Target, objects: Sequence[Object], changes: Sequence[ObjectCha
 def live_changes(before: Object, after: Object) -> tuple[FieldChange, ...]:
     """Return the fields that change between two forms of an object in a cluster, whoever wrote the quantities."""
     return tuple(field_changes(written_form(_content(before)), written_form(_content(after))))
+
+
+def _wait_for_pod(target: Target, finisher: Identity) -> None:
+    """Wait until the finisher has its pod, so that no task takes the last place of a quota.
+
+    A quota without any room does not end the apply: the tasks then wait, too, and `tfgen status` names the quota.
+    """
+    deadline = time.monotonic() + _POD_SECONDS
+    while time.monotonic() < deadline:
+        live = find_object(target, finisher)
+        if live is None or any((live.get("status") or {}).get(key) for key in ("active", "succeeded", "failed")):
+            return
+        time.sleep(_POD_PAUSE)
 
 
 def _try_apply(target: Target, item: Object) -> ObjectChange:

@@ -63,9 +63,10 @@ def _templates(structure: Structure) -> Iterator[Template]:
         yield Template("code", code.config_map(structure.code))
     if workload.locks_volumes:
         yield Template("run-lock", run_lock.config_map(structure.ends))
-    yield from workload.templates(structure)
+    # A quota may have no room for all pods. The finisher must have its pod, since only the finisher frees the others.
     if plan := workload.plan(structure):
         yield from _finisher(structure, plan)
+    yield from workload.templates(structure)
     if structure.disruption_budget:
         yield from disruption.budgets(structure, workload.is_scalable)
     if structure.tensorboard_port:

@@ -102,4 +102,4 @@ def _overlay(base: Objects, rename: Rename, sources: Sources, namespace: str | N
 
 
 def _kustomization_head(namespace: str | None) -> dict[str, Any]:
-    return {**_HEAD, **({"namespace": namespace} if namespace else {})}
+    return {**_HEAD, **({"namespace": namespace} if namespace else {}), "sortOptions": {"order": "fifo"}}

@@ -1,5 +1,24 @@
 {{- /* Where a pod may run. */}}
 
+{{/* The tolerations of a pod, and those of the clouds' spot nodes where it may run on them. Takes spot,
+     tolerations. */}}
+{{- define "all.tolerations" -}}
+{{- if .spot }}
+- key: cloud.google.com/gke-spot
+  operator: Exists
+  effect: NoSchedule
+- key: kubernetes.azure.com/scalesetpriority
+  operator: Exists
+  effect: NoSchedule
+- key: oci.oraclecloud.com/oke-is-preemptible
+  operator: Exists
+  effect: NoSchedule
+{{- end }}
+{{- with .tolerations }}
+{{- toYaml . | nindent 0 }}
+{{- end }}
+{{- end }}
+
 {{/* Where a task's pod may run. Takes root, role, values, gpus. */}}
 {{- define "all.pod.scheduling" -}}
 {{- $nodeSelector := dict }}
@@ -47,25 +66,6 @@ affinity:
 {{- end }}
 {{- with .values.topologySpreadConstraints | default .root.Values.topologySpreadConstraints }}
 topologySpreadConstraints:
-{{- toYaml . | nindent 0 }}
-{{- end }}
-{{- end }}
-
-{{/* The tolerations of a pod, and those of the clouds' spot nodes where it may run on them. Takes spot,
-     tolerations. */}}
-{{- define "all.tolerations" -}}
-{{- if .spot }}
-- key: cloud.google.com/gke-spot
-  operator: Exists
-  effect: NoSchedule
-- key: kubernetes.azure.com/scalesetpriority
-  operator: Exists
-  effect: NoSchedule
-- key: oci.oraclecloud.com/oke-is-preemptible
-  operator: Exists
-  effect: NoSchedule
-{{- end }}
-{{- with .tolerations }}
 {{- toYaml . | nindent 0 }}
 {{- end }}
 {{- end }}
