@@ -260,7 +260,7 @@ def test_of_many_jobs_few_are_in_memory(clone: Path, monkeypatch: pytest.MonkeyP
     commit("jobs")
     assert steps == ["read", "ask", "ask", "read", "ask", "ask"]
     (plan,) = plans
-    assert [type(values) for values in (plan.renderings, plan.jobs)] == [Spooled, Spooled]
+    assert [type(values) for values in (plan.request.renderings, plan.jobs.plans)] == [Spooled, Spooled]
 
 
 def test_another_branch_changes_no_cluster(clone: Path, capsys: Printed) -> None:

@@ -63,7 +63,9 @@ def compare_overlays(pairs: Sequence[PairPlaces], plan: WritePlan, revision: str
         TfgenError: git or the disk fails.
     """
     planned = {
-        plan.jobs[at].rendering.job: at for at, counts in enumerate(plan.counts) if counts.keys() - {FileAction.KEEP}
+        plan.jobs[at].rendering.job: at
+        for at, counts in enumerate(plan.jobs.counts)
+        if counts.keys() - {FileAction.KEEP}
     }
     overlays_changed = {path.partition("/")[0] for path in git.changed(plan.out / OVERLAYS, revision)}
     concerned = planned.keys() | overlays_changed

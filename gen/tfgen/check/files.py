@@ -95,7 +95,7 @@ def compare_files(names: Mapping[str, Place], plan: WritePlan, base: Base) -> Fi
     with OutputFolder(plan.out) as folder:
         for at, (name, place) in enumerate(names.items()):
             may_stay = name in base.committed
-            if plan.counts[at].keys() == {FileAction.KEEP} and name in plan.ledgers and may_stay:
+            if plan.jobs.counts[at].keys() == {FileAction.KEEP} and name in plan.ledgers and may_stay:
                 continue
             job = plan.jobs[at]
             edited = tuple(_edits_by_hand(job))

@@ -75,7 +75,7 @@ def _print_written(args: Namespace, done: Written, plan: WritePlan) -> None:
     actions = {"created": FileAction.CREATE, "changed": FileAction.CHANGE, "removed": FileAction.REMOVE}
     numbers = dict.fromkeys(actions, 0)
     for word, action in actions.items():
-        for changes in plan.changes(action):
+        for changes in plan.jobs.changes(action):
             show("".join(f"{word:<8} {change.path}\n" for change in changes), end="")
             numbers[word] += len(changes)
     numbers["unchanged"] = sum(1 for _ in plan.unchanged())

@@ -211,82 +211,122 @@ class JobPlan(Record):
         return self.target.replaced(input_digest="", unfinished=replaced, defaults_digest="", source=source)
 
 
-class WritePlan(Record):
-    """What writing some renderings to `out` does: all of it, or nothing while there are conflicts."""
+class WriteRequest(Record):
+    """The input of a write.
+
+    Attributes:
+        out: the output folder.
+        renderings: the files that are to be in the output folder, each job whole.
+        done: the names of jobs that are on disk as their ledgers list them, so that nothing was rendered of them.
+        force: whether files that the user edited are replaced.
+        find_committed: finds the jobs that keep their files where only this version of tfgen, or other defaults, would
+            write them differently (`Ledger.stays`).
+        put: stores the plan of each job, in a spool or in memory.
+    """
 
     out: Path
+    renderings: Sequence[Rendering]
+    done: Collection[str]
     force: bool
     find_committed: FindCommitted
-    ledgers: Ledgers
-    """Those of every job below `out`, as this plan found them."""
-    renderings: Sequence[Rendering]
-    """All that it was made of."""
-    jobs: Sequence[JobPlan]
-    counts: Sequence[Mapping[FileAction, int]]
-    """How many files of each of those have which fate: of what it has none of, its plan need not be read."""
-    repeated: Mapping[int, Set[Fate]]
-    """By the place of a job, the paths that an earlier one has too, with the same fate: that one takes care of them."""
-    done: Collection[str]
-    """The names of the jobs that nothing was rendered of, since they are on disk as their ledgers say."""
-    done_files: Sequence[Sequence[str]]
-    """The paths of their files, but for those that an earlier job has too: one of these, or of the plans."""
     put: Put
-    """Where plans and paths wait."""
-    kept: Mapping[str, str]
-    """The jobs that stay as an earlier tfgen, or earlier defaults, made them: by name, that tfgen's version."""
-    conflicts: tuple[Conflict, ...]
-    lost: tuple[Conflict, ...]
-    """What `force` overrides: what each of these says is lost."""
-    leftovers: tuple[str, ...]
-    """Temporary files of a render that was killed."""
+
+
+class JobPlans(Record):
+    """The plans of the jobs that are written, in the order of the renderings.
+
+    Attributes:
+        plans: the plan of each job.
+        counts: the number of files by action, for each job. The plan of a job without such an action is not read.
+        repeated: the decisions that an earlier job makes too, by the index of a job. The earlier job carries them out.
+        undone: the indices of the jobs whose files or ledgers on disk differ from the plan.
+    """
+
+    plans: Sequence[JobPlan]
+    counts: Sequence[Mapping[FileAction, int]]
+    repeated: Mapping[int, Set[Fate]]
     undone: Sequence[int]
-    """The places of the jobs that are not on disk as they should be, ledgers included."""
-    recounted: tuple[str, ...]
-    """The jobs whose ledger is gone, so that the number in a file that is there begins again."""
 
-    @property
-    def is_done(self) -> bool:
-        """Whether the disk is as it should be already."""
-        return not (self.undone or self.leftovers)
+    def __getitem__(self, at: int) -> JobPlan:
+        return self.plans[at]
 
-    @property
-    def created(self) -> tuple[str, ...]:
-        """Paths of files that are to be made, in order, each once."""
-        return tuple(sorted(self.paths(FileAction.CREATE)))
-
-    @property
-    def changed(self) -> tuple[str, ...]:
-        """Paths of files that are to be replaced."""
-        return tuple(sorted(self.paths(FileAction.CHANGE)))
-
-    @property
-    def removed(self) -> tuple[str, ...]:
-        """Paths of files that are no longer rendered and are to go."""
-        return tuple(sorted(self.paths(FileAction.REMOVE)))
-
-    def unchanged(self) -> Iterator[str]:
-        """Paths of files that have the right content already, job by job, each once."""
-        return chain(self.paths(FileAction.KEEP), chain.from_iterable(self.done_files))
-
-    def paths(self, action: FileAction) -> Iterator[str]:
-        """The paths of files that have such a fate, job by job, each once."""
-        return (change.path for changes in self.changes(action) for change in changes)
+    def __iter__(self) -> Iterator[JobPlan]:
+        return iter(self.plans)
 
     def count(self, *actions: FileAction) -> int:
-        """How many files have such a fate; what several jobs have counts with each of them."""
+        """Return the number of files with one of these actions. A file of several jobs counts for each of them."""
         return sum(counts.get(action, 0) for counts in self.counts for action in actions)
 
     def which(self, *actions: FileAction) -> list[int]:
-        """The places of the jobs that have a file of such a fate."""
+        """Return the indices of the jobs that have a file with one of these actions."""
         return [at for at, counts in enumerate(self.counts) if not counts.keys().isdisjoint(actions)]
 
     def changes(self, *actions: FileAction) -> Iterator[list[FileChange]]:
-        """Such changes of each job that has any; what several jobs have is with the first of them."""
-        return (self.jobs[at].changes_by(actions, self.repeated_by(at)) for at in self.which(*actions))
+        """Yield the changes with these actions, job by job. The first job has the changes that several jobs share."""
+        return (self.changes_of(at, actions) for at in self.which(*actions))
 
-    def repeated_by(self, at: int) -> Set[Fate]:
-        """What an earlier job than the one at a place takes care of."""
-        return self.repeated.get(at, frozenset())
+    def changes_of(self, at: int, actions: Collection[FileAction]) -> list[FileChange]:
+        """Return the changes of one job with these actions, without those that an earlier job carries out."""
+        return self.plans[at].changes_by(actions, self.repeated.get(at, frozenset()))
+
+    def paths(self, action: FileAction) -> Iterator[str]:
+        """Yield the path of each file with this action once, job by job."""
+        return (change.path for changes in self.changes(action) for change in changes)
+
+
+class WritePlan(Record):
+    """The plan of a write: the write does all of the plan, or nothing while there are conflicts.
+
+    Attributes:
+        request: the input of the plan.
+        ledgers: the ledgers of all jobs below the output folder, before the write.
+        jobs: the plans of the jobs that are written.
+        done_files: the files of the jobs of `request.done`, job by job, each path once in the whole plan.
+        kept: the jobs that keep the files of an earlier version of tfgen or of earlier defaults: name -> that version.
+        conflicts: the paths that tfgen may not write.
+        lost: the conflicts that `request.force` overrides.
+        leftovers: temporary files of a render that was killed.
+        recounted: the jobs whose ledger is missing, so that the number in one of their files starts again.
+    """
+
+    request: WriteRequest
+    ledgers: Ledgers
+    jobs: JobPlans
+    done_files: Sequence[Sequence[str]]
+    kept: Mapping[str, str]
+    conflicts: tuple[Conflict, ...]
+    lost: tuple[Conflict, ...]
+    leftovers: tuple[str, ...]
+    recounted: tuple[str, ...]
+
+    @property
+    def out(self) -> Path:
+        """The output folder."""
+        return self.request.out
+
+    @property
+    def is_done(self) -> bool:
+        """Return whether the disk has all files as planned."""
+        return not (self.jobs.undone or self.leftovers)
+
+    @property
+    def created(self) -> tuple[str, ...]:
+        """The paths of new files, in order, each once."""
+        return tuple(sorted(self.jobs.paths(FileAction.CREATE)))
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """The paths of files that the write replaces, in order."""
+        return tuple(sorted(self.jobs.paths(FileAction.CHANGE)))
+
+    @property
+    def removed(self) -> tuple[str, ...]:
+        """The paths of files that the write removes, because no job renders them, in order."""
+        return tuple(sorted(self.jobs.paths(FileAction.REMOVE)))
+
+    def unchanged(self) -> Iterator[str]:
+        """Yield the paths of files that have the right content already, job by job, each once."""
+        return chain(self.jobs.paths(FileAction.KEEP), chain.from_iterable(self.done_files))
 
 
 class Surroundings(Record):

@@ -23,7 +23,15 @@ from tfgen.tree.file_tree import digest_of
 from tfgen.tree.ledger import LEDGER_FOLDER, LEDGER_READ, Ledger, job_of, ledger_path, parse_ledger
 from tfgen.tree.ledgers import Ledgers
 from tfgen.tree.output_folder import OutputFolder
-from tfgen.tree.plan import ConflictsError, FileAction, FindCommitted, JobPlan, WritePlan, nothing_committed
+from tfgen.tree.plan import (
+    ConflictsError,
+    FileAction,
+    FindCommitted,
+    JobPlan,
+    WritePlan,
+    WriteRequest,
+    nothing_committed,
+)
 from tfgen.tree.rendering import Rendering
 from tfgen.tree.spool import Held, Put
 from tfgen.tree.write_plan import plan_jobs
@@ -104,8 +112,9 @@ def plan_write(
         FileTreeError: Two renderings have one path.
         TfgenError: The disk, or a ledger, cannot be read.
     """
+    request = WriteRequest(out, renderings, done, force, find_committed, put)
     with _reading(out) as folder:
-        return plan_jobs(folder, renderings, done=done, force=force, find_committed=find_committed, put=put)
+        return plan_jobs(folder, request)
 
 
 def apply(plan: WritePlan) -> WritePlan:
@@ -124,14 +133,7 @@ def apply(plan: WritePlan) -> WritePlan:
         return plan
     with OutputFolder(plan.out, create=True) as folder, folder.locked(LEDGER_FOLDER, LOCK_WAIT_S):
         if Ledgers(folder) != plan.ledgers:
-            plan = plan_jobs(
-                folder,
-                plan.renderings,
-                done=plan.done,
-                force=plan.force,
-                find_committed=plan.find_committed,
-                put=plan.put,
-            )
+            plan = plan_jobs(folder, plan.request)
             if plan.conflicts:
                 raise ConflictsError(plan.conflicts)
         _write(folder, plan)
@@ -150,7 +152,7 @@ _ENDS = (FileAction.REMOVE, FileAction.FORGET)
 
 
 def _write(folder: OutputFolder, plan: WritePlan) -> None:
-    touched = plan.which(*_WRITES, *_ENDS)
+    touched = plan.jobs.which(*_WRITES, *_ENDS)
 
     def stage(ledger_of: Callable[[JobPlan], Ledger | None], at: int) -> _StagedLedger:
         job = plan.jobs[at]
@@ -172,12 +174,13 @@ def _write(folder: OutputFolder, plan: WritePlan) -> None:
             _put_ledgers(folder, old)
         raise
     try:
-        for _ in map_items(partial(_replace, folder, plan), plan.which(*_WRITES)):
+        for _ in map_items(partial(_replace, folder, plan), plan.jobs.which(*_WRITES)):
             pass
-        folder.remove({change.path: change.digest for change in changes} for changes in plan.changes(FileAction.REMOVE))
-        folder.prune(change.path for changes in plan.changes(*_ENDS) for change in changes)
-        changed = (change.path for changes in plan.changes(*_WRITES, *_ENDS) for change in changes)
-        folder.sync_folders(changed, plan.count(*_WRITES, *_ENDS))
+        removed = plan.jobs.changes(FileAction.REMOVE)
+        folder.remove({change.path: change.digest for change in changes} for changes in removed)
+        folder.prune(change.path for changes in plan.jobs.changes(*_ENDS) for change in changes)
+        changed = (change.path for changes in plan.jobs.changes(*_WRITES, *_ENDS) for change in changes)
+        folder.sync_folders(changed, plan.jobs.count(*_WRITES, *_ENDS))
         _put_ledgers(folder, final)
     except BaseException:
         with suppress(TfgenError):
@@ -190,13 +193,13 @@ def _write(folder: OutputFolder, plan: WritePlan) -> None:
 
 def _stage_jobs(folder: OutputFolder, plan: WritePlan) -> list[_StagedLedger]:
     """Stages all files and the final ledgers, and gives these."""
-    number = max(plan.count(*_WRITES), len(plan.undone))
+    number = max(plan.jobs.count(*_WRITES), len(plan.jobs.undone))
     final: list[_StagedLedger] = []
     unsynced = 0
-    with closing(map_items(partial(_stage, folder, plan, number), plan.undone)) as staged:
-        for at, ledger in zip(plan.undone, staged, strict=True):
+    with closing(map_items(partial(_stage, folder, plan, number), plan.jobs.undone)) as staged:
+        for at, ledger in zip(plan.jobs.undone, staged, strict=True):
             final.append(ledger)
-            unsynced += sum(plan.counts[at].get(action, 0) for action in _WRITES)
+            unsynced += sum(plan.jobs.counts[at].get(action, 0) for action in _WRITES)
             if unsynced >= _SYNC_EVERY:
                 folder.sync_staged(number)
                 unsynced = 0
@@ -207,21 +210,21 @@ def _stage_jobs(folder: OutputFolder, plan: WritePlan) -> list[_StagedLedger]:
 def _stage(folder: OutputFolder, plan: WritePlan, number: int, at: int) -> _StagedLedger:
     """Stages the files of the job at a place of the plan, and its final ledger."""
     job = plan.jobs[at]
-    changes = job.changes_by(_WRITES, plan.repeated_by(at))
+    changes = plan.jobs.changes_of(at, _WRITES)
     replaced = [change.path for change in changes if change.action is FileAction.CHANGE]
     folder.stage({change.path: change.text or "" for change in changes}, number, replaced=replaced)
     return _stage_ledger(folder, number, job, job.after)
 
 
 def _replace(folder: OutputFolder, plan: WritePlan, at: int) -> None:
-    changes = plan.jobs[at].changes_by(_WRITES, plan.repeated_by(at))
+    changes = plan.jobs.changes_of(at, _WRITES)
     folder.replace({change.path: change.digest for change in changes})
 
 
 def _unstage(folder: OutputFolder, plan: WritePlan) -> None:
     """Removes what is staged. Raises TfgenError where the disk does not let go of some."""
     with _without_staged_ledgers(folder):
-        folder.unstage([change.path for change in changes] for changes in plan.changes(*_WRITES))
+        folder.unstage([change.path for change in changes] for changes in plan.jobs.changes(*_WRITES))
 
 
 # -- the ledgers ---------------------------------------------------------------------------------------------------

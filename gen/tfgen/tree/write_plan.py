@@ -1,6 +1,6 @@
 """What writing some jobs below one output folder would do, from the plans of each of them.
 
-    plan_jobs(folder, [Rendering("dist-mnist", tree, input_digest)], ...)  ->  WritePlan(...)
+    plan_jobs(folder, WriteRequest(out, [Rendering("dist-mnist", tree, input_digest)], ...))  ->  WritePlan(...)
 
 First all jobs are looked at together: two of them cannot have one path. Then each is planned by itself, of many some at
 a time. Last comes what several jobs have, which the first of them takes care of.
@@ -9,7 +9,7 @@ a time. Last comes what several jobs have, which the first of them takes care of
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import closing
 from functools import cache, partial
 from typing import NamedTuple
@@ -22,7 +22,17 @@ from tfgen.tree.file_tree import FileTree, ancestors, path_fault
 from tfgen.tree.ledger import LEDGER_FOLDER, Ledger, check_ledger
 from tfgen.tree.ledgers import Ledgers
 from tfgen.tree.output_folder import OutputFolder
-from tfgen.tree.plan import Conflict, Fate, FileAction, FindCommitted, Surroundings, WritePlan, plan_job
+from tfgen.tree.plan import (
+    Conflict,
+    Fate,
+    FileAction,
+    FindCommitted,
+    JobPlans,
+    Surroundings,
+    WritePlan,
+    WriteRequest,
+    plan_job,
+)
 from tfgen.tree.rendering import Rendering
 from tfgen.tree.spool import Held, Put, Slot, Spooled
 from tfgen.workers import MANY_SMALL, map_items
@@ -31,18 +41,10 @@ _LOSS_READ = 1 << 20
 """Characters of a user's file that are read to say what of it would be lost."""
 
 
-def plan_jobs(
-    folder: OutputFolder,
-    renderings: Sequence[Rendering],
-    *,
-    done: Collection[str],
-    force: bool,
-    find_committed: FindCommitted,
-    put: Put,
-) -> WritePlan:
-    """Put the plans of some jobs together. Arguments and errors are those of `write.plan_write`."""
+def plan_jobs(folder: OutputFolder, request: WriteRequest) -> WritePlan:
+    """Plan a write to an open output folder. The errors are those of `write.plan_write`."""
     ledgers = Ledgers(folder)
-    together = _look_at(renderings, ledgers, find_committed)
+    together = _look_at(request.renderings, ledgers, request.find_committed)
     slots: list[Slot | Held] = []
     conflicts: list[Conflict] = []
     unfinished: set[str] = set()
@@ -51,8 +53,10 @@ def plan_jobs(
     decided: dict[Fate, Fate] = {}  # so that many jobs have one object
     repeated: dict[int, Set[Fate]] = {}
     undone: list[int] = []
-    plan_one = partial(_plan_one, folder, ledgers, together.final, put)
-    with closing(map_items(lambda at: plan_one(renderings[at]), [*together.written], many=MANY_SMALL)) as planned:
+    plan_one = partial(_plan_one, folder, ledgers, together.final, request.put)
+    with closing(
+        map_items(lambda at: plan_one(request.renderings[at]), [*together.written], many=MANY_SMALL)
+    ) as planned:
         for at, (name, job) in enumerate(zip(together.written.values(), planned, strict=True)):
             slots.append(job.slot)
             conflicts += job.conflicts
@@ -65,32 +69,24 @@ def plan_jobs(
             decided.update((one, one) for one in job.shared if one not in decided)
 
     def files_of_done() -> Iterator[list[str]]:
-        for name in done:
+        for name in request.done:
             if name in ledgers:
                 keeps = [(path, FileAction.KEEP) for path in ledgers[name].files]
                 yield [path for path, action in keeps if (path, action) not in decided]
                 decided.update((one, one) for one in keeps if not is_in_own_folder(name, one[0]))
 
-    done_files: Spooled[list[str]] = Spooled([put(files) for files in files_of_done()])
+    done_files: Spooled[list[str]] = Spooled([request.put(files) for files in files_of_done()])
     conflicts.sort(key=lambda one: one.path)
     leftovers = tuple(path for name in sorted({LEDGER_FOLDER, *unfinished}) for path in folder.temporary_files(name))
     return WritePlan(
-        out=folder.path,
-        force=force,
-        find_committed=find_committed,
+        request=request,
         ledgers=ledgers,
-        renderings=renderings,
-        jobs=Spooled(slots),
-        counts=tuple(counts),
-        repeated=repeated,
-        done=done,
+        jobs=JobPlans(Spooled(slots), tuple(counts), repeated, tuple(undone)),
         done_files=done_files,
-        put=put,
         kept=together.kept,
-        conflicts=tuple(one for one in conflicts if not (force and one.can_force)),
-        lost=tuple(one for one in conflicts if force and one.can_force),
+        conflicts=tuple(one for one in conflicts if not (request.force and one.can_force)),
+        lost=tuple(one for one in conflicts if request.force and one.can_force),
         leftovers=leftovers,
-        undone=tuple(undone),
         recounted=tuple(recounted),
     )
 

@@ -102,7 +102,7 @@ def _base(out: Path, against: str, plan: WritePlan) -> Base:
 
 def _staying(plan: WritePlan, base: Base) -> set[str]:
     """Return the jobs that stay as they are committed, though this tfgen would render them differently."""
-    changed = (plan.jobs[at] for at, counts in enumerate(plan.counts) if counts.keys() - {FileAction.KEEP})
+    changed = (plan.jobs[at] for at, counts in enumerate(plan.jobs.counts) if counts.keys() - {FileAction.KEEP})
     jobs = (job for job in changed if job.before and job.before.is_of_same_job(job.target))
     return {*plan.kept, *(job.rendering.job for job in jobs if job.rendering.job in base.committed)}
 

@@ -129,7 +129,7 @@ def _files_of_jobs(plan: WritePlan, unmerged: Set[str]) -> Iterator[set[str]]:
         paths = {ledger_path(job.rendering.job), *before, *job.target.files}
         if not job.is_done() or not unmerged.isdisjoint(paths):
             yield paths
-    for name in plan.done:
+    for name in plan.request.done:
         paths = {ledger_path(name), *plan.ledgers[name].files} if name in plan.ledgers else set()
         if not unmerged.isdisjoint(paths):
             yield paths
