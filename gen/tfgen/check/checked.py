@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from tfgen.check.across import JobRecord
 from tfgen.job.sources import Source
@@ -11,23 +11,36 @@ from tfgen.record import Record
 from tfgen.text.document import Document
 
 
-class Weighed(Record):
-    """Problems with the weight that the platform gives them, and the warnings that a comment ignores."""
+class Reported(Record):
+    """Problems with the severities that the platform sets.
+
+    Attributes:
+        ignored: the warnings that comments ignore. `problems` does not contain them.
+    """
 
     problems: tuple[Problem, ...] = ()
     ignored: tuple[Problem, ...] = ()
+
+
+def merged_reports(reports: Iterable[Reported]) -> Reported:
+    """Return the problems of several reports as one report."""
+    reports = [*reports]
+    return Reported(
+        tuple(problem for report in reports for problem in report.problems),
+        tuple(problem for report in reports for problem in report.ignored),
+    )
 
 
 class CheckResult(Record):
     """The result of the check of one file, without its documents: those of many files need too much memory.
 
     Attributes:
-        weighed: the problems of the file alone.
+        reported: the problems of the file alone.
         records: the data by which the jobs that the schema accepts are compared with the jobs of all files.
         names: the names of all jobs in the file, with and without errors.
     """
 
-    weighed: Weighed
+    reported: Reported
     records: tuple[JobRecord, ...]
     names: tuple[str, ...]
 
@@ -47,7 +60,7 @@ class ReadFile(Record):
     @property
     def is_whole(self) -> bool:
         """Return whether neither the file alone nor the defaults under the file have errors."""
-        return not has_errors(self.result.weighed.problems) and len(self.accepted) == len(self.documents)
+        return not has_errors(self.result.reported.problems) and len(self.accepted) == len(self.documents)
 
 
 class CheckedFile(Record):

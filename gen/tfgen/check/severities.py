@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tfgen.check.admission.rules import WARNINGS as POLICY_WARNINGS
-from tfgen.check.checked import Weighed
+from tfgen.check.checked import Reported
 from tfgen.check.namespace import RULES as NAMESPACE_RULES
 from tfgen.problems import Place, Problem
 from tfgen.record import EMPTY, Record
@@ -82,16 +82,16 @@ class Severities(Record):
     as_errors: Place | None = None
 
 
-def weigh(document: Document, problems: Iterable[Problem], *, is_guarded: bool = True) -> Weighed:
+def set_severities(document: Document, problems: Iterable[Problem], *, is_guarded: bool = True) -> Reported:
     """The problems of a job as its tfgen.yaml files weigh them, without what is off or ignored; all, if not guarded."""
     if not is_guarded:
-        return Weighed(tuple(problems))
+        return Reported(tuple(problems))
     severities = severities_of(document.under)
     comments = {(layer.file, ignored) for layer in document.layers() for ignored in _ignored(layer.directives)}
-    weighed, ignored = [], []
+    reported, ignored = [], []
     for problem in problems:
         setting = severities.rules.get(problem.rule)
-        weighed_problem = _weighed(problem, severities)
+        weighed_problem = _reported(problem, severities)
         if weighed_problem is None:
             continue
         if (
@@ -101,15 +101,15 @@ def weigh(document: Document, problems: Iterable[Problem], *, is_guarded: bool =
         ):
             ignored.append(problem)
         else:
-            weighed.append(weighed_problem)
-    return Weighed(tuple(weighed), tuple(ignored))
+            reported.append(weighed_problem)
+    return Reported(tuple(reported), tuple(ignored))
 
 
 def with_severities(defaults: Document | None, problems: Iterable[Problem]) -> tuple[Problem, ...]:
     """Return problems with the severities of a tfgen.yaml and the files above. No comment counts."""
     severities = severities_of(defaults)
-    weighed = (_weighed(problem, severities) for problem in problems)
-    return tuple(problem for problem in weighed if problem is not None)
+    reported = (_reported(problem, severities) for problem in problems)
+    return tuple(problem for problem in reported if problem is not None)
 
 
 def check_comments(documents: Iterable[Document]) -> Iterator[Problem]:
@@ -143,9 +143,9 @@ def find_unused(documents: Iterable[Document], ignored: Iterable[Problem]) -> It
             yield Problem(document.file, directive.position, message, UNUSED_IGNORE, "warning")
 
 
-def weigh_unused(documents: Iterable[Document], ignored: Sequence[Problem]) -> tuple[Problem, ...]:
+def report_unused(documents: Iterable[Document], ignored: Sequence[Problem]) -> tuple[Problem, ...]:
     """The same as each job's tfgen.yaml files weigh it."""
-    return tuple(problem for one in documents for problem in weigh(one, find_unused((one,), ignored)).problems)
+    return tuple(problem for one in documents for problem in set_severities(one, find_unused((one,), ignored)).problems)
 
 
 def check_severities(defaults: Document) -> Iterator[Problem]:
@@ -178,7 +178,7 @@ def check_severities(defaults: Document) -> Iterator[Problem]:
         yield Problem(*layer.place(("warningsAsErrors",)), message, GUARD_RAIL)
 
 
-def _weighed(problem: Problem, severities: Severities) -> Problem | None:
+def _reported(problem: Problem, severities: Severities) -> Problem | None:
     """Return a problem with the severity of its rule; None for a rule that is off."""
     setting = severities.rules.get(problem.rule)
     if problem.severity == "error":

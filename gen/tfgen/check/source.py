@@ -8,11 +8,11 @@ from typing import Final, NamedTuple
 from tfgen import data_path
 from tfgen.check.across import record_job
 from tfgen.check.allowed import check_allowed, find_disallowed
-from tfgen.check.checked import CheckResult, ReadFile, Weighed
+from tfgen.check.checked import CheckResult, ReadFile, Reported
 from tfgen.check.enforced import find_overrides
 from tfgen.check.enforced_paths import check_enforced_paths
 from tfgen.check.limits import check_limits
-from tfgen.check.severities import GUARD_RAIL, check_comments, check_severities, weigh
+from tfgen.check.severities import GUARD_RAIL, check_comments, check_severities, set_severities
 from tfgen.job import defaults
 from tfgen.job.documents import parse_source
 from tfgen.job.sources import Source
@@ -94,23 +94,23 @@ def check_source(source: Source, teams: dict[str, Team], *, is_guarded: bool) ->
                 for problem in _rule_problems(document)
                 if problem.severity == "error" or (problem.file, problem.position) not in refused
             )
-            weighed = weigh(document, of_rules, is_guarded=is_guarded)
-            problems += weighed.problems
-            ignored += weighed.ignored
+            reported = set_severities(document, of_rules, is_guarded=is_guarded)
+            problems += reported.problems
+            ignored += reported.ignored
     problems += check_comments(documents) if is_guarded else ()
     result = CheckResult(
-        weighed=Weighed(tuple(problems), tuple(ignored)),
+        reported=Reported(tuple(problems), tuple(ignored)),
         records=tuple(map(record_job, accepted)),
         names=tuple(name for document in documents if isinstance(name := data_path.at(document.data, _NAME), str)),
     )
     return ReadFile(source, tuple(documents), tuple(accepted), result)
 
 
-def weigh_clash(file: ReadFile, at: int, rule: AcrossRule, clash: Clash, *, is_guarded: bool) -> Weighed:
+def report_clash(file: ReadFile, at: int, rule: AcrossRule, clash: Clash, *, is_guarded: bool) -> Reported:
     """What is wrong with a job beside others: the one at an index of the file's accepted ones."""
     document = file.accepted[at]
     place = Place(document.source(clash.path), document.value(clash.path))
-    return weigh(document, (Problem(*place, clash.message, rule.id, rule.severity),), is_guarded=is_guarded)
+    return set_severities(document, (Problem(*place, clash.message, rule.id, rule.severity),), is_guarded=is_guarded)
 
 
 def _size(document: Document) -> int:

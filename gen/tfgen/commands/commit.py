@@ -15,7 +15,7 @@ from tfgen.commands.git.commit_steps import (
 from tfgen.commands.git.job_branch import commit_jobs
 from tfgen.commands.git.operation_steps import operation_steps
 from tfgen.commands.git.rendered_branch import commit_rendered, rendered_branches
-from tfgen.commands.pipeline.check_files import judge_files
+from tfgen.commands.pipeline.check_files import check_files
 from tfgen.commands.pipeline.check_scope import CheckScope
 from tfgen.commands.pipeline.track import Track, untracked
 from tfgen.errors import TfgenError
@@ -52,11 +52,11 @@ def commit_paths(
         with suppress(TfgenError):  # a job that has errors needs none; any other asks again
             find_manifests()  # once, and not in each process
     with Spool(out) as spool:
-        judged = judge_files(sources, {}, spool, CheckScope(find_manifests), track)
-        branches = None if is_beside else rendered_branches(jobs, judged.checked)
+        results = check_files(sources, {}, spool, CheckScope(find_manifests), track)
+        branches = None if is_beside else rendered_branches(jobs, results.checked)
         try:
             if branches is None:
-                return commit_jobs(jobs, judged, spool, options)
-            return commit_rendered(jobs, judged, spool, branches, options)
+                return commit_jobs(jobs, results, spool, options)
+            return commit_rendered(jobs, results, spool, branches, options)
         except UnderWayError as error:
             raise RefusedError(f"{error}. {operation_steps(error.operation, jobs, out)}") from error

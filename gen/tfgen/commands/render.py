@@ -1,4 +1,4 @@
-"""What `tfgen render` does: the files of jobs, without those of removed jobs. All is written, or nothing."""
+"""`tfgen render`: write the files of jobs and remove the files of removed jobs, all of them or none."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfgen.commands.pipeline.check_files import judge_files
+from tfgen.commands.pipeline.check_files import check_files
 from tfgen.commands.pipeline.check_scope import CheckScope
-from tfgen.commands.pipeline.find_cached import find_known
+from tfgen.commands.pipeline.find_cached import find_cached
 from tfgen.commands.pipeline.removed_jobs import find_removed_jobs
 from tfgen.commands.pipeline.track import Track
 from tfgen.errors import UsageError
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
 
 class Written(Record):
-    """What came of it.
+    """The result of a render.
 
     Attributes:
-        plan: what was written; none where there are errors.
-        jobs: how many jobs there are.
+        plan: the plan that was carried out; None if a job has errors.
+        jobs: the number of jobs.
         resolved: the number of merge conflicts that the render resolved.
     """
 
@@ -50,56 +50,49 @@ class Written(Record):
 def render_paths(
     paths: Sequence[Path], out: Path | None, *, force: bool = False, upgrade: bool = False, track: Track
 ) -> Iterator[Written]:
-    """Write all files of the jobs in some files and folders, and remove those of jobs that are there no more.
+    """Write all files of the jobs in files and folders, and remove the files of removed jobs.
 
-    A job of which nothing has changed is not rendered. Nothing is written where a job has errors. What was written can
-    be asked for within the block.
-
-    A merge may have left conflicts in rendered files. The render writes these files again, and resolves the conflicts.
+    An unchanged job is not rendered. Nothing is written if a job has errors. The result is valid within the block.
+    After a merge, the render writes the rendered files with conflicts again, and resolves the conflicts.
 
     Args:
         paths: the files and folders.
-        out: the output folder; by default where the files of the jobs are.
+        out: the output folder; by default the folder that contains the files of the jobs.
         force: whether files that were edited by hand are replaced.
-        upgrade: whether a job is rendered anew where only tfgen or the defaults under it changed.
-        track: what is told of each file.
+        upgrade: whether a job is rendered again if only tfgen or the defaults under the job changed.
+        track: reports the progress.
 
     Raises:
-        UsageError: a path cannot be read, no output folder follows from them, a job keeps its files in another branch,
-            or there is no job and none was removed, or nothing evaluates the policies that the jobs' tfgen.yaml names.
-        ConflictsError: a file was edited by hand, and it is not `force`.
+        UsageError: a path cannot be read, the output folder is ambiguous, a job keeps its files in another branch, the
+            paths contain neither a job nor the files of a removed job, or the policies of a tfgen.yaml need a package
+            that is not installed.
+        ConflictsError: a file was edited by hand, and `force` is false.
         TfgenError: the disk fails.
     """
     sources = read_sources(paths, may_be_none=True)
     is_beside = out is None
     out = out or output_root_of(paths, (source.file for source in sources))
-    known = find_known(sources, out)
+    cached = find_cached(sources, out)
     with Spool(out) as spool:
-        judged = judge_files(sources, known, spool, CheckScope(ends_with_errors=True, kept_for=out), track)
-        checked, rendered = judged.checked, judged.rendered
-        problems = [*checked.problems]
+        results = check_files(sources, cached, spool, CheckScope(ends_with_errors=True, kept_for=out), track)
+        problems = [*results.checked.problems]
+        if not has_errors(problems):
+            _check_rendered(results.rendered, is_beside=is_beside)
+            problems += (problem for file in results.rendered.values() for problem in file.of_objects.problems)
+            problems += (problem for file in cached.values() for problem in file.of_objects)
         if has_errors(problems):
             yield Written(in_order(problems))
             return
-        for file in rendered.values():
-            file.require_policies()
-        if is_beside:
-            _check_place(rendered)
-        problems += (problem for file in rendered.values() for problem in file.of_objects.problems)
-        problems += (problem for file in known.values() for problem in file.of_objects)
-        if has_errors(problems):
-            yield Written(in_order(problems))
-            return
-        jobs = {record.job for file in checked.files for record in file.result.records}
+        jobs = {record.job for file in results.checked.files for record in file.result.records}
         ledgers, merge = _read_ledgers(out)
         try:
             removals = find_removed_jobs(ledgers.sources, paths, jobs)
             if not jobs and not removals:
                 raise no_job_below(paths)
             renderings: Spooled[Rendering] = Spooled(
-                [*(job.rendering for file in rendered.values() for job in file.jobs), *map(spool.put, removals)]
+                [*(job.rendering for file in results.rendered.values() for job in file.jobs), *map(spool.put, removals)]
             )
-            done = [job for file in known.values() for job in file.ledgers]
+            done = [job for file in cached.values() for job in file.ledgers]
             stay = nothing_committed if upgrade else partial(_committed_jobs, out)
             plan = apply(plan_write(out, renderings, done=done, force=force, find_committed=stay, put=spool.put))
         except BaseException:
@@ -131,18 +124,21 @@ def _read_ledgers(out: Path) -> tuple[Ledgers, MergedFiles | None]:
 
 def _committed_jobs(out: Path, ledgers: Mapping[str, Ledger]) -> Set[str]:
     """Return the jobs whose rendered files are as the last commit has them."""
-    from tfgen.change.committed_jobs import committed_jobs  # 20 ms, which only jobs of another tfgen cost
+    from tfgen.change.committed_jobs import committed_jobs  # 20 ms, which only jobs of another tfgen version cost
 
     return committed_jobs(out, "HEAD")(ledgers)
 
 
-def _check_place(files: Mapping[str, RenderedFile]) -> None:
-    """See that charts/ and overlays/ of some jobs are kept beside them.
+def _check_rendered(files: Mapping[str, RenderedFile], *, is_beside: bool) -> None:
+    """Check that the policies of all files were evaluated, and that charts/ and overlays/ belong beside the jobs.
 
     Raises:
-        UsageError: they are kept in a branch of their own.
+        UsageError: a job keeps charts/ and overlays/ in another branch, or policies need a package.
+        TfgenError: a policy cannot be read.
     """
-    for name, file in files.items():
+    for file in files.values():
+        file.require_policies()
+    for name, file in files.items() if is_beside else ():
         if branch := next((job.branch for job in file.jobs if job.branch), ""):
             raise UsageError(
                 f"{name}: charts/ and overlays/ are kept in the branch {branch} (gitops.rendered), which "

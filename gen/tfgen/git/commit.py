@@ -96,7 +96,7 @@ def open_repository(folder: Path) -> Repository:
     return Repository(root, _text(branch.stdout).removeprefix("refs/heads/"), _text(head.stdout))
 
 
-def check_files(repository: Repository, digests: Mapping[str, str | None], others: Iterable[str]) -> None:
+def check_paths(repository: Repository, digests: Mapping[str, str | None], others: Iterable[str]) -> None:
     """Check that one commit can contain all of some files, before tfgen writes any.
 
     Args:

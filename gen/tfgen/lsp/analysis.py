@@ -50,5 +50,5 @@ def analyse(source: Source) -> Analysis:
         return Analysis(source, accepted or parsed.documents[:1], accepted, team.problems, not parsed.problems)
     checker = Checker()
     file = checker.check(source)
-    problems = checker.judge([CheckedFile(source, file.result)], {source.file: file}).problems
+    problems = checker.check_together([CheckedFile(source, file.result)], {source.file: file}).problems
     return Analysis(source, file.documents, file.accepted, problems, not parsed.problems)

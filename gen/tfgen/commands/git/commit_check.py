@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import ClassVar
 
-from tfgen.commands.pipeline.check_files import JudgedFiles
+from tfgen.commands.pipeline.check_files import FileResults
 from tfgen.commands.pipeline.check_report import Report
 from tfgen.commands.pipeline.full_check import full_check
 from tfgen.commands.pipeline.loosened_rails import find_loosened_rails
@@ -24,11 +24,11 @@ class ProblemsError(TfgenError):
         self.problems = problems
 
 
-def check_for_commit(judged: JudgedFiles, spool: Spool, out: Path, against: str, pushed: str = "") -> Report:
+def check_for_commit(results: FileResults, spool: Spool, out: Path, against: str, pushed: str = "") -> Report:
     """Check jobs whose files are about to be written.
 
     Args:
-        judged: the jobs.
+        results: the jobs.
         spool: where what is rendered of them is.
         out: the output folder.
         against: the revision that is compared with.
@@ -38,10 +38,10 @@ def check_for_commit(judged: JudgedFiles, spool: Spool, out: Path, against: str,
         ProblemsError: the jobs have errors.
         TfgenError: all that `full_check` raises.
     """
-    report = _check_with_rails(judged, spool, out, against)
+    report = _check_with_rails(results, spool, out, against)
     if has_errors(report.problems):
         raise ProblemsError(report.problems)
-    if pushed and has_errors(problems := _check_with_rails(judged, spool, out, pushed).problems):
+    if pushed and has_errors(problems := _check_with_rails(results, spool, out, pushed).problems):
         raise ProblemsError(
             problems,
             "nothing was committed or pushed: the jobs have errors when compared with "
@@ -50,7 +50,7 @@ def check_for_commit(judged: JudgedFiles, spool: Spool, out: Path, against: str,
     return report
 
 
-def _check_with_rails(judged: JudgedFiles, spool: Spool, out: Path, against: str) -> Report:
-    report = full_check(judged, spool, against=against, out=out, is_written=True)
-    loosened = find_loosened_rails([out], judged.checked.sources, against)
+def _check_with_rails(results: FileResults, spool: Spool, out: Path, against: str) -> Report:
+    report = full_check(results, spool, against=against, out=out, is_written=True)
+    loosened = find_loosened_rails([out], results.checked.sources, against)
     return report.replaced(problems=in_order((*report.problems, *loosened)))

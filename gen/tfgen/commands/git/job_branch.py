@@ -1,6 +1,6 @@
 """Jobs into git: checked, rendered and committed, and pushed if asked.
 
-    commit_jobs([Path("jobs/mnist.yaml")], judged, spool, CommitOptions(Path(".")))
+    commit_jobs([Path("jobs/mnist.yaml")], results, spool, CommitOptions(Path(".")))
         ->  Outcome("1f0c...", "mnist: workers 4 -> 8", ...)
 
 What is committed of a job is what its ledger has, the ledger, and what the job was read from: its own file and all
@@ -31,7 +31,7 @@ from tfgen.commands.git.commit_steps import (
     source_paths,
     with_removals,
 )
-from tfgen.commands.pipeline.check_files import JudgedFiles
+from tfgen.commands.pipeline.check_files import FileResults
 from tfgen.commands.pipeline.check_report import Report
 from tfgen.commands.pipeline.removed_jobs import find_removed_jobs
 from tfgen.commands.pipeline.removed_sources import removed_sources
@@ -41,7 +41,7 @@ from tfgen.git import read as git
 from tfgen.git.commit import (
     Repository,
     changed,
-    check_files,
+    check_paths,
     would_change,
 )
 from tfgen.git.push import find_pushed, target
@@ -58,12 +58,12 @@ _WRITTEN: Final = "tfgen"
 """The word that each file of `tfgen init --repo` has."""
 
 
-def commit_jobs(jobs: Sequence[Path], judged: JudgedFiles, spool: Spool, options: CommitOptions) -> Outcome:
+def commit_jobs(jobs: Sequence[Path], results: FileResults, spool: Spool, options: CommitOptions) -> Outcome:
     """Write what is rendered of the jobs and commit it, and nothing else.
 
     Args:
         jobs: the files and folders that were named.
-        judged: the jobs in them.
+        results: the jobs in them.
         spool: where what is rendered of them waits.
         options: what the user chose.
 
@@ -78,9 +78,9 @@ def commit_jobs(jobs: Sequence[Path], judged: JudgedFiles, spool: Spool, options
     before = open_on_branch(out, branch)
     is_new = branch not in ("", before.branch)
     to = target(before.replaced(branch=branch or before.branch)) if options.pushes else None
-    work = _plan_work(jobs, judged, spool, out, find_pushed(before, to) if to else "")
+    work = _plan_work(jobs, results, spool, out, find_pushed(before, to) if to else "")
     digests, files, others = _files_of_jobs(before, out, work)
-    check_files(before, digests, others)
+    check_paths(before, digests, others)
     if to and is_new and not (would_change(before, digests) or changed(before, others)):
         raise UsageError(f"nothing has changed, so there is nothing for a branch {branch}")
     if (plan := apply(work.plan)) is not work.plan:  # another tfgen rendered something meanwhile
@@ -126,11 +126,11 @@ class _Work(Record):
     plan: WritePlan
 
 
-def _plan_work(jobs: Sequence[Path], judged: JudgedFiles, spool: Spool, out: Path, pushed: str) -> _Work:
+def _plan_work(jobs: Sequence[Path], results: FileResults, spool: Spool, out: Path, pushed: str) -> _Work:
     """Check the jobs against HEAD and the last pushed commit, and plan the writes, without writing a file."""
-    report = check_for_commit(judged, spool, out, git.HEAD, pushed)
+    report = check_for_commit(results, spool, out, git.HEAD, pushed)
     removed = removed_sources(jobs, git.HEAD)
-    matched = pair_jobs(judged.checked, git.HEAD, removed).pairs
+    matched = pair_jobs(results.checked, git.HEAD, removed).pairs
     removals = find_removed_jobs(read_ledgers(out).sources, jobs, {job.name for job in report.jobs}, removed)
     if not (matched or removals):
         raise no_job_below(jobs)

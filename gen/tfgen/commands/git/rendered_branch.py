@@ -1,6 +1,6 @@
 """Jobs into git whose charts/ and overlays/ have a branch for themselves: ``gitops.rendered``.
 
-    commit_rendered([Path("jobs")], judged, spool, branches, CommitOptions(Path("."), pushes=True))
+    commit_rendered([Path("jobs")], results, spool, branches, CommitOptions(Path("."), pushes=True))
         ->  Outcome("1f0c...", ..., branch="main", rendered=Outcome("88ab...", ..., branch="rendered"))
 
 The job and the defaults under it are committed where they are. Then the jobs are rendered into the other branch, in a
@@ -35,7 +35,7 @@ from tfgen.commands.git.commit_steps import (
     source_paths,
     with_removals,
 )
-from tfgen.commands.pipeline.check_files import JudgedFiles, judge_files
+from tfgen.commands.pipeline.check_files import FileResults, check_files
 from tfgen.commands.pipeline.check_report import Report
 from tfgen.commands.pipeline.removed_jobs import find_removed_jobs
 from tfgen.commands.pipeline.removed_sources import removed_sources
@@ -44,7 +44,7 @@ from tfgen.commands.pipeline.track import untracked
 from tfgen.errors import UsageError
 from tfgen.git import read as git
 from tfgen.git.branch import commit_all, find_tip, has_commit, is_remote_tip, move_branch, trailer, working_tree
-from tfgen.git.commit import RefusedError, Repository, changed, check_files, open_repository, wait
+from tfgen.git.commit import RefusedError, Repository, changed, check_paths, open_repository, wait
 from tfgen.git.push import ATTEMPTS, Target, find_pushed, push_commit, target
 from tfgen.job.documents import read_documents
 from tfgen.job.facts import rendered_branch, source_branch
@@ -101,13 +101,13 @@ def _last_jobs(jobs: Sequence[Path], checked: Checked) -> list[Document]:
 
 
 def commit_rendered(
-    jobs: Sequence[Path], judged: JudgedFiles, spool: Spool, branches: Branches, options: CommitOptions
+    jobs: Sequence[Path], results: FileResults, spool: Spool, branches: Branches, options: CommitOptions
 ) -> Outcome:
     """Commit the jobs, and what is rendered of them into the other branch.
 
     Args:
         jobs: the files and folders that were named.
-        judged: the jobs in them.
+        results: the jobs in them.
         spool: where what is rendered of them waits.
         branches: theirs.
         options: what the user chose; charts/ and overlays/ would be in its folder beside the jobs.
@@ -131,19 +131,19 @@ def commit_rendered(
     to_rendered = target(before.replaced(branch=branches.rendered)) if pushes else None
     is_rendered = name == branches.source
     since = _since(before, find_tip(before, branches.rendered, to_rendered)) if is_rendered else git.HEAD
-    report = check_for_commit(judged, spool, out, since, find_pushed(before, to) if to else "")
-    if not (is_rendered or _pairs(jobs, judged.checked, git.HEAD)):
+    report = check_for_commit(results, spool, out, since, find_pushed(before, to) if to else "")
+    if not (is_rendered or _pairs(jobs, results.checked, git.HEAD)):
         raise no_job_below(jobs)
-    own, is_replayed = _commit_sources(jobs, judged.checked, before, options=options, to=to)
+    own, is_replayed = _commit_sources(jobs, results.checked, before, options=options, to=to)
     if is_replayed and is_rendered:
-        judged = judge_files(read_sources(jobs, may_be_none=True), {}, spool, judged.scope, untracked)
-        report = check_for_commit(judged, spool, out, since)
+        results = check_files(read_sources(jobs, may_be_none=True), {}, spool, results.scope, untracked)
+        report = check_for_commit(results, spool, out, since)
     outcome = own.replaced(problems=report.problems, notes=report.notes)
     if not is_rendered:
         note = f"{branches.rendered} is rendered from {branches.source}, so nothing of {name} is"
         return outcome.replaced(notes=(*report.notes, note))
     folder = real_path(out).relative_to(real_path(before.root))
-    work = _Work(jobs, judged.checked, spool, report, since, options.message, folder)
+    work = _Work(jobs, results.checked, spool, report, since, options.message, folder)
     return outcome.replaced(rendered=_render_into(before, branches.rendered, to_rendered, work))
 
 
@@ -172,7 +172,7 @@ def _commit_sources(
     pairs = _pairs(jobs, checked, git.HEAD)
     files = {pair.name: {*paths_from_root(before, source_paths(pair)).values()} for pair in pairs}
     paths = {path for names in files.values() for path in names}
-    check_files(before, {}, paths)
+    check_paths(before, {}, paths)
     wanted = changed(before, paths)
     if branch not in ("", before.branch) and not wanted:
         raise UsageError(f"nothing has changed, so there is nothing for a branch {branch}")

@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 
 from tfgen.check.manifests import read_foreign_manifests
 from tfgen.commands.git.commit_check import ProblemsError, check_for_commit
-from tfgen.commands.pipeline.check_files import judge_files
+from tfgen.commands.pipeline.check_files import check_files
 from tfgen.commands.pipeline.check_scope import CheckScope
 from tfgen.commands.pipeline.track import untracked
 from tfgen.commands.render import render_paths
@@ -198,7 +198,7 @@ def _check(tree: Repository, to: Target, upstream: str, folder: str, sources: It
     find_manifests = cache(lambda: read_foreign_manifests(out, read_ledgers(out)))
     with Spool(out) as spool:
         try:
-            check_for_commit(judge_files(files, {}, spool, CheckScope(find_manifests), untracked), spool, out, upstream)
+            check_for_commit(check_files(files, {}, spool, CheckScope(find_manifests), untracked), spool, out, upstream)
         except ProblemsError as error:
             raise _merged_problems(tree, to, error.problems) from error
 

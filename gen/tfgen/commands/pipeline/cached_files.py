@@ -1,11 +1,12 @@
-"""The job files of which nothing has changed since they were last rendered or checked, and what was worked out then.
+"""Cached results of job files: the results of the last check, for files that have not changed since.
 
-    known = recall_files(sources)
-    known["jobs/mnist/job.yaml"].of_rules  ->  (Problem("jobs/mnist/job.yaml", ... "latest-tag"),)
+    cached = read_cached_files(sources)
+    cached["jobs/mnist/job.yaml"].of_rules  ->  (Problem("jobs/mnist/job.yaml", ... "latest-tag"),)
 
-A file is known where its bytes, those of all defaults under it and this tfgen are as they were, and its jobs had no
-errors. It is not read again: what is said of it is said from the cache (`tree.cache`), and it is judged beside other
-jobs by its records. What its jobs say is asked for by itself (`recall_jobs`): it is as long as the file.
+The cache has a result for a file without errors. The result is valid while the bytes of the file, the bytes of all
+defaults under the file and this tfgen are unchanged. tfgen then does not parse the file: the problems come from the
+cache (`tree.cache`), and the jobs are compared with other jobs by their records. The documents of the jobs are read
+separately (`read_cached_jobs`), because they are as long as the file.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from tfgen.check.across import JobRecord
-from tfgen.check.checked import CheckedFile, CheckResult, Weighed
+from tfgen.check.checked import CheckedFile, CheckResult, Reported
 from tfgen.job.sources import Source
 from tfgen.problems import Position, Problem
 from tfgen.record import Record
@@ -25,14 +26,14 @@ if TYPE_CHECKING:
     from tfgen.check.manifests import Manifest
 
 
-class KnownFile(Record):
-    """What was worked out for a file whose jobs have no errors.
+class CachedFile(Record):
+    """The results of a file whose jobs have no errors.
 
     Attributes:
         of_rules: the warnings of rules.
-        of_objects: the warnings about what comes of the jobs.
-        unused: the comments that ignore nothing.
-        records: what the jobs are judged by beside others.
+        of_objects: the warnings about the objects of the jobs.
+        unused: the problems of comments that ignore nothing.
+        records: the data by which the jobs are compared with the jobs of all files.
         ledgers: the digest of each job's ledger.
     """
 
@@ -43,24 +44,24 @@ class KnownFile(Record):
     ledgers: Mapping[str, str]
 
 
-def recall_files(sources: Iterable[Source], manifests: Sequence[Manifest] = ()) -> dict[str, KnownFile]:
-    """The files that were rendered or checked as they are, by name, whatever is on disk of them now.
+def read_cached_files(sources: Iterable[Source], manifests: Sequence[Manifest] = ()) -> dict[str, CachedFile]:
+    """Return the cached results of files, by name. The rendered files on disk may have changed since.
 
     Args:
         sources: the files, and all defaults under them.
-        manifests: what the objects are held against beside.
+        manifests: the objects of the repository that apply to the namespaces of the jobs.
     """
-    return {source.file: file for source in sources if (file := _recall(_key(source, manifests)))}
+    return {source.file: file for source in sources if (file := _read(_key(source, manifests)))}
 
 
-def cached_file(source: Source, known: KnownFile) -> CheckedFile:
+def from_cache(source: Source, cached: CachedFile) -> CheckedFile:
     """Return a file with the result of its last check."""
-    names = tuple(record.job for record in known.records)
-    return CheckedFile(source, CheckResult(Weighed(known.of_rules), known.records, names), is_cached=True)
+    names = tuple(record.job for record in cached.records)
+    return CheckedFile(source, CheckResult(Reported(cached.of_rules), cached.records, names), is_cached=True)
 
 
-def recall_jobs(source: Source) -> Any:
-    """What the documents of a file say that is known; None where it is known no more."""
+def read_cached_jobs(source: Source) -> Any:
+    """Return the data of the documents of a cached file; None if the cache has lost the file."""
     data = cache.recall(_key(source, ()))
     try:
         return None if data is None else json.loads(data["jobs"])
@@ -68,16 +69,16 @@ def recall_jobs(source: Source) -> Any:
         return None
 
 
-def keep(source: Source, known: KnownFile, jobs: str, manifests: Sequence[Manifest] = ()) -> None:
-    """Keep what is known of a file. It counts while its ledgers are on disk.
+def store(source: Source, results: CachedFile, jobs: str, manifests: Sequence[Manifest] = ()) -> None:
+    """Store the results of a file. They are valid while the ledgers of the jobs are on disk.
 
     Args:
-        source: the file, and all defaults under it.
-        known: what is known of it.
-        jobs: what its documents say, with the defaults under them, as the text of a list in JSON.
-        manifests: what the objects were held against beside.
+        source: the file, and all defaults under the file.
+        results: the results.
+        jobs: the data of the documents, with the defaults under the documents, as a JSON list.
+        manifests: the objects of the repository that apply to the namespaces of the jobs.
     """
-    cache.keep({_key(source, manifests): {**_data_of(known), "jobs": jobs}})
+    cache.keep({_key(source, manifests): {**_data_of(results), "jobs": jobs}})
 
 
 # -- the cache -----------------------------------------------------------------------------------------------------
@@ -88,7 +89,7 @@ def _key(source: Source, manifests: Sequence[Manifest]) -> str:
     return cache.key(part.encode("utf-8", "surrogatepass") for part in parts)
 
 
-def _data_of(file: KnownFile) -> Any:
+def _data_of(file: CachedFile) -> Any:
     return {
         "of_rules": [_problem_data(problem) for problem in file.of_rules],
         "of_objects": [_problem_data(problem) for problem in file.of_objects],
@@ -102,25 +103,25 @@ def _problem_data(problem: Problem) -> Any:
     return [problem.file, problem.position, problem.message, problem.rule, problem.severity]
 
 
-def _recall(key: str) -> KnownFile | None:
+def _read(key: str) -> CachedFile | None:
     data = cache.recall(key)
     try:
-        return None if data is None else _known(data)
+        return None if data is None else _cached_file(data)
     except _WRONG_SHAPE:
         return None
 
 
 _WRONG_SHAPE: Final = (AttributeError, LookupError, TypeError, ValueError)
-"""The errors of an entry of another shape, which counts as absent: somebody wrote the entry by hand."""
+"""The errors for an entry with another shape, which somebody wrote by hand. Such an entry counts as absent."""
 
 
-def _known(data: Any) -> KnownFile:
+def _cached_file(data: Any) -> CachedFile:
     if not isinstance(data["jobs"], str):
-        raise TypeError("jobs is no text")
+        raise TypeError("jobs is not a text")
     of_rules, of_objects, unused = (
         tuple(Problem(file, Position(*position), *rest) for file, position, *rest in data[part])
         for part in ("of_rules", "of_objects", "unused")
     )
     records = tuple(JobRecord(job, record) for job, record in data["records"])
     ledgers = {str(file): str(digest) for file, digest in data["ledgers"].items()}
-    return KnownFile(of_rules, of_objects, unused, records, ledgers)
+    return CachedFile(of_rules, of_objects, unused, records, ledgers)

@@ -1,7 +1,7 @@
-"""Job files judged beside each other: those that are known, and all others, which are checked and rendered for it.
+"""Job files that are checked together: some results come from the cache, all other files are checked and rendered.
 
-A file goes through as a whole, in one of some processes: it is read, checked and rendered, and what is rendered waits
-in a spool. What is left in memory is what the jobs are judged by together.
+Each file is read, checked and rendered in one of several processes, and its rendered files are in a spool. In memory
+stays only the data by which the jobs of all files are compared.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tfgen.check.checked import Checked, CheckedFile
 from tfgen.check.jobs import Checker
-from tfgen.commands.pipeline.cached_files import KnownFile, cached_file
+from tfgen.commands.pipeline.cached_files import CachedFile, from_cache
 from tfgen.commands.pipeline.check_scope import CheckScope
 from tfgen.commands.pipeline.track import Track
 from tfgen.job.sources import Source
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from tfgen.commands.pipeline.rendered_file import RenderedFile
 
 
-class JudgedFiles(Record):
-    """Some files.
+class FileResults(Record):
+    """Files that were checked together.
 
     Attributes:
-        checker: has the defaults under them.
-        checked: what is wrong with them; without documents.
-        rendered: those that were not known, by name, in their order.
-        scope: what was looked at of those.
+        checker: the checker, which has read the defaults under the files.
+        checked: the results of all files.
+        rendered: the files that were not in the cache, by name, in the order of the files.
+        scope: the extent of the check.
     """
 
     checker: Checker
@@ -38,32 +38,32 @@ class JudgedFiles(Record):
     scope: CheckScope
 
 
-def judge_files(
-    sources: Sequence[Source], known: Mapping[str, KnownFile], spool: Spool, scope: CheckScope, track: Track
-) -> JudgedFiles:
-    """Judge files.
+def check_files(
+    sources: Sequence[Source], cached: Mapping[str, CachedFile], spool: Spool, scope: CheckScope, track: Track
+) -> FileResults:
+    """Check files together.
 
     Args:
         sources: the files.
-        known: those of which nothing has changed, by name.
-        spool: has the renderings of all others in the end.
-        scope: what is looked at of those.
-        track: what is told of each of those.
+        cached: the files whose results come from the cache, by name.
+        spool: receives the rendered files of all other job files.
+        scope: the extent of the check.
+        track: reports the progress.
 
     Raises:
         TfgenError: the disk fails.
     """
     checker = Checker()
-    unknown = [source for source in sources if source.file not in known]
-    files = dict(track(_render(checker, spool, unknown, scope), len(unknown)))
-    rendered = {source.file: files[source.file] for source in unknown}
-    checked = checker.judge(
+    changed = [source for source in sources if source.file not in cached]
+    files = dict(track(_render(checker, spool, changed, scope), len(changed)))
+    rendered = {source.file: files[source.file] for source in changed}
+    checked = checker.check_together(
         CheckedFile(source, rendered[source.file].result)
         if source.file in rendered
-        else cached_file(source, known[source.file])
+        else from_cache(source, cached[source.file])
         for source in sources
     )
-    return JudgedFiles(checker, checked, rendered, scope)
+    return FileResults(checker, checked, rendered, scope)
 
 
 def _render(
@@ -71,6 +71,6 @@ def _render(
 ) -> Iterable[tuple[str, RenderedFile]]:
     if not sources:
         return ()
-    from tfgen.commands.pipeline.rendered_file import render_files  # 60 ms, which files that are known need not pay
+    from tfgen.commands.pipeline.rendered_file import render_files  # 60 ms, which cached files save
 
     return render_files(checker, spool, sources, scope)

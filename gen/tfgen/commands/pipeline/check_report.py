@@ -1,4 +1,4 @@
-"""What a check of jobs, of what comes of them and of what has changed gives."""
+"""The report of a check: the problems of jobs, of their objects, of rendered files and of changes."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from tfgen.tree.rendering import Rendering
 from tfgen.tree.spool import Spooled
 
 if TYPE_CHECKING:
-    from tfgen.commands.pipeline.rendered_file import SpooledJob
+    from tfgen.commands.pipeline.rendered_job import RenderedJob
 
 
 class Report(Record):
-    """What came of it.
+    """The report of a check.
 
     Attributes:
-        problems: in order.
-        notes: what is no problem and worth knowing: what was not looked at, and what would change one day.
-        compared: how many jobs were compared with what is committed.
-        jobs: those without errors, while the spool is open that has their renderings; then none.
+        problems: the problems, in order.
+        notes: messages that are not problems, for example about a check that was skipped.
+        compared: the number of jobs that were compared with the committed jobs.
+        jobs: the jobs without errors, while the spool with their rendered files is open; afterwards empty.
     """
 
     problems: tuple[Problem, ...]
     notes: tuple[str, ...]
     compared: int
-    jobs: tuple[SpooledJob, ...]
+    jobs: tuple[RenderedJob, ...]
 
     @property
     def renderings(self) -> Spooled[Rendering]:
-        """What is rendered of those."""
+        """The rendered files of the jobs."""
         return Spooled(job.rendering for job in self.jobs)

@@ -1,4 +1,4 @@
-"""What a command looks at of job files, beside the files themselves."""
+"""The extent of a check of job files."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 
 class CheckScope(Record):
-    """What is looked at of files.
+    """The extent of a check.
 
     Attributes:
-        find_manifests: gives what the repository has of the namespaces in which jobs run.
-        kubernetes_version: whose schemas the objects are held against; none where it is None.
-        find_unchanged: gives what says of a job whether it is checked by itself alone, and not rendered. It is called
-            before the first job is.
-        ends_with_errors: whether nothing more is rendered once a file has errors.
-        kept_for: the output folder by whose ledgers what is kept for the next run counts; None where nothing is kept.
+        find_manifests: finds the objects of the repository that apply to the namespaces of the jobs.
+        kubernetes_version: the version whose schemas the objects are validated against; None for no validation.
+        find_unchanged: returns a function that is true for a job which is checked alone and not rendered. The check
+            calls `find_unchanged` once, before the first job.
+        ends_with_errors: whether the check renders nothing more after the first file with errors.
+        kept_for: the output folder whose ledgers the cached results belong to; None to store no results.
     """
 
     find_manifests: Callable[[], Sequence[Manifest]] = tuple

@@ -17,7 +17,7 @@ from tfgen.change.rerendered import overlays_on_disk
 from tfgen.check.admission.folder import PolicyFolders, folder_paths
 from tfgen.check.limits import JobUse, has_limited_sums, uses
 from tfgen.check.objects import check_guard_rails
-from tfgen.check.severities import weigh
+from tfgen.check.severities import set_severities
 from tfgen.errors import TfgenError
 from tfgen.graph.built import Built, Objects, build
 from tfgen.job.facts import name_of
@@ -82,11 +82,11 @@ def _check(out: Path, ledgers: Mapping[str, Ledger], policies: PolicyFolders, do
         return CommittedObjects(notes=(f"guard rails are not checked on the overlays of {name}: {error}",))
     if objects is None:
         return CommittedObjects()
-    weighed = weigh(document, check_guard_rails(document, objects, policies))
+    reported = set_severities(document, check_guard_rails(document, objects, policies))
     return CommittedObjects(
         tuple(
             problem.replaced(message=f"{problem.message}; so it is in {OVERLAYS}/{name}, as committed")
-            for problem in weighed.problems
+            for problem in reported.problems
         ),
         uses(objects) if has_limited_sums(document) else (),
     )

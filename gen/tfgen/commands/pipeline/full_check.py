@@ -1,6 +1,6 @@
 """All that `tfgen check` looks at in jobs that have changed, and that `tfgen commit` refuses to pass over.
 
-    full_check(judge_files(sources, {}, spool, CheckScope(), untracked), spool, against="HEAD", out=Path("."))
+    full_check(check_files(sources, {}, spool, CheckScope(), untracked), spool, against="HEAD", out=Path("."))
         ->  Report(problems=..., notes=..., ...)
 
 After the job itself and its objects come its files, and what is committed of it. A job that has errors is not looked at
@@ -19,8 +19,8 @@ from tfgen.check.admission.folder import read_folders_of
 from tfgen.check.checked import CheckedFile
 from tfgen.check.files import Base, FileComparison, compare_files
 from tfgen.check.limits import JobUse
-from tfgen.check.severities import weigh_unused
-from tfgen.commands.pipeline.check_files import JudgedFiles
+from tfgen.check.severities import report_unused
+from tfgen.commands.pipeline.check_files import FileResults
 from tfgen.commands.pipeline.check_report import Report
 from tfgen.commands.pipeline.committed_objects import CommittedObjects, check_committed
 from tfgen.commands.pipeline.rendered_file import RenderedFile, render_files
@@ -35,7 +35,7 @@ from tfgen.tree.write import plan_write
 
 
 def full_check(
-    judged: JudgedFiles,
+    results: FileResults,
     spool: Spool,
     *,
     against: str,
@@ -46,7 +46,7 @@ def full_check(
     """Check jobs beside their files on disk, and beside what is committed.
 
     Args:
-        judged: the jobs' files.
+        results: the jobs' files.
         spool: where what is rendered of them is.
         against: the revision that is compared with.
         out: the output folder.
@@ -57,21 +57,21 @@ def full_check(
         UsageError: there is no such revision, or nothing that evaluates the policies that the jobs' tfgen.yaml names.
         TfgenError: git or the disk fails, or a ledger cannot be read.
     """
-    checked, scope = judged.checked, judged.scope
+    checked, scope = results.checked, results.scope
     read = [file for file in checked.whole_files if not file.is_cached]
-    clashing = [file.source for file in read if file.source.file not in judged.rendered]
-    rendered = {**judged.rendered, **dict(render_files(judged.checker, spool, clashing, scope) if clashing else ())}
+    clashing = [file.source for file in read if file.source.file not in results.rendered]
+    rendered = {**results.rendered, **dict(render_files(results.checker, spool, clashing, scope) if clashing else ())}
     whole = [(file, rendered[file.source.file]) for file in read]
     for _, of_file in whole:
         of_file.require_policies()
     compared = compare(checked, against)
     problems = [*checked.problems, *compared.problems]
     problems += (problem for _, of_file in whole for problem in of_file.of_objects.problems)
-    problems += (problem for file, of_file in whole for problem in _find_unused(judged, file, of_file))
+    problems += (problem for file, of_file in whole for problem in _find_unused(results, file, of_file))
     uses = {file.source.file: of_file.uses for file, of_file in whole}
     notes = [*compared.notes]
     if unknown := sorted({kind for _, of_file in whole for kind in of_file.unknown}):
-        notes.append(f"no schemas for {', '.join(unknown)}, so such objects are not held against one")
+        notes.append(f"no schemas for {', '.join(unknown)}, so tfgen does not validate such objects")
     jobs = [job for _, of_file in whole for job in of_file.jobs]
     if beside := [job for job in jobs if not job.branch]:
         renderings: Spooled[Rendering] = Spooled(job.rendering for job in beside)
@@ -84,11 +84,11 @@ def full_check(
         problems += (*again.problems, *files.problems)
         notes += (*again.notes, *files.notes)
         if names := _staying(plan, base):
-            staying = _check_staying(judged, plan, whole, names)
+            staying = _check_staying(results, plan, whole, names)
             problems += (problem for of_file in staying.values() for problem in of_file.problems)
             notes += (note for of_file in staying.values() for note in of_file.notes)
             uses |= {file: _with_uses(uses[file], of_file.uses) for file, of_file in staying.items()}
-    problems += find_sums(judged.checker, checked.sources, uses)
+    problems += find_sums(results.checker, checked.sources, uses)
     return Report(in_order(problems), tuple(notes), len(compared.pairs), tuple(jobs))
 
 
@@ -108,12 +108,12 @@ def _staying(plan: WritePlan, base: Base) -> set[str]:
 
 
 def _check_staying(
-    judged: JudgedFiles, plan: WritePlan, whole: Iterable[tuple[CheckedFile, RenderedFile]], names: Collection[str]
+    results: FileResults, plan: WritePlan, whole: Iterable[tuple[CheckedFile, RenderedFile]], names: Collection[str]
 ) -> dict[str, CommittedObjects]:
     """Check the committed objects of jobs, by file."""
     files = [file.source for file, of_file in whole if any(job.name in names for job in of_file.jobs)]
-    policies = read_folders_of(judged.checker.read_defaults(files))
-    documents = [judged.checker.check(source).documents for source in files]
+    policies = read_folders_of(results.checker.read_defaults(files))
+    documents = [results.checker.check(source).documents for source in files]
     return {
         source.file: check_committed(
             plan.out, plan.ledgers, policies, [document for document in of_file if name_of(document) in names]
@@ -128,10 +128,10 @@ def _with_uses(rendered: Sequence[JobUse], committed: Sequence[JobUse]) -> tuple
     return (*(use for use in rendered if use.job not in jobs), *committed)
 
 
-def _find_unused(judged: JudgedFiles, file: CheckedFile, rendered: RenderedFile) -> tuple[Problem, ...]:
+def _find_unused(results: FileResults, file: CheckedFile, rendered: RenderedFile) -> tuple[Problem, ...]:
     """The comments of a file that ignore nothing, not even a clash with another file."""
     if not file.clashes:
         return rendered.unused
     jobs = {job.name for job in rendered.jobs}
-    documents = [one for one in judged.checker.check(file.source).documents if name_of(one) in jobs]
-    return weigh_unused(documents, (*judged.checked.ignored, *rendered.of_objects.ignored))
+    documents = [one for one in results.checker.check(file.source).documents if name_of(one) in jobs]
+    return report_unused(documents, (*results.checked.ignored, *rendered.of_objects.ignored))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from tfgen.check.admission.folder import read_policy_folders
 from tfgen.check.object_schemas import ObjectSchemas
 from tfgen.check.objects import check_objects
-from tfgen.check.severities import weigh
+from tfgen.check.severities import set_severities
 from tfgen.graph.built import Built
 from tfgen.problems import Problem
 from tfgen.text.document import Document
@@ -25,4 +25,4 @@ def find_object_problems(jobs: Sequence[tuple[Document, Built]]) -> Iterator[Pro
     """
     policies = read_policy_folders(document for document, _ in jobs)
     for document, built in jobs:
-        yield from weigh(document, check_objects(document, built, ObjectSchemas(), policies=policies)).problems
+        yield from set_severities(document, check_objects(document, built, ObjectSchemas(), policies=policies)).problems

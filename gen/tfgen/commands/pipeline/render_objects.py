@@ -1,11 +1,11 @@
-"""The objects of jobs, for who prints or applies them: no module that writes files is loaded for it."""
+"""The objects of jobs, for commands that print or apply them. Such a command loads no module that writes files."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
 from tfgen.check.jobs import check_all
-from tfgen.commands.pipeline.cached_files import KnownFile, cached_file, recall_files, recall_jobs
+from tfgen.commands.pipeline.cached_files import CachedFile, from_cache, read_cached_files, read_cached_jobs
 from tfgen.graph.built import Built, build
 from tfgen.job.facts import check_environment
 from tfgen.job.sources import Source
@@ -16,42 +16,42 @@ from tfgen.text.document import Document
 
 
 def render_sources(sources: Sequence[Source], environment: str | None) -> tuple[list[Object], tuple[Problem, ...]]:
-    """The objects of the jobs in some files, and what is wrong with the jobs and these objects; none where errors are.
+    """Return the objects of the jobs in files, and the problems of the jobs and the objects.
 
-    What is known of a file is not checked again.
+    With errors in the jobs, the function returns no objects. Cached files are not checked again.
 
     Args:
         sources: the files.
-        environment: whose objects; None for those of the jobs themselves.
+        environment: the environment of the objects; None for the objects of the jobs without an environment.
 
     Raises:
         UsageError: a job has no such environment.
     """
-    known = recall_files(sources)
-    cached = {source.file: cached_file(source, known[source.file]) for source in sources if source.file in known}
-    checked = check_all(sources, cached)
+    cached = read_cached_files(sources)
+    results = {source.file: from_cache(source, cached[source.file]) for source in sources if source.file in cached}
+    checked = check_all(sources, results)
     if has_errors(checked.problems):
         return [], checked.problems
     documents = [
         document
         for file in checked.files
         for document in (
-            _known_documents(file.source, known[file.source.file])
-            if file.source.file in known
+            _cached_documents(file.source, cached[file.source.file])
+            if file.source.file in cached
             else checked.read[file.source.file].documents
         )
     ]
-    # Of which nothing was wrong with the objects of any environment.
-    whole = {name for name, file in known.items() if not file.of_objects}
+    # The cached files without a problem in the objects of any environment.
+    whole = {name for name, file in cached.items() if not file.of_objects}
     objects, of_objects = render_objects(documents, environment, whole, with_namespaces=True)
     return objects, in_order((*checked.problems, *of_objects))
 
 
-def _known_documents(source: Source, file: KnownFile) -> Sequence[Document]:
-    """The jobs of a file, which is read again only where a problem says a place in it."""
-    jobs = None if file.of_objects else recall_jobs(source)
+def _cached_documents(source: Source, file: CachedFile) -> Sequence[Document]:
+    """Return the jobs of a cached file. Only a file with problems is read again, for the places of the problems."""
+    jobs = None if file.of_objects else read_cached_jobs(source)
     if jobs is None:
-        from tfgen.job.documents import read_documents  # 20 ms, which most files that are known need not pay
+        from tfgen.job.documents import read_documents  # 20 ms, which most cached files save
 
         return read_documents(source)
     return [Document.without_places(source.file, data) for data in jobs]
@@ -68,8 +68,8 @@ def render_objects(
 
     Args:
         documents: the jobs.
-        environment: whose objects; None for those of the jobs themselves.
-        whole: the files whose objects are known to have nothing wrong.
+        environment: the environment of the objects; None for the objects of the jobs without an environment.
+        whole: the files whose objects have no problems according to the cache.
         with_namespaces: whether each object names the namespace of its job or environment.
 
     Raises:

@@ -1,48 +1,60 @@
-"""All that comes of a checked job: its files, and what is wrong with its objects."""
+"""A rendered job: its files, and the problems of its objects."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from tfgen.check.admission.folder import PolicyFolders
-from tfgen.check.checked import Weighed
+from tfgen.check.checked import Reported
 from tfgen.check.limits import JobUse, has_limited_sums, uses
 from tfgen.check.manifests import Manifest
 from tfgen.check.object_schemas import ObjectSchemas
 from tfgen.check.objects import check_objects
-from tfgen.check.severities import weigh
+from tfgen.check.severities import set_severities
 from tfgen.graph.built import build
-from tfgen.record import Record
+from tfgen.job.facts import name_of, rendered_branch
+from tfgen.problems import Place
 from tfgen.targets.render import render_document
 from tfgen.text.document import Document
-from tfgen.tree.rendering import Rendering
+from tfgen.tree.spool import Slot, Spool
 
 
-class RenderedJob(Record):
-    """One job.
+class RenderedJob(NamedTuple):
+    """A job that was rendered.
 
     Attributes:
-        weighed: what is wrong with its objects.
-        unknown: the kinds of its objects that no schema is known of.
-        uses: what it asks for, where sums of that are limited.
-        rendering: its files.
+        place: the place of the job's name.
+        branch: the branch that contains charts/ and overlays/; empty where they are beside the job.
+        reported: the problems of the job's objects.
+        unknown: the kinds of objects that have no schema.
+        uses: the resources that the job requests, where a tfgen.yaml limits the sum of them.
+        rendering: the job's files (`Rendering`) in the spool.
     """
 
-    weighed: Weighed
+    name: str
+    place: Place
+    branch: str
+    reported: Reported
     unknown: frozenset[str]
     uses: tuple[JobUse, ...]
-    rendering: Rendering
+    rendering: Slot
 
 
 def render_job(
-    kubernetes_version: str | None, manifests: Sequence[Manifest], policies: PolicyFolders, document: Document
+    spool: Spool,
+    kubernetes_version: str | None,
+    manifests: Sequence[Manifest],
+    policies: PolicyFolders,
+    document: Document,
 ) -> RenderedJob:
-    """Render one job. What varies from job to job comes last.
+    """Render one job, and check its objects.
 
     Args:
-        kubernetes_version: whose schemas the objects are held against; none where it is None.
-        manifests: what the repository has of the namespaces in which jobs run.
-        policies: those that the platform holds jobs to.
+        spool: receives the job's files.
+        kubernetes_version: the version whose schemas the objects are validated against; None for no validation.
+        manifests: the objects of the repository that apply to the job's namespaces.
+        policies: the admission policies of the platform.
         document: the job.
     """
     schemas = ObjectSchemas(kubernetes_version)
@@ -50,8 +62,11 @@ def render_job(
     problems = check_objects(document, built, schemas, manifests, policies)
     items = [item for objects in (built.base, *built.environments.values()) for item in objects.values()]
     return RenderedJob(
-        weighed=weigh(document, problems),
+        name=name_of(document),
+        place=Place(document.file, document.value(("metadata", "name"))),
+        branch=rendered_branch(document),
+        reported=set_severities(document, problems),
         unknown=schemas.unknown(items),
         uses=uses(built) if has_limited_sums(document) else (),
-        rendering=render_document(document, built),
+        rendering=spool.put(render_document(document, built).spooled(spool)),
     )

@@ -53,7 +53,7 @@ def _others_below(folder: Path, sources: Sequence[Source]) -> Iterator[tuple[Sou
     checker = Checker(is_guarded=False)
     checker.read_defaults(others.values())
     read = dict(zip(others, map_items(partial(_read, checker), [*others.values()]), strict=True))
-    checked = checker.judge(CheckedFile(others[file], result) for file, (result, _) in read.items())
+    checked = checker.check_together(CheckedFile(others[file], result) for file, (result, _) in read.items())
     return ((file.source, read[file.source.file][1]) for file in checked.whole_files)
 
 

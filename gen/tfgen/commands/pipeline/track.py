@@ -1,4 +1,4 @@
-"""Who is told how far long work is: the commands hand what they work on through it."""
+"""The progress of long work: a command passes the items that it works on through a `Track`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ _Item = TypeVar("_Item")
 
 
 class Track(Protocol):
-    """Hands the items on as they are done; it is told how many there are."""
+    """Yields the items when they are done, and reports the progress. `many` is the number of items."""
 
     def __call__(self, items: Iterable[_Item], many: int, /) -> Iterator[_Item]:
-        """The same items."""
+        """Return the same items."""
 
 
 def untracked(items: Iterable[_Item], _many: int, /) -> Iterator[_Item]:
-    """The items of work that nobody watches."""
+    """Return the items without a report of the progress."""
     return iter(items)
