@@ -80,7 +80,12 @@ def test_keys_have_the_first_sentence_on_each(choices: Open) -> None:
 
 
 def test_the_key_at_the_cursor_is_listed(choices: Open) -> None:
-    assert "name" in names(choices("metadata:\n  name|: mnist"))
+    assert Choice("name", "name", "Name of the job.") in choices("metadata:\n  na|me: mnist")
+
+
+def test_a_key_that_is_typed_again_is_listed(choices: Open) -> None:
+    """The last text that parses has the key, and the text of the editor only its beginning."""
+    assert "replicas" in names(choices("spec:\n  roles:\n    worker: {repl|"))
 
 
 @pytest.mark.parametrize(("text", "written"), [("spec:\n  ro|", "tensorboard:"), ("spec: {ro|", "tensorboard: ")])

@@ -40,8 +40,8 @@ def test_completion_knows_the_names_of_the_last_text_that_parses(desk: Desk) -> 
         desk.editor.open(file, JOB)
         desk.editor.change(file, broken)
         items = {item.label: item for item in await desk.editor.completion(file, at(position))}
-        edit = items["roles"].text_edit
-        assert edit == types.TextEdit(types.Range(types.Position(10, 10), at(position)), "roles: ")
+        word = types.Range(types.Position(10, 10), types.Position(10, 15))
+        assert items["roles"].text_edit == types.TextEdit(word, "roles"), "a colon follows already"
         desk.editor.change(file, inside)
         assert [item.label for item in await desk.editor.completion(file, at(position_of_role))] == ["worker"]
 

@@ -68,4 +68,13 @@ def test_a_line_behind_the_text_is_no_place() -> None:
 def test_a_place_in_braces_is_known(text: str, is_flow: bool) -> None:
     spot = find_spot(*marked(text))
     assert spot is not None
-    assert spot == Spot(spot.path, False, spot.word, is_flow)
+    assert spot == Spot(spot.path, False, spot.word, "", False, is_flow)
+
+
+@pytest.mark.parametrize(
+    ("text", "rest", "has_colon"), [("ima|ge: a", "ge", True), ("ima|ge", "ge", False), ("spec: {ima|: 1}", "", True)]
+)
+def test_the_rest_of_a_key_is_known(text: str, rest: str, has_colon: bool) -> None:
+    spot = find_spot(*marked(text))
+    assert spot is not None
+    assert (spot.rest, spot.has_colon) == (rest, has_colon)

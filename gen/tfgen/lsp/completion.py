@@ -57,10 +57,14 @@ def complete(spot: Spot, document: Document | None, schema: str) -> list[Choice]
 
 def _keys(spot: Spot, document: Document | None, schema: str, node: schema_file.Schema) -> Iterator[Choice]:
     present = data_path.at(document.alone().data, spot.path) if document else None
-    taken = {*present} - {spot.word} if isinstance(present, Mapping) else set()
+    keys = present if isinstance(present, Mapping) else {}
+    taken = {key for key in keys if not (spot.word and key.startswith(spot.word))}
     roles = _roles(document) if spot.path[3:] == ("roles",) and spot.path[:2] == _ENVIRONMENTS else ()
     for key, child in keys_below(node, [_names_of_map(spot.path, document)], schema):
         if key != ANY_NAME and key not in taken and (not roles or key in roles):
+            if spot.has_colon:
+                yield Choice(key, in_line(key, is_flow=spot.is_flow), first_sentence(child))
+                continue
             is_scalar = not ({"properties", "additionalProperties", "items"} & child.keys())
             written = in_line(key, is_flow=spot.is_flow)
             text = f"{written}: " if is_scalar or spot.is_flow else f"{written}:"

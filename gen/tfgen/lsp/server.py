@@ -118,7 +118,8 @@ class Session:
         self.analysis(uri)
         parsed = self._parsed.get(file)
         document = parsed.document_above(at.line) if parsed else None
-        start = to_lsp(self._codec, lines, at._replace(column=at.column - len(spot.word)))
+        columns = (at.column - len(spot.word), at.column + len(spot.rest))
+        replaced = types.Range(*(to_lsp(self._codec, lines, at._replace(column=column)) for column in columns))
         schema = schema_file.DEFAULTS if is_defaults(file) else schema_file.NAME
         kind = types.CompletionItemKind.Value if spot.is_value else types.CompletionItemKind.Property
         return [
@@ -127,7 +128,7 @@ class Session:
                 kind=kind,
                 detail=choice.summary or None,
                 sort_text=f"{number:04}",
-                text_edit=types.TextEdit(types.Range(start, position), choice.text),
+                text_edit=types.TextEdit(replaced, choice.text),
             )
             for number, choice in enumerate(complete(spot, document, schema))
         ]
