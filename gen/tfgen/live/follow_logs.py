@@ -113,7 +113,7 @@ class Follower:
 
     def __exit__(self, *_error: object) -> None:
         self._stop.set()
-        for log in self._followed.values():
+        for log in [*self._followed.values()]:  # the thread that looks may add a log meanwhile
             log.close()
 
     def lines(self) -> Iterator[TaskLine]:
@@ -151,6 +151,8 @@ class Follower:
                 if (uid, container) not in self._followed and _has_started(pod, container):
                     log = _ContainerLog(self._api, self._namespace, pod, container, self._choice, self._lines.put)
                     self._followed[uid, container] = log
+                    if self._stop.is_set():
+                        log.close()
         for (uid, _), log in self._followed.items():
             log.show(pods.get(uid), is_lost=is_lost)
         lead = snapshot.objects.get(self._run.end) if self._run.end else None
@@ -228,6 +230,8 @@ class _ContainerLog:
         rest = b""
         try:
             self._response = response = self._api.stream(self._path, query)
+            if self._is_closed:
+                return False
             for part in response.stream(decode_content=False):
                 *lines, rest = (rest + part).split(b"\n")
                 for line in lines:
