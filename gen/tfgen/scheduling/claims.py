@@ -77,8 +77,6 @@ def _belongs_to(volume: Object, claim: Object) -> bool:
 
 def _doubt(name: str, volume: Object) -> str:
     spec = volume.get("spec") or {}
-    if "csi" in spec:
-        return f"tfgen plan does not read the CSINodes, which limit the volumes of a node: claim {name}"
     if _ONE_POD in (spec.get("accessModes") or ()):
         return f"the claim {name} decides, which one pod at a time may mount"
     return ""

@@ -19,6 +19,7 @@ KINDS: Final[Mapping[str, str]] = {
     "RuntimeClass": "node.k8s.io/v1",
     "PriorityClass": "scheduling.k8s.io/v1",
     "Namespace": "v1",
+    "CSINode": "storage.k8s.io/v1",
 }
 """What is read of a cluster, by the API version that says it."""
 
@@ -55,6 +56,7 @@ class Cluster(Record):
         default_priority: of a pod that names none.
         has_all_priorities: whether `priorities` has every class of the cluster.
         namespaces: the labels of each namespace, by its name.
+        csi_nodes: the CSINodes, which have the names of their nodes.
     """
 
     nodes: tuple[Node, ...]
@@ -66,6 +68,7 @@ class Cluster(Record):
     default_priority: int = 0
     has_all_priorities: bool = False
     namespaces: Mapping[str, Mapping[str, str]] = EMPTY
+    csi_nodes: Mapping[str, Object] = EMPTY
 
     def priority(self, spec: Mapping[str, Any]) -> int | None:
         """The priority of a pod; None where it is that of a class that is not known."""
@@ -99,6 +102,7 @@ def cluster_of(objects: Iterable[Object]) -> Cluster:
             _name(item): {**(item["metadata"].get("labels") or {}), NAMESPACE_NAME: _name(item)}
             for item in by_kind["Namespace"]
         },
+        csi_nodes={_name(item): item for item in by_kind["CSINode"]},
     )
 
 

@@ -20,6 +20,7 @@ from tfgen.scheduling.anti_affinity import Term, terms_of
 from tfgen.scheduling.cluster import Cluster, Node, namespace_of
 from tfgen.scheduling.node_choice import is_selected, reaches, selection, untolerated
 from tfgen.scheduling.pod_set import PodSet, Spread
+from tfgen.scheduling.volume_limits import CsiVolume, NodeVolumes, csi_volumes, node_volumes
 from tfgen.words import either
 
 UNBOUND: Final = 1 << 62
@@ -67,6 +68,7 @@ class NodePool:
     def __init__(self, cluster: Cluster) -> None:
         self.nodes: Sequence[Node] = cluster.nodes
         self.namespaces = cluster.namespaces
+        self._cluster = cluster
         self._sites: dict[int, tuple[PodSet, Site]] = {}
         self._masks: dict[str, int] = {}
         self._indexes: dict[int, tuple[int, ...]] = {}
@@ -128,6 +130,8 @@ class NodePool:
                 yield f"out of reach of the volume {volume['metadata']['name']}"
             elif near is not None:
                 yield f"near {near}, by podAntiAffinity"
+            elif driver := self._volumes[node.name].exceeded(csi_volumes(pods.volumes)):
+                yield f"at the limit of volumes of {driver}"
 
     def selection(self, pods: PodSet) -> str:
         """Return the nodes that a set of pods may go to in words; empty where the set may go to every node."""
@@ -150,6 +154,8 @@ class NodePool:
             nodes &= self._reached(volume)
         for key, value in self._kept_away(pods):
             nodes &= ~self._domain(key, value)
+        if volumes := csi_volumes(pods.volumes):
+            nodes &= self._attaching(volumes)
         places = self.indexes(nodes)
         alone_keys = tuple({term.key: None for term in pods.terms if self.selects(term, pods)})
         alone = 0
@@ -179,6 +185,20 @@ class NodePool:
 
     def _reached(self, volume: Object) -> int:
         return self._mask(f"volume {volume['metadata']['name']}", partial(reaches, volume))
+
+    def _attaching(self, volumes: frozenset[CsiVolume]) -> int:
+        return self._mask(f"attaching {sorted(volumes)}", lambda node: not self._volumes[node.name].exceeded(volumes))
+
+    def _surely_attaching(self, volumes: frozenset[CsiVolume]) -> int:
+        def attaches(node: Node) -> bool:
+            there = self._volumes[node.name]
+            return there.csi_node is not None and not there.exceeded(volumes, len(there.unknown))
+
+        return self._mask(f"surely attaching {sorted(volumes)}", attaches)
+
+    @cached_property
+    def _volumes(self) -> Mapping[str, NodeVolumes]:
+        return {node.name: node_volumes(self._cluster, node) for node in self.nodes}
 
     def _labelled(self, key: str) -> int:
         return self._mask(f"labelled {key}", lambda node: key in node.labels)
@@ -237,6 +257,28 @@ class NodePool:
                     if term.key in node.labels and term.selects(labels, namespace, self.namespaces):
                         domains.setdefault((term.key, node.labels[term.key]), pod)
         return domains
+
+    def volume_doubts(self, pods: PodSet, beside: Sequence[PodSet]) -> Iterator[str]:
+        """Yield the first reason for which a node may not attach the volumes of a set of pods, in words.
+
+        Args:
+            pods: the set.
+            beside: all sets that are placed together.
+        """
+        drivers = {driver for driver, _ in csi_volumes(pods.volumes)}
+        if not drivers:
+            return
+        nodes = self.site(pods).nodes
+        near = (item for item in beside if item.volumes and nodes & self.site(item).nodes)
+        coming = frozenset(volume for item in near for volume in csi_volumes(item.volumes) if volume[0] in drivers)
+        for index in self.indexes(nodes & ~self._surely_attaching(coming))[:1]:
+            there = self._volumes[self.nodes[index].name]
+            if there.csi_node is None:
+                yield f"the given objects lack the CSINode {there.node}, which limits the volumes of the node"
+            elif driver := there.exceeded(coming):
+                yield f"the pods that wait have more volumes of {driver} than the node {there.node} attaches"
+            else:
+                yield f"the given objects lack the volume of the claim {there.unknown[0]} of a pod on {there.node}"
 
     def doubts(self, pods: PodSet) -> Iterator[str]:
         """Yield the namespaces whose labels an anti-affinity reads, and which nobody knows, in words."""

@@ -247,7 +247,11 @@ def _is_above(one: int | None, other: int | None) -> bool:
 def _acceptance(board: Board, certain: set[int], run: PlannedRun) -> Verdict:
     own = [(number, item) for number, item in enumerate(board.sets) if item.owner == run.title]
     placement = first_fit(Board(board.pool, [item for _, item in own]))
-    doubts = [(reason, item.role) for _, item in own for reason in (*item.doubts, *board.pool.doubts(item))]
+    doubts = [
+        (reason, item.role)
+        for _, item in own
+        for reason in (*item.doubts, *board.pool.doubts(item), *board.pool.volume_doubts(item, board.sets))
+    ]
     for left, (number, item) in zip(placement.left, own, strict=True):
         if left:
             doubts.append((f"first fit finds no place for {left} of {count(item.count, 'pod')}", item.role))

@@ -34,10 +34,11 @@ CASES = (
     "labels-of-controllers",
     "pods-that-nobody-makes",
     "resize-in-place",
+    "volume-limits",
     "volumes",
 )
-LEFT_OUT = ("absent", "driver", "lost", "unbound")
-"""Jobs of which a snapshot lacks an object, and a claim whose volume is gone: the server says so in its own time."""
+LEFT_OUT = ("absent", "driver", "lost", "unbound", "one", "two", "unread", "unsure", "on-unsure")
+"""Jobs whose answer is "not known", their objects, and a claim whose volume is gone, which the server reports later."""
 HOLD = "example.com/hold"
 """A finalizer that keeps a claim for as long as a test needs."""
 PATIENCE = 60.0
@@ -146,7 +147,7 @@ class Case:
 
     def plan(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> Mapping[str, str]:
         """Return what the command says, by the server's own account of the case's objects."""
-        kinds = "nodes,pods,persistentvolumeclaims,persistentvolumes,runtimeclasses,priorityclasses,namespaces"
+        kinds = "nodes,pods,persistentvolumeclaims,persistentvolumes,runtimeclasses,priorityclasses,namespaces,csinodes"
         items = json.loads(self.server.kubectl("get", kinds, "-n", self.namespace, "-o", "json"))["items"]
         of_case = {*self.names, self.namespace, "system-cluster-critical", "system-node-critical"}
         items = [item for item in items if item["metadata"]["name"] in of_case]
@@ -175,7 +176,7 @@ class Case:
         if self.client.find("PersistentVolumeClaim", "deleted", self.namespace):
             self.client.patch("PersistentVolumeClaim", "deleted", self.namespace, {"metadata": {"finalizers": None}})
         self.client.delete("Namespace", self.namespace)
-        for kind in ("Node", "RuntimeClass", "PersistentVolume"):
+        for kind in ("Node", "RuntimeClass", "PersistentVolume", "CSINode"):
             for name in self.names:
                 if self.client.find(kind, name):
                     self.client.delete(kind, name)

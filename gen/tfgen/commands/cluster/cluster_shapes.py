@@ -89,6 +89,9 @@ _VOLUME_AFFINITY: Final = {
     "properties": {"required": _object(nodeSelectorTerms=_NODE_TERMS)},
 }
 _CLAIM_REF: Final = _may_be_null(_object(namespace=_TEXT, name=_TEXT, uid=_TEXT))
+_CSI_DRIVER: Final = _object(
+    ("name",), name=_TEXT, allocatable=_may_be_null(_object(count={"type": ["integer", "null"]}))
+)
 _TAINTS: Final = _list_of(_object(("key", "effect"), key=_TEXT, effect=_TEXT, value=_TEXT))
 
 SHAPES: Final[Mapping[str, Mapping[str, Any]]] = {
@@ -112,6 +115,7 @@ SHAPES: Final[Mapping[str, Mapping[str, Any]]] = {
                     accessModes=_list_of(_TEXT),
                     claimRef=_CLAIM_REF,
                     nodeAffinity=_VOLUME_AFFINITY,
+                    csi=_may_be_null(_object(("driver", "volumeHandle"), driver=_TEXT, volumeHandle=_TEXT)),
                 )
             },
         ),
@@ -125,6 +129,7 @@ SHAPES: Final[Mapping[str, Mapping[str, Any]]] = {
         ),
         ("PriorityClass", ("value",), {"value": {"type": "integer"}}),
         ("Namespace", (), {}),
+        ("CSINode", ("spec",), {"spec": _object(drivers=_list_of(_CSI_DRIVER))}),
     )
 }
 """JSON Schemas by kind. Whatever they do not name may be there, as a cluster's objects have much more."""

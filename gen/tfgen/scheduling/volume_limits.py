@@ -1,0 +1,84 @@
+"""The number of volumes of a CSI driver that a node attaches: the scheduler's plugin NodeVolumeLimits.
+
+https://kubernetes.io/docs/concepts/storage/storage-limits/
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, TypeAlias
+
+from tfgen import data_path
+from tfgen.kubernetes.object import Object
+from tfgen.record import Record
+from tfgen.scheduling.cluster import Cluster, Node, namespace_of
+
+CsiVolume: TypeAlias = tuple[str, str]
+"""A driver, and the driver's name of a volume."""
+
+_CSI: Final = ("spec", "csi")
+
+
+class NodeVolumes(Record):
+    """The volumes of the pods on a node.
+
+    Attributes:
+        csi_node: the node's CSINode; None where the given objects lack it.
+        attached: the volumes that a CSI driver serves.
+        unknown: the claims whose volume the given objects lack, by namespace and name.
+    """
+
+    node: str
+    csi_node: Object | None
+    attached: frozenset[CsiVolume]
+    unknown: tuple[str, ...]
+
+    def limit(self, driver: str) -> int | None:
+        """Return the number of a driver's volumes that the node attaches; None for any number."""
+        drivers = data_path.at(self.csi_node or {}, ("spec", "drivers")) or ()
+        counts = ((item.get("allocatable") or {}).get("count") for item in drivers if item.get("name") == driver)
+        return next(counts, None)
+
+    def exceeded(self, volumes: frozenset[CsiVolume], unknown: int = 0) -> str:
+        """Return the first driver whose limit some more volumes exceed, or could exceed; empty where none exists.
+
+        Args:
+            volumes: the volumes that come to the node.
+            unknown: the number of volumes on the node whose driver nobody knows.
+        """
+        numbers = Counter(driver for driver, _ in self.attached | volumes)
+        for driver in sorted({driver for driver, _ in volumes}):
+            limit = self.limit(driver)
+            if limit is not None and numbers[driver] + unknown > limit:
+                return driver
+        return ""
+
+
+def csi_volumes(volumes: Iterable[Object]) -> frozenset[CsiVolume]:
+    """Return the PersistentVolumes that a CSI driver serves."""
+    sources: Iterator[Mapping[str, Any] | None] = (data_path.at(volume, _CSI) for volume in volumes)
+    return frozenset((source["driver"], source["volumeHandle"]) for source in sources if source)
+
+
+def node_volumes(cluster: Cluster, node: Node) -> NodeVolumes:
+    """Return the volumes of the pods that a node has."""
+    bound: list[Object] = []
+    unknown: dict[str, None] = {}
+    for pod in node.pods:
+        for name in _claim_names(pod):
+            claim = cluster.claims.get((namespace_of(pod), name))
+            volume = cluster.volumes.get((claim or {}).get("spec", {}).get("volumeName") or "")
+            if volume is None:
+                unknown[f"{namespace_of(pod)}/{name}"] = None
+            else:
+                bound.append(volume)
+    return NodeVolumes(node.name, cluster.csi_nodes.get(node.name), csi_volumes(bound), tuple(unknown))
+
+
+def _claim_names(pod: Object) -> Iterator[str]:
+    for volume in pod["spec"].get("volumes") or ():
+        if volume.get("persistentVolumeClaim"):
+            yield volume["persistentVolumeClaim"]["claimName"]
+        elif volume.get("ephemeral"):
+            yield f"{pod['metadata']['name']}-{volume['name']}"
