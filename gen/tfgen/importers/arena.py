@@ -7,13 +7,13 @@ https://github.com/kubeflow/arena/blob/master/docs/training/tfjob/, and charts/t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
-from tfgen.data_path import with_value
 from tfgen.importers import shell, tf_job
 from tfgen.importers.account import Account
 from tfgen.importers.command_line import Word, unknown_value
+from tfgen.importers.fields import FieldReader, Fields, carried, dropped
 from tfgen.importers.foreign_job import ForeignJob
 from tfgen.importers.objects import api_version
 from tfgen.importers.options import Options
@@ -46,72 +46,28 @@ _SWITCHES: Final = (
     "tensorboard",
 )
 """Flags that need no value."""
-_MANY: Final = (
-    "annotation",
-    "config-file",
-    "data",
-    "data-dir",
-    "device",
-    "env",
-    "image-pull-secret",
-    "label",
-    "selector",
-    "toleration",
-    "chief-selector",
-    "evaluator-selector",
-    "ps-selector",
-    "worker-selector",
-)
-"""Flags that may be said again."""
-_ONE: Final = (
-    "clean-task-policy",
-    "gpus",
-    "image",
-    "image-pull-policy",
-    "logdir",
-    "name",
-    "namespace",
-    "priority",
-    "ps",
-    "ps-gpus",
-    "ps-image",
-    "running-timeout",
-    "scheduler",
-    "share-memory",
-    "shell",
-    "starting-timeout",
-    "success-policy",
-    "sync-mode",
-    "sync-source",
-    "tensorboard-image",
-    "ttl-after-finished",
-    "worker-image",
-    "workers",
-    "working-dir",
-    *(f"{role}-{what}" for role in ("chief", "ps", "worker") for what in ("port",)),
-    *(
-        f"{role}-{amount}{limit}"
-        for role in ("chief", "evaluator", "ps", "worker")
-        for amount in ("cpu", "memory")
-        for limit in ("", "-limit")
-    ),
-)
 _DROPPED: Final[Mapping[str, str]] = {
     "config-file": "make a ConfigMap of the file, and name it in spec.storage",
     "loglevel": "it is about the command itself",
-    "model-name": "it is for Arena's registry of models",
-    "model-source": "it is for Arena's registry of models",
-    "ps-affinity-constraint": "see spec.placement",
-    "ps-affinity-policy": "see spec.placement",
+    **dict.fromkeys(("model-name", "model-source"), "it is for Arena's registry of models"),
     "queue": "Kueue's queue stands in spec.gang",
     "retry": "Arena's chart for TFJobs does not read it; see spec.retries",
     "role-sequence": "all tasks start together, and TensorFlow waits for its ps itself",
     "sync-image": "tfgen fetches the code by an image of its own; see spec.code.git.image",
-    "worker-affinity-constraint": "see spec.placement",
-    "worker-affinity-policy": "see spec.placement",
+    **{f"{role}-affinity-{key}": "see spec.placement" for role in ("ps", "worker") for key in ("constraint", "policy")},
 }
 """Flags that a job has no word for."""
-_KNOWN: Final = tuple(dict.fromkeys((*_SWITCHES, *_MANY, *_ONE, *_DROPPED)))
+_AMOUNTS: Final = [f"{amount}{limit}" for amount in ("cpu", "memory") for limit in ("", "-limit")]
+_KNOWN: Final = {
+    *_SWITCHES,
+    *_DROPPED,
+    *("annotation", "clean-task-policy", "data", "data-dir", "device", "env", "gpus", "image", "image-pull-policy"),
+    *("image-pull-secret", "label", "logdir", "name", "namespace", "priority", "ps", "ps-gpus", "ps-image"),
+    *("running-timeout", "scheduler", "selector", "share-memory", "shell", "starting-timeout", "success-policy"),
+    *("sync-mode", "sync-source", "tensorboard-image", "toleration", "ttl-after-finished", "worker-image", "workers"),
+    *("working-dir", "chief-port", "ps-port", "worker-port"),
+    *(f"{role}-{key}" for role in ("chief", "evaluator", "ps", "worker") for key in ("selector", *_AMOUNTS)),
+}
 
 _GIT_SECRETS: Final = ("GIT_SYNC_USERNAME", "GIT_SYNC_PASSWORD")
 """Variables of a task that Arena's container for the code reads, too."""
@@ -146,9 +102,13 @@ class _Flags(Record):
             yield key, part.replaced(value=value, text=value)
 
     def is_on(self, name: str) -> bool:
-        """Whether a switch is on."""
+        """Return whether a switch is on."""
         part = self.one(name)
         return part is not None and part.value != "false"
+
+    def is_git_secret(self, variable: str) -> bool:
+        """Return whether a variable is a password for the code, which tasks do not get."""
+        return variable in _GIT_SECRETS and "sync-source" in self.flags
 
 
 def is_command(words: Sequence[Word]) -> bool:
@@ -181,83 +141,79 @@ def canonical(item: Part) -> Part:
 
 
 def read(item: Part, others: Sequence[Part], options: Options, account: Account) -> ForeignJob | None:
-    """The job of a command, with what no TFJob says: where its code and its TensorBoard come from."""
+    """Return the job of a command, or None for a job that the account refuses."""
     job = tf_job.read(canonical(item), others, options, account)
-    if job is None:
-        return None
-    spec = dict(job.spec)
-    flags = dict(item.entries(VERSION))
-    storage: Mapping[str, Any] = {}
-    for key, part in flags.items():
-        if key in _DROPPED:
-            account.drop(part, _DROPPED[key])
-    if source := flags.get("sync-source"):
+    return _ArenaJob(item, job, options, account).read() if job else None
+
+
+class _ArenaJob(FieldReader):
+    """The reading of the flags that no TFJob has: the code, the gang and TensorBoard."""
+
+    def __init__(self, item: Part, job: ForeignJob, options: Options, account: Account) -> None:
+        super().__init__(account)
+        self.item, self.job, self.is_tf_job = item, job, options.kind == "TFJob"
+        self.flags = dict(item.entries(VERSION))
+        self.data = {"spec": dict(job.spec)}
+        self.storage: Mapping[str, Any] = {}
+
+    def read(self) -> ForeignJob:
+        """Return the job."""
+        no_limit = dropped("today's operator has no such limit")
+        table: Fields = {
+            **{key: dropped(why) for key, why in _DROPPED.items()},
+            "gang": self._gang,
+            "git-secret": self._git_secret,
+            "selector": dropped("each role has a selector of its own, which takes the place of this one in Arena"),
+            "starting-timeout": no_limit if self.is_tf_job else carried("spec", "startDeadline"),
+            "sync-mode": carried("spec", "code", "git")._replace(sets=False),
+            "sync-source": self._code,
+            "tensorboard": self._tensorboard,
+        }
+        self.fields(self.item.get(VERSION), table)
+        for key in ("logdir", "tensorboard-image"):
+            if key in self.flags and "tensorboard" not in self.spec:
+                self.account.drop(self.flags[key], "the job has no TensorBoard")
+        # The report leaves out the defaults of Arena's chart, which nobody wrote.
+        default = self.item.value["kind"].name
+        entries = self.account.entries
+        self.account.entries = [entry for entry in entries if (entry.outcome, entry.source) != ("carried", default)]
+        return self.job.replaced(form="Arena job", spec=self.spec, tensorboard_storage=self.storage)
+
+    def _code(self, _key: str, source: Part) -> None:
         project = source.written.rstrip("/").rpartition("/")[2].removesuffix(".git")
-        place = flags["working-dir"].written if "working-dir" in flags else _WORKING_DIR
-        spec["code"] = {"mountPath": f"{place}/code/{project}", "git": {"repository": source.written}}
-        account.change(source, "spec", "code", "git", "repository", why="the code cannot be written to")
-    if selector := flags.get("selector"):
-        account.drop(selector, "each role has a selector of its own, which takes the place of this one in Arena")
-    for secret in item.items(VERSION, "git-secret"):
-        account.drop(
-            secret, "Arena fetches the code with it; put it into a Secret, and name that in code.git.secretName"
-        )
-    if mode := flags.get("sync-mode"):
-        account.carry(mode, "spec", "code", "git")
-    if gang := flags.get("gang"):
-        spec["gang"] = {"scheduler": "coscheduling"}
-        if options.kind == "TFJob":
-            spec = with_value(spec, ("workload", "tfJob", "gang"), "PodGroup")
+        folder = self.flags["working-dir"].written if "working-dir" in self.flags else _WORKING_DIR
+        self.put({"mountPath": f"{folder}/code/{project}", "git": {"repository": source.written}}, "spec", "code")
+        self.account.change(source, "spec", "code", "git", "repository", why="the code cannot be written to")
+
+    def _git_secret(self, _key: str, secrets: Part) -> None:
+        why = "Arena fetches the code with it; put it into a Secret, and name that in code.git.secretName"
+        for secret in secrets.items():
+            self.account.drop(secret, why)
+
+    def _gang(self, _key: str, part: Part) -> None:
+        self.put({"scheduler": "coscheduling"}, "spec", "gang")
+        if self.is_tf_job:
+            self.put("PodGroup", "spec", "workload", "tfJob", "gang")
         why = "Arena binds the pods by labels; tfgen makes a PodGroup of Kubernetes' scheduler plugins"
-        account.change(gang, "spec", "gang", "scheduler", why=why)
-    timeout = flags.get("starting-timeout")
-    if timeout and options.kind == "TFJob":
-        account.drop(timeout, "today's operator has no such limit")
-    elif timeout:
-        spec["startDeadline"] = timeout.value
-        account.carry(timeout, "spec", "startDeadline")
-    if board := flags.get("tensorboard"):
-        storage = _claims(job)
-        role = job.roles.get("worker") or next(iter(job.roles.values()))
-        _tensorboard(board, flags, spec, storage, role.pod.role.get("image", ""), account)
-    for key, part in item.entries(VERSION):
-        if key in ("logdir", "tensorboard-image") and "tensorboard" not in spec:
-            account.drop(part, "the job has no TensorBoard")
-    _shorten(item, account)
-    return job.replaced(form="Arena job", spec=spec, tensorboard_storage=storage)
+        self.account.change(part, "spec", "gang", "scheduler", why=why)
 
-
-def _shorten(item: Part, account: Account) -> None:
-    """Name no default of Arena's chart that is carried: no one wrote it."""
-    default = item.value["kind"].name
-    account.entries = [entry for entry in account.entries if entry.outcome != "carried" or entry.source != default]
-
-
-def _claims(job: ForeignJob) -> Mapping[str, Any]:
-    role = next(iter(job.roles.values()))
-    return {name: volume for name, volume in role.pod.storage.items() if "claim" in volume}
-
-
-def _tensorboard(
-    board: Part,
-    flags: Mapping[str, Part],
-    spec: dict[str, Any],
-    storage: Mapping[str, Any],
-    image: str,
-    account: Account,
-) -> None:
-    if not storage:
-        account.drop(board, "the events lie in the pods; a TensorBoard needs a claim that it shares with them")
-        return
-    spec["tensorboard"] = {"logDir": flags["logdir"].written if "logdir" in flags else _LOG_DIR}
-    account.carry(board, "spec", "tensorboard")
-    for flag, key in (("logdir", "logDir"), ("tensorboard-image", "image")):
-        if part := flags.get(flag):
-            spec["tensorboard"][key] = part.written
-            account.carry(part, "spec", "tensorboard", key)
-    if image and "tensorboard-image" not in flags:
-        spec["tensorboard"]["image"] = image
-        account.note(board, "Arena has an image of its own for TensorBoard; here it is the workers'")
+    def _tensorboard(self, _key: str, board: Part) -> None:
+        pod = next(iter(self.job.roles.values())).pod
+        self.storage = {name: volume for name, volume in pod.storage.items() if "claim" in volume}
+        if not self.storage:
+            why = "the events lie in the pods; a TensorBoard needs a claim that it shares with them"
+            self.account.drop(board, why)
+            return
+        self.put({"logDir": _LOG_DIR}, "spec", "tensorboard")
+        self.account.carry(board, "spec", "tensorboard")
+        board_fields = {"logdir": "logDir", "tensorboard-image": "image"}
+        self.fields(
+            self.item.get(VERSION), {flag: carried("spec", "tensorboard", key) for flag, key in board_fields.items()}
+        )
+        image = self.job.roles.get("worker", next(iter(self.job.roles.values()))).pod.role.get("image")
+        if image and "tensorboard-image" not in self.flags:
+            self.put(image, "spec", "tensorboard", "image")
+            self.account.note(board, "Arena has an image of its own for TensorBoard; here it is the workers'")
 
 
 # -- the flags ---------------------------------------------------------------------------------------------------
@@ -298,211 +254,243 @@ def _today(flag: str) -> str:
 # -- the TFJob ---------------------------------------------------------------------------------------------------
 
 
-def _tf_job(flags: _Flags) -> Part:
-    build = _Builder(flags)
-    name, namespace = flags.one("name"), flags.one("namespace")
-    policy = {
-        "cleanPodPolicy": flags.one("clean-task-policy") or build.default("Running"),
-        "activeDeadlineSeconds": _duration(flags.one("running-timeout")),
-        "ttlSecondsAfterFinished": _duration(flags.one("ttl-after-finished")),
-    }
-    success = flags.one("success-policy")
-    if success is not None and success.value == "ChiefWorker":
-        success = success.replaced(value="", text="")
-    replicas = {
-        "Chief": build.replica("chief", _one_task(flags, "chief")),
-        "PS": build.replica("ps", flags.one("ps") or 0),
-        "Worker": build.replica("worker", flags.one("workers") or 1),
-        "Evaluator": build.replica("evaluator", _one_task(flags, "evaluator")),
-    }
-    spec = {"runPolicy": build.mapping(policy), "successPolicy": success, "tfReplicaSpecs": build.mapping(replicas)}
-    beside = (*_DROPPED, "sync-mode", "sync-source", "gang", "tensorboard", "tensorboard-image", "logdir")
-    extra = {key: flags.one(key) for key in beside if key in flags.flags}
-    secrets = [part for key, part in flags.pairs("env") if key in _GIT_SECRETS]
-    roles = {"Chief": "chief", "PS": "ps", "Worker": "worker", "Evaluator": "evaluator"}
-    if all(f"{role}-selector" in flags.flags for name, role in roles.items() if replicas[name]):
-        extra["selector"] = flags.one("selector")
-    extra["git-secret"] = build.items(secrets) if "sync-source" in flags.flags else None
-    extra["starting-timeout"] = _duration(flags.one("starting-timeout"))
-    if "sync-source" in flags.flags:
-        extra["working-dir"] = flags.one("working-dir")
-    return build.mapping(
-        {
-            "apiVersion": build.default(VERSION),
-            "kind": build.default("TFJob"),
-            "metadata": build.mapping({"name": name, "namespace": namespace}),
-            "spec": build.mapping(spec),
-            VERSION: build.mapping(extra),
-        }
-    ).replaced(path=())
+class _Flag(NamedTuple):
+    """A field of the TFJob that a flag sets.
+
+    Attributes:
+        names: the flags, the first of which that the command has sets the field. `{role}` is the role in lower case.
+        default: the value without these flags, if any.
+        convert: the conversion of the flag's value.
+    """
+
+    names: Sequence[str]
+    default: Any = None
+    convert: Callable[[Part], Part | None] = lambda part: part
+
+    def part(self, flags: _Flags, role: str) -> Part | None:
+        """Return the field, or None for a field that nothing sets."""
+        part = next((part for name in self.names if (part := flags.one(name.format(role=role)))), None)
+        default = None if self.default is None else flags.start.scalar(self.default)
+        return default if part is None else self.convert(part)
 
 
-def _one_task(flags: _Flags, role: str) -> Part | int:
-    """Return the number of tasks of a role that a switch turns on, with the place of the switch."""
-    part = flags.one(role)
-    return part.replaced(value="1", text="1") if part and flags.is_on(role) else 0
+def _built(shape: Any, flags: _Flags, role: str = "") -> Part | None:
+    """Return the part of a shape: a mapping, a list, a flag, a function or a default of Arena's chart."""
+    if isinstance(shape, _Flag):
+        return shape.part(flags, role)
+    if callable(shape):
+        built: Part | None = shape(flags, role)
+        return built
+    if isinstance(shape, Mapping):
+        return mapping(flags.start, {key: _built(value, flags, role) for key, value in shape.items()})
+    if isinstance(shape, list):
+        return _list([part for item in shape if (part := _built(item, flags, role))])
+    return flags.start.scalar(shape)
 
 
-class _Builder:
-    """Makes the parts of a TFJob; what no flag says stands where the command begins."""
-
-    def __init__(self, flags: _Flags) -> None:
-        self.flags = flags
-
-    def default(self, value: Any) -> Part:
-        start = self.flags.start
-        return start.replaced(value=value, text=str(value))
-
-    def mapping(self, parts: Mapping[str, Part | None]) -> Part:
-        return mapping(self.flags.start, {key: part for key, part in parts.items() if part is not None})
-
-    def items(self, parts: Sequence[Part]) -> Part | None:
-        return sequence(parts[0], parts) if parts else None
-
-    def replica(self, role: str, replicas: Part | int) -> Part | None:
-        number = self.default(replicas) if isinstance(replicas, int) else _number(replicas)
-        if number.value == 0:
-            return None
-        has_chief = role == "worker" and self.flags.is_on("chief")
-        return self.mapping(
-            {
-                "replicas": number,
-                "restartPolicy": self.default("OnFailure" if has_chief else "Never"),
-                "template": self.mapping({"metadata": self._metadata(), "spec": self._pod(role)}),
-            }
-        )
-
-    def _metadata(self) -> Part:
-        pairs = {"labels": "label", "annotations": "annotation"}
-        return self.mapping({key: self._texts(flag) for key, flag in pairs.items()})
-
-    def _texts(self, flag: str) -> Part | None:
-        entries = dict(self.flags.pairs(flag))
-        return mapping(next(iter(entries.values())), entries) if entries else None
-
-    def _pod(self, role: str) -> Part:
-        switches = {"hostNetwork": "host-network", "hostIPC": "host-ipc", "hostPID": "host-pid"}
-        host = {key: part.replaced(value=True) for key, flag in switches.items() if (part := self.flags.one(flag))}
-        secrets = [mapping(part, {"name": part}) for part in self.flags.flags.get("image-pull-secret", ())]
-        volumes, mounts = self._volumes()
-        return self.mapping(
-            {
-                "containers": self.items([self._container(role, mounts)]),
-                "volumes": self.items(volumes),
-                # A role's own flag takes the place of the one for all roles (transformSelectorArrayToMap in Arena).
-                "nodeSelector": self._texts(f"{role}-selector") or self._texts("selector"),
-                "tolerations": self.items([self._toleration(part) for part in self.flags.flags.get("toleration", ())]),
-                "priorityClassName": self.flags.one("priority"),
-                "schedulerName": self.flags.one("scheduler"),
-                "imagePullSecrets": self.items(secrets),
-                "dnsPolicy": self.default("ClusterFirstWithHostNet") if "hostNetwork" in host else None,
-                **host,
-            }
-        )
-
-    def _toleration(self, part: Part) -> Part:
-        """`all`, a taint's key, or `KEY=VALUE:EFFECT,OPERATOR`."""
-        match = re.fullmatch(r"([^=:,]+)(?:=([^:,]*))?(?::(\w+))?(?:,(\w+))?", part.written)
-        if part.value == "all" or match is None:
-            return mapping(part, {"operator": part.replaced(value="Exists", text="Exists")})
-        key, value, effect, operator = match.groups()
-        fields = {
-            "key": key,
-            "operator": operator or ("Equal" if value else "Exists"),
-            "value": value,
-            "effect": effect,
-        }
-        return mapping(part, {name: part.replaced(value=text, text=text) for name, text in fields.items() if text})
-
-    def _container(self, role: str, mounts: Sequence[Part]) -> Part:
-        flags = self.flags
-        own = {"ps": "ps-image"}.get(role, "worker-image")
-        program = " ".join(word.text for word in flags.program)
-        # Arena takes off the quotes that its own documents have within those of the shell.
-        program = re.sub(r"^'([^']*)'$", r"\1", program)
-        plain = shell.words(program)
-        shell_name = flags.one("shell")
-        words = plain or [shell_name.written if shell_name else "sh", "-c", program]
-        start = flags.program[0].position if flags.program else flags.start.position
-        spoken = [leaf(flags.start.file, start, "program", word) for word in words]
-        port = flags.one(f"{role}-port")
-        is_port = port is not None and port.value != "0"
-        return self.mapping(
-            {
-                "name": self.default("tensorflow"),
-                "image": flags.one(own) or flags.one("image"),
-                "imagePullPolicy": flags.one("image-pull-policy") or self.default("Always"),
-                "command": self.items(spoken) if flags.program else None,
-                "workingDir": flags.one("working-dir") or self.default(_WORKING_DIR),
-                "env": self.items(
-                    [
-                        mapping(p, {"name": p.replaced(value=k, text=k), "value": p})
-                        for k, p in flags.pairs("env")
-                        if k not in _GIT_SECRETS or "sync-source" not in flags.flags
-                    ]
-                ),
-                "ports": self.items([self._port(port)]) if port and is_port else None,
-                "resources": self._resources(role),
-                "securityContext": self._capabilities(),
-                "volumeMounts": self.items(mounts),
-            }
-        )
-
-    def _port(self, port: Part) -> Part:
-        return mapping(port, {"name": self.default(tf_job.PORT_NAME), "containerPort": _number(port)})
-
-    def _capabilities(self) -> Part | None:
-        part = self.flags.one("rdma")
-        if part is None:
-            return None
-        lock = self.items([part.replaced(value="IPC_LOCK", text="IPC_LOCK")])
-        return self.mapping({"capabilities": self.mapping({"add": lock})})
-
-    def _resources(self, role: str) -> Part | None:
-        flags = self.flags
-        gpus = flags.one("ps-gpus" if role == "ps" else "gpus")
-        devices: dict[str, Part] = {"nvidia.com/gpu": gpus} if gpus and gpus.written != "0" else {}
-        devices |= dict(flags.pairs("device")) if role != "ps" else {}
-        if rdma := flags.one("rdma"):
-            devices["rdma/hca"] = rdma.replaced(value="1", text="1")
-        requests, limits = dict(devices), dict(devices)
-        for amount in ("cpu", "memory"):
-            request = flags.one(f"{role}-{amount}")
-            limit = flags.one(f"{role}-{amount}-limit") or request
-            requests |= {amount: request} if request else {}
-            limits |= {amount: limit} if limit else {}
-        if not limits:
-            return None
-        return self.mapping({"requests": self.mapping(requests), "limits": self.mapping(limits)})
-
-    def _volumes(self) -> tuple[list[Part], list[Part]]:
-        memory = self.flags.one("share-memory") or self.default(_SHARED_MEMORY)
-        empty = self.mapping({"medium": self.default("Memory"), "sizeLimit": memory})
-        volumes = [self.mapping({"name": self.default("dshm"), "emptyDir": empty})]
-        mounts = [self._mount("dshm", self.default("/dev/shm"))]  # noqa: S108 - a path in the pod
-        for name, path in self.flags.pairs("data", ":"):
-            claim = mapping(path, {"claimName": path.replaced(value=name, text=name)})
-            volumes.append(mapping(path, {"name": self.default(name), "persistentVolumeClaim": claim}))
-            mounts.append(self._mount(name, path))
-        for number, (host, path) in enumerate(self.flags.pairs("data-dir", ":")):
-            place = mapping(path, {"path": path.replaced(value=host, text=host)})
-            volumes.append(mapping(path, {"name": self.default(f"data-dir-{number}"), "hostPath": place}))
-            mounts.append(
-                self._mount(f"data-dir-{number}", path if path.value else path.replaced(value=host, text=host))
-            )
-        return volumes, mounts
-
-    def _mount(self, name: str, path: Part) -> Part:
-        return mapping(path, {"name": self.default(name), "mountPath": path})
+def _list(parts: Sequence[Part]) -> Part | None:
+    return sequence(parts[0], parts) if parts else None
 
 
 def _number(part: Part) -> Part:
     return part.replaced(value=int(part.written)) if re.fullmatch(r"\d{1,9}", part.written) else part
 
 
-def _duration(part: Part | None) -> Part | None:
+def _duration(part: Part) -> Part:
     """A time as Go writes it, `1h30m`, in seconds."""
-    if part is None or not re.fullmatch(r"(\d{1,9}[smh])+", part.written):
-        return _number(part) if part else None
-    seconds = sum(int(number) * _SECONDS[unit] for number, unit in re.findall(r"(\d+)([smh])", part.written))
-    return part.replaced(value=seconds, text=str(seconds))
+    if not re.fullmatch(r"(\d{1,9}[smh])+", part.written):
+        return _number(part)
+    return part.scalar(sum(int(number) * _SECONDS[unit] for number, unit in re.findall(r"(\d+)([smh])", part.written)))
+
+
+def _texts(*names: str) -> Callable[[_Flags, str], Part | None]:
+    """Return a mapping of the pairs of the first flag that the command has."""
+
+    def texts(flags: _Flags, role: str) -> Part | None:
+        pairs = (entries for name in names if (entries := dict(flags.pairs(name.format(role=role)))))
+        entries = next(pairs, {})
+        return mapping(next(iter(entries.values())), entries) if entries else None
+
+    return texts
+
+
+def _items(name: str, convert: Callable[[Part], Part]) -> Callable[[_Flags, str], Part | None]:
+    """Return a list with an item for each value of a flag."""
+    return lambda flags, _role: _list([convert(part) for part in flags.flags.get(name, ())])
+
+
+def _toleration(part: Part) -> Part:
+    """`all`, a taint's key, or `KEY=VALUE:EFFECT,OPERATOR`."""
+    match = re.fullmatch(r"([^=:,]+)(?:=([^:,]*))?(?::(\w+))?(?:,(\w+))?", part.written)
+    if part.value == "all" or match is None:
+        return mapping(part, {"operator": part.scalar("Exists")})
+    key, value, effect, operator = match.groups()
+    operator = operator or ("Equal" if value else "Exists")
+    fields = {"key": key, "operator": operator, "value": value, "effect": effect}
+    return mapping(part, {name: part.scalar(text) for name, text in fields.items() if text})
+
+
+def _command(flags: _Flags, _role: str) -> Part | None:
+    """The program in the words of a container; a program that needs a shell gets one."""
+    # Arena takes off the quotes that its own documents have within those of the shell.
+    program = re.sub(r"^'([^']*)'$", r"\1", " ".join(word.text for word in flags.program))
+    shell_name = flags.one("shell")
+    words = shell.words(program) or [shell_name.written if shell_name else "sh", "-c", program]
+    return _list(
+        [leaf(flags.start.file, flags.program[0].position, "program", word) for word in words if flags.program]
+    )
+
+
+def _env(flags: _Flags, _role: str) -> Part | None:
+    pairs = [(key, part) for key, part in flags.pairs("env") if not flags.is_git_secret(key)]
+    return _list([mapping(part, {"name": part.scalar(key), "value": part}) for key, part in pairs])
+
+
+def _image(flags: _Flags, role: str) -> Part | None:
+    return flags.one("ps-image" if role == "ps" else "worker-image") or flags.one("image")
+
+
+def _ports(flags: _Flags, role: str) -> Part | None:
+    port = flags.one(f"{role}-port")
+    if port is None or port.value == "0":
+        return None
+    fields = {"name": flags.start.scalar(tf_job.PORT_NAME), "containerPort": _number(port)}
+    return _list([mapping(port, fields)])
+
+
+def _resources(flags: _Flags, role: str) -> Part | None:
+    gpus = flags.one("ps-gpus" if role == "ps" else "gpus")
+    devices: dict[str, Part] = {"nvidia.com/gpu": gpus} if gpus and gpus.written != "0" else {}
+    devices |= dict(flags.pairs("device")) if role != "ps" else {}
+    if rdma := flags.one("rdma"):
+        devices["rdma/hca"] = rdma.scalar("1")
+    requests = {amount: flags.one(f"{role}-{amount}") for amount in ("cpu", "memory")}
+    limits = {amount: flags.one(f"{role}-{amount}-limit") or request for amount, request in requests.items()}
+    parts = {"requests": {**devices, **requests}, "limits": {**devices, **limits}}
+    is_set = any(parts["limits"].values())
+    return mapping(flags.start, {key: mapping(flags.start, own) for key, own in parts.items()}) if is_set else None
+
+
+def _capabilities(flags: _Flags, role: str) -> Part | None:
+    shape = {"capabilities": {"add": [_Flag(["rdma"], convert=lambda part: part.scalar("IPC_LOCK"))]}}
+    return _built(shape, flags, role) if flags.one("rdma") else None
+
+
+def _volumes(flags: _Flags) -> Iterator[tuple[str, Part, Mapping[str, Any], Part]]:
+    """The name of each volume, the part that it goes back to, its source, and the path of its mount."""
+    memory = {"medium": "Memory", "sizeLimit": _Flag(["share-memory"], _SHARED_MEMORY)}
+    yield "dshm", flags.start, {"emptyDir": _built(memory, flags)}, flags.start.scalar("/dev/shm")  # noqa: S108 - in a pod
+    for name, path in flags.pairs("data", ":"):
+        claim = mapping(path, {"claimName": path.scalar(name)})
+        yield name, path, {"persistentVolumeClaim": claim}, path
+    for number, (host, path) in enumerate(flags.pairs("data-dir", ":")):
+        source = mapping(path, {"path": path.scalar(host)})
+        yield f"data-dir-{number}", path, {"hostPath": source}, path if path.value else path.scalar(host)
+
+
+def _volume_sources(flags: _Flags, _role: str) -> Part | None:
+    start = flags.start
+    return _list([mapping(part, {"name": start.scalar(name), **own}) for name, part, own, _ in _volumes(flags)])
+
+
+def _mounts(flags: _Flags, _role: str) -> Part | None:
+    fields = [(path, {"name": flags.start.scalar(name), "mountPath": path}) for name, _, _, path in _volumes(flags)]
+    return _list([mapping(path, mount) for path, mount in fields])
+
+
+def _dns_policy(flags: _Flags, _role: str) -> Part | None:
+    return flags.start.scalar("ClusterFirstWithHostNet") if flags.one("host-network") else None
+
+
+def _host(name: str) -> _Flag:
+    return _Flag([name], convert=lambda part: part.replaced(value=True))
+
+
+_CONTAINER: Final = {
+    "name": "tensorflow",
+    "image": _image,
+    "imagePullPolicy": _Flag(["image-pull-policy"], "Always"),
+    "command": _command,
+    "workingDir": _Flag(["working-dir"], _WORKING_DIR),
+    "env": _env,
+    "ports": _ports,
+    "resources": _resources,
+    "securityContext": _capabilities,
+    "volumeMounts": _mounts,
+}
+_POD: Final = {
+    "containers": [_CONTAINER],
+    "volumes": _volume_sources,
+    # A role's own flag takes the place of the one for all roles (transformSelectorArrayToMap in Arena).
+    "nodeSelector": _texts("{role}-selector", "selector"),
+    "tolerations": _items("toleration", _toleration),
+    "priorityClassName": _Flag(["priority"]),
+    "schedulerName": _Flag(["scheduler"]),
+    "imagePullSecrets": _items("image-pull-secret", lambda part: mapping(part, {"name": part})),
+    "dnsPolicy": _dns_policy,
+    "hostNetwork": _host("host-network"),
+    "hostIPC": _host("host-ipc"),
+    "hostPID": _host("host-pid"),
+}
+
+
+def _one_task(switch: Part) -> Part:
+    return switch.scalar(0 if switch.value == "false" else 1)
+
+
+_REPLICAS: Final[Mapping[str, _Flag]] = {
+    "Chief": _Flag(["chief"], convert=_one_task),
+    "PS": _Flag(["ps"], convert=_number),
+    "Worker": _Flag(["workers"], 1, _number),
+    "Evaluator": _Flag(["evaluator"], convert=_one_task),
+}
+"""The flag of the number of tasks by replica type."""
+
+
+def _replica(flags: _Flags, replica_type: str) -> Part | None:
+    role, number = replica_type.lower(), _REPLICAS[replica_type].part(flags, "")
+    if number is None or number.value == 0:
+        return None
+    shape = {
+        "restartPolicy": "OnFailure" if role == "worker" and flags.is_on("chief") else "Never",
+        "template": {"metadata": {"labels": _texts("label"), "annotations": _texts("annotation")}, "spec": _POD},
+    }
+    replica = _built(shape, flags, role)
+    return replica and mapping(replica, {"replicas": number, **replica.value})
+
+
+_SPEC: Final = {
+    "runPolicy": {
+        "cleanPodPolicy": _Flag(["clean-task-policy"], "Running"),
+        "activeDeadlineSeconds": _Flag(["running-timeout"], convert=_duration),
+        "ttlSecondsAfterFinished": _Flag(["ttl-after-finished"], convert=_duration),
+    },
+    "successPolicy": _Flag(
+        ["success-policy"], convert=lambda part: part.scalar("") if part.value == "ChiefWorker" else part
+    ),
+}
+_OF_NO_TF_JOB: Final = (*_DROPPED, "sync-mode", "sync-source", "gang", "tensorboard", "tensorboard-image", "logdir")
+"""Flags that the TFJob lacks."""
+
+
+def _tf_job(flags: _Flags) -> Part:
+    replicas = {key: part for key in _REPLICAS if (part := _replica(flags, key))}
+    extra = {key: flags.one(key) for key in _OF_NO_TF_JOB if key in flags.flags}
+    extra["starting-timeout"] = _Flag(["starting-timeout"], convert=_duration).part(flags, "")
+    if all(f"{key.lower()}-selector" in flags.flags for key in replicas):
+        extra["selector"] = flags.one("selector")
+    if "sync-source" in flags.flags:
+        extra["git-secret"] = _list([part for key, part in flags.pairs("env") if flags.is_git_secret(key)])
+        extra["working-dir"] = flags.one("working-dir")
+    spec = _built(_SPEC, flags) or flags.start
+    shape = {
+        "apiVersion": VERSION,
+        "kind": "TFJob",
+        "metadata": {"name": _Flag(["name"]), "namespace": _Flag(["namespace"])},
+    }
+    head = _built(shape, flags) or flags.start
+    fields = {
+        "spec": spec.with_part(("tfReplicaSpecs",), mapping(flags.start, replicas)),
+        VERSION: mapping(flags.start, extra),
+    }
+    return mapping(flags.start, {**head.value, **fields}).replaced(path=())
