@@ -162,6 +162,25 @@ def test_what_cannot_be_laid_out_stays(
 
 
 @pytest.mark.parametrize(
+    "block",
+    [
+        "|+\n      z\n\n\n",
+        "|\n      x\n      \t\n",
+        "|+\n      x\n       \n\n",
+        ">+  # why\n      z\n\n",
+        "|\n      x\t\n",
+    ],
+)
+def test_a_block_at_the_end_of_the_file_keeps_its_end(block: str) -> None:
+    head = "apiVersion: tfgen/v1alpha1\nkind: TrainingJob\nmetadata: {name: m}\nspec:\n  image: a:1\n"
+    text = f"{head}  roles: {{chief: {{}}, ps: {{}}, worker: {{}}}}\n  env:\n    A: {block}"
+    after = formatted(text)
+    assert yaml.safe_load(after) == yaml.safe_load(text)
+    assert ("# why" in after) == ("# why" in text)
+    assert formatted(after) == after
+
+
+@pytest.mark.parametrize(
     "block", ["|\n      x\n      y\t\n", "|+\n      z\n\n\n", "|\n      x\t\n      y\n", "|+  # why\n      z\n\n"]
 )
 def test_a_block_whose_end_nobody_sees_is_laid_out_in_quotes(block: str) -> None:

@@ -67,8 +67,12 @@ def lay_out(text: str, file: str, order: Callable[[Document], KeyOrder | None]) 
         start, end, lines = layout.of_document(root, document.data)
         after += before[done:start] + "".join(f"{line}\n" for line in lines)
         done = end
-    after = f"{after}{before[done:]}".rstrip("\n") + "\n"
-    if [*_content(after, file)] != [*_content(before, file)]:
+    below = before[done:]
+    whole = after + (below if below.strip() else "\n" * below.count("\n"))
+    content = [*_content(before, file)]
+    # Empty lines at the end of the file are part of a text with the header |+.
+    after = next((form for form in (whole.rstrip("\n") + "\n", whole) if [*_content(form, file)] == content), "")
+    if not after:
         raise TfgenError(f"{file}: cannot be laid out without the loss of a value or of a comment: do it by hand")
     return mark + after.replace("\n", ending)
 
