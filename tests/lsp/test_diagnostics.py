@@ -108,6 +108,42 @@ def test_an_edit_of_the_defaults_checks_the_open_jobs(desk: Desk) -> None:
     desk.run(talk())
 
 
+def test_the_objects_are_checked_after_a_longer_pause(desk: Desk) -> None:
+    """No rule sees the registry of an image that podTemplate names."""
+    file, defaults = desk.file("jobs/job.yaml"), desk.file("tfgen.yaml")
+    (desk.root / defaults).write_text(f"{DEFAULTS}enforce: [registry]\nregistry: ml.example.org\n")
+    container = "{name: exporter, image: docker.io/exporter:1.0.0}"
+
+    async def talk() -> None:
+        desk.editor.open(file, f"{VALID}  podTemplate: {{spec: {{containers: [{container}]}}}}\n")
+        assert await desk.editor.diagnostics(file) == []
+        assert await desk.editor.hover(file, types.Position(4, 4))
+        (problem,) = await desk.editor.diagnostics(file)
+        assert (problem.code, problem.range.start.line) == ("enforced", 8)
+        desk.editor.change(file, VALID)
+        assert await desk.editor.diagnostics(file) == []
+
+    desk.run(talk())
+
+
+def test_a_change_of_defaults_on_disk_checks_the_open_jobs(desk: Desk) -> None:
+    file, defaults = desk.file("jobs/job.yaml"), desk.file("tfgen.yaml")
+
+    async def talk() -> None:
+        desk.editor.open(file, f"{VALID}  port: 3000\n")
+        assert await desk.editor.diagnostics(file) == []
+        (desk.root / defaults).write_text(f"{DEFAULTS}spec: {{port: 2000}}\nenforce: [spec.port]\n")
+        desk.editor.changed_on_disk(defaults)
+        (problem,) = await desk.editor.diagnostics(file)
+        assert problem.code == "enforced"
+
+    desk.run(talk())
+
+
+def test_the_editor_is_asked_to_watch_the_defaults(desk: Desk) -> None:
+    assert [registration.method for registration in desk.editor.registered] == ["workspace/didChangeWatchedFiles"]
+
+
 def test_columns_are_in_units_of_utf_16(desk: Desk) -> None:
     file = desk.file("jobs/job.yaml")
     job = VALID.replace("{replicas: 4", '{args: ["\N{GRINNING FACE}"], replica: 4')

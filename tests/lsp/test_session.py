@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from lsprotocol import types
 
-from tfgen.lsp.server import Session
+from tfgen.lsp.session import Session
 
 
 def test_an_error_of_tfgen_is_told_and_the_server_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -17,7 +17,7 @@ def test_an_error_of_tfgen_is_told_and_the_server_goes_on(tmp_path: Path, monkey
         raise TypeError("unhashable type")
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("tfgen.lsp.server.analyse", fail)
+    monkeypatch.setattr("tfgen.lsp.session.analyse", fail)
     messages: list[types.ShowMessageParams] = []
     text = SimpleNamespace(source="kind: TrainingJob\n", lines=[])
     editor: Any = SimpleNamespace(

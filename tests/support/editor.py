@@ -15,6 +15,8 @@ from pygls.lsp.client import LanguageClient
 LIMIT = 20
 """Seconds for an answer. A server that is slower than this has failed."""
 
+WATCHES = types.DidChangeWatchedFilesClientCapabilities(dynamic_registration=True)
+
 
 class Editor:
     """A client with its folder, and the last diagnostics of each file."""
@@ -22,6 +24,7 @@ class Editor:
     def __init__(self, root: Path) -> None:
         self.client = LanguageClient("test", "1")
         self.names: list[str] = []
+        self.registered: list[types.Registration] = []
         self._root = root
         self._diagnostics: asyncio.Queue[tuple[str, list[types.Diagnostic]]] = asyncio.Queue()
         self._messages: asyncio.Queue[str] = asyncio.Queue()
@@ -32,6 +35,10 @@ class Editor:
             name = self._name(params.uri)
             self.names.append(name)
             self._diagnostics.put_nowait((name, [*params.diagnostics]))
+
+        @self.client.feature(types.CLIENT_REGISTER_CAPABILITY)
+        def registered(params: types.RegistrationParams) -> None:
+            self.registered += params.registrations
 
         @self.client.feature(types.WINDOW_SHOW_MESSAGE)
         def shown(params: types.ShowMessageParams) -> None:
@@ -52,6 +59,10 @@ class Editor:
         document = types.VersionedTextDocumentIdentifier(self._versions[name], self.uri(name))
         whole = types.TextDocumentContentChangeWholeDocument(text)
         self.client.text_document_did_change(types.DidChangeTextDocumentParams(document, [whole]))
+
+    def changed_on_disk(self, name: str) -> None:
+        change = types.FileEvent(self.uri(name), types.FileChangeType.Changed)
+        self.client.workspace_did_change_watched_files(types.DidChangeWatchedFilesParams([change]))
 
     def close(self, name: str) -> None:
         self.client.text_document_did_close(types.DidCloseTextDocumentParams(self.document(name)))
@@ -117,7 +128,10 @@ async def editor(root: Path) -> AsyncIterator[Editor]:
     await client.start_io(sys.executable, "-m", "tfgen", "lsp", "--stdio", cwd=root.parent)
     folders = [types.WorkspaceFolder(root.as_uri(), root.name)]
     parameters = types.InitializeParams(
-        types.ClientCapabilities(), process_id=None, root_uri=root.as_uri(), workspace_folders=folders
+        types.ClientCapabilities(types.WorkspaceClientCapabilities(did_change_watched_files=WATCHES)),
+        process_id=None,
+        root_uri=root.as_uri(),
+        workspace_folders=folders,
     )
     await asyncio.wait_for(client.initialize_async(parameters), LIMIT)
     client.initialized(types.InitializedParams())

@@ -1,4 +1,4 @@
-"""The check of one open file, with the steps of `tfgen check` that need no other file of jobs.
+"""The check of one open file, with the steps of `tfgen check` that need no other file of jobs and no rendered file.
 
 analyse(Source("job.yaml", "..."))  ->  Analysis(problems=(Problem("job.yaml", ...), ...), ...)
 """
@@ -8,10 +8,12 @@ from __future__ import annotations
 from tfgen.check.checked import CheckedFile
 from tfgen.check.jobs import Checker
 from tfgen.check.source import read_team
+from tfgen.commands.pipeline.object_problems import find_object_problems
+from tfgen.graph.built import build
 from tfgen.job.documents import parse_source
 from tfgen.job.sources import Source
 from tfgen.lsp.open_files import is_defaults
-from tfgen.problems import Position, Problem
+from tfgen.problems import Position, Problem, has_errors, in_order
 from tfgen.record import Record
 from tfgen.text.document import Document
 
@@ -24,6 +26,7 @@ class Analysis(Record):
         accepted: the documents that the schema accepts, over defaults without errors.
         problems: the problems of the file and of each tfgen.yaml under the file, in order.
         is_parsed: whether the YAML of the file has no errors.
+        of_objects: the problems of the Kubernetes objects of the jobs; empty until `check_built_objects`.
     """
 
     source: Source
@@ -31,6 +34,7 @@ class Analysis(Record):
     accepted: tuple[Document, ...]
     problems: tuple[Problem, ...]
     is_parsed: bool
+    of_objects: tuple[Problem, ...] = ()
 
     def accepted_at(self, root: Position) -> Document | None:
         """Return the accepted document that begins at a position."""
@@ -52,3 +56,17 @@ def analyse(source: Source) -> Analysis:
     file = checker.check(source)
     problems = checker.check_together([CheckedFile(source, file.result)], {source.file: file}).problems
     return Analysis(source, file.documents, file.accepted, problems, not parsed.problems)
+
+
+def check_built_objects(analysis: Analysis) -> Analysis:
+    """Return the analysis of a job file with the problems of the objects, if the jobs have no errors.
+
+    Raises:
+        UsageError: a tfgen.yaml names policies, and the library that evaluates policies is not installed.
+        TfgenError: the disk fails.
+    """
+    has_jobs = not is_defaults(analysis.source.file) and len(analysis.accepted) == len(analysis.documents)
+    if not has_jobs or has_errors(analysis.problems):
+        return analysis
+    jobs = [(document, build(document.data)) for document in analysis.accepted]
+    return analysis.replaced(of_objects=in_order(find_object_problems(jobs)))

@@ -7,7 +7,6 @@ files.source("jobs/mnist/job.yaml")  ->  Source("jobs/mnist/job.yaml", "...", So
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 from tfgen.job.defaults import FILE
@@ -60,13 +59,6 @@ def is_defaults(file: str) -> bool:
 def is_checked(file: str, text: str) -> bool:
     """Return True for a tfgen.yaml or a job. An editor also opens YAML files of other programs."""
     return is_defaults(file) or Path(file).name == JOB_FILE or holds_job(_encode(text))
-
-
-def ancestors(source: Source) -> Iterator[str]:
-    """Yield the name of a file and of each tfgen.yaml under the file."""
-    yield source.file
-    for layer in source.layers():
-        yield layer.file
 
 
 def _encode(text: str) -> bytes:

@@ -1,0 +1,250 @@
+"""The open files of one editor: their texts, their analyses, and the problems that the editor shows.
+
+Answers are types of the protocol of language servers. The names of files are relative to the working directory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from lsprotocol import types
+from pygls import uris
+from pygls.lsp.server import LanguageServer
+from pygls.workspace import PositionCodec
+
+from tfgen.errors import TfgenError
+from tfgen.lsp.analysis import Analysis, analyse, check_built_objects
+from tfgen.lsp.completion import complete
+from tfgen.lsp.cursor import Cursor, find_key
+from tfgen.lsp.open_files import OpenFiles, is_checked, is_defaults
+from tfgen.lsp.quick_fix import quick_fixes
+from tfgen.lsp.ranges import from_lsp, to_edit, to_lsp, to_range
+from tfgen.lsp.spot import find_spot
+from tfgen.problems import Place, Problem, in_order
+from tfgen.schema import file as schema_file
+
+PAUSE: Final = 0.05
+"""Seconds without a further key after which a file is checked."""
+
+OBJECTS_PAUSE: Final = 0.5
+"""Seconds without a further key after which the objects of a job are checked. Thousands of workers take 0.3 s."""
+
+_SEVERITIES: Final = {
+    "error": types.DiagnosticSeverity.Error,
+    "warning": types.DiagnosticSeverity.Warning,
+}
+
+
+class Session:
+    """The open files of one editor and their analyses, by the name of each file.
+
+    A file that does not parse has two: the analysis with the problems, and the last one whose text did parse.
+    """
+
+    def __init__(self, server: LanguageServer) -> None:
+        self._server = server
+        self._files = OpenFiles()
+        self._uris: dict[str, str] = {}
+        self._analyses: dict[str, Analysis] = {}
+        self._parsed: dict[str, Analysis] = {}
+        self._published: dict[str, list[types.Diagnostic]] = {}
+        self._unchecked: set[str] = set()
+        self._shown: set[str] = set()
+        self._waiting: dict[str, asyncio.Task[None]] = {}
+
+    def update(self, uri: str) -> str:
+        """Take the text of an open file from the editor, and return the name of the file."""
+        file = file_of(uri)
+        self._uris[file] = uri
+        self._files.update(file, self._server.workspace.get_text_document(uri).source)
+        self._unchecked.add(file)
+        return file
+
+    def remove(self, uri: str) -> None:
+        """Forget a closed file and its problems."""
+        file = file_of(uri)
+        self._files.remove(file)
+        self._uris.pop(file, None)
+        self._analyses.pop(file, None)
+        self._parsed.pop(file, None)
+        self._unchecked.discard(file)
+        if waiting := self._waiting.pop(file, None):
+            waiting.cancel()
+        if is_defaults(file) and self._uris:
+            self.check_all_soon()
+        else:
+            self._publish()
+
+    def check(self, file: str) -> None:
+        """Check a file now, and with a tfgen.yaml all open files."""
+        files = [*self._uris] if is_defaults(file) else [file]
+        for checked in files:
+            self._analyse(checked)
+        self._publish(files)
+
+    def check_all_soon(self) -> None:
+        """Check all open files, because a tfgen.yaml has changed that is not open."""
+        for file in self._uris:
+            self.check_soon(file, pause=0)
+
+    def check_soon(self, file: str, pause: float = PAUSE) -> None:
+        """Check a file after a pause in the typing, and the objects of its jobs after a longer pause."""
+        if waiting := self._waiting.get(file):
+            waiting.cancel()
+        self._waiting[file] = asyncio.create_task(self._check_later(file, pause))
+
+    async def _check_later(self, file: str, pause: float) -> None:
+        await asyncio.sleep(pause)
+        self.check(file)
+        await asyncio.sleep(OBJECTS_PAUSE)
+        self._check_objects(file)
+
+    def analysis(self, uri: str) -> Analysis | None:
+        """Return the analysis of the text that the editor shows; None for a file that tfgen does not check."""
+        file = file_of(uri)
+        if file in self._unchecked:
+            self.check(file)
+        return self._analyses.get(file)
+
+    def choices(self, uri: str, position: types.Position) -> list[types.CompletionItem]:
+        """Return the keys, values and names that may follow; the last text without errors of YAML gives the names."""
+        file, lines = file_of(uri), self._lines(uri)
+        at = from_lsp(self._codec, lines, position)
+        text = self._files.text(file)
+        spot = find_spot(text, at) if is_checked(file, text) else None
+        if spot is None:
+            return []
+        self.analysis(uri)
+        parsed = self._parsed.get(file)
+        document = parsed.document_above(at.line) if parsed else None
+        columns = (at.column - len(spot.word), at.column + len(spot.rest))
+        replaced = types.Range(*(to_lsp(self._codec, lines, at._replace(column=column)) for column in columns))
+        schema = schema_file.DEFAULTS if is_defaults(file) else schema_file.NAME
+        kind = types.CompletionItemKind.Value if spot.is_value else types.CompletionItemKind.Property
+        return [
+            types.CompletionItem(
+                choice.name,
+                kind=kind,
+                detail=choice.summary or None,
+                sort_text=f"{number:04}",
+                text_edit=types.TextEdit(replaced, choice.text),
+            )
+            for number, choice in enumerate(complete(spot, document, schema))
+        ]
+
+    def actions(self, uri: str, selected: types.Range) -> list[types.CodeAction]:
+        """Return the quick fixes of the problems whose lines are selected."""
+        file, analysis = file_of(uri), self.analysis(uri)
+        lines = self._lines(uri)
+        selected_lines = range(selected.start.line + 1, selected.end.line + 2)
+        actions = []
+        for problem in analysis.problems if analysis else ():
+            if problem.file != file or problem.position.line not in selected_lines:
+                continue
+            for fix in quick_fixes(analysis, problem) if analysis else ():
+                edit = to_edit(self._codec, self._files.text(file), fix.text)
+                actions.append(
+                    types.CodeAction(
+                        fix.title,
+                        kind=types.CodeActionKind.QuickFix,
+                        diagnostics=[_diagnostic(self._codec, lines, problem)],
+                        edit=types.WorkspaceEdit({uri: [edit]}),
+                    )
+                )
+        return actions
+
+    def cursor(self, uri: str, position: types.Position) -> Cursor | None:
+        """Return the key or the value that the editor points at."""
+        return find_key(self._files.text(file_of(uri)), from_lsp(self._codec, self._lines(uri), position))
+
+    def location(self, place: Place) -> types.Location:
+        """Return a place for the editor."""
+        uri = self._uri(place.file)
+        return types.Location(uri, to_range(self._codec, self._lines(uri), place.position))
+
+    def span(self, uri: str, cursor: Cursor) -> types.Range:
+        """Return the range of a key or a value."""
+        lines = self._lines(uri)
+        return types.Range(*(to_lsp(self._codec, lines, end) for end in (cursor.start, cursor.end)))
+
+    def _analyse(self, file: str) -> None:
+        self._unchecked.discard(file)
+        self._analyses.pop(file, None)
+        if not is_checked(file, self._files.text(file)):
+            return
+        with self._errors_shown(file):
+            self._analyses[file] = analyse(self._files.source(file))
+            if self._analyses[file].is_parsed:
+                self._parsed[file] = self._analyses[file]
+
+    def _check_objects(self, file: str) -> None:
+        """Check the objects of all open jobs below a tfgen.yaml, or of one file."""
+        for checked in self._uris if is_defaults(file) else (file,):
+            if checked in self._analyses:
+                with self._errors_shown(checked):
+                    self._analyses[checked] = check_built_objects(self._analyses[checked])
+        self._publish()
+
+    @contextmanager
+    def _errors_shown(self, file: str) -> Iterator[None]:
+        """Show an error of the block to the person, each error once. The server goes on with the next key."""
+        try:
+            yield
+        except TfgenError as error:
+            self._show(str(error))
+        except Exception as error:
+            self._show(f"internal error: {type(error).__name__}: {error}; tfgen check --debug {file} shows the cause")
+
+    def _show(self, message: str) -> None:
+        if message not in self._shown:
+            self._shown.add(message)
+            self._server.window_show_message(types.ShowMessageParams(types.MessageType.Error, message))
+
+    def _publish(self, files: Collection[str] = ()) -> None:
+        """Send the problems of some checked files, and of each file whose problems have changed."""
+        analyses = self._analyses.values()
+        problems = in_order(problem for item in analyses for problem in (*item.problems, *item.of_objects))
+        by_file: dict[str, list[Problem]] = {file: [] for file in (*self._published, *self._analyses)}
+        for problem in problems:
+            by_file.setdefault(problem.file, []).append(problem)
+        for file, of_file in by_file.items():
+            uri = self._uri(file)
+            lines = self._lines(uri) if of_file else ()
+            diagnostics = [_diagnostic(self._codec, lines, problem) for problem in of_file]
+            if file in files or diagnostics != self._published.get(file, []):
+                self._server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, diagnostics))
+            self._published[file] = diagnostics
+
+    @property
+    def _codec(self) -> PositionCodec:
+        return self._server.workspace.position_codec
+
+    def _uri(self, file: str) -> str:
+        return self._uris.get(file) or uris.from_fs_path(str(Path(file).absolute())) or ""
+
+    def _lines(self, uri: str) -> Sequence[str]:
+        """The lines of a file, open or on disk; empty for a file that cannot be read."""
+        with suppress(OSError, UnicodeError):
+            return self._server.workspace.get_text_document(uri).lines
+        return ()
+
+
+def file_of(uri: str) -> str:
+    """Return the name of a file, relative to the working directory."""
+    path = uris.to_fs_path(uri) or uri
+    return os.path.relpath(path)
+
+
+def _diagnostic(codec: PositionCodec, lines: Sequence[str], problem: Problem) -> types.Diagnostic:
+    return types.Diagnostic(
+        range=to_range(codec, lines, problem.position),
+        message=problem.message,
+        severity=_SEVERITIES[problem.severity],
+        code=problem.rule,
+        source="tfgen",
+    )
