@@ -1,4 +1,4 @@
-"""Empty volumes that hide the program of the image, and folders that no volume has.
+"""Empty volumes that hide the program of the image.
 
 A mount hides what the image has in the same folder:
 https://kubernetes.io/docs/concepts/storage/volumes/#how-volumes-work
@@ -10,22 +10,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any, Final
 
-from tfgen.data_path import Path
 from tfgen.job.training_job import FileCode, RoleName
 from tfgen.kubernetes.program_file import find_program_file
 from tfgen.rules import pod_parts
-from tfgen.rules.command_text import Word, list_words
+from tfgen.rules.command_text import list_words
 from tfgen.rules.finding import Finding
 from tfgen.rules.rule import Rule
 from tfgen.rules.view import View
-from tfgen.words import NEAR, either, nearest, shown
+from tfgen.words import either, shown
 
 
 def _check_programs(view: View) -> Iterator[Finding]:
     yield from _check_code(view)
     roles: dict[tuple[str, PurePosixPath], list[RoleName]] = {}
     for role in view.roles:
-        program = _program(view, role.name)
+        program = program_of(view, role.name)
         volume = None if program is None else _volume_over(view, role.name, program)
         if program is not None and volume is not None and _is_empty(view, role.name, volume):
             roles.setdefault((volume, program), []).append(role.name)
@@ -50,7 +49,7 @@ def _check_code(view: View) -> Iterator[Finding]:
     mount = PurePosixPath(view.values["code"]["mountPath"])
     roles: dict[str, list[RoleName]] = {}
     for role in view.roles:
-        program = _program(view, role.name)
+        program = program_of(view, role.name)
         if program is not None and program.parent == mount and program.name not in code.files:
             roles.setdefault(program.name, []).append(role.name)
     for name, running in roles.items():
@@ -60,8 +59,8 @@ def _check_code(view: View) -> Iterator[Finding]:
         yield Finding(("code", "mountPath"), message)
 
 
-def _program(view: View, role: RoleName) -> PurePosixPath | None:
-    """The file of a role's program in the container; None where the command does not say the file."""
+def program_of(view: View, role: RoleName) -> PurePosixPath | None:
+    """Return the file of a role's program in the container; None where the command does not name the file."""
     words = [*list_words(view, role)]
     if not words or words[0].path[-2] != "command":
         return None  # the image's own entry point
@@ -93,57 +92,8 @@ def _is_empty(view: View, role: RoleName, name: str) -> bool:
     return not filled and ("emptyDir" in volume or "size" in volume.get("claim", {}))
 
 
-def _check_folders(view: View) -> Iterator[Finding]:
-    """Report folders only under a read-only root: a program may make folders in a root that it can write."""
-    if not view.values["security"]["readOnlyRootFilesystem"]:
-        return
-    mounts = {str(PurePosixPath(volume["mountPath"])): name for name, volume in view.values["storage"].items()}
-    for role in view.roles:
-        for path, text in _folders(view, role.name):
-            mount = _mount_beside(PurePosixPath(text), mounts)
-            if mount is not None:
-                message = (
-                    f"no volume has the folder {shown(text)}, which a read-only root cannot hold either; "
-                    f"storage.{mounts[mount]} is at {mount}"
-                )
-                yield Finding(path, message)
-
-
-def _folders(view: View, role: RoleName) -> Iterator[tuple[Path, str]]:
-    """The absolute paths among a role's variables and the values of its flags."""
-    for name, value in view.env(role).items():
-        if isinstance(value, str) and value.startswith("/"):
-            yield view.env_path(role, name), value
-    for before, word in _with_word_before(list_words(view, role)):
-        flag, equals, value = word.text.partition("=")
-        if flag.startswith("-") and equals and value.startswith("/"):
-            yield word.path, value
-        elif before.startswith("-") and word.text.startswith("/"):
-            yield word.path, word.text
-
-
-def _with_word_before(words: Iterator[Word]) -> Iterator[tuple[str, Word]]:
-    before = ""
-    for word in words:
-        yield before, word
-        before = word.text
-
-
-def _mount_beside(folder: PurePosixPath, mounts: Mapping[str, str]) -> str | None:
-    """The mount that a folder is one slip from: the last part of a mount's path differs, and only a little."""
-    if any(folder.is_relative_to(mount) or PurePosixPath(mount).is_relative_to(folder) for mount in mounts):
-        return None
-    for mount in mounts:
-        *around, last = PurePosixPath(mount).parts
-        parts = folder.parts[: len(around) + 1]
-        if [*parts[:-1]] == around and nearest(parts[-1], [last], NEAR):
-            return mount
-    return None
-
-
 RULES: Final = (
     Rule(
         "hidden-program", "warning", "A mount without the program of a role hides the image's folder.", _check_programs
     ),
-    Rule("unmounted-folder", "warning", "A folder has almost the path of a volume.", _check_folders),
 )

@@ -16,17 +16,17 @@ from tfgen.rules.rule import Rule
 from tfgen.rules.view import View
 from tfgen.words import path_name
 
-_OF_EVERY_POD: Final = {"/tmp": "the temporary folder of every pod"}  # noqa: S108 - a path in the pod
+OF_EVERY_POD: Final = {"/tmp": "the temporary folder of every pod"}  # noqa: S108 - a path in the pod
 
 
 def _check(view: View) -> Iterator[Finding]:
     for role in view.roles:
-        taken = dict(_OF_EVERY_POD)
+        taken = dict(OF_EVERY_POD)
         if view.effective(role.name, "shm")[1]:
             taken["/dev/shm"] = "shm"  # noqa: S108 - a path in the pod
-        yield from _twice(view, taken, _mounts(view, role.name))
+        yield from _twice(view, taken, mounts_of(view, role.name))
     if view.has_tensorboard:
-        yield from _twice(view, dict(_OF_EVERY_POD), _of_storage(view, tensorboard.ROLE))
+        yield from _twice(view, dict(OF_EVERY_POD), _of_storage(view, tensorboard.ROLE))
 
 
 def _twice(view: View, taken: dict[str, str], mounts: Iterator[tuple[Path, str]]) -> Iterator[Finding]:
@@ -38,7 +38,8 @@ def _twice(view: View, taken: dict[str, str], mounts: Iterator[tuple[Path, str]]
         taken.setdefault(place, name)
 
 
-def _mounts(view: View, role: RoleName) -> Iterator[tuple[Path, str]]:
+def mounts_of(view: View, role: RoleName) -> Iterator[tuple[Path, str]]:
+    """Yield the folders of a role's mounts, each with the path of the field that sets the folder."""
     if view.job.structure.code:
         yield ("code", "mountPath"), view.values["code"]["mountPath"]
     yield from _of_storage(view, role)

@@ -1,0 +1,99 @@
+"""Folders that have almost the path of a volume, and that no volume has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from pathlib import PurePosixPath
+from typing import Final
+
+from tfgen.data_path import Path
+from tfgen.job.training_job import RoleName
+from tfgen.rules.command_text import Word, list_words
+from tfgen.rules.finding import Finding
+from tfgen.rules.hidden_program import program_of
+from tfgen.rules.mount_paths import OF_EVERY_POD, mounts_of
+from tfgen.rules.rule import Rule
+from tfgen.rules.view import View
+from tfgen.words import NEAR, nearest, shown
+
+_ROOT_FOLDERS: Final = "bin boot dev etc home lib lib64 media mnt opt proc root run sbin srv sys tmp usr var"
+_USR_FOLDERS: Final = "bin lib lib64 libexec local sbin share src"
+_VAR_FOLDERS: Final = "cache lib log run tmp"
+_OF_IMAGES: Final = frozenset(
+    f"{parent}/{name}"
+    for parent, names in (("", _ROOT_FOLDERS), ("/usr", _USR_FOLDERS), ("/var", _VAR_FOLDERS))
+    for name in names.split(" ")
+)
+"""Folders that every image may have, by the Filesystem Hierarchy Standard."""
+_OF_URLS: Final = re.compile("url|route|endpoint|metrics|health|path[-_]?prefix|base[-_]?path", re.IGNORECASE)
+"""The names of flags and variables whose value is the path of an HTTP request."""
+
+
+def _check(view: View) -> Iterator[Finding]:
+    """Report folders only under a read-only root: a program may make folders in a root that it can write."""
+    if not view.values["security"]["readOnlyRootFilesystem"]:
+        return
+    volumes = {str(PurePosixPath(volume["mountPath"])): name for name, volume in view.values["storage"].items()}
+    for role in view.roles:
+        present = {PurePosixPath(folder) for folder in _present(view, role.name)}
+        for path, text in _folders(view, role.name):
+            folder = PurePosixPath(text)
+            if any(folder.is_relative_to(place) for place in present):
+                continue
+            mount = _mount_beside(folder, volumes)
+            if mount is not None:
+                message = (
+                    f"no volume has the folder {shown(text)}, which a read-only root cannot hold either; "
+                    f"storage.{volumes[mount]} is at {mount}"
+                )
+                yield Finding(path, message)
+
+
+def _present(view: View, role: RoleName) -> Iterator[str]:
+    """Yield the folders that a role's container has: mounts, and the folders of the image that the job names."""
+    yield from OF_EVERY_POD
+    yield from (place for _, place in mounts_of(view, role))
+    program, folder = program_of(view, role), view.effective(role, "workingDir")[1]
+    yield from ([str(program.parent)] if program and program.parent != PurePosixPath("/") else [])
+    yield from ([folder] if folder else [])
+
+
+def _folders(view: View, role: RoleName) -> Iterator[tuple[Path, str]]:
+    """Yield the absolute paths among a role's variables and the values of its flags.
+
+    A list of paths with colons, such as PATH, is the program's to read, and the path of a URL is no folder.
+    """
+    values = [(name, value, view.env_path(role, name)) for name, value in view.env(role).items()]
+    for before, word in _with_word_before(list_words(view, role)):
+        flag, equals, value = word.text.partition("=")
+        if flag.startswith("-") and equals:
+            values.append((flag, value, word.path))
+        elif before.startswith("-"):
+            values.append((before, word.text, word.path))
+    for name, text, path in values:
+        if isinstance(text, str) and text.startswith("/") and ":" not in text and not _OF_URLS.search(name):
+            yield path, text
+
+
+def _with_word_before(words: Iterator[Word]) -> Iterator[tuple[str, Word]]:
+    before = ""
+    for word in words:
+        yield before, word
+        before = word.text
+
+
+def _mount_beside(folder: PurePosixPath, mounts: Collection[str]) -> str | None:
+    """Return the mount whose path differs from a folder in the last part, and only a little."""
+    if any(folder.is_relative_to(mount) or PurePosixPath(mount).is_relative_to(folder) for mount in mounts):
+        return None
+    for mount in mounts:
+        *around, last = PurePosixPath(mount).parts
+        parts = folder.parts[: len(around) + 1]
+        is_of_images = str(PurePosixPath(*parts)) in _OF_IMAGES
+        if [*parts[:-1]] == around and not is_of_images and nearest(parts[-1], [last], NEAR):
+            return mount
+    return None
+
+
+RULES: Final = (Rule("unmounted-folder", "warning", "A folder has almost the path of a volume.", _check),)
