@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tfgen.graph.task_pods import Pod
 from tfgen.local.containers import Runtime, remove_command, run_command
 from tfgen.local.folders import Mount
-from tfgen.local.pod import Pod
 
 POD = Pod(
     role="worker",

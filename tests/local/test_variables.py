@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from tfgen.graph.gpu_count import gpu_count
+from tfgen.graph.task_pods import Pod
 from tfgen.kubernetes.expansion import expand
-from tfgen.local.gpus import shares, wanted
-from tfgen.local.pod import Pod
+from tfgen.local.gpus import shares
 from tfgen.local.variables import Lack, unknown_sources, variables
 
 
@@ -110,7 +111,7 @@ def test_references_as_kubernetes_has_them(text: str, expected: str) -> None:
     ],
 )
 def test_how_many_gpus_a_task_asks_for(limits: dict[str, Any], number: int) -> None:
-    assert wanted({"resources": {"limits": limits}}) == number
+    assert gpu_count({"resources": {"limits": limits}}) == number
 
 
 @pytest.mark.parametrize(

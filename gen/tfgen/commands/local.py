@@ -19,7 +19,9 @@ from tfgen.commands.set import set_values
 from tfgen.data_path import Path as DataPath
 from tfgen.errors import UsageError
 from tfgen.graph.built import TaskObjects, task_objects
+from tfgen.graph.gpu_count import gpu_count
 from tfgen.graph.objects.storage import TMP
+from tfgen.graph.task_pods import Pod, pods
 from tfgen.job.facts import check_environment, name_of
 from tfgen.job.named_job import choose_job
 from tfgen.job.sources import read_sources
@@ -29,8 +31,7 @@ from tfgen.local import containers
 from tfgen.local.addresses import loopback, replace_addresses
 from tfgen.local.failure import Failure
 from tfgen.local.folders import Folders, Volumes
-from tfgen.local.gpus import VISIBLE, find_gpus, shares, wanted
-from tfgen.local.pod import Pod, pods
+from tfgen.local.gpus import VISIBLE, find_gpus, shares
 from tfgen.local.run import Ending
 from tfgen.local.task import Task
 from tfgen.local.variables import ConfigMaps, config_maps, unknown_sources, variables
@@ -182,7 +183,7 @@ class _Planner:
     def plan(self) -> LocalJob:
         self._volumes.check_given(self._pods)
         self._check_failures()
-        numbers = [wanted(pod.container) for pod in self._pods]
+        numbers = [gpu_count(pod.container) for pod in self._pods]
         gpus = find_gpus() if any(numbers) else []
         tasks = [
             self._task(pod, share, number)

@@ -22,7 +22,7 @@ from tfgen.graph.objects.config_map import config_map
 from tfgen.graph.objects.connection_test import connection_test
 from tfgen.graph.objects.finisher import NOTIFY, Plan, finisher
 from tfgen.graph.objects.values import value
-from tfgen.graph.patches import Patched, lay_over
+from tfgen.graph.patches.patch_job import Patched, patch_job
 from tfgen.graph.schedulers import GANGS
 from tfgen.graph.shape import once_a_shape
 from tfgen.graph.shared import share
@@ -39,7 +39,7 @@ def graph(structure: Structure) -> tuple[Template, ...]:
 @once_a_shape
 def patched(structure: Structure) -> Patched:
     """A job's objects with holes, its patches laid over them, and what is wrong with these."""
-    laid_over = lay_over(tuple(_templates(structure)), structure)
+    laid_over = patch_job(tuple(_templates(structure)), structure)
     return laid_over.replaced(templates=share(laid_over.templates))
 
 

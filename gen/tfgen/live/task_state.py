@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from tfgen.graph.gpu_count import gpu_count
 from tfgen.graph.objects.names import CONTAINER
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object
-from tfgen.local.gpus import wanted as wanted_gpus
 from tfgen.record import Record
 
 _INDEXES: Final = (
@@ -123,7 +123,7 @@ def task_state(pod: Object, earlier: int = 0) -> TaskState:
         restarts=earlier + sum(item.get("restartCount", 0) for item in statuses),
         node=node,
         since=pod["metadata"]["creationTimestamp"],
-        gpus=sum(map(wanted_gpus, pod["spec"]["containers"])) if node and phase not in ENDED else 0,
+        gpus=sum(map(gpu_count, pod["spec"]["containers"])) if node and phase not in ENDED else 0,
         holds_node=bool(node) and phase not in ENDED and not is_leaving,
         reason=None if is_ready or phase == "Succeeded" else _reason(pod),
     )

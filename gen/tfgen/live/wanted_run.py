@@ -10,10 +10,10 @@ from typing import Final
 from tfgen import data_path
 from tfgen.graph.built import Built, TaskObjects
 from tfgen.graph.objects import finisher, tensorboard
+from tfgen.graph.task_pods import pods
 from tfgen.job.training_job import Structure
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, group, identity
-from tfgen.local.pod import pods
 from tfgen.record import EMPTY, Record
 from tfgen.schema.workload_kinds import RESOURCES
 

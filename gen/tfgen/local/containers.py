@@ -12,8 +12,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from tfgen.errors import UsageError
+from tfgen.graph.task_pods import Pod
 from tfgen.local.folders import Mount
-from tfgen.local.pod import Pod
 from tfgen.record import Record
 
 RUNTIMES: Final = ("docker", "podman")

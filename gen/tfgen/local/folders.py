@@ -15,9 +15,9 @@ from typing import Any, Final
 
 from tfgen.errors import UsageError
 from tfgen.graph.objects import code, run_lock
+from tfgen.graph.task_pods import Pod
 from tfgen.job.training_job import GitCode, Structure
 from tfgen.kubernetes.expansion import expand
-from tfgen.local.pod import Pod
 from tfgen.local.variables import ConfigMaps
 from tfgen.record import Record
 from tfgen.words import either, meant, nearest

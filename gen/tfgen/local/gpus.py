@@ -8,13 +8,9 @@ from __future__ import annotations
 
 import itertools
 import os
-import re
 import subprocess
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
-
-from tfgen.graph.objects.resources import IS_GPU
-from tfgen.kubernetes import quantity
+from collections.abc import Sequence
+from typing import Final
 
 VISIBLE: Final = "CUDA_VISIBLE_DEVICES"
 """https://docs.nvidia.com/cuda/cuda-c-programming-guide/#cuda-environment-variables"""
@@ -37,14 +33,6 @@ def find_gpus() -> list[str]:
     except (OSError, subprocess.TimeoutExpired):
         return []
     return listed.stdout.split() if listed.returncode == 0 else []
-
-
-def wanted(container: Mapping[str, Any]) -> int:
-    """How many GPUs a container asks for; a part of one, or a share of its memory, is one here."""
-    limits = container.get("resources", {}).get("limits", {})
-    amounts = {name: quantity.parse(amount) for name, amount in limits.items() if re.search(IS_GPU, name)}
-    whole = sum(int(amount) for name, amount in amounts.items() if name.endswith("/gpu"))
-    return whole or int(any(amounts.values()))
 
 
 def shares(numbers: Sequence[int], gpus: Sequence[str]) -> list[str]:

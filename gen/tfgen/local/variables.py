@@ -14,9 +14,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
+from tfgen.graph.task_pods import Pod
 from tfgen.kubernetes import quantity
 from tfgen.kubernetes.expansion import expand
-from tfgen.local.pod import Pod
 from tfgen.record import Record
 
 ConfigMaps: TypeAlias = Mapping[str, Mapping[str, str]]

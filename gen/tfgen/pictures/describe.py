@@ -13,13 +13,13 @@ from tfgen.check.object_checks.pods import pods_of
 from tfgen.check.totals import amount
 from tfgen.graph.built import Built, build, task_objects
 from tfgen.graph.objects.storage import SHM, TMP
+from tfgen.graph.task_pods import pods
 from tfgen.job.facts import check_environment
 from tfgen.job.training_job import GitOps, Structure
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, group, identity, literal_name
 from tfgen.kubernetes.pod_requests import pod_requests
 from tfgen.live.wanted_run import WantedRun, wanted_run
-from tfgen.local.pod import pods
 from tfgen.pictures.network import network_notes
 from tfgen.pictures.picture import Panel, Picture, Tasks, Volume
 from tfgen.places import CHARTS, OVERLAYS

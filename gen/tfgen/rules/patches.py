@@ -7,7 +7,8 @@ from typing import Final, TypeVar
 
 from tfgen.graph.fill import Scope
 from tfgen.graph.graph import patched
-from tfgen.graph.patches import Fault, likely, target_path
+from tfgen.graph.patches.field import Fault
+from tfgen.graph.patches.targets import likely, target_path
 from tfgen.rules.finding import Finding
 from tfgen.rules.rule import Rule
 from tfgen.rules.view import View

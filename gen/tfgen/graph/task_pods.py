@@ -1,4 +1,4 @@
-"""The pods of a job's tasks, as their controllers would make them of the filled objects."""
+"""The pods of a job's tasks, as the controllers create the pods from the filled objects."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ from tfgen.record import Record
 
 
 class Pod(Record):
-    """One task's pod.
+    """The pod of one task.
 
     Attributes:
-        name: its host name.
-        namespace: where it would be.
-        labels: those of its template, with the ones of its controller.
-        spec: Kubernetes' PodSpec.
-        retries: how often its controller starts it again; None for always.
+        name: the host name of the pod.
+        labels: the labels of the pod template and of the controller.
+        spec: the PodSpec of Kubernetes.
+        retries: the number of times that the controller restarts the pod; None for no limit.
     """
 
     role: str
@@ -34,22 +33,22 @@ class Pod(Record):
 
     @property
     def task(self) -> str:
-        """What the task is called here: its role and its index."""
+        """The name of the task: its role and its index."""
         return f"{self.role}-{self.index}"
 
     @property
     def container(self) -> Mapping[str, Any]:
-        """The container that trains."""
+        """The training container."""
         containers: Sequence[Mapping[str, Any]] = self.spec["containers"]
         return next(container for container in containers if container["name"] == CONTAINER)
 
 
 def pods(objects: Sequence[Object], namespace: str) -> Iterator[Pod]:
-    """The pods of all tasks, in the order of the objects and by index.
+    """Yield the pods of all tasks, in the order of the objects and by index.
 
     Args:
-        objects: the job's, of the kinds StatefulSet and Job, and others beside them.
-        namespace: where the job would be.
+        objects: the objects of the job. Only StatefulSets and Jobs of roles have tasks.
+        namespace: the namespace of the job.
     """
     for item in objects:
         role = item["metadata"].get("labels", {}).get(keys.COMPONENT)
@@ -60,7 +59,7 @@ def pods(objects: Sequence[Object], namespace: str) -> Iterator[Pod]:
         template = spec["template"]
         for index in range(spec["completions"] if is_job else spec["replicas"]):
             name = f"{item['metadata']['name']}-{index}"
-            own = (
+            controller_labels = (
                 {keys.JOB_INDEX: str(index)}
                 if is_job
                 else {keys.STATEFUL_SET_INDEX: str(index), keys.STATEFUL_SET_POD: name}
@@ -70,8 +69,8 @@ def pods(objects: Sequence[Object], namespace: str) -> Iterator[Pod]:
                 index=index,
                 name=name,
                 namespace=namespace,
-                labels={**template["metadata"].get("labels", {}), **own},
-                annotations={**template["metadata"].get("annotations", {}), **(own if is_job else {})},
+                labels={**template["metadata"].get("labels", {}), **controller_labels},
+                annotations={**template["metadata"].get("annotations", {}), **(controller_labels if is_job else {})},
                 spec=template["spec"],
                 retries=spec.get("backoffLimit", spec.get("backoffLimitPerIndex")) if is_job else None,
             )

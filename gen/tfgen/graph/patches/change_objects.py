@@ -1,0 +1,21 @@
+"""A change of each object of a template."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tfgen.graph.holes import Each, Key, Let, Node, When
+
+
+def change_objects(node: Node, change: Callable[[dict[Key, Node]], Node]) -> Node:
+    """Return the node of a template with each object changed."""
+    match node:
+        case Let(name, expression, body):
+            return Let(name, expression, change_objects(body, change))
+        case When(test, then, otherwise):
+            return When(test, change_objects(then, change), change_objects(otherwise, change))
+        case Each():
+            return node.replaced(body=change_objects(node.body, change))
+        case dict():
+            return change(node)
+    return node

@@ -1,0 +1,69 @@
+"""Labels and annotations of patches, which the templates add to the labels and annotations of objects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from tfgen.graph.holes import (
+    AllOf,
+    AnyOf,
+    Equal,
+    Expression,
+    MapOf,
+    Node,
+    Not,
+    Value,
+    When,
+)
+from tfgen.graph.objects import labels
+from tfgen.graph.patches.change_objects import change_objects
+from tfgen.record import Record
+from tfgen.schema.chart_values import ENVIRONMENT
+
+IN_ENVIRONMENT: Final = Value(ENVIRONMENT, "string")
+
+
+class MetadataLayer(Record):
+    """Labels or annotations that a patch adds to objects. A test limits the layer to the objects that meet the test.
+
+    Attributes:
+        field: `labels` or `annotations`.
+        test: the test, or None.
+    """
+
+    field: str
+    entries: Mapping[str, str]
+    test: Expression | None
+
+
+def join_layers(by_variant: Mapping[str, Sequence[MetadataLayer]]) -> list[MetadataLayer]:
+    """Return the layers of a template in all variants: first the layers that all variants share, then all others.
+
+    Each other layer gets a test of its environment.
+    """
+    first = by_variant[""]
+    alike = 0
+    while all(layers[alike : alike + 1] == first[alike : alike + 1] != [] for layers in by_variant.values()):
+        alike += 1
+    joined = [*first[:alike]]
+    environments = [Equal(IN_ENVIRONMENT, name) for name in by_variant if name]
+    for name, layers in by_variant.items():
+        if name:
+            in_variant: Expression = Equal(IN_ENVIRONMENT, name)
+        else:
+            in_variant = Not(environments[0] if len(environments) == 1 else AnyOf((*environments,)))
+        joined += [
+            layer.replaced(test=in_variant if layer.test is None else AllOf((in_variant, layer.test)))
+            for layer in layers[alike:]
+        ]
+    return joined
+
+
+def with_layers(node: Node, layers: Sequence[MetadataLayer]) -> Node:
+    """Return the node of a template with more labels and annotations."""
+    by_field: dict[str, list[Expression]] = {"labels": [], "annotations": []}
+    for layer in layers:
+        entries = MapOf(dict(layer.entries.items()))
+        by_field[layer.field].append(entries if layer.test is None else When(layer.test, entries, MapOf({})))
+    return change_objects(node, lambda item: labels.with_layers(item, by_field["labels"], by_field["annotations"]))

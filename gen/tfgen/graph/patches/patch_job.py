@@ -1,0 +1,98 @@
+"""The patches of a job, applied to its object graph.
+
+So the chart, the overlays and the plain objects contain the same patches.
+
+{"target": {"kind": "StatefulSet", "name": "worker"}, "merge": {"spec": {"minReadySeconds": 10}}}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tfgen.graph.holes import (
+    Node,
+)
+from tfgen.graph.patches.field import Fault
+from tfgen.graph.patches.layers import IN_ENVIRONMENT, MetadataLayer, join_layers, with_layers
+from tfgen.graph.patches.patch_object import ObjectPatch
+from tfgen.graph.patches.targets import Entry, entry_of, is_target, missing_target, target_path
+from tfgen.graph.template import Template
+from tfgen.graph.variants import join
+from tfgen.job.training_job import Patch, Profile, Structure
+from tfgen.record import Record
+
+
+class Patched(Record):
+    """The templates of a job with its patches.
+
+    Attributes:
+        faults: the patches that cannot be applied, by environment; the key "" is for the patches of the job.
+        entries: the map entries that patches need, by environment.
+    """
+
+    templates: tuple[Template, ...]
+    faults: Mapping[str, tuple[Fault, ...]]
+    entries: Mapping[str, tuple[Entry, ...]]
+
+
+class _Variant(Record):
+    """Templates with the patches of one variant of the job.
+
+    Attributes:
+        nodes: the node of each template, without the metadata layers.
+        layers: the metadata layers of each template.
+        faults: the patches that cannot be applied.
+        entries: the map entries that patches need.
+    """
+
+    nodes: Sequence[Node]
+    layers: Sequence[Sequence[MetadataLayer]]
+    faults: tuple[Fault, ...]
+    entries: tuple[Entry, ...]
+
+
+def patch_job(templates: Sequence[Template], structure: Structure) -> Patched:
+    """Apply the patches of a job to its templates, one patch after another.
+
+    Differences between environments are in the templates, behind a test of the environment.
+    """
+    variants = {
+        name: _variant(templates, patches, structure.profile)
+        for name, patches in {"": structure.patches, **structure.environment_patches}.items()
+    }
+    patched: list[Template] = []
+    for place, template in enumerate(templates):
+        node = join({name: variant.nodes[place] for name, variant in variants.items()}, IN_ENVIRONMENT, others="")
+        layers = join_layers({name: variant.layers[place] for name, variant in variants.items()})
+        patched.append(template.replaced(node=with_layers(node, layers) if layers else node))
+    return Patched(
+        tuple(patched),
+        {name: variant.faults for name, variant in variants.items()},
+        {name: variant.entries for name, variant in variants.items()},
+    )
+
+
+def _variant(templates: Sequence[Template], patches: Sequence[Patch], profile: Profile) -> _Variant:
+    """Apply the patches of one variant. Containers that a patch adds get the security settings of the profile."""
+    faults: dict[Fault, None] = {}
+    nodes = [template.node for template in templates]
+    layers: list[list[MetadataLayer]] = [[] for _ in templates]
+    entries: list[Entry] = []
+    for patch in patches:
+        places = [place for place, template in enumerate(templates) if is_target(template, patch)]
+        if not places:
+            faults[missing_target(templates, patch)] = None
+        if bool(patch.merge) is bool(patch.operations):
+            there = "both merge and json" if patch.merge else "neither merge nor json"
+            faults[Fault((*target_path(patch), "kind"), f"found {there} beside the target, expected one of them")] = (
+                None
+            )
+            continue
+        for place in places:
+            applied = ObjectPatch(patch, templates[place].replaced(node=nodes[place]), profile)
+            nodes[place] = applied.apply()
+            layers[place] += [layer for n, layer in enumerate(applied.layers) if layer not in applied.layers[:n]]
+            faults.update(applied.faults)
+            if entry_of(templates[place], patch) is not None:
+                entries.append(Entry(patch, templates[place]))
+    return _Variant(nodes, layers, tuple(faults), tuple(entries))

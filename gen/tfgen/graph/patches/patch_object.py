@@ -1,0 +1,135 @@
+"""One patch of the objects of one template."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from tfgen import data_path
+from tfgen.data_path import Path
+from tfgen.graph.holes import (
+    Bound,
+    Each,
+    Equal,
+    Expression,
+    Key,
+    Node,
+    Value,
+)
+from tfgen.graph.objects import labels
+from tfgen.graph.objects.security import of_container
+from tfgen.graph.patches.change_objects import change_objects
+from tfgen.graph.patches.field import Fault, Field, RefusedError
+from tfgen.graph.patches.layers import MetadataLayer
+from tfgen.graph.patches.merge import Merger
+from tfgen.graph.patches.operations import operate
+from tfgen.graph.patches.targets import entry_of
+from tfgen.graph.template import Template
+from tfgen.graph.variants import join
+from tfgen.graph.workloads.pod import secured
+from tfgen.job.training_job import Patch, Profile
+from tfgen.kubernetes.keys import KEEP
+from tfgen.kubernetes.merge import JSON_MERGE, kubectl
+from tfgen.kubernetes.merge_keys import STRATEGIC_GROUPS
+from tfgen.kubernetes.object import group
+
+_OTHERS: Final = ""
+"""The key for the entries of a map that a patch does not name."""
+
+
+class ObjectPatch:
+    """The application of one patch to the objects of one template. It collects faults and metadata layers."""
+
+    def __init__(self, patch: Patch, template: Template, profile: Profile) -> None:
+        self.patch = patch
+        self.template = template
+        self.profile = profile
+        self.layers: list[MetadataLayer] = []
+        self.faults: dict[Fault, None] = {}
+
+    def apply(self) -> Node:
+        """Return the node of the template with the patch applied."""
+        node, entry = self.template.node, entry_of(self.template, self.patch)
+        if entry is None or not isinstance(node, Each):
+            return change_objects(node, lambda item: self._object(item, None))
+        name = Bound(node.key)
+        one = change_objects(node.body, lambda item: self._object(item, Equal(name, entry)))
+        return node.replaced(body=join({entry: one, _OTHERS: node.body}, name, others=_OTHERS))
+
+    def _object(self, item: dict[Key, Node], test: Expression | None) -> Node:
+        over = self.template.node
+        bindings = (
+            {over.item: f"{over.over.path}.NAME"} if isinstance(over, Each) and isinstance(over.over, Value) else {}
+        )
+        field = Field(str(item["kind"]), self.template.name, bindings)
+        if self.patch.operations:
+            return self._operated(item, field)
+        path: Path = ("patches", self.patch.name, "merge")
+        merge = dict(self.patch.merge)
+        metadata = merge.pop("metadata", {})
+        if labels.is_of_object(item):
+            self._metadata(item, metadata, (*path, "metadata"), test)
+        elif metadata:
+            self.faults[Fault((*path, "metadata"), field.inside("metadata").of_pod)] = None
+        merger = Merger(kubectl(str(item["kind"])) if _is_strategic(item) else JSON_MERGE)
+        merged = merger.merge(item, self._secured(item, merge), path, field)
+        self.faults.update(merger.faults)
+        return merged
+
+    def _operated(self, item: Node, field: Field) -> Node:
+        for index, operation in enumerate(self.patch.operations):
+            try:
+                item = operate(item, operation, field)
+            except RefusedError as refusal:
+                self.faults[Fault(("patches", self.patch.name, "json", index), str(refusal))] = None
+                break  # the following operations depend on this operation
+        return item
+
+    def _metadata(
+        self, item: Mapping[Key, Node], patch: Mapping[str, Any], path: Path, test: Expression | None
+    ) -> None:
+        for name, entries in patch.items():
+            own = labels.own_entries(item, name)
+            for key, text in entries.items():
+                if key in own and (name == "labels" or key in KEEP):
+                    why = "selectors need it" if name == "labels" else "it keeps a model that was trained"
+                    message = f"a patch must leave {key} to tfgen: {why}; remove it"
+                    self.faults[Fault((*path, name, key), message)] = None
+                elif not text:
+                    message = (
+                        f'found an empty text, which would leave {key} out; write {name}: {{{key}: ""}} of the job'
+                    )
+                    self.faults[Fault((*path, name, key), message)] = None
+            self.layers.append(MetadataLayer(name, entries, test))
+
+    def _secured(self, item: Mapping[Key, Node], merge: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the patch, with the security settings of the job in each container that the patch adds."""
+        template, over = data_path.at(item, ("spec", "template")), data_path.at(merge, ("spec", "template"))
+        if not isinstance(template, dict) or not _has_containers(over):
+            return merge
+        patch: Mapping[str, Any] = data_path.with_value(
+            merge, ("spec", "template"), secured(template, over, of_container(self.profile))
+        )
+        return patch
+
+
+def _is_strategic(item: Mapping[Key, Node]) -> bool:
+    """Return whether Kubernetes patches the kind strategically. A kind whose version is a value is a custom kind."""
+    version = item["apiVersion"]
+    return isinstance(version, str) and group({"apiVersion": version}) in STRATEGIC_GROUPS
+
+
+def _has_containers(template: Any) -> bool:
+    """Return whether a pod template has containers. The rule `wrong-shape` reports a template of another shape."""
+    spec = template.get("spec") if isinstance(template, Mapping) else None
+    if not isinstance(spec, Mapping):
+        return False
+    items = [item for key in ("initContainers", "containers") for item in _listed_items(spec.get(key))]
+    return all(
+        isinstance(item, Mapping) and "name" in item and isinstance(item.get("securityContext", {}), Mapping)
+        for item in items
+    )
+
+
+def _listed_items(items: Any) -> Sequence[Any]:
+    return items if isinstance(items, list) else [] if items is None else [items]

@@ -1,0 +1,94 @@
+"""The templates that a patch changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from tfgen.data_path import Path
+from tfgen.graph.holes import (
+    Each,
+    Let,
+    Node,
+    When,
+)
+from tfgen.graph.objects.literal import LITERAL
+from tfgen.graph.patches.field import Fault
+from tfgen.graph.template import Template
+from tfgen.job.training_job import Patch
+from tfgen.record import Record
+from tfgen.words import either, meant, nearest
+
+_MOST: Final = 12
+"""The maximum number of names in a message."""
+
+
+class Entry(Record):
+    """A patch for one entry of a map, for example for the claim of one volume. The values decide if the entry exists.
+
+    Attributes:
+        template: the template that makes an object for each entry.
+    """
+
+    patch: Patch
+    template: Template
+
+
+def is_target(template: Template, patch: Patch) -> bool:
+    """Return whether a patch changes objects of a template."""
+    if template.chart_only or patch.kind not in _kinds(template.node):
+        return False
+    return patch.target in ("", template.name) or entry_of(template, patch) is not None
+
+
+def entry_of(template: Template, patch: Patch) -> str | None:
+    """Return the map entry that a patch names as its only target; None for a patch of all objects of the template."""
+    prefix = f"{template.name}-"
+    named = isinstance(template.node, Each) and patch.target.startswith(prefix)
+    return patch.target.removeprefix(prefix) if named else None
+
+
+def _kinds(node: Node) -> Iterator[str]:
+    """Yield the kinds of the objects of a template, except for objects that the job itself contains."""
+    match node:
+        case Let(body=inner) | Each(body=inner):
+            yield from _kinds(inner)
+        case When(_, then, otherwise):
+            yield from _kinds(then)
+            yield from _kinds(otherwise)
+        case dict() if isinstance(kind := node["kind"], str):
+            yield kind
+
+
+def missing_target(templates: Sequence[Template], patch: Patch) -> Fault:
+    """Return the fault of a patch whose target does not exist."""
+    path = target_path(patch)
+    if patch.target.startswith(f"{LITERAL}-"):
+        name = patch.target.removeprefix(f"{LITERAL}-")
+        return Fault(
+            (*path, "name"), f"{patch.target} is an object of the job's own; change it in objects.{name}", True
+        )
+    there = [(kind, t.name) for t in templates if not t.chart_only for kind in dict.fromkeys(_kinds(t.node))]
+    of_kind = [name for kind, name in there if kind == patch.kind]
+    if of_kind:
+        return Fault(
+            (*path, "name"), f"the job has no {patch.kind} {patch.target}{likely(patch.target, of_kind)}", True
+        )
+    kinds = [*dict.fromkeys(kind for kind, _ in there)]
+    of_name = next((kind for kind, name in there if name == patch.target), None)
+    hint = f"; {patch.target} is a {of_name}" if of_name else likely(patch.kind, kinds)
+    return Fault((*path, "kind"), f"tfgen makes no {patch.kind} of this job{hint}", is_of_target=True)
+
+
+def target_path(patch: Patch) -> Path:
+    """Return the path of the target of a patch in the job."""
+    return ("patches", patch.name, "target")
+
+
+def likely(name: str, known: Sequence[str]) -> str:
+    """Return the end of a message about an unknown name: the name that was probably meant, or the existing names."""
+    if not known:
+        return ""
+    more = len(known) - _MOST
+    names = either(known, "and") if more <= 0 else f"{', '.join(known[:_MOST])} and {more} more"
+    return meant(nearest(name, known)) or f"; there is {names}"
