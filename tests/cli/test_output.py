@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 from pathlib import Path
 
 import pytest
 
 from tests.support.checked_repository import JOB, commit
+from tests.support.command import Command
 from tfgen import cli
 from tfgen.cli import output
 from tfgen.cli.output import columns, with_progress
@@ -109,3 +111,40 @@ def test_a_key_of_a_ledger_reaches_the_terminal_as_an_escape(
     printed = capsys.readouterr()
     assert "owned" in printed.err
     assert (printed.out + printed.err).replace("\n", "").isprintable()
+
+
+NAMING = [
+    ["check"],
+    ["check", "--format", "github"],
+    ["diff"],
+    ["diff", "--format", "markdown"],
+    ["explain", "--origin"],
+    ["draw"],
+    ["fmt", "--check"],
+    ["set", "retries=3"],
+    ["rerun"],
+]
+
+
+@pytest.mark.parametrize("is_colour", [False, True], ids=["plain", "colour"])
+@pytest.mark.parametrize("arguments", NAMING, ids=" ".join)
+def test_the_name_of_a_job_file_reaches_the_terminal_as_an_escape(
+    arguments: list[str],
+    is_colour: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("tfgen.cli.diff.is_in_colour", lambda _stream: is_colour)
+    Command(("git", "init", "--quiet", "--initial-branch=main")).run()
+    name = "job\x1b]0;owned\x07\x9b\u202e.yaml"
+    Path(name).write_text(JOB, encoding="utf-8")
+    assert cli.run(["render", name]) == cli.OK
+    commit()
+    Path(name).write_text(f"{JOB}  labels: {{a: b}}\n", encoding="utf-8")
+    capsys.readouterr()
+    assert cli.run([arguments[0], name, *arguments[1:]]) in (cli.OK, cli.PROBLEMS)
+    printed = capsys.readouterr()
+    text = re.sub(r"\x1b\[[0-9;]*m", "", printed.out + printed.err) if is_colour else printed.out + printed.err
+    assert text.replace("\n", "").isprintable()

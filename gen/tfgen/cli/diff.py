@@ -9,7 +9,16 @@ from typing import Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
 from tfgen.cli.live import cluster_arguments, print_changes, target_of
-from tfgen.cli.output import is_in_colour, job_name_argument, jobs_argument, print_json, report, say, with_progress
+from tfgen.cli.output import (
+    is_in_colour,
+    job_name_argument,
+    jobs_argument,
+    print_json,
+    report,
+    say,
+    show,
+    with_progress,
+)
 from tfgen.errors import UsageError
 from tfgen.plural import count
 
@@ -70,7 +79,7 @@ def _run_in_git(args: Namespace) -> int:
             problems = problem_rows(jobs.problems)
             print_json({"against": args.against, "jobs": [rows(job) for job in diff.changed], "problems": problems})
         case "markdown":
-            print(diff_markdown(diff.changed), end="")
+            show(diff_markdown(diff.changed), end="")
         case _:
             print(diff_text(diff.changed, colour=is_in_colour(sys.stdout)), end="")
             say(f"{count(len(diff.changed), 'job')} of {diff.compared} changed since {args.against}")

@@ -37,7 +37,7 @@ def _run(args: Namespace) -> int:
     if args.format == "json":
         print_json({"path": args.path, "text": text})
     else:
-        print(text, end="")
+        show(text, end="")
     return OK
 
 
@@ -99,8 +99,8 @@ def _origin(args: Namespace) -> int:
         return OK
     for name, rows in origins_by_job.items():
         if len(origins_by_job) > 1:
-            print(f"{name}:")
-        print(as_table(rows), end="")
+            show(f"{name}:")
+        show(as_table(rows), end="")
     return OK
 
 

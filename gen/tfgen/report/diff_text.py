@@ -22,7 +22,7 @@ from tfgen.change.field_diff import NOTHING, FieldChange
 from tfgen.change.job_diff import EnvironmentDiff, JobDiff, ObjectDiff
 from tfgen.check.totals import Totals, amount
 from tfgen.report.problems import as_text
-from tfgen.words import shown
+from tfgen.words import for_terminal, shown
 
 SIGNS: Final = {"added": "+", "changed": "~", "removed": "-"}
 
@@ -52,7 +52,7 @@ def ends_text(diffs: Sequence[JobDiff]) -> str:
 
 
 def _ends(diff: JobDiff) -> Iterator[str]:
-    yield f"{diff.name} ({diff.file})"
+    yield f"{diff.name} ({for_terminal(diff.file)})"
     for environment in diff.environments:
         yield from _place_lines(environment, _plain)
     if diff.delivery:
@@ -109,7 +109,7 @@ def delivery_title(item: ObjectDiff) -> str:
     """A GitOps tool's object and its file, and what happens to the objects that it applied."""
     whose = ", which other jobs may have too" if item.is_shared else ""
     gone = ": what it applied goes with it, but for claims" if item.action == "removed" and _deletes(item) else ""
-    return f"{item.title} ({item.file}{whose}){gone}"
+    return f"{for_terminal(f'{item.title} ({item.file}')}{whose}){gone}"
 
 
 def _deletes(item: ObjectDiff) -> bool:
@@ -144,7 +144,7 @@ def groups(items: Sequence[ObjectDiff]) -> list[tuple[list[ObjectDiff], tuple[Fi
 
 
 def _job(diff: JobDiff, paint: Paint) -> Iterator[str]:
-    yield f"{paint('name', diff.name)} ({diff.file})"
+    yield f"{paint('name', diff.name)} ({for_terminal(diff.file)})"
     described: list[tuple[EnvironmentDiff, str]] = []
     for environment in diff.environments:
         if not environment:
@@ -170,7 +170,7 @@ def _job(diff: JobDiff, paint: Paint) -> Iterator[str]:
             yield from (f"        {line}" for line in field_lines(change, paint))
     if diff.needs_new_run:
         yield "  needs a new run:"
-        yield from (f"    {line}" for line in as_text(diff.needs_new_run).splitlines())
+        yield from (f"    {line}" for line in for_terminal(as_text(diff.needs_new_run)).splitlines())
 
 
 def _place_lines(environment: EnvironmentDiff, paint: Paint) -> Iterator[str]:
@@ -198,7 +198,7 @@ def field_lines(change: FieldChange, paint: Paint = _plain) -> Iterator[str]:
     """The lines of a field that changes: one where it fits, else one for each side."""
     sides = _sides(change.before, change.after)
     signs = "".join(sign for sign, _ in sides)
-    path = str(change.path)
+    path = for_terminal(str(change.path))
     if signs == "-+" and sum(len(text) for _, text in sides) <= _ONE_LINE:
         (_, was), (_, now) = sides
         yield f"{paint('~', '~')} {path}: {paint('-', was)} -> {paint('+', now)}"
