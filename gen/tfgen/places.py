@@ -42,6 +42,9 @@ REPOSITORY_FILES: Final = (
 )
 """The files that `tfgen init --repo` writes for the whole repository. Each folder of projects/ has further ones."""
 
+EXTENDED_FILES: Final = (".gitattributes", ".gitignore", GITHUB_OWNERS, GITLAB_OWNERS)
+"""The files among REPOSITORY_FILES to which `tfgen init --repo` adds lines if the files exist."""
+
 _SHARED: Final = re.compile(
     rf"{ARGOCD}/(?:applicationset-[^/]+|patches/argocd-cm)\.yaml"
     rf"|{FLUX}/(?:[^/]+/)?(?:gitrepository-tfgen-[0-9a-f]{{8}}|namespace-[^/]+)\.yaml"

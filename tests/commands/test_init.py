@@ -17,6 +17,7 @@ from tests.support import git_author
 from tests.support.command import Command
 from tests.support.tools import ROOT
 from tfgen import cli
+from tfgen.places import EXTENDED_FILES
 from tfgen.schema.editor_schema import editor_schema
 
 Printed = pytest.CaptureFixture[str]
@@ -285,6 +286,24 @@ def test_the_first_commit_has_all_that_init_wrote(ci: str, team: str) -> None:
     run("init", "mnist", "--repo", "--ci", ci, *(["--team", team] if team else []))
     run("commit", "jobs")
     assert git("status", "--porcelain").split() == ["??", "mine.txt"]
+
+
+@pytest.mark.parametrize("ci", ["github", "gitlab"])
+def test_the_first_commit_has_the_lines_that_init_added_to_files(ci: str) -> None:
+    git("init", "--quiet", "--initial-branch=main")
+    for path in EXTENDED_FILES:
+        Path(path).parent.mkdir(exist_ok=True)
+        Path(path).write_text("# mine\n", encoding="utf-8")
+    git("add", "--all")
+    git("commit", "--quiet", "--message=x")
+    run("init", "mnist", "--repo", "--ci", ci)
+    run("commit", "jobs")
+    assert git("status", "--porcelain") == ""
+    for path in EXTENDED_FILES:
+        with Path(path).open("a", encoding="utf-8") as file:
+            file.write("# the user's\nnotes/\n")
+    run("rerun", "jobs/mnist/job.yaml", "--commit")
+    assert git("status", "--porcelain").split()[1::2] == sorted(EXTENDED_FILES)
 
 
 @pytest.mark.parametrize(("ci", "steps"), [("github", steps_of_github), ("gitlab", steps_of_gitlab)])

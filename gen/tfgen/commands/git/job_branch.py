@@ -46,7 +46,7 @@ from tfgen.git.commit import (
 )
 from tfgen.git.push import find_pushed, target
 from tfgen.job.sources import no_job_below
-from tfgen.places import PROJECTS, REPOSITORY_FILES
+from tfgen.places import EXTENDED_FILES, PROJECTS, REPOSITORY_FILES
 from tfgen.problems import Problem
 from tfgen.record import Record
 from tfgen.tree.ledger import Ledger, ledger_path, parse_ledger
@@ -54,8 +54,8 @@ from tfgen.tree.plan import ConflictsError, WritePlan
 from tfgen.tree.spool import Spool
 from tfgen.tree.write import apply, plan_write, read_ledgers
 
-_WRITTEN: Final = "tfgen"
-"""The word that each file of `tfgen init --repo` has."""
+_WRITTEN: Final = b"tfgen"
+"""The word in each file of `tfgen init --repo`, and in the first line that it adds to a file."""
 
 
 def commit_jobs(jobs: Sequence[Path], results: FileResults, spool: Spool, options: CommitOptions) -> Outcome:
@@ -90,7 +90,7 @@ def commit_jobs(jobs: Sequence[Path], results: FileResults, spool: Spool, option
 
     wanted = changed(before, (*digests, *others))
     if wanted:
-        wanted += changed(before, _new_repository_files(before))
+        wanted += changed(before, _repository_files(before))
     repository = before
     message, written = options.message, ""
     ends = find_run_ends(work.pairs) if wanted else ()
@@ -173,14 +173,23 @@ def _files_of_jobs(
     return digests, files, others
 
 
-def _new_repository_files(repository: Repository) -> tuple[str, ...]:
-    """The files of `tfgen init --repo` that git does not have yet; a file of that name that is the user's stays out."""
+def _repository_files(repository: Repository) -> tuple[str, ...]:
+    """List the files of `tfgen init --repo` with new content of its own. Further edits of the user stay out."""
     root = repository.root
     paths = [*REPOSITORY_FILES, *(f"{PROJECTS}/{path.name}" for path in (root / PROJECTS).glob("*.yaml"))]
     present = [path for path in paths if (root / path).is_file()]
     committed = git.committed_files(root / path for path in present) if present else {}
-    new = (path for path in present if root / path not in committed)
-    return tuple(path for path in new if _WRITTEN in (root / path).read_text(encoding="utf-8", errors="replace"))
+    return tuple(path for path in present if _is_of_init((root / path).read_bytes(), path, committed.get(root / path)))
+
+
+def _is_of_init(content: bytes, path: str, committed: bytes | None) -> bool:
+    """Return True for a new file of `tfgen init --repo`, or for a committed file to which it added lines."""
+    if committed is None:
+        return _WRITTEN in content
+    if path not in EXTENDED_FILES or not content.startswith(committed):
+        return False
+    first = content[len(committed) :].lstrip().partition(b"\n")[0]
+    return first.startswith(b"#") and _WRITTEN in first
 
 
 def _files_of_job(
