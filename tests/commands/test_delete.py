@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("kubernetes", reason="needs the kubernetes client: pip install 'tfgen[live]'")
 
-from tfgen.commands.cluster.target import ObjectChange, Target
+from tfgen.commands.cluster.target import Neighbor, ObjectChange, Target
 from tfgen.commands.delete import delete, plan_delete, plan_prune
 from tfgen.errors import TfgenError, UsageError
 from tfgen.live.api import NOT_FOUND, ApiError, Resource
@@ -49,8 +49,8 @@ class Namespace:
             self.deleted.append(path.rpartition("/")[2])
         return self.objects[path]
 
-    def target(self) -> Target:
-        return Target(cast("Any", self), "ml", "web", "tfgen rerun job.yaml")
+    def target(self, environment: str | None = None, *neighbors: Neighbor) -> Target:
+        return Target(cast("Any", self), "ml", "web", "tfgen rerun job.yaml", environment, neighbors)
 
 
 def made(version: str, kind: str, name: str, fields: object, labels: Mapping[str, str] | None = None) -> Any:
@@ -58,8 +58,8 @@ def made(version: str, kind: str, name: str, fields: object, labels: Mapping[str
     return {"apiVersion": version, "kind": kind, "metadata": metadata}
 
 
-def inventory(*identities: tuple[str, str, str]) -> Any:
-    return {**made("v1", "ConfigMap", "web.tfgen", APPLIED, LABELS), "data": {"objects": json.dumps(identities)}}
+def inventory(*identities: tuple[str, str, str], name: str = "web.tfgen") -> Any:
+    return {**made("v1", "ConfigMap", name, APPLIED, LABELS), "data": {"objects": json.dumps(identities)}}
 
 
 def results(changes: list[ObjectChange]) -> dict[str, str]:
@@ -102,3 +102,36 @@ def test_a_claim_s_name_is_a_name(name: str) -> None:
     place.objects[place.path("v1", "PersistentVolumeClaim", "web-model/status")] = claim
     with pytest.raises(UsageError, match="--claim: no claim"):
         plan_delete(place.target(), [], [name])
+
+
+SERVICE, CLAIM = ("v1", "Service", "web"), ("v1", "PersistentVolumeClaim", "web-model")
+OF_PROD = ("apps/v1", "StatefulSet", "web-prod-worker")
+PROD = Neighbor("prod", OF_PROD, (SERVICE, CLAIM, OF_PROD))
+BOTH = [made(*item, APPLIED, LABELS) for item in (SERVICE, CLAIM, SETS, OF_PROD)]
+
+
+@pytest.mark.parametrize("is_applied", [True, False], ids=["by-tfgen", "by-kubectl"])
+def test_an_object_of_another_environment_in_the_namespace_stays(is_applied: bool) -> None:
+    """Only `tfgen apply` writes an inventory; after `kubectl apply` the object that ends the run is there."""
+    of_prod = [inventory(SERVICE, CLAIM, OF_PROD, name="web.prod.tfgen")] if is_applied else []
+    place = Namespace(inventory(SERVICE, CLAIM, SETS, name="web.dev.tfgen"), *of_prod, *BOTH)
+    target = place.target("dev", PROD)
+    changes = plan_delete(target, [])
+    assert results(changes) == {"web-worker": "deleted", "web-model": "kept", "web": "kept"}
+    assert [change.reason for change in changes if change.identity == SERVICE] == ["the environment prod has it, too"]
+    list(delete(target, changes))
+    assert place.deleted == ["web-worker", "web.dev.tfgen"]
+    assert results(plan_delete(target, [], ["web-model"]))["web-model"] == "left"
+    assert results(plan_prune(target, [SERVICE, SETS])) == {"web-worker": "deleted"}
+
+
+def test_an_environment_that_is_not_there_keeps_no_object() -> None:
+    place = Namespace(inventory(SERVICE, CLAIM, SETS, name="web.dev.tfgen"), *BOTH[:3])
+    changes = plan_delete(place.target("dev", PROD), [], ["web-model"])
+    assert set(results(changes).values()) == {"deleted"}
+
+
+def test_an_object_that_ends_the_runs_of_both_environments_says_nothing() -> None:
+    place = Namespace(inventory(SERVICE, SETS, name="web.dev.tfgen"), *BOTH[:3])
+    changes = plan_delete(place.target("dev", PROD.replaced(end=SETS, objects=(SERVICE, SETS))), [])
+    assert results(changes) == {"web-worker": "deleted", "web": "deleted"}

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tfgen.live.pauses import Patience
     from tfgen.live.run_state import RunState
     from tfgen.live.wanted_run import WantedRun
+    from tfgen.text.document import Document
 
 _UNITS: Final[Mapping[str, int]] = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
@@ -149,7 +150,7 @@ def target_of(args: Namespace) -> tuple[Target, Sequence[Object]] | None:
     if has_errors(problems):
         report(args, problems)
         return None
-    return _target(args, run), _without_hooks(objects)
+    return _target(args, document, run), _without_hooks(objects)
 
 
 def old_target_of(args: Namespace) -> tuple[Target, Sequence[Object]] | None:
@@ -169,18 +170,27 @@ def old_target_of(args: Namespace) -> tuple[Target, Sequence[Object]] | None:
         return None
     item = one_run(document, args.env, may_be_retired=True)
     if not clusters_of(args, ONCE).is_named:
-        check_place(item.run, "delete", is_job_wide=True)
-    return _target(args, item.run), _without_hooks(item.objects)
+        check_place(item.run, "delete")
+    return _target(args, document, item.run), _without_hooks(item.objects)
 
 
-def _target(args: Namespace, run: WantedRun) -> Target:
+def _target(args: Namespace, document: Document, run: WantedRun) -> Target:
+    from tfgen.commands.cluster.neighbors import neighbors_of
     from tfgen.commands.cluster.target import Target
     from tfgen.live.pauses import ONCE
 
     clusters = clusters_of(args, ONCE)
     live = clusters.place(run)
     rerun = " ".join(["tfgen", "rerun", str(args.job), *(["--env", args.env] if args.env else [])])
-    return Target(clusters.api(live.context), live.namespace, run.job, rerun, is_forced=args.force)
+    return Target(
+        api=clusters.api(live.context),
+        namespace=live.namespace,
+        job=run.job,
+        rerun=rerun,
+        environment=args.env,
+        neighbors=neighbors_of(document, args.env),
+        is_forced=args.force,
+    )
 
 
 def _without_hooks(objects: Iterable[Object]) -> Sequence[Object]:

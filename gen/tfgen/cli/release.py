@@ -26,7 +26,7 @@ def _run(args: Namespace) -> int:
         return PROBLEMS
     clusters = clusters_of(args, ONCE)
     if not clusters.is_named:
-        check_place(run, "release", is_job_wide=False)
+        check_place(run, "release")
     run = clusters.named(run, args.release)
     live = clusters.place(run)
     rows = []

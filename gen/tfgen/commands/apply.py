@@ -61,7 +61,10 @@ def plan_apply(target: Target, objects: Sequence[Object]) -> list[ObjectChange]:
     if refusals:
         raise TfgenError("nothing is applied:\n" + "\n".join(refusals))
     wanted = {identity(item) for item in objects}
-    return [*changes, *plan_prune(target, (item for item in read_inventory(target) if item not in wanted))]
+    return [
+        *changes,
+        *plan_prune(target, (item for item in read_inventory(target, target.environment) if item not in wanted)),
+    ]
 
 
 def apply(target: Target, objects: Sequence[Object], changes: Sequence[ObjectChange]) -> Iterator[ObjectChange]:
@@ -72,7 +75,7 @@ def apply(target: Target, objects: Sequence[Object], changes: Sequence[ObjectCha
         TfgenError: there is no answer in time. The next apply goes on.
     """
     by_identity = {identity(item): item for item in objects}
-    write_inventory(target, dict.fromkeys([*read_inventory(target), *by_identity]))
+    write_inventory(target, dict.fromkeys([*read_inventory(target, target.environment), *by_identity]))
     for change in changes:
         if change.fate in ("created", "changed"):
             applied = apply_object(target, by_identity[change.identity], is_trial=False)

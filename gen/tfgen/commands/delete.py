@@ -1,7 +1,8 @@
 """``tfgen delete``: remove a job's objects from a cluster.
 
 An object is the job's where the inventory lists the object and tfgen applied the object, or where the object has the
-job's labels. Every other object stays, whatever its name is. A claim goes only where the user names the claim.
+job's labels. Every other object stays, whatever its name is, and so does an object that another environment of the job
+has in the namespace. A claim goes only where the user names the claim.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from tfgen.commands.cluster.inventory import delete_inventory, read_inventory
+from tfgen.commands.cluster.neighbors import objects_of_neighbors
 from tfgen.commands.cluster.target import (
     CLAIM,
     MANAGER,
@@ -47,7 +49,7 @@ def plan_delete(target: Target, objects: Sequence[Object], claims: Collection[st
         TfgenError: another tool manages an object; the message lists all of them.
         ApiError: the account may not read the objects.
     """
-    inventory = read_inventory(target)
+    inventory = read_inventory(target, target.environment)
     names = [name for name in claims if _NAME.fullmatch(name)]
     wanted = [*(identity(item) for item in in_apply_order(objects)), *((*CLAIM, name) for name in names)]
     candidates = reversed(list(dict.fromkeys([*inventory, *wanted])))
@@ -55,8 +57,9 @@ def plan_delete(target: Target, objects: Sequence[Object], claims: Collection[st
     missing = [name for name in claims if (*CLAIM, name) not in live_objects]
     if missing:
         raise UsageError(f"--claim: no claim {either(missing, 'and')} in {target.namespace}{_hint(live_objects)}")
+    titles = objects_of_neighbors(target, live_objects)
     changes = [
-        _removal(target, live, claims, is_listed=item in inventory)
+        _removal(target, live, claims, is_listed=item in inventory, neighbor=titles.get(item, ""))
         for item, live in _finisher_last(live_objects).items()
     ]
     _check_owners(target, changes, live_objects)
@@ -84,7 +87,9 @@ def plan_prune(target: Target, identities: Iterable[Identity]) -> list[ObjectCha
         TfgenError: another tool manages an object; the message lists all of them.
         ApiError: the account may not read the objects.
     """
-    live_objects = {item: live for item in identities if (live := find_object(target, item))}
+    candidates = list(identities)
+    titles = objects_of_neighbors(target, candidates) if candidates else {}
+    live_objects = {item: live for item in candidates if item not in titles and (live := find_object(target, item))}
     changes = [_removal(target, live, (), is_listed=True) for live in live_objects.values()]
     _check_owners(target, changes, live_objects)
     return changes
@@ -118,12 +123,24 @@ def _unserved(target: Target, inventory: Iterable[Identity]) -> Iterator[ObjectC
             yield ObjectChange(item, "left", reason=reason)
 
 
-def _removal(target: Target, live: Object, claims: Collection[str], *, is_listed: bool) -> ObjectChange:
-    """Return the result for an object. The inventory may list the name of an object that somebody else created."""
+def _removal(
+    target: Target, live: Object, claims: Collection[str], *, is_listed: bool, neighbor: str = ""
+) -> ObjectChange:
+    """Return the result for an object. The inventory may list the name of an object that somebody else created.
+
+    Args:
+        target: the namespace.
+        live: the object.
+        claims: the names of the claims that are deleted, too.
+        is_listed: whether the inventory lists the object.
+        neighbor: the title of another environment that has the object; empty where none has it.
+    """
     item = identity(live)
     if not (_has_labels(live, target.job) or (is_listed and _is_applied(live))):
         return ObjectChange(item, "left", reason=_foreign(live, target.job))
     is_named = item[:2] == CLAIM and item[2] in claims
+    if neighbor and (is_named or not is_kept(live)):
+        return ObjectChange(item, "left" if is_named else "kept", reason=f"{neighbor} has it, too")
     return ObjectChange(item, "kept" if is_kept(live) and not is_named else "deleted")
 
 

@@ -1214,6 +1214,33 @@ def test_delete_removes_what_the_inventory_lists_or_the_labels_name_and_the_fini
     eventually(lambda: names(cluster, namespace) == set(), "an empty namespace")
 
 
+def test_an_environment_leaves_the_objects_of_another_one_in_its_namespace(
+    cluster: ControlPlane, job: Path, namespace: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with_claim(job)
+    text = job.read_text(encoding="utf-8").partition("  environments:")[0]
+    environments = "  environments: {dev: {run: dev}, prod: {run: prod}, old: {run: old, enabled: false}}\n"
+    job.write_text(text + environments, encoding="utf-8")
+    where = ["--kubeconfig", str(cluster.admin)]
+    for environment in ("dev", "prod"):
+        assert cli.run(["apply", str(job), "--env", environment, *where]) == cli.OK
+        assert "deleted" not in capsys.readouterr().out
+    before = names(cluster, namespace)
+    assert {"mnist-dev-chief", "mnist-prod-chief"} <= before
+    assert cli.run(["delete", str(job), "--env", "old", *where]) == cli.OK
+    assert fates(capsys.readouterr().out).keys() <= {"kept"}
+    assert cli.run(["delete", str(job), "--env", "dev", *where]) == cli.OK
+    shown = fates(capsys.readouterr().out)
+    assert not any("prod" in line.partition(":")[0] for line in shown["deleted"])
+    eventually(lambda: not any("dev" in name for name in names(cluster, namespace)), "the end of dev")
+    assert {name for name in before if "dev" not in name} == names(cluster, namespace)
+    rendered = write_job(job.read_text(encoding="utf-8"), tmp_path / "rendered")
+    cluster.kubectl("apply", "--server-side", "-n", namespace, "-k", rendered.overlay("dev"))
+    assert cli.run(["delete", str(job), "--env", "prod", *where, "--claim", "mnist-model"]) == cli.PROBLEMS
+    shown = fates(capsys.readouterr().out)
+    assert shown["left"] == {"PersistentVolumeClaim mnist-model: the environment dev has it, too"}
+
+
 def test_a_diff_with_the_cluster_shows_what_differs_whoever_looks_after_it(
     cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,4 +1,4 @@
-"""The inventory of a job: a ConfigMap that lists the objects of the last apply."""
+"""The inventory of an environment of a job: a ConfigMap that lists the objects of the last apply."""
 
 from __future__ import annotations
 
@@ -14,23 +14,24 @@ from tfgen.live.wanted_run import Identity
 _KEY: Final = "objects"
 
 
-def read_inventory(target: Target) -> list[Identity]:
-    """Return the objects of the last apply.
+def read_inventory(target: Target, environment: str | None) -> list[Identity]:
+    """Return the objects of the last apply of an environment.
 
     Raises:
         ApiError: the account may not read the ConfigMap.
         TfgenError: the server does not answer in time, or the ConfigMap is no inventory.
     """
-    live = find_object(target, _identity(target))
+    item = _identity(target, environment)
+    live = find_object(target, item)
     if live is None:
         return []
     try:
         listed = json.loads(live["data"][_KEY])
         return [(str(version), str(kind), str(name)) for version, kind, name in listed]
     except (KeyError, TypeError, ValueError, RecursionError) as error:
-        name = name_of(_identity(target))
         raise TfgenError(
-            f"{name} in {target.namespace} is no inventory of tfgen: restore its key {_KEY}, or delete the ConfigMap"
+            f"{name_of(item)} in {target.namespace} is no inventory of tfgen: restore its key {_KEY}, or delete the "
+            "ConfigMap"
         ) from error
 
 
@@ -41,7 +42,7 @@ def write_inventory(target: Target, identities: Iterable[Identity]) -> None:
         ApiError: the account may not write the ConfigMap.
         TfgenError: the server does not answer in time.
     """
-    version, kind, name = _identity(target)
+    version, kind, name = _identity(target, target.environment)
     item = {
         "apiVersion": version,
         "kind": kind,
@@ -58,8 +59,9 @@ def delete_inventory(target: Target) -> None:
         ApiError: the account may not delete the ConfigMap.
         TfgenError: the server does not answer in time.
     """
-    delete_object(target, _identity(target))
+    delete_object(target, _identity(target, target.environment))
 
 
-def _identity(target: Target) -> Identity:
-    return "v1", "ConfigMap", f"{target.job}.tfgen"  # no name of a job has a dot
+def _identity(target: Target, environment: str | None) -> Identity:
+    # No name of a job or of an environment has a dot.
+    return "v1", "ConfigMap", ".".join(filter(None, (target.job, environment, "tfgen")))

@@ -19,14 +19,14 @@ _BACKGROUND: Final = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationP
 CLAIM: Final = ("v1", "PersistentVolumeClaim")
 
 Fate: TypeAlias = Literal["created", "changed", "unchanged", "deleted", "kept", "left"]
-"""The result for an object. kept: a claim. left: an object that tfgen did not create."""
+"""The result for an object. kept: a claim, or an object of another environment. left: tfgen did not create it."""
 
 
 class ObjectChange(Record):
     """The result for an object, with its fields that change.
 
     Attributes:
-        reason: the reason why the object is left; empty for every other result.
+        reason: the reason why the object is left or kept; empty for a claim and for every other result.
     """
 
     identity: Identity
@@ -35,11 +35,32 @@ class ObjectChange(Record):
     reason: str = ""
 
 
+class Neighbor(Record):
+    """An environment of a job that may share the namespace of another environment.
+
+    Attributes:
+        environment: None for the job without an environment.
+        end: the object by whose end the run ends; None where the job has none.
+        objects: the objects of the environment.
+    """
+
+    environment: str | None
+    end: Identity | None
+    objects: tuple[Identity, ...]
+
+    @property
+    def title(self) -> str:
+        """The environment in words."""
+        return f"the environment {self.environment}" if self.environment else "the job without an environment"
+
+
 class Target(Record):
     """The namespace that receives a job's objects.
 
     Attributes:
         job: the job's name.
+        environment: None for the job without an environment.
+        neighbors: the environments of the job beside this one.
         rerun: the command that gives the job's next run its name.
         is_forced: whether tfgen takes over fields and objects of another manager.
     """
@@ -48,6 +69,8 @@ class Target(Record):
     namespace: str
     job: str
     rerun: str
+    environment: str | None = None
+    neighbors: tuple[Neighbor, ...] = ()
     is_forced: bool = False
 
 

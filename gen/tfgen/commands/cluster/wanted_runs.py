@@ -93,18 +93,17 @@ def _live_runs(retired: Environment, environments: Iterable[Environment]) -> Map
     }
 
 
-def check_place(run: WantedRun, command: str, *, is_job_wide: bool) -> None:
+def check_place(run: WantedRun, command: str) -> None:
     """Refuse to change the objects of an enabled environment in the name of a retired environment.
 
     Args:
         run: the run that the command changes.
         command: the name of the command.
-        is_job_wide: whether the command changes all objects of the job, and not the objects of the run alone.
 
     Raises:
         TfgenError: an enabled environment of the job has the objects.
     """
-    names = [name for name, run_name in run.live_runs.items() if is_job_wide or run_name == run.run]
+    names = [name for name, run_name in run.live_runs.items() if run_name == run.run]
     if names:
         raise TfgenError(
             f"{run.title}: the job is retired there, and the objects in the namespace belong to the environment "
