@@ -165,7 +165,7 @@ class _ArenaJob(FieldReader):
             "git-secret": self._git_secret,
             "selector": dropped("each role has a selector of its own, which takes the place of this one in Arena"),
             "starting-timeout": no_limit if self.is_tf_job else carried("spec", "startDeadline"),
-            "sync-mode": carried("spec", "code", "git")._replace(sets=False),
+            "sync-mode": carried("spec", "code", "git", sets=False),
             "sync-source": self._code,
             "tensorboard": self._tensorboard,
         }

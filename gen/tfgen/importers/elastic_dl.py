@@ -8,17 +8,19 @@ Flags and defaults: https://github.com/sql-machine-learning/elasticdl/blob/devel
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from tfgen.data_path import Path
 from tfgen.importers.account import Account
 from tfgen.importers.command_line import Word, unknown_value
+from tfgen.importers.fields import FieldReader, Fields, carried, changed, dropped
 from tfgen.importers.foreign_job import ROLES, ForeignJob, ForeignRole
 from tfgen.importers.objects import api_version
 from tfgen.importers.options import Options
 from tfgen.importers.part import Part, leaf, mapping
 from tfgen.importers.pod_template import PodData
+from tfgen.importers.shapes import EACH
 from tfgen.job.training_job import RoleName
 
 FORM: Final = "ElasticDL job"
@@ -33,16 +35,29 @@ _NUMBERS: Final[Mapping[RoleName, tuple[str, int]]] = {"ps": ("num_ps_pods", 0),
 _AMOUNTS: Final = ("cpu", "memory", "gpu")
 _RETRIES: Final = ("relaunch_on_worker_failure", 1)
 _PULL: Final = ("image_pull_policy", "Always")
-_BY_TFGEN: Final[Mapping[str, str]] = {
-    "need_tf_config": "tfgen's master always tells its tasks TF_CONFIG",
-    "restart_policy": "a pod of a job is never started again by itself; its master makes another one",
+_ELASTIC_DL: Final = ("spec", "workload", "elasticDL")
+_TF_CONFIG: Final = "tfgen's master always tells its tasks TF_CONFIG"
+_RESTARTS: Final = "a pod of a job is never started again by itself; its master makes another one"
+_MASTER: Final = dropped("tfgen's master has cpu and memory, each of one amount")
+_PRIORITY: Final = carried("spec", "priorityClassName")
+_PRIORITY_OF_ALL: Final = changed("spec", "priorityClassName", why="a ps has it, too, where it has none of its own")
+_FLAGS: Final[Fields] = {
+    "cluster_spec": dropped("it is a file that the client reads; say what it does by --cluster_spec_json among args"),
+    "distribution_strategy": carried("spec", "strategy", sets=False),
+    "image_name": carried("spec", "image"),
+    "image_pull_policy": carried("spec", "imagePullPolicy"),
+    "job_name": carried("metadata", "name"),
+    "namespace": carried("metadata", "namespace"),
+    "need_tf_config": dropped(_TF_CONFIG, default="true", why_default=_TF_CONFIG),
+    "ps_pod_priority": carried(*ROLES, "ps", "priorityClassName"),
+    "restart_policy": dropped(_RESTARTS, default="Never", why_default=_RESTARTS),
+    "volume": carried("spec", "storage", sets=False),
+    _RETRIES[0]: carried("spec", "retries", sets=False),
+    **dict.fromkeys(("force_use_kube_config_file", "yaml"), dropped("it is about the client itself")),
+    **dict.fromkeys(("master_resource_request", "master_resource_limit"), _MASTER),
+    **{flag: carried(*ROLES, role, "replicas", sets=False) for role, (flag, _) in _NUMBERS.items()},
 }
-"""Flags that tfgen says for each job, and what that is."""
-_OF_THE_CLIENT: Final[Mapping[str, str]] = {
-    "cluster_spec": "it is a file that the client reads; say what it does by --cluster_spec_json among args",
-    "force_use_kube_config_file": "it is about the client itself",
-    "yaml": "it is about the client itself",
-}
+"""The outcomes of the flags. All remaining flags are arguments of the master."""
 
 
 def is_command(words: Sequence[Word]) -> bool:
@@ -119,47 +134,96 @@ def _flags_of_master(item: Part) -> dict[str, Part]:
 
 
 def read(item: Part, _others: Sequence[Part], options: Options, account: Account) -> ForeignJob | None:
-    """The job of a command."""
-    flags = dict(item.entries("flags"))
-    account.name(item.value["apiVersion"])
-    account.name(item.value["kind"])
-    if options.kind != "StatefulSet":
-        account.note(item, "it stays a job of ElasticDL: its tasks ask their master for the data", covers=True)
-    spec: dict[str, Any] = {"workload": {"kind": "ElasticDL"}, "security": {"profile": "baseline"}}
-    account.carry(flags.pop("job_name"), "metadata", "name")
-    namespace = flags.pop("namespace", None)
-    if namespace:
-        account.carry(namespace, "metadata", "namespace")
-    for flag, key in (("image_name", "image"), ("image_pull_policy", "imagePullPolicy")):
-        if part := flags.pop(flag, None):
-            spec[key] = part.written
-            account.carry(part, "spec", key)
-    spec.setdefault("imagePullPolicy", _PULL[1])
-    spec["retries"] = _number(flags.get(_RETRIES[0]), _RETRIES[1])
-    if part := flags.pop(_RETRIES[0], None):
-        account.carry(part, "spec", "retries")
-    storage = _storage(flags.pop("volume", None), account)
-    roles = {role: _role(role, item, flags, storage, account) for role in _NUMBERS}
-    ps = roles["ps"]
-    _master(item, flags, spec, account, has_own="priorityClassName" in ps.pod.role)
-    if ps.pod.role.get("priorityClassName") == spec.get("priorityClassName"):
-        pod = ps.pod.replaced(role={key: part for key, part in ps.pod.role.items() if key != "priorityClassName"})
-        roles["ps"] = ps.replaced(pod=pod)
-    args = _arguments(flags, account)
-    if args:
-        spec["args"] = args
-    job_name = item.get("metadata", "name")
-    return ForeignJob(
-        form=FORM,
-        root=item,
-        name=options.name or (job_name.written if job_name else ""),
-        namespace=namespace.written if namespace else None,
-        roles=roles,
-        strategy="ParameterServer",
-        spec=spec,
-        comments={},
-        has_own_pods=False,
-    )
+    """Return the job of a command."""
+    return _ElasticDLJob(item, options, account).read()
+
+
+class _ElasticDLJob(FieldReader):
+    """The reading of the flags of one job."""
+
+    def __init__(self, item: Part, options: Options, account: Account) -> None:
+        super().__init__(account)
+        self.item, self.options = item, options
+        self.flags = dict(item.entries("flags"))
+        self.data = {"spec": {"workload": {"kind": "ElasticDL"}, "security": {"profile": "baseline"}}}
+        self.put(_PULL[1], "spec", "imagePullPolicy")
+        self.put(_number(self.flags.get(_RETRIES[0]), _RETRIES[1]), "spec", "retries")
+        self.args: list[str] = []
+
+    def read(self) -> ForeignJob:
+        """Return the job."""
+        for key in ("apiVersion", "kind"):
+            self.account.name(self.item.value[key])
+        if self.options.kind != "StatefulSet":
+            why = "it stays a job of ElasticDL: its tasks ask their master for the data"
+            self.account.note(self.item, why, covers=True)
+        for role in _NUMBERS:
+            self._amounts(f"{role}_resource", (*ROLES, role, "resources"))
+        if not self._amounts("master_resource", (*_ELASTIC_DL, "resources"), is_master=True):
+            why = "the master asks for 1 CPU by default, where ElasticDL's client asks for 0.1"
+            self.account.note(self.item, why)
+        special: Fields = {
+            "cluster_spec_json": self._cluster_spec,
+            "master_pod_priority": _PRIORITY if "ps_pod_priority" in self.flags else _PRIORITY_OF_ALL,
+            "worker_pod_priority": self._worker_priority,
+            EACH: self._argument,
+        }
+        self.fields(mapping(self.item, self.flags), {**_FLAGS, **special})
+        if self.args:
+            self.put(self.args, "spec", "args")
+        roles = self.spec.pop("roles", {})
+        if roles.get("ps", {}).get("priorityClassName") == self.spec.get("priorityClassName"):
+            roles.get("ps", {}).pop("priorityClassName", None)
+        storage = _storage(self.flags.get("volume"))
+        return ForeignJob(
+            form=FORM,
+            root=self.item,
+            name=self.options.name or self.item.text_at("metadata", "name"),
+            namespace=self.item.text_at("metadata", "namespace") or None,
+            roles={role: self._role(role, roles.get(role, {}), storage) for role in _NUMBERS},
+            strategy="ParameterServer",
+            spec=self.spec,
+            comments={},
+            has_own_pods=False,
+        )
+
+    def _role(self, role: RoleName, fields: Mapping[str, Any], storage: Mapping[str, Any]) -> ForeignRole:
+        flag, default = _NUMBERS[role]
+        number = self.flags.get(flag)
+        return ForeignRole(number or self.item, _number(number, default), PodData(fields, storage, (), {}, None, None))
+
+    def _amounts(self, prefix: str, target: Path, *, is_master: bool = False) -> bool:
+        """Set resources as requests and limits, and return whether a flag has the amounts that tfgen knows.
+
+        A limit that differs from the request stays an argument, which wins.
+        """
+        request, limit = self.flags.get(f"{prefix}_request"), self.flags.get(f"{prefix}_limit")
+        pairs = dict(pair.strip().partition("=")[::2] for pair in request.written.split(",")) if request else {}
+        if request is None or not pairs.keys() <= {*_AMOUNTS} or (is_master and "gpu" in pairs):
+            return False
+        for part in (request, limit):
+            if part and part.written in ("", request.written):
+                self.account.carry(part, *target)
+                del self.flags[part.name.removeprefix("--")]
+        amounts: dict[str, Any] = {key: pairs[key] for key in ("cpu", "memory") if key in pairs}
+        if "cpu" in amounts:
+            amounts["cpu"] = _count(amounts["cpu"])
+        if "gpu" in pairs:
+            amounts["gpu"] = {"count": _count(pairs["gpu"])}
+        self.put(amounts, *target)
+        return bool(amounts)
+
+    def _worker_priority(self, _key: str, part: Part) -> None:
+        self.put(part.written.removeprefix("high="), *_ELASTIC_DL, "workerPriority")
+        self.account.carry(part, *_ELASTIC_DL, "workerPriority")
+
+    def _cluster_spec(self, _key: str, part: Part) -> None:
+        why = "tfgen gives the master its own, with the run's labels; join them, among spec.args"
+        self.account.refuse(part, why)
+
+    def _argument(self, flag: str, part: Part) -> None:
+        self.account.carry(part, "spec", "args")
+        self.args.append(f"--{flag}={part.written}")
 
 
 # -- the flags ---------------------------------------------------------------------------------------------------
@@ -196,73 +260,11 @@ def _number(part: Part | None, default: int) -> Any:
     return int(part.written) if re.fullmatch(r"\d{1,9}", part.written) else part.written
 
 
-def _role(
-    role: RoleName, item: Part, flags: dict[str, Part], storage: Mapping[str, Any], account: Account
-) -> ForeignRole:
-    flag, default = _NUMBERS[role]
-    number = flags.pop(flag, None)
-    if number:
-        account.carry(number, *ROLES, role, "replicas")
-    own: dict[str, Any] = {}
-    amounts = _amounts(flags, f"{role}_resource", (*ROLES, role, "resources"), account)
-    if amounts:
-        own["resources"] = amounts
-    if role == "ps" and (priority := flags.pop("ps_pod_priority", None)):
-        own["priorityClassName"] = priority.written
-        account.carry(priority, *ROLES, role, "priorityClassName")
-    pod = PodData(own, storage, (), {}, None, None)
-    return ForeignRole(number or item, _number(number, default), pod)
+def _count(text: str) -> int | str:
+    return int(text) if text.isdecimal() else text
 
 
-def _amounts(
-    flags: dict[str, Part], prefix: str, target: Path, account: Account, *, is_master: bool = False
-) -> dict[str, Any]:
-    """Resources, which tfgen says as request and as limit; a limit of its own stays an argument, which wins."""
-    request, limit = flags.get(f"{prefix}_request"), flags.get(f"{prefix}_limit")
-    if request is None:
-        return {}
-    pairs = dict(pair.strip().partition("=")[::2] for pair in request.written.split(","))
-    if not pairs.keys() <= {*_AMOUNTS} or (is_master and "gpu" in pairs):
-        return {}
-    del flags[f"{prefix}_request"]
-    account.carry(request, *target)
-    if limit is not None and limit.written in ("", request.written):
-        account.carry(flags.pop(f"{prefix}_limit"), *target)
-    amounts: dict[str, Any] = {key: pairs[key] for key in ("cpu", "memory") if key in pairs}
-    if "gpu" in pairs:
-        amounts["gpu"] = {"count": int(pairs["gpu"]) if pairs["gpu"].isdecimal() else pairs["gpu"]}
-    return {key: int(value) if key == "cpu" and value.isdecimal() else value for key, value in amounts.items()}
-
-
-def _master(item: Part, flags: dict[str, Part], spec: dict[str, Any], account: Account, *, has_own: bool) -> None:
-    """What the client says of the master's own pod, and of the workers' priority.
-
-    Args: `has_own` is whether the ps have a priority of their own.
-    """
-    target = ("spec", "workload", "elasticDL")
-    own: dict[str, Any] = {}
-    amounts = _amounts(flags, "master_resource", (*target, "resources"), account, is_master=True)
-    if amounts:
-        own["resources"] = amounts
-    else:
-        account.note(item, "the master asks for 1 CPU by default, where ElasticDL's client asks for 0.1")
-    for what in ("request", "limit"):
-        if part := flags.pop(f"master_resource_{what}", None):
-            account.drop(part, "tfgen's master has cpu and memory, each of one amount")
-    if part := flags.pop("worker_pod_priority", None):
-        own["workerPriority"] = part.written.removeprefix("high=")
-        account.carry(part, *target, "workerPriority")
-    if part := flags.pop("master_pod_priority", None):
-        spec["priorityClassName"] = part.written
-        if has_own:
-            account.carry(part, "spec", "priorityClassName")
-        else:
-            account.change(part, "spec", "priorityClassName", why="a ps has it, too, where it has none of its own")
-    if own:
-        spec["workload"]["elasticDL"] = own
-
-
-def _storage(part: Part | None, account: Account) -> dict[str, Any]:
+def _storage(part: Part | None) -> dict[str, Any]:
     """`claim_name=c,mount_path=/data;host_path=/h,mount_path=/x` as volumes by name."""
     storage: dict[str, Any] = {}
     for volume in part.written.split(";") if part else ():
@@ -275,27 +277,4 @@ def _storage(part: Part | None, account: Account) -> dict[str, Any]:
         name = re.sub(r"[^a-z0-9]+", "-", (fields.get("claim_name") or place).lower()).strip("-")
         sub_path = {"subPath": fields["sub_path"]} if "sub_path" in fields else {}
         storage[name or "data"] = {"mountPath": place, **source, **sub_path}
-    if part:
-        account.carry(part, "spec", "storage")
     return storage
-
-
-def _arguments(flags: Mapping[str, Part], account: Account) -> list[str]:
-    """The flags that are left, as arguments of the master."""
-    return list(_kept(flags, account))
-
-
-def _kept(flags: Mapping[str, Part], account: Account) -> Iterator[str]:
-    for flag, part in flags.items():
-        if flag in _OF_THE_CLIENT:
-            account.drop(part, _OF_THE_CLIENT[flag])
-        elif flag in _BY_TFGEN:
-            is_same = part.value in ("Never", "true")
-            (account.carry if is_same else account.drop)(part, why=_BY_TFGEN[flag])
-        elif flag == "cluster_spec_json":
-            account.refuse(part, "tfgen gives the master its own, with the run's labels; join them, among spec.args")
-        elif flag == "distribution_strategy":
-            account.carry(part, "spec", "strategy")
-        else:
-            account.carry(part, "spec", "args")
-            yield f"--{flag}={part.written}"

@@ -32,7 +32,7 @@ class Row(NamedTuple):
         why: the reason.
         default: the value that means the same as a missing field.
         sets: whether the target gets the value.
-        setter: the program that sets the default, in the genitive.
+        why_default: the reason for a field that has the default.
     """
 
     outcome: Outcome
@@ -40,26 +40,26 @@ class Row(NamedTuple):
     why: str = ""
     default: Any = None
     sets: bool = True
-    setter: str = "tfgen's"
+    why_default: str = "tfgen's default"
 
 
 Fields: TypeAlias = Mapping[str, Row | Callable[[str, Part], None] | None]
 """The rows of fields by name, and the row of all remaining fields by `EACH`. None: another step reads the field."""
 
 
-def carried(*target: str | int, why: str = "", default: Any = None, setter: str = "tfgen's") -> Row:
+def carried(*target: str | int, why: str = "", **options: Any) -> Row:
     """Return the row of a field whose value the job carries unchanged."""
-    return Row("carried", target, why, default, setter=setter)
+    return Row("carried", target, why, **options)
 
 
-def changed(*target: str | int, why: str, sets: bool = True) -> Row:
+def changed(*target: str | int, why: str, **options: Any) -> Row:
     """Return the row of a field whose value has another meaning in the job."""
-    return Row("changed", target, why, None, sets)
+    return Row("changed", target, why, **options)
 
 
-def dropped(why: str, default: Any = None) -> Row:
+def dropped(why: str, **options: Any) -> Row:
     """Return the row of a field that the job lacks."""
-    return Row("dropped", (), why, default)
+    return Row("dropped", (), why, **options)
 
 
 TFGEN_DEFAULT: Final = carried(why="tfgen's default")
@@ -94,7 +94,7 @@ class FieldReader:
     def settle(self, part: Part, row: Row, key: str = "") -> None:
         """Set the target of a row, and report the part."""
         if row.default is not None and part.data == row.default:
-            row = carried(why=f"{row.setter} default")
+            row = carried(why=row.why_default)
         steps = {KEY: key, ROLE: self.role_name}
         target = tuple(steps.get(step, step) if isinstance(step, str) else step for step in row.target)
         if target[:1] == ("spec",) and row.sets:

@@ -40,7 +40,9 @@ _OF_POD: Final = carried(*_POD, KEY)
 
 def _by_default(*target: str | int, **values: Any) -> dict[str, Row]:
     """Return rows of fields with their defaults in Kubernetes."""
-    return {key: carried(*target, KEY, default=value, setter="Kubernetes'") for key, value in values.items()}
+    return {
+        key: carried(*target, KEY, default=value, why_default="Kubernetes' default") for key, value in values.items()
+    }
 
 
 def _as_tfgen(*target: str | int, **values: Any) -> dict[str, Row]:
