@@ -103,15 +103,16 @@ class Rendered:
         kustomize writes the namespace of the overlay. `helm install` and an API server add the namespace.
         """
         namespace = self.namespace(environment)
+        by_kustomize = self.by_kustomize(environment)
         normal.assert_equal(
             {
                 "helm": normal.in_namespace(self.by_helm(*self.values_args(environment), helm=helm), namespace),
                 "tfgen": normal.in_namespace(self.by_tfgen(environment), namespace),
-                "kustomize": normal.in_namespace(self.by_kustomize(environment), namespace),
+                "kustomize": normal.in_namespace(by_kustomize, namespace),
                 "our reading of the overlay": normal.in_namespace(self.by_our_reading(environment), namespace),
             }
         )
-        written = {item["metadata"].get("namespace") for item in self.by_kustomize(environment).values()}
+        written = {item["metadata"].get("namespace") for item in by_kustomize.values()}
         assert written <= {namespace, None}
         assert namespace is None or namespace in written or not written
 
