@@ -154,23 +154,49 @@ def refused(root: Path) -> None:
     git("checkout", "--quiet", "--", "charts/a/values.yaml")
 
 
-@pytest.fixture
-def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Three jobs that are rendered and committed; two are for a GitOps tool, and share a file."""
-    root = tmp_path / "repository"
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with `repository` and `cache`, and a copy of each in `saved`.
+
+    The repository has three jobs that are rendered and committed; two are for a GitOps tool, and share a file. The
+    cache has an entry for each.
+    """
+    place = tmp_path_factory.mktemp("place")
+    root = place / "repository"
     root.mkdir()
-    monkeypatch.chdir(root)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(root)
+        patch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+        patch.setattr(cache, "folder", lambda: place / "cache")
+        git("init", "--quiet", "--initial-branch=main")
+        write(root / "jobs" / "a.yaml", job("a"))
+        write(root / "jobs" / "b.yaml", job("b", GITOPS))
+        write(root / "jobs" / "d.yaml", job("d", GITOPS.replace("dev: {", "prod: {cluster: far, ")))
+        write(root / "tfgen.yaml", "apiVersion: tfgen/v1alpha1\nkind: Defaults\nregistry: registry.example.com\n")
+        assert cli.run(["render", "jobs"]) == cli.OK
+        commit()
+        assert cli.run(["check", "jobs"]) == cli.OK
+    for name in ("repository", "cache"):
+        shutil.copytree(place / name, place / "saved" / name, symlinks=True)
+    return place
+
+
+@pytest.fixture
+def repository(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The repository of `place`, as it was saved, and so the cache."""
+    for name in ("repository", "cache"):
+        shutil.rmtree(place / name, ignore_errors=True)
+        shutil.copytree(place / "saved" / name, place / name, symlinks=True)
+    monkeypatch.chdir(place / "repository")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
-    monkeypatch.setattr(cache, "folder", lambda: tmp_path / "cache")
-    git("init", "--quiet", "--initial-branch=main")
-    write(root / "jobs" / "a.yaml", job("a"))
-    write(root / "jobs" / "b.yaml", job("b", GITOPS))
-    write(root / "jobs" / "d.yaml", job("d", GITOPS.replace("dev: {", "prod: {cluster: far, ")))
-    write(root / "tfgen.yaml", "apiVersion: tfgen/v1alpha1\nkind: Defaults\nregistry: registry.example.com\n")
-    assert cli.run(["render", "jobs"]) == cli.OK
-    commit()
-    assert cli.run(["check", "jobs"]) == cli.OK
-    return root
+    monkeypatch.setattr(cache, "folder", lambda: place / "cache")
+    return place / "repository"
+
+
+@pytest.fixture
+def entries(repository: Path) -> Path:
+    """The cache, which has an entry for each job of the repository."""
+    return repository.with_name("cache")
 
 
 COMMANDS = (
@@ -198,12 +224,17 @@ def files(root: Path) -> Iterator[Path]:
 
 @pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
 def test_all_is_said_and_written_as_without_the_cache(
-    edit: Edit, repository: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    edit: Edit,
+    repository: Path,
+    entries: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     edit(repository)
     before = tmp_path / "before"
     shutil.copytree(repository, before, symlinks=True)
-    with_cache = run(repository, tmp_path / "cache", capsys, monkeypatch)
+    with_cache = run(repository, entries, capsys, monkeypatch)
     shutil.rmtree(repository)
     shutil.copytree(before, repository, symlinks=True)
     os.chdir(repository)
@@ -218,7 +249,7 @@ SHARED = """\
 
 
 def test_of_unchanged_jobs_only_what_they_do_to_each_other_is_said(
-    repository: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    repository: Path, entries: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They were checked alone before, so both are known, and have a warning of their own besides."""
     (repository / "jobs" / "d.yaml").unlink()
@@ -231,8 +262,8 @@ def test_of_unchanged_jobs_only_what_they_do_to_each_other_is_said(
         capsys.readouterr()
         assert cli.run(["check", f"jobs/{name}.yaml"]) == cli.OK
         assert "[namespace-quota]" in capsys.readouterr().out
-    for entries in (tmp_path / "cache", None):
-        monkeypatch.setattr(cache, "folder", lambda entries=entries: entries)
+    for used in (entries, None):
+        monkeypatch.setattr(cache, "folder", lambda used=used: used)
         assert cli.run(["check", "jobs", "--changed"]) == cli.OK
         out = capsys.readouterr().out
         assert "[shared-object]" in out
@@ -289,18 +320,28 @@ SHAPES += [{**PARTS, "of_rules": [[]]}, {**PARTS, "records": [["job"]]}, {**PART
 DAMAGES |= {f"another shape: {json.dumps(content)}": sealed(content) for content in SHAPES}
 
 
+@pytest.fixture(scope="module")
+def results() -> dict[Path, list[object]]:
+    """The results of the commands without a cache, by the repository."""
+    return {}
+
+
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_an_entry_that_is_not_whole_is_made_anew(
     damage: Callable[[Path], object],
     repository: Path,
-    tmp_path: Path,
+    entries: Path,
+    results: dict[Path, list[object]],
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for entry in sorted((tmp_path / "cache").glob("*/*")):
+    for entry in sorted(entries.glob("*/*")):
         damage(entry)
-    with_broken_cache = run(repository, tmp_path / "cache", capsys, monkeypatch)
-    assert run(repository, None, capsys, monkeypatch) == with_broken_cache
+    with_broken_cache = run(repository, entries, capsys, monkeypatch)
+    # The commands change no file here, so the results without a cache are the same for each damage.
+    if repository not in results:
+        results[repository] = run(repository, None, capsys, monkeypatch)
+    assert results[repository] == with_broken_cache
 
 
 def test_a_disk_that_takes_no_entry_is_no_error(
