@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+import hypothesis
 import pytest
 
 from tests.support.again import Again
-from tests.support.draws import load_profile
+from tests.support.draws import bound_shrinking, load_profile
 from tests.support.not_run import NotRun
 from tests.timings.plugin import Timings
 from tfgen.tree import cache
@@ -49,6 +50,11 @@ def pytest_configure(config: pytest.Config) -> None:
     # A run that is for the tests on real servers is for all of them.
     if os.environ.get("CI") and config.option.markexpr in (E2E, f"{E2E} and not operators"):
         config.option.no_skips = True
+
+
+def pytest_sessionstart() -> None:
+    # The option --hypothesis-profile has had its effect.
+    bound_shrinking(hypothesis.settings.get_current_profile_name())
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

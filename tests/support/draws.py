@@ -9,11 +9,16 @@ for the developer who waits minutes for a smaller job that fails:
 from __future__ import annotations
 
 import os
+from typing import Final
 
 import hypothesis
 from hypothesis import HealthCheck, Phase
+from hypothesis.internal.conjecture import engine
 
 _SHRINK = "shrink"
+
+SHRINKING_SECONDS: Final = 20
+"""Seconds in which hypothesis searches for a smaller example of a failure; by itself, it takes up to 300."""
 
 
 def load_profile() -> None:
@@ -23,6 +28,12 @@ def load_profile() -> None:
     hypothesis.settings.register_profile(_SHRINK, deadline=None)
     hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
     hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+
+def bound_shrinking(profile: str) -> None:
+    """Bound the search for smaller examples, but for the profile `shrink`."""
+    if profile != _SHRINK:
+        engine.MAX_SHRINKING_SECONDS = SHRINKING_SECONDS  # hypothesis has no setting for it
 
 
 def drawn(count: int) -> hypothesis.settings:
