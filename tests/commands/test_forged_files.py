@@ -273,6 +273,23 @@ def test_guard_rails_look_at_the_committed_overlays_of_a_job_that_stays(
     assert "note: mnist stays as it is committed until it changes" in err
 
 
+def test_an_enforced_profile_counts_for_the_committed_pods_of_a_job_that_stays(capsys: Printed) -> None:
+    write("tfgen.yaml", DEFAULTS)
+    assert cli.run(["render", "jobs"]) == cli.OK
+    forge("mnist", tool="0.0.9")
+    commit()
+    git("branch", "--force", "main")
+    assert checked(capsys, "--against", "main")[0] == cli.OK
+    write("tfgen.yaml", f"{DEFAULTS}enforce: [spec.security]\n")
+    commit()
+    code, out, _ = checked(capsys, "--against", "main")
+    assert code == cli.PROBLEMS
+    assert out == (
+        "jobs/mnist.yaml:3:18: StatefulSet mnist-worker: spec.template.spec.hostPID: hostPID: true needs the profile "
+        "privileged, and tfgen.yaml:3:11 enforces restricted; so it is in overlays/mnist, as committed [enforced]\n"
+    )
+
+
 def replicas_4(path: str) -> None:
     """Let the committed workers be 4, and not 2, as an earlier tfgen could have rendered them."""
     text = Path(path).read_text(encoding="utf-8")

@@ -10,7 +10,7 @@ no pod template, but fields of the same or a similar name: such a field may not 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from tfgen import data_path
@@ -28,6 +28,7 @@ from tfgen.text.document import Document
 from tfgen.words import in_environments, path_name, shown
 
 _METADATA: Final = ("labels", "annotations")
+_SECURITY: Final[Path] = ("spec", "security")
 _NESTED_METADATA: Final = ("metadata", "podMetadata")
 _SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
     "serviceAccountName": ("serviceAccount",),  # deprecated: Kubernetes reads it in a pod without serviceAccountName
@@ -87,6 +88,8 @@ def find_pod_overrides(document: Document, built: Built) -> Iterator[Problem]:
         for path, message in faults:
             place = document.place(literal_path(document, environment, path))
             environments.setdefault((place, message), []).append(environment)
+        for message in _weak_pods(items.values(), enforced):
+            environments.setdefault((document.place(("metadata", "name")), message), []).append(environment)
     for (place, message), names in environments.items():
         yield Problem(*place, message + in_environments(names), ENFORCED)
 
@@ -195,7 +198,7 @@ def _image_faults(part: Mapping[str, Any], path: Path, enforced: list[Enforced])
 
 def _security_faults(part: Mapping[str, Any], path: Path, enforced: list[Enforced]) -> Iterator[_Fault]:
     for entry in enforced:
-        if entry.path[:2] == ("spec", "security") and entry.path[2:] in ((), ("profile",)):
+        if entry.path[:2] == _SECURITY and entry.path[2:] in ((), ("profile",)):
             profile = data_path.at(entry.data, ("spec", "security", "profile")) or "restricted"
             for field in find_weak_fields(Part(path, part)):
                 if PROFILES.index(field.needs) > PROFILES.index(profile):
@@ -204,6 +207,18 @@ def _security_faults(part: Mapping[str, Any], path: Path, enforced: list[Enforce
                         f"enforces {profile}"
                     )
                     yield _Fault(field.path, message)
+
+
+def _weak_pods(items: Iterable[Object], enforced: list[Enforced]) -> Iterator[str]:
+    """Yield a message for each field of the job's own pods that needs a weaker profile than the enforced one.
+
+    tfgen renders no such field. The committed overlays of a job may have one, from an earlier profile or by hand.
+    """
+    for item in items if any(entry.path[:2] == _SECURITY for entry in enforced) else ():
+        if literal_name(item) is None and item["kind"] not in _TEXT_KINDS:
+            for path, part in _mappings(item, ()):
+                for fault in _security_faults(part, path, enforced):
+                    yield f"{item['kind']} {item['metadata']['name']}: {fault.message}"
 
 
 # -- patches -------------------------------------------------------------------------------------------------------

@@ -68,9 +68,7 @@ def check_committed(
 def _has_guard_rails(document: Document) -> bool:
     """Return whether a layer under a job has guard rails that the job's objects can break."""
     layers = [] if document.under is None else [layer.data for layer in document.under.layers()]
-    return bool(folder_paths(document)) or any(
-        layer.get("limits") or "registry" in (layer.get("enforce") or ()) for layer in layers
-    )
+    return bool(folder_paths(document)) or any(layer.get("limits") or layer.get("enforce") for layer in layers)
 
 
 def _check(out: Path, ledgers: Mapping[str, Ledger], policies: PolicyFolders, document: Document) -> CommittedObjects:
