@@ -25,6 +25,7 @@ spec:
   roles: {chief: {}, ps: {}, worker: {replicas: 2}, evaluator: {}}
   labels: {team: vision, tier: gold}
   annotations: {owner: vision}
+  serviceAccount: {create: true, annotations: {role: trainer}}
   storage:
     model: {mountPath: /model, claim: {size: 1Gi}}
     data: {mountPath: /data, claim: {size: 2Gi}}
@@ -57,6 +58,10 @@ PATCHES = {
         "merge: {metadata: {labels: {team: own}, annotations: {a: b}}, spec: {volumeMode: Block}}}"
     ),
     "all claims": "{target: {kind: PersistentVolumeClaim}, merge: {spec: {volumeMode: Filesystem}}}",
+    "annotations over those of a service account": (
+        "{target: {kind: ServiceAccount, name: serviceaccount}, "
+        "merge: {metadata: {annotations: {role: patched, more: '{{x}}'}}}}"
+    ),
     "a list that is replaced": "{target: {kind: Job, name: finisher}, merge: {spec: {podFailurePolicy: {rules: []}}}}",
     "a rule after that of the exit codes": (
         "{target: {kind: Job, name: chief}, json: [{op: add, path: /spec/podFailurePolicy/rules/-, value: "

@@ -125,6 +125,15 @@ CASES = [
     Case("retries", {"retries": 0}, ("--set", "retries=0")),
     Case("exit codes", {"restart": {"ignoreExitCodes": [42, 143]}}, ("--set", "restart.ignoreExitCodes={42,143}")),
     Case("grace", {"roles": {"ps": {"terminationGracePeriodSeconds": 60}}}),
+    Case(
+        "service account",
+        {"serviceAccount": {"create": True, "annotations": {"example.com/a": HOSTILE_WORDS[1], "n": "7"}}},
+    ),
+    Case(
+        "service account by name",
+        {"serviceAccountName": "trainer", "serviceAccount": {"create": True}},
+        ("--set", "serviceAccount.create=true,serviceAccountName=trainer"),
+    ),
     Case("pull secrets", {"imagePullSecrets": [{"name": "a"}, {"name": "1e3"}]}),
 ]
 

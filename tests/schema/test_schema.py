@@ -381,10 +381,11 @@ def test_sections_have_no_default_and_other_records_an_empty_one():
     defaults = {name: found.get("default") for name, found in records.items() if is_record(found)}
     assert {name for name, default in defaults.items() if default is None} == {
         "code",
-        "gitops",
         "gang",
+        "gitops",
         "podDisruptionBudget",
         "roles",
+        "serviceAccount",
         "tensorboard",
     }
     assert all(default in (None, {}) for default in defaults.values())

@@ -13,6 +13,7 @@ JOB: Document = {
         "command": ["python", "/opt/train.py"],
         "env": {"DATA": "/data", "TOKEN": {"secretKeyRef": {"name": "hub", "key": "token"}}},
         "labels": {"example.com/team": "vision"},
+        "serviceAccount": {"create": False},
         "storage": {"data": {"mountPath": "/data", "claim": {"size": "1Gi"}}},
         "gang": {"scheduler": "volcano", "queue": "research"},
         "roles": {

@@ -15,6 +15,7 @@ from tfgen.graph.objects import (
     network,
     priority_class,
     run_lock,
+    service_account,
     storage,
     tensorboard,
 )
@@ -52,6 +53,8 @@ def _templates(structure: Structure) -> Iterator[Template]:
     if told:
         yield Template("configmap", config_map(structure, workload.pod_name))
     yield Template("networkpolicy", network.policy(workload.pods))
+    if structure.service_account:
+        yield Template("serviceaccount", service_account.service_account())
     yield Template("priorityclass", priority_class.priority_classes())
     yield Template(literal.LITERAL, literal.literal_objects())
     if structure.gang and workload.makes_pod_group(structure):

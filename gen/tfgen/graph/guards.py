@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import get_args
 
 from tfgen.graph.holes import AllOf, Default, Equal, Expression, Greater, Guard, Length, Matches, Not, Text
-from tfgen.graph.objects import cluster_spec, names
+from tfgen.graph.objects import cluster_spec, names, service_account
 from tfgen.graph.objects.name_guards import short_finisher
 from tfgen.graph.objects.values import EACH_ROLE, ROLE_NAME, of_each, value
 from tfgen.graph.schedulers.gang import is_partial, may_be_partial, members
@@ -35,6 +35,7 @@ def guards(structure: Structure) -> tuple[Guard, ...]:
         *(_of_gang(structure, structure.gang) if structure.gang else []),
         *(folders_of_runs() if has_place(structure, "resumeFrom") else ()),
         _has_image(),
+        *([service_account.other_than_default()] if structure.service_account else []),
         *([_scheduled(structure)] if structure.gang else []),
         *of_values(structure),
         _limited_egress(),

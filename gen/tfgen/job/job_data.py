@@ -187,6 +187,7 @@ class FormData(PodData, total=False):
     objects: Mapping[str, Foreign | None]
     storage: Mapping[str, Foreign]
     code: CodeData
+    serviceAccount: Foreign
     retries: int
     restart: Foreign
     completion: CompletionData

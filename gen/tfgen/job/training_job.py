@@ -161,6 +161,7 @@ class Structure(Record):
         gang: the gang scheduler, or none.
         tensorboard_port: the TCP port of TensorBoard, or none where the job has none.
         disruption_budget: whether the tasks may be kept from being evicted.
+        service_account: whether the job may make the service account of its pods.
         profile: the Pod Security Standard that the job's pods are to meet.
         code: what is put into the image, or nothing.
         eci: how the pods run on Alibaba's container instances, or nothing.
@@ -184,6 +185,7 @@ class Structure(Record):
     gang: Scheduler | None
     tensorboard_port: int | None
     disruption_budget: bool
+    service_account: bool
     profile: Profile
     code: Code | None
     eci: Eci | None
@@ -370,6 +372,7 @@ def _structure(name: str, spec: Spec) -> Structure:
         gang=spec["gang"]["scheduler"] if "gang" in spec else None,
         tensorboard_port=spec["tensorboard"].get("port", 6006) if "tensorboard" in spec else None,
         disruption_budget="podDisruptionBudget" in spec,
+        service_account="serviceAccount" in spec,
         profile=spec.get("security", {}).get("profile", "restricted"),
         code=_code(spec["code"]) if "code" in spec else None,
         eci=_eci(spec.get("cloud", {})),

@@ -35,6 +35,7 @@ SUMMARIES: Final[Mapping[str, str]] = {
     "resume-from": "A run is to go on in another's folder, and there are no folders of runs.",
     "root-user": "The programs run as root, which Pod Security restricted refuses.",
     "run-folder": "A run has the name of another run's folder.",
+    "service-account-default": "A job would make the account `default` of a namespace.",
     "service-name": "The name of the run's Service is no DNS label.",
     "statefulset-name": "A StatefulSet's name is too long to make pods.",
     "tensorboard-name": "TensorBoard's name is too long, or a run has it.",

@@ -40,6 +40,10 @@ def _idle(view: View) -> Iterator[tuple[Path, str]]:
         modes = [values["workload"]["volcanoJob"]["networkTopology"]["mode"] for values in _forms(view, tier)]
         if not any(modes):
             yield tier, "networkTopology.mode is empty, so that it does not matter where the tasks are"
+    annotations: Path = ("serviceAccount", "annotations")
+    accounts = [values.get("serviceAccount", {}) for values in _forms(view, annotations)]
+    if not any(account.get("create", True) for account in accounts):
+        yield annotations, "serviceAccount.create is false, so that the job makes no account"
     rules: Path = ("network", "egress", "rules")
     egress = view.values["network"]["egress"]
     if egress["rules"] and not any(values["network"]["egress"]["limited"] for values in _forms(view, rules)):

@@ -37,6 +37,7 @@ _BY_NAME: Final[Mapping[str, Purpose]] = {
     "configmap": Purpose("the ConfigMap that contains the host list for TF_CONFIG", RUNS),
     "networkpolicy": Purpose("the NetworkPolicy that lets only the pods of the run reach the ports", _NETWORK),
     "priorityclass": Purpose("the priority classes of the job", "docs/scheduling.md#priority-classes"),
+    "serviceaccount": Purpose("the ServiceAccount of the tasks", "docs/cloud.md#identity-of-the-pods"),
     "object": Purpose("the further objects of the job", "docs/objects.md"),
     "podgroup": Purpose("the PodGroup that makes the scheduler start all tasks or none", "docs/scheduling.md#gangs"),
     "imagecache": Purpose("the cache of the images on Alibaba Cloud", "docs/cloud.md"),
@@ -64,6 +65,7 @@ _BY_SUFFIX: Final = {
 
 _PAGES: Final = {
     "metadata.name": "docs/git.md#another-name-another-place-a-merge",
+    "spec.serviceAccount": "docs/cloud.md#identity-of-the-pods",
     "spec.storage": "docs/storage.md",
     "spec.code": "docs/storage.md#code-from-git",
     "spec.gang": "docs/scheduling.md#gangs",

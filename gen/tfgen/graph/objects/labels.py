@@ -116,7 +116,9 @@ def with_layers(
         lowest: dict[Name, Node] = {
             key: node for key, node in own_entries(item, "annotations").items() if isinstance(key, str)
         }
-        lets.append((LITERAL_ANNOTATIONS, Merged((MapOf(lowest), value("annotations"), *over_annotations))))
+        has_layers = _metadata_of(item)["annotations"] == LITERAL_ANNOTATIONS
+        below = LITERAL_ANNOTATIONS if has_layers else value("annotations")
+        lets.append((LITERAL_ANNOTATIONS, Merged((MapOf(lowest), below, *over_annotations))))
         changed["annotations"] = LITERAL_ANNOTATIONS
     whole["metadata"] = changed
     node: Node = whole

@@ -44,6 +44,7 @@ from tfgen.graph.objects import (
     resources,
     run_lock,
     security,
+    service_account,
     storage,
 )
 from tfgen.graph.objects.names import CONTAINER, PORT_NAME
@@ -303,7 +304,7 @@ def own_template(structure: Structure, role: Role, controller: Controller) -> di
             scheduler=gang.spec,
             priority=given(own_or_job("priorityClassName")),
             runtime_class=given(own_or_job("runtimeClassName")),
-            account=given(own_or_job("serviceAccountName")),
+            account=service_account.of_task(structure),
             ending={
                 **controller.fields,
                 **({"activeDeadlineSeconds": _deadline()} if role.name == structure.ends else {}),

@@ -55,6 +55,7 @@ FACTS: Final = Facts(
         Without("cloud", _OF_ITS_PODS),
         Without("imagePullSecrets", "its pods have the namespace's account default; give it the secret"),
         Without("resumeFrom", "ElasticDL has --checkpoint_dir_for_init among args instead"),
+        Without("serviceAccount", "its pods have the namespace's account default; remove it"),
         Without("deadline", "its master would end, and its pods go on; remove it"),
         Without("restart.ignoreExitCodes", "its master counts each failure; take the kind Job, JobSet or StatefulSet"),
         Without("lockWait", "its pods have no deadline; remove it"),

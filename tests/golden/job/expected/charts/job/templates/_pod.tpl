@@ -88,8 +88,10 @@ priorityClassName: {{ . | quote }}
 {{- with .values.runtimeClassName | default .root.Values.runtimeClassName }}
 runtimeClassName: {{ . | quote }}
 {{- end }}
-{{- with .values.serviceAccountName | default .root.Values.serviceAccountName }}
-serviceAccountName: {{ . | quote }}
+{{- if .values.serviceAccountName | default .root.Values.serviceAccountName }}
+serviceAccountName: {{ .values.serviceAccountName | default .root.Values.serviceAccountName | quote }}
+{{- else if .root.Values.serviceAccount.create }}
+serviceAccountName: {{ include "job.fullname" .root | quote }}
 {{- end }}
 {{- /* No variables for the Services of the namespace: many of them can fill a container's environment. */}}
 enableServiceLinks: false
