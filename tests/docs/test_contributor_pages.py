@@ -1,0 +1,127 @@
+"""The pages for contributors: their blocks are applied to a copy of the repository, and their commands run in the copy.
+
+A block names its file behind the language. A block in ``diff`` has the lines of the file without and with the change;
+the lines without the change stand exactly once in the file. Each other block is a whole file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import sys
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from tests.support.command import Command
+from tests.support.tools import ROOT
+
+RULE = ROOT / "docs" / "adding-a-rule.md"
+TUNABLE = ROOT / "docs" / "adding-a-tunable.md"
+STEP = re.compile(
+    r"^(?P<indent> *)(?P<fence>````?)(?P<language>\w+) (?P<path>\S+)\n(?P<body>.*?)^(?P=indent)(?P=fence)$"
+    r"|^ {7}(?P<command>(?:make|pytest) [^\n]+)$",
+    re.MULTILINE | re.DOTALL,
+)
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+COPIED = ("gen", "schemas", "docs", "pyproject.toml")
+TESTS = ("conftest.py", "docs/test_rules_page.py", "equal", "golden", "invalid", "job", "schema", "support", "timings")
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A copy of what the steps change, and of the tests that they run."""
+    for name in (*COPIED, *(f"tests/{name}" for name in TESTS)):
+        source, target = ROOT / name, tmp_path / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, target)
+    return tmp_path
+
+
+def change(step: re.Match[str]) -> tuple[str, str]:
+    """The lines of a block without the change, and with the change."""
+    lines = [line[len(step["indent"]) :] for line in step["body"].splitlines()]
+    before = "".join(f"{line[1:]}\n" for line in lines if not line.startswith("+"))
+    return before, "".join(f"{line[1:]}\n" for line in lines if not line.startswith("-"))
+
+
+def apply_step(step: re.Match[str], checkout: Path) -> None:
+    """Apply the block of a page to a copy of the repository."""
+    file = checkout / step["path"]
+    text = file.read_text(encoding="utf-8") if step["language"] == "diff" else ""
+    before, after = change(step) if step["language"] == "diff" else ("", dedent(step["body"]))
+    file.write_text(text.replace(before, after) if before else after, encoding="utf-8")
+
+
+def run_step(command: str, checkout: Path, *, only: str = "") -> str:
+    """Run a command of a page, and return what the command prints.
+
+    Args:
+        command: the command.
+        checkout: the copy of the repository.
+        only: the option -k of pytest, for a command that would take long.
+    """
+    words = shlex.split(command)
+    if words[0] == "make":
+        recipe = re.search(rf"^{words[1]}:.*\n\t@\$\(PYTHON\) (.*)$", MAKEFILE, re.MULTILINE)
+        assert recipe, command
+        words = [sys.executable, *shlex.split(recipe[1])]
+    else:
+        words = [sys.executable, "-m", *words, "-n", "0", *(["-k", only] if only else [])]
+    return Command(tuple(words), cwd=checkout, env={**os.environ, "PYTHONPATH": str(checkout / "gen")}).run()
+
+
+def steps(page: Path) -> list[re.Match[str]]:
+    return [*STEP.finditer(page.read_text(encoding="utf-8"))]
+
+
+@pytest.mark.long
+def test_the_page_on_rules_adds_a_rule(checkout: Path) -> None:
+    printed = ""
+    for step in steps(RULE):
+        if step["command"]:
+            printed += run_step(step["command"], checkout)
+        else:
+            apply_step(step, checkout)
+    assert re.search("=== 6 passed", printed), printed
+
+
+@pytest.mark.long
+def test_the_page_on_tunables_adds_a_tunable(checkout: Path) -> None:
+    """A few cases stand for all cases of a command."""
+    only = {"tests/golden": "everything", "tests/equal/test_lint.py": "changes_the_objects and elastic-dl"}
+    for step in steps(TUNABLE):
+        if step["command"]:
+            run_step(step["command"], checkout, only=only.get(step["command"].split()[1], ""))
+        else:
+            apply_step(step, checkout)
+    chart = checkout / "tests/golden/everything/expected/charts/all"
+    assert "shareProcessNamespace: {{" in (chart / "templates/_pod.tpl").read_text(encoding="utf-8")
+    assert "\nshareProcessNamespace: true\n" in (chart / "values.yaml").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", [RULE, TUNABLE], ids=lambda page: page.stem)
+def test_each_block_fits_the_repository(page: Path) -> None:
+    for step in steps(page):
+        if step["language"] == "diff":
+            text = (ROOT / step["path"]).read_text(encoding="utf-8")
+            assert text.count(change(step)[0]) == 1, f"{step['path']} has other lines than {page.name}:\n{step['body']}"
+        elif step["path"]:
+            assert not (ROOT / step["path"]).exists()
+
+
+@pytest.mark.parametrize("page", [RULE, TUNABLE], ids=lambda page: page.stem)
+def test_a_page_has_steps_and_names_files_that_exist(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert len(steps(page)) > 3
+    made = {step["path"] for step in steps(page) if step["path"]}
+    named = set(re.findall(r"`((?:gen|tests|schemas|docs)/[\w./-]+)`", text))
+    assert {name for name in named - made if not (ROOT / name).exists()} == {
+        name for name in named if name.endswith(("/ID.yaml", "/ID.out"))
+    }
