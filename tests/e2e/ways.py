@@ -23,13 +23,13 @@ def kubectl(*options: str) -> Apply:
     return apply
 
 
-def helm(*options: str) -> Apply:
-    """`helm upgrade --install` of the chart."""
+def helm(*options: str, program: Callable[[], Path] = helm_program) -> Apply:
+    """`helm upgrade --install` of the chart, by Helm 4 or another Helm."""
 
     def upgrade(cluster: ControlPlane, job: Rendered, namespace: str) -> str:
         release: list[str | Path] = ["upgrade", "--install", job.name, job.chart, "--namespace", namespace]
         env = {**WITHOUT_COLLECTION, "KUBECONFIG": str(cluster.admin)}
-        return Command((helm_program(), *release, *options), env=env).run(timeout=1800)
+        return Command((program(), *release, *options), env=env).run(timeout=1800)
 
     return upgrade
 

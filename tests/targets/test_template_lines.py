@@ -29,7 +29,9 @@ def test_a_line_has_the_node_that_it_prints_and_the_reason_above_it() -> None:
     spec = {"roles": {"chief": {}, "ps": {}, "worker": {}}}
     job = TrainingJob.from_document({"metadata": {"name": "mnist"}, "spec": spec})
     lines = chart_lines(job.structure, [])["templates/worker.yaml"]
-    (replicas,) = [line for line in lines if line.startswith("  replicas:")]
+    released, replicas = [line for line in lines if line.startswith("  replicas:")]
+    assert isinstance(released, Line)
+    assert sources(released.node, released.context.bindings) == frozenset()
     assert isinstance(replicas, Line)
     assert sources(replicas.node, replicas.context.bindings) == {("spec", "roles", "worker", "replicas")}
     (policy,) = [line for line in lines if line.startswith("  podManagementPolicy:")]

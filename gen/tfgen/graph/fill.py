@@ -378,7 +378,7 @@ def compile_expression(node: Node) -> Filler:  # noqa: C901 - a branch a node
     match node:
         case str() | int() | None | Absent():
             return lambda _: node
-        case ChartOnly(_, constant) | File(_, constant):
+        case ChartOnly(_, constant, _) | File(_, constant):
             return lambda _: constant
         case Bound(name, _, path):
             return _looked_up(lambda scope: scope.bound[name], path)

@@ -24,6 +24,7 @@ from tfgen.graph.objects.connection_test import connection_test
 from tfgen.graph.objects.finisher import NOTIFY, Plan, finisher
 from tfgen.graph.objects.values import value
 from tfgen.graph.patches.patch_job import Patched, patch_job
+from tfgen.graph.released_state import keep_released
 from tfgen.graph.schedulers import GANGS
 from tfgen.graph.shape import once_a_shape
 from tfgen.graph.shared import share
@@ -41,7 +42,9 @@ def graph(structure: Structure) -> tuple[Template, ...]:
 def patched(structure: Structure) -> Patched:
     """A job's objects with holes, its patches laid over them, and what is wrong with these."""
     laid_over = patch_job(tuple(_templates(structure)), structure)
-    return laid_over.replaced(templates=share(laid_over.templates))
+    plan = WORKLOADS[structure.kind].plan(structure)
+    templates = keep_released(laid_over.templates, plan) if plan else laid_over.templates
+    return laid_over.replaced(templates=share(templates))
 
 
 def _templates(structure: Structure) -> Iterator[Template]:

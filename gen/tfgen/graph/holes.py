@@ -103,10 +103,17 @@ class Release(Hole):
 
 
 class ChartOnly(Hole):
-    """What only a chart says: Go template text there, `filled` in the plain objects."""
+    """Go template text of the chart alone.
+
+    Attributes:
+        template: the text.
+        filled: the value in the plain objects.
+        reads_root: whether the text reads the root context as ``.root``, in a part with parameters.
+    """
 
     template: str
     filled: str | Absent = ABSENT
+    reads_root: bool = False
 
 
 class File(Hole):

@@ -214,21 +214,6 @@ def _files(document: Document) -> dict[str, Any]:
     return {path: items for path, items in every.items() if all(item["kind"] != "Namespace" for item in items)}
 
 
-def _chart_with_flux(document: Document) -> Iterator[Finding]:
-    settings = _gitops(document) or {}
-    if "flux" in settings and settings.get("source") == "Chart":
-        from tfgen.graph.workloads import WORKLOADS  # 20 ms, which a job without it need not pay
-
-        structure = TrainingJob.from_document(document.data).structure
-        plan = WORKLOADS[structure.kind].plan(structure)
-        if plan and plan.scale:
-            message = (
-                "an upgrade of a chart by Flux sets the replicas that the finisher has released; "
-                "write source: Kustomize, or workload.kind: Job"
-            )
-            yield Finding((*_GITOPS, "source"), message)
-
-
 def _applied(document: Document) -> tuple[TrainingJob, GitOps] | None:
     """A job that a GitOps tool applies, and how. To read the others too takes time, and there may be many."""
     if _gitops(document) is None:
@@ -249,7 +234,6 @@ def _outputs(document: Document) -> Sequence[Output]:
 _CONFLICT: Final = "Two jobs contradict each other on an object of a GitOps tool."
 
 RULES: Final = (
-    rule_alone("flux-chart", "warning", "Flux would start the pods of a finished run again.", _chart_with_flux),
     AcrossRule("flux-folders", "error", "Flux would apply the objects of another cluster.", _clusters, _mixed_folders),
     AcrossRule("gitops-conflict", "error", _CONFLICT, _conflict_record, _conflicts),
     rule_alone("gitops-incomplete", "error", "A GitOps tool lacks a value that it needs.", _incomplete),

@@ -1,4 +1,4 @@
-"""What brings a run that has ended back, and what does not: the table of docs/runs.md, "After the end".
+"""Effect of each way of applying a job after the end of its run: the table of docs/runs.md, "After the end".
 
 Each job is applied, ends and is released by its finisher; then the same is applied again, in each way.
 """
@@ -15,7 +15,9 @@ from tests.e2e.finisher import Finisher, running
 from tests.e2e.jobs import write_job
 from tests.e2e.kubelet import end
 from tests.e2e.ways import WAYS, Apply, helm
+from tests.support.command import Command
 from tests.support.rendered import Rendered
+from tests.support.tools import helm_program, oldest_helm_program
 
 JOB = """
 apiVersion: tfgen/v1alpha1
@@ -32,14 +34,25 @@ spec:
   completion: {evaluatorGrace: 1}
 """
 
-each_way = pytest.mark.parametrize("way", WAYS)
+BOARD = """\
+  storage: {model: {mountPath: /model, emptyDir: {}}}
+  tensorboard: {logDir: /model/logs, keep: KEEP}
+"""
+
+UPGRADES: dict[str, Apply] = {
+    "helm-4": helm(),
+    "helm-4-client-side": helm("--server-side=false"),
+    "helm-3.14": helm(program=oldest_helm_program),
+}
+
+each_upgrade = pytest.mark.parametrize("upgrade", UPGRADES.values(), ids=UPGRADES)
 
 
 def _train(
-    kind: str, way: str, cluster: ControlPlane, namespace: str, finisher: Finisher, folder: Path
-) -> tuple[Rendered, Apply]:
+    kind: str, apply: Apply, cluster: ControlPlane, namespace: str, finisher: Finisher, folder: Path
+) -> Rendered:
     """Runs a job of a workload kind to its end, until all is released."""
-    job, apply = write_job(JOB.replace("KIND", kind), folder / "rendered"), WAYS[way]
+    job = write_job(JOB.replace("KIND", kind), folder / "rendered")
     apply(cluster, job, namespace)
     eventually(lambda: len(running(cluster.client, namespace)) == 8, "all pods and the finisher")
     finisher.run()
@@ -47,15 +60,15 @@ def _train(
     end(cluster.client, chief)
     finisher.finish()
     eventually(lambda: not running(cluster.client, namespace), "the end of all pods")
-    return job, apply
+    return job
 
 
-@each_way
+@pytest.mark.parametrize("apply", [*WAYS.values(), UPGRADES["helm-3.14"]], ids=[*WAYS, "helm-3.14"])
 def test_jobs_stay_released(
-    way: str, cluster: ControlPlane, namespace: str, finisher: Finisher, tmp_path: Path
+    apply: Apply, cluster: ControlPlane, namespace: str, finisher: Finisher, tmp_path: Path
 ) -> None:
-    """Whether a Job is suspended is in no file."""
-    job, apply = _train("Job", way, cluster, namespace, finisher, tmp_path)
+    """No file of the overlay sets `suspend`; the chart of a finished run sets `suspend: true`."""
+    job = _train("Job", apply, cluster, namespace, finisher, tmp_path)
     before = _suspended(cluster.client, namespace)
     assert before == {"mnist-chief": False, "mnist-ps": True, "mnist-worker": True, "mnist-evaluator": True} | {
         "mnist-finisher": False
@@ -65,23 +78,131 @@ def test_jobs_stay_released(
     assert running(cluster.client, namespace) == []
 
 
-@each_way
+@pytest.mark.parametrize("way", ["kubectl-apply", "kubectl-apply-server-side"])
 def test_stateful_sets_come_back(
     way: str, cluster: ControlPlane, namespace: str, finisher: Finisher, tmp_path: Path
 ) -> None:
-    """How many replicas a StatefulSet has is what is applied. The Jobs beside them stay as they are."""
-    job, apply = _train("StatefulSet", way, cluster, namespace, finisher, tmp_path)
+    """The replicas of a StatefulSet are part of the applied files. The Jobs stay released."""
+    apply = WAYS[way]
+    job = _train("StatefulSet", apply, cluster, namespace, finisher, tmp_path)
     apply(cluster, job, namespace)
     eventually(lambda: len(running(cluster.client, namespace)) == 5, "the ps and the workers")
     assert not running(cluster.client, namespace, "chief")
     assert not running(cluster.client, namespace, "evaluator")
 
 
+@each_upgrade
+def test_stateful_sets_stay_released_in_an_upgrade(
+    upgrade: Apply, cluster: ControlPlane, namespace: str, finisher: Finisher, tmp_path: Path
+) -> None:
+    """Also in the second upgrade, whose previous manifest has 0 replicas, and with objects deleted after the end."""
+    job = _train("StatefulSet", upgrade, cluster, namespace, finisher, tmp_path)
+    for _ in range(2):
+        upgrade(cluster, job, namespace)
+        assert _replicas(cluster.client, namespace) == {"mnist-ps": 0, "mnist-worker": 0}
+        assert _suspended(cluster.client, namespace)["mnist-evaluator"]
+    cluster.client.delete("StatefulSet", "mnist-worker", namespace)
+    cluster.client.delete("Job", "mnist-evaluator", namespace)
+    eventually(lambda: "mnist-evaluator" not in _suspended(cluster.client, namespace), "the end of the evaluator")
+    upgrade(cluster, job, namespace)
+    assert _replicas(cluster.client, namespace) == {"mnist-ps": 0, "mnist-worker": 0}
+    assert _suspended(cluster.client, namespace)["mnist-evaluator"]
+    assert running(cluster.client, namespace) == []
+
+
+@pytest.mark.parametrize("upgrade", UPGRADES)
+@pytest.mark.parametrize("kind", ["StatefulSet", "Job"])
+def test_a_rollback_starts_the_tasks_of_its_revision(
+    upgrade: str, kind: str, cluster: ControlPlane, namespace: str, finisher: Finisher, tmp_path: Path
+) -> None:
+    """Helm renders nothing in a rollback. Only with server-side apply does the finisher's `suspend` stay."""
+    job = _train(kind, UPGRADES[upgrade], cluster, namespace, finisher, tmp_path)
+    UPGRADES[upgrade](cluster, job, namespace)
+    released = _suspended(cluster.client, namespace)
+    program = oldest_helm_program() if upgrade == "helm-3.14" else helm_program()
+    rollback: list[str | Path] = [program, "rollback", job.name, "1", "--namespace", namespace]
+    Command(tuple(rollback), env={"KUBECONFIG": str(cluster.admin)}).run(timeout=600)
+    assert _replicas(cluster.client, namespace) == ({} if kind == "Job" else {"mnist-ps": 2, "mnist-worker": 3})
+    resumed = dict.fromkeys(released, False)
+    assert _suspended(cluster.client, namespace) == (released if upgrade == "helm-4" else resumed)
+
+
+@each_upgrade
+def test_an_upgrade_of_a_run_that_is_not_released_changes_nothing(
+    upgrade: Apply, cluster: ControlPlane, namespace: str, tmp_path: Path
+) -> None:
+    """Neither while the run trains, nor between the end and the release."""
+    job = write_job(JOB.replace("KIND", "StatefulSet"), tmp_path / "rendered")
+    upgrade(cluster, job, namespace)
+    eventually(lambda: len(running(cluster.client, namespace)) == 8, "all pods and the finisher")
+    pods = _uids(cluster.client, namespace)
+    upgrade(cluster, job, namespace)
+    assert _replicas(cluster.client, namespace) == {"mnist-ps": 2, "mnist-worker": 3}
+    (chief,) = running(cluster.client, namespace, "chief")
+    end(cluster.client, chief)
+    eventually(lambda: _is_complete(cluster.client, namespace), "the end of the run")
+    upgrade(cluster, job, namespace)
+    assert _replicas(cluster.client, namespace) == {"mnist-ps": 2, "mnist-worker": 3}
+    assert not any(_suspended(cluster.client, namespace).values())
+    assert _uids(cluster.client, namespace) == pods - {chief["metadata"]["uid"]}
+
+
+@pytest.mark.parametrize(("keep", "replicas"), [("false", 0), ("true", 1)])
+def test_tensorboard_stays_released_in_an_upgrade_unless_it_is_kept(
+    keep: str, replicas: int, cluster: ControlPlane, namespace: str, finisher: Finisher, tmp_path: Path
+) -> None:
+    """Also after somebody deletes the Deployment."""
+    text = JOB.replace("KIND", "StatefulSet").replace("  completion", f"{BOARD.replace('KEEP', keep)}  completion")
+    job = write_job(text, tmp_path / "rendered")
+    helm()(cluster, job, namespace)
+    eventually(lambda: len(running(cluster.client, namespace)) == 9, "all pods, TensorBoard's and the finisher's")
+    finisher.run()
+    (chief,) = running(cluster.client, namespace, "chief")
+    end(cluster.client, chief)
+    finisher.finish()
+    helm()(cluster, job, namespace)
+    assert _boards(cluster.client, namespace) == {"mnist-tensorboard": replicas}
+    cluster.client.delete("Deployment", "mnist-tensorboard", namespace)
+    eventually(lambda: not _boards(cluster.client, namespace), "the end of the Deployment")
+    helm()(cluster, job, namespace)
+    assert _boards(cluster.client, namespace) == {"mnist-tensorboard": replicas}
+
+
+def test_a_run_that_missed_its_start_stays_released_in_an_upgrade(
+    cluster: ControlPlane, namespace: str, finisher: Finisher, tmp_path: Path
+) -> None:
+    """The finisher suspends the chief as well, so no Job has ended. The worker has no node."""
+    text = JOB.replace("KIND", "StatefulSet").replace("replicas: 3", "replicas: 3, nodeSelector: {no: node}")
+    job = write_job(f"{text}  startDeadline: 20\n", tmp_path / "rendered")
+    helm()(cluster, job, namespace)
+    eventually(lambda: running(cluster.client, namespace, "finisher"), "the finisher's pod")
+    finisher.run()
+    assert "has not started" in finisher.finish()
+    helm()(cluster, job, namespace)
+    assert _replicas(cluster.client, namespace) == {"mnist-ps": 0, "mnist-worker": 0}
+    assert _suspended(cluster.client, namespace)["mnist-chief"]
+
+
+def test_a_failed_run_that_keeps_its_tasks_keeps_them_in_an_upgrade(
+    cluster: ControlPlane, namespace: str, finisher: Finisher, tmp_path: Path
+) -> None:
+    text = JOB.replace("KIND", "StatefulSet").replace("evaluatorGrace: 1", "onFailure: Keep")
+    job = write_job(f"{text}  retries: 0\n", tmp_path / "rendered")
+    helm()(cluster, job, namespace)
+    eventually(lambda: len(running(cluster.client, namespace)) == 8, "all pods and the finisher")
+    finisher.run()
+    (chief,) = running(cluster.client, namespace, "chief")
+    end(cluster.client, chief, exit_code=1)
+    assert "nothing is released" in finisher.finish()
+    helm()(cluster, job, namespace)
+    assert _replicas(cluster.client, namespace) == {"mnist-ps": 2, "mnist-worker": 3}
+
+
 def test_a_new_run_of_a_release_trains_anew(
     cluster: ControlPlane, namespace: str, finisher: Finisher, tmp_path: Path
 ) -> None:
     """As the chart's notes say it. What is left of the old run goes."""
-    job, _ = _train("StatefulSet", "helm-upgrade", cluster, namespace, finisher, tmp_path)
+    job = _train("StatefulSet", WAYS["helm-upgrade"], cluster, namespace, finisher, tmp_path)
     helm("--reset-then-reuse-values", "--set", "run=2")(cluster, job, namespace)
     eventually(lambda: len(running(cluster.client, namespace)) == 8, "all pods of the new run, and its finisher")
     assert {pod["metadata"]["labels"]["tfgen/run"] for pod in running(cluster.client, namespace)} == {"2"}
@@ -89,6 +210,26 @@ def test_a_new_run_of_a_release_trains_anew(
         "mnist-2-ps",
         "mnist-2-worker",
     }
+
+
+def _replicas(client: Client, namespace: str) -> dict[str, int]:
+    """The replicas of each StatefulSet."""
+    sets = client.list("StatefulSet", namespace)
+    return {item["metadata"]["name"]: item["spec"]["replicas"] for item in sets}
+
+
+def _boards(client: Client, namespace: str) -> dict[str, int]:
+    """The replicas of each Deployment."""
+    return {item["metadata"]["name"]: item["spec"]["replicas"] for item in client.list("Deployment", namespace)}
+
+
+def _uids(client: Client, namespace: str) -> set[str]:
+    return {pod["metadata"]["uid"] for pod in running(client, namespace)}
+
+
+def _is_complete(client: Client, namespace: str) -> bool:
+    conditions = client.get("Job", "mnist-chief", namespace)["status"].get("conditions", ())
+    return any((item["type"], item["status"]) == ("Complete", "True") for item in conditions)
 
 
 def _suspended(client: Client, namespace: str) -> dict[str, bool]:

@@ -50,10 +50,10 @@ def environment_notes(names: Iterable[str]) -> str:
 
 
 def upgrade(structure: Structure) -> str:
-    """What an upgrade without a new run does.
+    """Return the effect of an upgrade without a new run.
 
-    How many replicas a StatefulSet has is part of what Helm applies, so it takes back that the finisher scaled it to 0.
-    Whether a Job is suspended is not (tests/e2e/server/test_released.py).
+    The chart keeps a released StatefulSet released in an upgrade (`graph.released_state`). A rollback applies
+    the replicas of an earlier revision (tests/e2e/server/test_released.py).
     """
     workload = WORKLOADS[structure.kind]
     again = " and ".join(role.name for role in structure.roles if workload.is_scalable(role))
@@ -61,5 +61,5 @@ def upgrade(structure: Structure) -> str:
         return "An upgrade with the same run starts nothing again."
     return (
         "An upgrade with the same run is refused if it would change a pod.\n"
-        f"After the run's end it starts its {again} again, in vain."
+        f"After the end of the run, a rollback to the same run starts its {again} again, and an upgrade does not."
     )

@@ -39,6 +39,7 @@ FILE_HEADS: Final[Mapping[str, str]] = {
     "scheduling": "Where a pod may run.",
     "run-lock": "What keeps two runs from writing to one folder at once.",
     "volumes": "Volumes, and where a pod has them.",
+    "released": "The test that keeps the tasks of a finished run released in an upgrade.",
     "finisher": "The pod of what releases the run once the Job that ends it has ended.",
 }
 """What is in each of the files of helpers."""

@@ -173,12 +173,12 @@ def dict_of(entries: Mapping[Name, Node], context: Context) -> str:
 
 
 def chart_only(node: ChartOnly, context: Context) -> str:
-    """The text of what the chart alone has.
+    """Return the text of the chart alone.
 
     Raises:
-        TypeError: it asks for the root context where the dot is another.
+        TypeError: the text reads the root context at the dot, which is the arguments of a part.
     """
-    if context.parameters:
+    if context.parameters and not node.reads_root:
         raise TypeError(f"a part with parameters has no root context at its dot: {node!r}")
     return node.template
 

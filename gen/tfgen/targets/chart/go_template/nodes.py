@@ -9,6 +9,7 @@ from __future__ import annotations
 from tfgen.graph.holes import (
     Absent,
     Call,
+    ChartOnly,
     File,
     Hole,
     MapOf,
@@ -54,6 +55,8 @@ def needs_root(part: Node | Record) -> bool:
     match part:
         case Value() | Release() | File() | Named(parameters=()):
             return True
+        case ChartOnly():
+            return part.reads_root
         case Call(called, arguments):
             return needs_root(called) or any(needs_root(argument) for _, argument in arguments)
     return any(map(needs_root, inner_nodes(part)))

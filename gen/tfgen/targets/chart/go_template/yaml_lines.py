@@ -162,7 +162,9 @@ def _entry(name: Key, node: Node, context: Context, indent: str) -> Lines:
     if isinstance(name, Comment):
         return comment(name.text, indent)
     if isinstance(node, When):
-        return when(node, context, indent, lambda inner, there: _entry(name, inner, there, indent))
+        return when(
+            node, context, indent, lambda inner, there: lines_of(inner, _entry(name, inner, there, indent), there)
+        )
     if isinstance(name, Splice):
         return body_lines(node, context, indent)
     if not isinstance(name, Hole) and not has_holes(node):
@@ -193,7 +195,7 @@ def _item(node: Node, context: Context, indent: str) -> Lines:
     """The lines of one item of a sequence."""
     match node:
         case When():
-            return when(node, context, indent, lambda inner, there: _item(inner, there, indent))
+            return when(node, context, indent, lambda inner, there: lines_of(inner, _item(inner, there, indent), there))
         case Each():
             return range_over(node, context, indent, lambda body, there: _item(body, there, indent))
         case Items(items):
