@@ -104,6 +104,40 @@ def test_an_environment_does_not_override_a_key(key: str, is_role: bool) -> None
     assert message.startswith(f"spec.environments.dev.{'roles.worker.' if is_role else ''}{key}")
 
 
+CONTEXTS = {
+    "runAsUser": ("pod", "container"),
+    "runAsGroup": ("pod", "container"),
+    "fsGroup": ("pod",),
+    "readOnlyRootFilesystem": ("container",),
+}
+"""The security contexts with a field that follows from a key of `spec.security`."""
+
+
+@pytest.mark.parametrize("is_set", [True, False], ids=["set", "unset"])
+@pytest.mark.parametrize("where", ["job", "role"])
+@pytest.mark.parametrize(("key", "context"), [(key, context) for key in CONTEXTS for context in CONTEXTS[key]])
+def test_a_pod_template_does_not_override_the_security(key: str, context: str, where: str, is_set: bool) -> None:
+    enforced, other = (True, False) if key == "readOnlyRootFilesystem" else (7, 8)
+    fields = {"securityContext": {key: other}}
+    template = {"spec": fields if context == "pod" else {"containers": [{"name": "tensorflow", **fields}]}}
+    spec = {"podTemplate": template} if where == "job" else {"roles": {"worker": {"podTemplate": template}}}
+    values = {"spec": {"security": {key: enforced}}} if is_set else {}
+    team = {"enforce": ["spec.security"], **values}
+    (message,) = refusals(team, spec)
+    assert message.endswith(f"securityContext.{key}")
+    assert refusals({"enforce": [f"spec.security.{key}"], **values}, spec) == [message]
+    assert refusals({"enforce": [{"path": "spec.security", "except": [key]}]}, spec) == []
+    fields["securityContext"][key] = enforced
+    assert refusals(team, spec) == ([] if is_set else [message])
+
+
+def test_a_pod_template_does_not_remove_an_enforced_user() -> None:
+    team = {"enforce": ["spec.security"], "spec": {"security": {"runAsUser": 7}}}
+    assert refusals(team, {"podTemplate": {"spec": {"securityContext": {"runAsUser": None}}}}) != []
+    assert refusals(team, {"podTemplate": {"spec": {"securityContext": None}}}) != []
+    assert refusals(team, {"podTemplate": {"spec": {"securityContext": {"supplementalGroups": [5]}}}}) == []
+
+
 @pytest.mark.parametrize("key", SHARED)
 def test_a_role_may_repeat_an_enforced_value(key: str) -> None:
     enforced, _ = SHARED[key]

@@ -27,6 +27,7 @@ from tfgen.words import meant, nearest, path_name, shown
 
 REGISTRY: Final[Path] = ("registry",)
 ENVIRONMENTS: Final[Path] = ("spec", "environments")
+SECURITY: Final[Path] = ("spec", "security")
 
 _DEEPEST: Final = 6
 """Keys of a path among which the nearest path is searched."""

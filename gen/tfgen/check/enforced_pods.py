@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from tfgen import data_path
 from tfgen.check.enforced import ENFORCED, is_in_registry
-from tfgen.check.enforced_paths import ENVIRONMENTS, REGISTRY, Enforced, all_enforced
+from tfgen.check.enforced_paths import ENVIRONMENTS, REGISTRY, SECURITY, Enforced, all_enforced
 from tfgen.check.literal_path import literal_path
 from tfgen.data_path import Path
 from tfgen.graph.built import Built, Objects
@@ -28,7 +28,6 @@ from tfgen.text.document import Document
 from tfgen.words import in_environments, path_name, shown
 
 _METADATA: Final = ("labels", "annotations")
-_SECURITY: Final[Path] = ("spec", "security")
 _NESTED_METADATA: Final = ("metadata", "podMetadata")
 _SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
     "serviceAccountName": ("serviceAccount",),  # deprecated: Kubernetes reads it in a pod without serviceAccountName
@@ -198,7 +197,7 @@ def _image_faults(part: Mapping[str, Any], path: Path, enforced: list[Enforced])
 
 def _security_faults(part: Mapping[str, Any], path: Path, enforced: list[Enforced]) -> Iterator[_Fault]:
     for entry in enforced:
-        if entry.path[:2] == _SECURITY and entry.path[2:] in ((), ("profile",)):
+        if entry.path[:2] == SECURITY and entry.path[2:] in ((), ("profile",)):
             profile = data_path.at(entry.data, ("spec", "security", "profile")) or "restricted"
             for field in find_weak_fields(Part(path, part)):
                 if PROFILES.index(field.needs) > PROFILES.index(profile):
@@ -214,7 +213,7 @@ def _weak_pods(items: Iterable[Object], enforced: list[Enforced]) -> Iterator[st
 
     tfgen renders no such field. The committed overlays of a job may have one, from an earlier profile or by hand.
     """
-    for item in items if any(entry.path[:2] == _SECURITY for entry in enforced) else ():
+    for item in items if any(entry.path[:2] == SECURITY for entry in enforced) else ():
         if literal_name(item) is None and item["kind"] not in _TEXT_KINDS:
             for path, part in _mappings(item, ()):
                 for fault in _security_faults(part, path, enforced):

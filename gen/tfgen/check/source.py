@@ -11,6 +11,7 @@ from tfgen.check.allowed import check_allowed, find_disallowed
 from tfgen.check.checked import CheckResult, ReadFile, Reported
 from tfgen.check.enforced import find_overrides
 from tfgen.check.enforced_paths import check_enforced_paths
+from tfgen.check.enforced_security import find_security_overrides
 from tfgen.check.limits import check_limits
 from tfgen.check.severities import GUARD_RAIL, check_comments, check_severities, set_severities
 from tfgen.job import defaults
@@ -85,7 +86,7 @@ def check_source(source: Source, teams: dict[str, Team], *, is_guarded: bool) ->
         problems += (problem for problem in schema_problems if (problem.file, problem.position) not in refused)
         if not schema_problems and not team.problems:
             accepted.append(document)
-            overrides = (*find_overrides(document), *find_disallowed(document)) if is_guarded else ()
+            overrides = tuple(_overrides(document)) if is_guarded else ()
             problems += overrides
             # What is enforced there says more than a warning does.
             refused = {(problem.file, problem.position) for problem in overrides}
@@ -164,14 +165,20 @@ def _new_team(source: Source, above: Team, *, is_guarded: bool) -> Team:
     return Team(problems=tuple(problems)) if problems else Team(documents[0])
 
 
+def _overrides(document: Document) -> Iterator[Problem]:
+    """Yield what a job, or a tfgen.yaml, sets against the guard rails of the files under it."""
+    yield from find_overrides(document)
+    yield from find_security_overrides(document)
+    yield from find_disallowed(document)
+
+
 def _guard_rail_problems(source: Source, document: Document) -> Iterator[Problem]:
     """What is wrong with the guard rails of a tfgen.yaml, by themselves and beside those above them."""
     yield from check_severities(document)
     yield from check_limits(document)
     yield from check_enforced_paths(document)
     yield from check_allowed(document)
-    yield from find_overrides(document)
-    yield from find_disallowed(document)
+    yield from _overrides(document)
     above = source.left_out
     while above is not None:
         for layer in parse_source(above).documents[:1]:
