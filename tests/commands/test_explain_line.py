@@ -204,6 +204,24 @@ def test_a_line_of_an_environment_names_the_line_of_the_environment(
     )
 
 
+def test_the_reason_is_that_of_the_key_that_a_file_sets_beside_keys_with_defaults() -> None:
+    """A role may have an image of its own, and this role has none."""
+    (line,) = [line for line in origins("overlays/mnist/base/ps.yaml") if line.line.strip().endswith("mnist:1.4.0")]
+    assert [(row.path, row.place is None) for row in line.values] == [
+        (("spec", "image"), False),
+        (("spec", "roles", "ps", "image"), True),
+    ]
+    assert (line.reason, line.page) == ("Image of every role that names no other.", "docs/environments.md")
+
+
+def test_a_line_that_no_key_sets_has_the_purpose_of_the_object() -> None:
+    for path in ("overlays/mnist/base/worker.yaml", "charts/mnist/templates/worker.yaml"):
+        (line,) = [line for line in origins(path) if line.line == "kind: StatefulSet"]
+        assert (line.values, line.tests) == ((), ())
+        assert line.reason == "The line is a fixed part of the object that runs the tasks of the role worker."
+        assert line.page == "docs/workloads.md#kinds"
+
+
 def test_a_value_that_nobody_sets_has_the_default(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     number = 1 + lines((folder / "charts/mnist/values.yaml").read_text(encoding="utf-8")).index("retries: 20")
     assert "  spec.retries  20  default\n" in explained(f"charts/mnist/values.yaml:{number}:3", capsys)

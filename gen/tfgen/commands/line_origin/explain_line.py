@@ -120,11 +120,12 @@ def line_origin(parts: JobParts, rendered: RenderedText, file: str, number: int)
     facts = _facts(parts, rendered, number)
     values = _origins(parts, facts, facts.sources)
     tests = () if values else _origins(parts, facts, facts.tests)
-    reason = facts.comment or (len(values) == 1 and _description(values[0].path)) or facts.reason
-    pages = [page for origin in values[:1] if len(values) == 1 and (page := page_of_key(origin.path))]
-    return LineOrigin(
-        file, number, rendered.text.split("\n")[number - 1], values, tests, reason, [*pages, facts.page][0]
-    )
+    written = [row.path for row in values if row.place] or [row.path for row in values]
+    key = written[0] if len(written) == 1 else None  # the key that sets the line, beside keys with defaults
+    reason = facts.comment or (key and _description(key)) or facts.reason
+    page = (key and page_of_key(key)) or facts.page
+    line = rendered.text.split("\n")[number - 1]
+    return LineOrigin(file, number, line, values, tests, reason, page)
 
 
 def as_text(origin: LineOrigin) -> str:
