@@ -104,6 +104,19 @@ def test_an_environment_does_not_override_a_key(key: str, is_role: bool) -> None
     assert message.startswith(f"spec.environments.dev.{'roles.worker.' if is_role else ''}{key}")
 
 
+@pytest.mark.parametrize("account", ["training", None])
+@pytest.mark.parametrize("where", ["job", "environment"])
+def test_a_job_does_not_make_an_account_in_place_of_the_enforced_one(account: str | None, where: str) -> None:
+    made = {"serviceAccount": {"annotations": {"example.com/identity": "admin"}}}
+    other = {"serviceAccount": {"annotations": {"example.com/identity": "reader"}}}
+    team = {"enforce": ["spec.serviceAccountName"], **({"spec": {"serviceAccountName": account}} if account else {})}
+    assert refusals(team, {"serviceAccount": {}}) == ["spec.serviceAccount"]
+    with_account = {**team, "spec": {**team.get("spec", {}), **made}}
+    assert refusals(with_account, made) == []
+    (message,) = refusals(with_account, other if where == "job" else {"environments": {"dev": other}})
+    assert message.endswith('serviceAccount.annotations["example.com/identity"]')
+
+
 CONTEXTS = {
     "runAsUser": ("pod", "container"),
     "runAsGroup": ("pod", "container"),

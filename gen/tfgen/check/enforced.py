@@ -12,7 +12,7 @@ of the objects, wherever the image comes from.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, Final
 
 from tfgen import data_path
@@ -31,6 +31,8 @@ ENFORCED: Final = "enforced"
 RULES: Final[Mapping[str, str]] = {ENFORCED: "A job says otherwise than a tfgen.yaml enforces."}
 """What the rule says; it begins the rule's section of docs/rules.md."""
 
+_ACCOUNT: Final = "serviceAccountName"
+_MADE_ACCOUNT: Final = "serviceAccount"
 _PROJECT: Final[Path] = ("spec", "gitops", "argocd", "project")
 
 
@@ -41,7 +43,7 @@ def find_overrides(document: Document) -> Iterator[Problem]:
         document: what the schema accepts, over layers that are without errors.
     """
     own = document.alone()
-    for enforced in all_enforced(document.under):
+    for enforced in _with_account(all_enforced(document.under)):
         if enforced.path == REGISTRY:
             yield from _other_registry(own, enforced)
             continue
@@ -50,6 +52,21 @@ def find_overrides(document: Document) -> Iterator[Problem]:
                 if contradiction == _PROJECT and data_path.has(enforced.data, ("argocd", "project")):
                     continue  # `check.allowed` compares the project
                 yield Problem(*own.place(contradiction), _message(own, contradiction, path, value, enforced), ENFORCED)
+
+
+def _with_account(entries: Iterable[Enforced]) -> Iterator[Enforced]:
+    """Yield entries, and for an enforced account name an entry for the key by which a job makes the account.
+
+    With that key, a job without an account name would use the account that it makes. A job with the enforced name would
+    set the annotations of the account, and thereby the identity in a cloud.
+    """
+    for entry in entries:
+        yield entry
+        if entry.path[-1] == _ACCOUNT and entry.path[1:2] != ("roles",):
+            path: Path = (*entry.path[:-1], _MADE_ACCOUNT)
+            forms = [entry.data.get("spec"), *(data_path.at(entry.data, ENVIRONMENTS) or {}).values()]
+            is_made = any(data_path.has(form, (_MADE_ACCOUNT,)) for form in forms)
+            yield entry.replaced(path=path, excepted=() if is_made else None)
 
 
 def find_foreign_images(document: Document, built: Built) -> Iterator[Problem]:
