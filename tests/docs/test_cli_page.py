@@ -80,6 +80,8 @@ def test_an_example_does_its_work(name: str, tmp_path: Path) -> None:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, encoding="utf-8")
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = {**git_author.VARIABLES, "PATH": path, "TMPDIR": str(tmp_path)}
+    # No test may find what another has in the cache of the developer.
+    own = {"TMPDIR": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    environment = {**git_author.VARIABLES, "PATH": path, **own}
     Command(("bash", "-e", "-c", SET_UP), cwd=folder, env=environment).run()
     Command(("bash", "-e", "-c", f"mkdir mnist; {command_of(name).example}"), cwd=folder, env=environment).run()
