@@ -36,6 +36,18 @@ ODD: Mapping[str, tuple[Answer, str]] = {
     "a list": ((200, JSON, b"[]"), "200: JSON that is not a Kubernetes list"),
     "no items": ((200, JSON, b'{"kind": "PodList", "metadata": {}, "items": null}'), "200: JSON that is not"),
     "an item without a name": ((200, JSON, NO_NAME), "200: JSON that is not a Kubernetes list"),
+    "an item with text for its labels": (
+        (200, JSON, b'{"kind": "PodList", "metadata": {}, "items": [{"metadata": {"name": "a", "labels": "b"}}]}'),
+        "200: JSON that is not a Kubernetes list",
+    ),
+    "an item with a number for its status": (
+        (200, JSON, b'{"kind": "PodList", "metadata": {}, "items": [{"metadata": {"name": "a"}, "status": 7}]}'),
+        "200: JSON that is not a Kubernetes list",
+    ),
+    "a failure with the code of a success": (
+        (200, JSON, b'{"kind": "Status", "metadata": {}, "status": "Failure", "message": "no leader"}'),
+        "200: a failure with the code of a success: no leader",
+    ),
     "invalid UTF-8": ((200, JSON, b'{"kind": "\xff"}'), "200: application/json instead of JSON"),
     "deep nesting": ((200, JSON, b"[" * 100_000), "200: application/json instead of JSON"),
     "a page": ((200, {"Content-Type": "text/html"}, b"<html>log in</html>"), "200: text/html instead of JSON"),

@@ -11,7 +11,7 @@ from tfgen.graph.built import plain_objects
 from tfgen.scheduling.board import Board
 from tfgen.scheduling.certainty import Certainty, Outcomes, outcomes
 from tfgen.scheduling.cluster import cluster_of
-from tfgen.scheduling.node_pool import NodePool
+from tfgen.scheduling.node_pool import NodePool, capacity
 from tfgen.scheduling.placement import Placement
 from tfgen.scheduling.pod_set import pod_set
 from tfgen.scheduling.pod_template import PodTemplate
@@ -110,3 +110,8 @@ def test_no_order_of_a_drawn_case_is_other_than_certain(number: int) -> None:
     if expected is not None:
         assert expected.some_place_all or not any(ends)
         assert expected.some_leave_over or all(ends)
+
+
+def test_a_node_that_has_just_registered_has_no_room() -> None:
+    (node,) = cluster_of([{"kind": "Node", "metadata": {"name": "new"}, "status": {}}]).nodes
+    assert capacity(node.free, {"cpu": 1}) == 0

@@ -29,6 +29,9 @@ def read_answer(response: Any, shape: Shape) -> Any:
     except (ValueError, RecursionError) as error:
         content_type = response.headers.get("Content-Type") or "an answer without a type"
         raise UnexpectedAnswerError(f"{response.status}: {content_type} instead of JSON") from error
+    if _is_failure(data):
+        message = f"{data.get('message') or data.get('reason') or 'no message'}"
+        raise UnexpectedAnswerError(f"{response.status}: a failure with the code of a success: {message:.300}")
     if not shape(data):
         raise UnexpectedAnswerError(f"{response.status}: JSON that is not a Kubernetes {shape.__name__[3:]}")
     return data
@@ -36,13 +39,13 @@ def read_answer(response: Any, shape: Shape) -> Any:
 
 def is_object(data: Any) -> bool:
     """Test whether data is a Kubernetes object, or the status of a request."""
-    return isinstance(data, Mapping) and isinstance(data.get("kind"), str) and isinstance(data.get("metadata"), Mapping)
+    return isinstance(data, Mapping) and isinstance(data.get("kind"), str) and _is_metadata(data.get("metadata"))
 
 
 def is_list(data: Any) -> bool:
     """Test whether data is a list of Kubernetes objects. An item names no kind."""
     items = data.get("items") if is_object(data) else None
-    return isinstance(items, list) and all(map(_has_name, items))
+    return isinstance(items, list) and all(map(_is_item, items))
 
 
 def is_discovery(data: Any) -> bool:
@@ -51,9 +54,21 @@ def is_discovery(data: Any) -> bool:
     return isinstance(resources, list) and all(map(_is_resource, resources))
 
 
-def _has_name(item: Any) -> bool:
-    metadata = item.get("metadata") if isinstance(item, Mapping) else None
-    return isinstance(metadata, Mapping) and isinstance(metadata.get("name"), str)
+def _is_failure(data: Any) -> bool:
+    return isinstance(data, Mapping) and (data.get("kind"), data.get("status")) == ("Status", "Failure")
+
+
+def _is_item(item: Any) -> bool:
+    if not isinstance(item, Mapping) or not _is_metadata(item.get("metadata")):
+        return False
+    has_parts = all(isinstance(item.get(key) or {}, Mapping) for key in ("spec", "status"))
+    return has_parts and isinstance(item["metadata"].get("name"), str)
+
+
+def _is_metadata(data: Any) -> bool:
+    if not isinstance(data, Mapping):
+        return False
+    return all(isinstance(data.get(key, {}), Mapping) for key in ("labels", "annotations"))
 
 
 def _is_resource(item: Any) -> bool:

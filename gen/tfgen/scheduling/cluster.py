@@ -119,7 +119,7 @@ def _name(item: Object) -> str:
 
 def _node(item: Object, pods: Sequence[Object]) -> Node:
     spec = item.get("spec") or {}
-    free = counts_of(item["status"]["allocatable"])
+    free = counts_of((item.get("status") or {}).get("allocatable") or {})  # a node that has just registered has none
     for pod in pods:
         for resource, value in counts_of_pod(pod["spec"], pod.get("status") or {}).items():
             free[resource] = free.get(resource, 0) - value
