@@ -46,7 +46,7 @@ NOTHING_COMMITTED = Base()
 def write(text: str = JOB, base: Base = NOTHING_COMMITTED) -> tuple[str, ...]:
     """The names of the jobs that were kept."""
     renderings = [render(document.data) for document in documents(text)]
-    return tuple(apply(plan_write(Path(), renderings, find_committed=lambda _: frozenset(base.committed))).kept)
+    return tuple(apply(plan_write(Path(), renderings, find_committed=lambda _: frozenset(base.committed))).kept_jobs)
 
 
 def found(text: str = JOB, base: Base = COMMITTED) -> FileComparison:
@@ -173,8 +173,8 @@ def test_an_edited_file_that_is_rendered_no_longer(out: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"tool": "0.0.1"}, "tfgen 0.0.1 rendered it, and this is "),
-        ({"defaults": "a" * 64}, "the defaults that are merged under it changed"),
+        ({"tool": "0.0.1"}, "tfgen 0.0.1 rendered the files, and this is tfgen "),
+        ({"defaults": "a" * 64}, "the defaults of the job changed"),
         ({}, ".tfgen/mnist.json has the files of another build of this version"),
     ],
 )

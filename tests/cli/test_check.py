@@ -201,7 +201,7 @@ def test_only_jobs_that_changed(job: Path, capsys: Printed) -> None:
     assert cli.run(["check", ".", "--changed"]) == 1
     out, err = capsys.readouterr()
     assert out.startswith("overlays/other/base/service.yaml:1:1: ")
-    assert "note: mnist stays as it is committed until it changes: the defaults that are merged under it changed" in err
+    assert "note: mnist stays as it is committed until it changes: the defaults of the job changed" in err
 
 
 def test_the_rules_between_jobs_see_those_that_did_not_change(job: Path, capsys: Printed) -> None:

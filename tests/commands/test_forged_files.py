@@ -146,7 +146,7 @@ def test_a_forgery_that_is_committed_is_seen_by_verify_alone(capsys: Printed) ->
     commit()
     code, out, err = checked(capsys)
     assert (code, out) == (cli.OK, "")
-    assert "note: mnist stays as it is committed until it changes: tfgen 0.0.9 rendered it" in err
+    assert "note: mnist stays as it is committed until it changes: tfgen 0.0.9 rendered the files" in err
     code, out, _ = checked(capsys, "--verify")
     assert code == cli.PROBLEMS
     assert out.startswith(path)

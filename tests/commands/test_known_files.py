@@ -365,8 +365,8 @@ def test_entries_lie_in_the_users_cache(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_without_a_folder_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "folder", lambda: None)
-    cache.keep({"ab1": 1})
-    assert cache.recall("ab1") is None
+    cache.store_results({"ab1": 1})
+    assert cache.cached_result("ab1") is None
 
 
 def test_git_sees_no_entry(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -381,6 +381,6 @@ def test_the_oldest_entries_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(cache, "MOST", 3)
     keys = [f"ab{number}" for number in range(5)]
     for age, key in enumerate(keys):
-        cache.keep({key: age})
+        cache.store_results({key: age})
         os.utime(tmp_path / "ab" / key[2:], ns=(age, age))
-    assert [key for key in keys if cache.recall(key) is not None] == keys[-3:]
+    assert [key for key in keys if cache.cached_result(key) is not None] == keys[-3:]

@@ -192,7 +192,7 @@ def test_all_that_is_the_users_stops_all_jobs_and_says_what_would_be_lost(tmp_pa
     )
     assert conflicts(tmp_path, *jobs) == [
         "cut: edited since tfgen wrote it; --force replaces it, and no line of it is lost, "
-        "but lines that were taken out or moved come back",
+        "but deleted or moved lines come back",
         "edited: edited since tfgen wrote it; --force replaces it, and line 2 'mine: 5' and 2 more lines are lost",
         "foreign: not written by tfgen; --force replaces it, and line 1 '\ufffd\ufffd' is lost",
         "stale: edited since tfgen wrote it, and no longer rendered; --force removes it, "
@@ -200,8 +200,7 @@ def test_all_that_is_the_users_stops_all_jobs_and_says_what_would_be_lost(tmp_pa
     ]
     plan = render(tmp_path, *jobs, force=True)
     assert [conflict.describe_past() for conflict in plan.lost] == [
-        "cut: edited since tfgen wrote it; replaced, and no line of it was lost, "
-        "but lines that were taken out or moved came back",
+        "cut: edited since tfgen wrote it; replaced, and no line of it was lost, but deleted or moved lines came back",
         "edited: edited since tfgen wrote it; replaced, and line 2 'mine: 5' and 2 more lines were lost",
         "foreign: not written by tfgen; replaced, and line 1 '\ufffd\ufffd' was lost",
         "stale: edited since tfgen wrote it, and no longer rendered; removed, and line 1 '1' and 1 more line were lost",
@@ -220,7 +219,7 @@ def test_an_edit_between_plan_and_apply_is_not_lost(tmp_path: Path) -> None:
     plan = plan_write(tmp_path, [job("mnist", {"a": "2\n", "d": "2\n"})])
     for name in "bd":
         (tmp_path / name).write_text("mine\n")
-    with pytest.raises(TfgenError, match="d: was changed while tfgen ran"):
+    with pytest.raises(TfgenError, match="d: changed while tfgen ran"):
         apply(plan)
     assert files(tmp_path) == {"a": "2\n", "b": "mine\n", "c": "1\n", "d": "mine\n"}
     assert [path.split(":")[0] for path in conflicts(tmp_path, job("mnist", {"a": "2\n", "d": "2\n"}))] == [
@@ -235,7 +234,7 @@ def test_a_folder_of_the_jobs_own_that_is_lost_between_plan_and_apply_is_not_mad
     render(tmp_path, job("mnist", {"charts/mnist/a": "1\n", "charts/mnist/b": "1\n"}))
     plan = plan_write(tmp_path, [job("mnist", {"charts/mnist/a": "2\n", "charts/mnist/b": "1\n"})])
     shutil.rmtree(tmp_path / "charts")
-    with pytest.raises(TfgenError, match="charts/mnist/a: was changed while tfgen ran"):
+    with pytest.raises(TfgenError, match="charts/mnist/a: changed while tfgen ran"):
         apply(plan)
     assert files(tmp_path) == {}
     render(tmp_path, job("mnist", {"charts/mnist/a": "2\n", "charts/mnist/b": "1\n"}))
@@ -255,7 +254,8 @@ def test_what_is_put_in_the_place_of_a_staged_folder_is_left_as_it_is(
     plan = plan_write(tmp_path, [job("mnist", {"charts/mnist/a": "1\n", "charts/mnist/b/c": "1\n"})])
     monkeypatch.setattr(OutputFolder, "replace", replaced)
     with pytest.raises(
-        TfgenError, match=r"^charts/mnist: was made while tfgen ran, and is left as it is; run this again"
+        TfgenError,
+        match=r"^charts/mnist: appeared while tfgen ran; tfgen left the folder unchanged; run the command again",
     ):
         apply(plan)
     assert [*own.parent.iterdir()] == [own]
@@ -288,15 +288,15 @@ def test_a_file_in_two_ledgers_is_not_removed_by_one_of_them(tmp_path: Path) -> 
 def test_two_jobs_of_one_run_cannot_have_one_path_or_one_name(tmp_path: Path) -> None:
     with pytest.raises(FileTreeError, match="a: written by both job x and job y"):
         plan_write(tmp_path, [job("x", {"a": "1"}), job("y", {"a": "2"})])
-    with pytest.raises(TfgenError, match="'X' and 'x' are two jobs with one ledger"):
+    with pytest.raises(TfgenError, match="'X' and 'x' are two jobs with the same ledger"):
         plan_write(tmp_path, [job("x", {"a": "1"}), job("X", {"b": "1"})])
-    with pytest.raises(TfgenError, match="'x' and 'x' are two jobs with one ledger"):
+    with pytest.raises(TfgenError, match="'x' and 'x' are two jobs with the same ledger"):
         plan_write(tmp_path, [job("x", {"a": "1"}), job("x", {"b": "1"})])
 
 
 @pytest.mark.parametrize("name", ["", "..", "../x", "a/b", ".hidden", "a\0"])
 def test_a_name_that_would_put_its_ledger_elsewhere_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(TfgenError, match="is no name for a job"):
+    with pytest.raises(TfgenError, match="is not a valid name of a job"):
         plan_write(tmp_path, [job(name, {})])
 
 
@@ -405,7 +405,7 @@ def test_a_folder_that_another_tfgen_writes_to_is_waited_for_in_vain(
     plan = plan_write(tmp_path, [mnist])
     with OutputFolder(tmp_path) as folder, folder.locked(LEDGER_FOLDER, 0):
         for blocked in (lambda: plan_write(tmp_path, [mnist]), lambda: apply(plan)):
-            with pytest.raises(TfgenError, match=r"another tfgen has been at work here for 0\.1 s"):
+            with pytest.raises(TfgenError, match=r"another tfgen process has used this folder for 0\.1 s"):
                 blocked()
     assert files(apply(plan).out) == {"a": "1\n"}
 

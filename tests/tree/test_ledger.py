@@ -85,7 +85,7 @@ def test_the_name_of_a_file_that_is_not_utf_8() -> None:
         (TEXT.replace('"tool"', '"tools"'), "its keys are files, input, tools, version"),
         (TEXT.replace('"0.1.0"', "1"), "defaults, input, source and tool are not all text"),
         (TEXT.replace('"0.1.0"', "true"), "defaults, input, source and tool are not all text"),
-        (TEXT.replace('"0.1.0"', r'"\u001b[2J"'), "tool has a character that cannot be printed"),
+        (TEXT.replace('"0.1.0"', r'"\u001b[2J"'), "tool contains an unprintable character"),
         (TEXT.replace("m/a.yaml", "m/../a.yaml"), "the segment '..' is not a name"),
         (TEXT.replace("m/a.yaml", "m/.git/config"), "'.git' is reserved"),
         (TEXT.replace(SHA_A, SHA_A.upper()), "no SHA-256 for 'charts/m/a.yaml'"),
@@ -104,7 +104,7 @@ def test_what_is_no_ledger_is_refused_with_all_its_faults_and_the_way_out(text: 
         parse_ledger("m", text)
     assert str(error.value).startswith(".tfgen/m.json: ")
     assert says in str(error.value)
-    assert "restore it from git, or remove it" in str(error.value)
+    assert "restore the ledger from git, or delete the ledger" in str(error.value)
 
 
 # The places of a job.
@@ -156,8 +156,8 @@ STRANGE = [
 ]
 PLACES = (
     "while the job m has files only in charts/m/, overlays/m/, overlays/argocd/m-*.yaml, overlays/flux/m-*.yaml and "
-    "the GitOps tools' files of several jobs; restore it from git, or remove it: files that are as tfgen renders them "
-    "are then taken over again, and only others are in the way"
+    "the GitOps tools' files of several jobs; restore the ledger from git, or delete the ledger: tfgen then takes over "
+    "the files that match the render, and reports only the files that differ"
 )
 
 
@@ -182,7 +182,7 @@ def test_many_strange_places_are_counted() -> None:
     with pytest.raises(TfgenError) as error:
         parse_ledger("m", text)
     told = "; ".join(f"files has {path!r}" for path in STRANGE[:5])
-    assert str(error.value) == f".tfgen/m.json: {told}; 16 more like these, {PLACES}"
+    assert str(error.value) == f".tfgen/m.json: {told}; 16 more of this kind, {PLACES}"
 
 
 COMMANDS: list[list[str]] = [["rm", "j"], ["rm", "j", "--force"], ["render", "."], ["check", "."], ["commit", "."]]
@@ -230,7 +230,7 @@ def test_a_ledger_of_too_many_characters_is_refused_before_it_is_read(
     (tmp_path / ".tfgen/m.json").write_text("no ledger" + " " * 5_000_000)
     cli.run(["rm", "m"])
     assert capsys.readouterr().err.startswith(
-        "tfgen: error: .tfgen/m.json: larger than 5,000,000 characters; restore it from git, or remove it"
+        "tfgen: error: .tfgen/m.json: larger than 5,000,000 characters; restore the ledger from git, or delete"
     )
 
 
@@ -268,6 +268,6 @@ def test_no_ledger_is_written_that_could_not_be_read(tmp_path: Path) -> None:
     with pytest.raises(TfgenError) as error:
         plan_write(tmp_path, [Rendering("m", FileTree(dict.fromkeys(files(20_000), "a\n")), "")])
     assert str(error.value) == (
-        "m renders to 20,000 files, of which .tfgen/m.json would have more than 2,000,000 characters; "
-        "make several jobs of its environments"
+        "m renders to 20,000 files; .tfgen/m.json would have more than 2,000,000 characters; "
+        "split its environments into several jobs"
     )

@@ -24,7 +24,7 @@ def spool(tmp_path: Path) -> Iterator[Spool]:
 
 
 def test_values_are_read_one_by_one_in_their_order(spool: Spool) -> None:
-    values = Spooled(spool.put({"number": number, "text": "é" * number}) for number in range(5))
+    values = Spooled(spool.store({"number": number, "text": "é" * number}) for number in range(5))
     assert len(values) == 5
     assert [value["number"] for value in values] == [0, 1, 2, 3, 4]
     assert values[-1] == {"number": 4, "text": "éééé"}
@@ -32,14 +32,14 @@ def test_values_are_read_one_by_one_in_their_order(spool: Spool) -> None:
 
 
 def test_a_value_is_another_one_each_time(spool: Spool) -> None:
-    (value,) = Spooled([spool.put([])])
+    (value,) = Spooled([spool.store([])])
     value.append(1)
-    assert [*Spooled([spool.put([])])] == [[]]
+    assert [*Spooled([spool.store([])])] == [[]]
 
 
 def test_no_file_is_to_be_seen_while_it_is_open_or_after(tmp_path: Path) -> None:
     with Spool(tmp_path) as spool:
-        spool.put("x" * 10_000)
+        spool.store("x" * 10_000)
         assert [*tmp_path.iterdir()] == []
     assert [*tmp_path.iterdir()] == []
 
@@ -49,7 +49,7 @@ def test_what_other_processes_put_there_does_not_overlap(spool: Spool) -> None:
     reader, writer = os.pipe()
     for process in range(processes):
         if os.fork() == 0:
-            slots = [spool.put(f"{process} {number} " * 300) for number in range(values)]
+            slots = [spool.store(f"{process} {number} " * 300) for number in range(values)]
             os.write(writer, ("".join(f"{process} {n} {s.start} {s.length}\n" for n, s in enumerate(slots))).encode())
             os._exit(0)
     os.close(writer)
@@ -57,7 +57,7 @@ def test_what_other_processes_put_there_does_not_overlap(spool: Spool) -> None:
         os.wait()
     with os.fdopen(reader) as lines:
         rows = [[int(word) for word in line.split()] for line in lines]
-    own = spool.put("own")
+    own = spool.store("own")
     assert len(rows) == processes * values
     for process, number, start, length in rows:
         assert own._replace(start=start, length=length).read() == f"{process} {number} " * 300
@@ -65,7 +65,7 @@ def test_what_other_processes_put_there_does_not_overlap(spool: Spool) -> None:
 
 
 def test_that_it_is_given_up_is_known_to_all_and_spoils_no_value(spool: Spool) -> None:
-    slot = spool.put("value")
+    slot = spool.store("value")
     assert not spool.is_given_up()
     child = os.fork()
     if child == 0:
@@ -83,7 +83,7 @@ def test_a_full_disk_is_an_error_that_names_the_folder(tmp_path: Path, monkeypat
     with Spool(tmp_path) as spool:
         monkeypatch.setattr(os, "pwrite", full)
         with pytest.raises(TfgenError, match=f"{tmp_path}: No space left on device"):
-            spool.put("x")
+            spool.store("x")
 
 
 @pytest.mark.parametrize("writable", ["temporary files", "nothing"])
@@ -98,14 +98,14 @@ def test_over_a_folder_that_takes_no_file_it_is_where_temporary_files_are_or_in_
     real = spool_module._open_in
     monkeypatch.setattr(spool_module, "_open_in", refuse)
     with Spool(tmp_path) as spool:
-        assert spool.put("x").read() == "x"
+        assert spool.store("x").read() == "x"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems make no file without a name")
 def test_a_folder_that_is_watched_for_changes_has_none(tmp_path: Path) -> None:
     before = tmp_path.stat().st_mtime_ns
     with Spool(tmp_path) as spool:
-        spool.put("x")
+        spool.store("x")
     assert tmp_path.stat().st_mtime_ns == before
 
 
@@ -119,12 +119,12 @@ def test_where_the_system_makes_no_file_without_a_name_it_is_unlinked(
         )  # as a system takes it that does not know it
     with Spool(tmp_path) as spool:
         assert [*tmp_path.iterdir()] == []
-        assert spool.put("x").read() == "x"
+        assert spool.store("x").read() == "x"
 
 
 def test_a_spooled_rendering_says_what_the_rendering_says(spool: Spool) -> None:
     rendering = Rendering("mnist", FileTree({"b": "2\n", "a": "é\n"}), "0" * 64)
-    for spooled in (rendering.spooled(spool), spool.put(rendering.spooled(spool)).read()):
+    for spooled in (rendering.spooled(spool), spool.store(rendering.spooled(spool)).read()):
         assert dict(spooled.tree.files) == {"a": "é\n", "b": "2\n"}
         assert [*spooled.tree.files] == ["a", "b"]
         assert "c" not in spooled.tree.files

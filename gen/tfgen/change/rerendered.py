@@ -1,7 +1,7 @@
 """What a committed run cannot take over from a render of the same job: by a newer tfgen, or with other defaults.
 
     job.yaml:3:18: StatefulSet mnist-ps: spec.template.spec.enableServiceLinks was true and is false, since tfgen 0.1.0
-    rendered it, and this is 0.2.0: the pods of the StatefulSet mnist-ps would stay as they are; for a new run: ...
+    rendered the files, and this is tfgen 0.2.0: the pods of the StatefulSet mnist-ps would stay as they are; for a ...
 
 `new_run` says what a change of the job does, rendered twice by this tfgen. Here the overlays that are committed are
 read, and compared with those on disk, or with what is about to be written. What the job itself changes is left out.
@@ -232,5 +232,5 @@ def _weight(change: FieldChange) -> int:
 def _cause(before: Document, versions: _Versions) -> str:
     if versions.before_ledger.input_digest != input_digest(before):
         return "what is committed was rendered from another job"
-    causes = versions.before_ledger.made_otherwise(versions.after_ledger)
+    causes = versions.before_ledger.causes_of_change(versions.after_ledger)
     return " and ".join(causes) or "another build of this tfgen rendered it"

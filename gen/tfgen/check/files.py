@@ -265,7 +265,7 @@ def _blocked_files(places: Sequence[Place], plan: WritePlan) -> Iterator[Problem
 
 def _note(folder: OutputFolder, plan: WritePlan, job: JobPlan, pending: Sequence[FileChange]) -> str:
     """What would change with the job's next change, and why it does not now."""
-    causes = job.before.made_otherwise(job.target) if job.before else []
+    causes = job.before.causes_of_change(job.target) if job.before else []
     why = " and ".join(causes) or f"{ledger_path(job.rendering.job)} has the files of another build of this version"
     return (
         f"{job.rendering.job} stays as it is committed until it changes: {why}; {_pending_files(folder, plan, pending)}"

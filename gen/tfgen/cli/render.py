@@ -58,7 +58,7 @@ def _print_written(args: Namespace, done: Written, plan: WritePlan) -> None:
         say(f"lost: {conflict.describe_past()}")
     for name in plan.recounted:
         say(f"begins again: the number in the version of {CHARTS}/{name}, since {ledger_path(name)} was gone")
-    for name, version in plan.kept.items():
+    for name, version in plan.kept_jobs.items():
         say(f"kept: {name} as tfgen {version} rendered it; --upgrade renders it anew")
     if done.resolved:
         say(f"note: resolved {count(done.resolved, 'merge conflict')} in rendered files")
@@ -69,7 +69,7 @@ def _print_written(args: Namespace, done: Written, plan: WritePlan) -> None:
             "removed": plan.removed,
             "unchanged": sorted(plan.unchanged()),
         }
-        report(args, done.problems, written={**written, "kept": [*plan.kept]})
+        report(args, done.problems, written={**written, "kept": [*plan.kept_jobs]})
         return
     report(args, done.problems)
     actions = {"created": FileAction.CREATE, "changed": FileAction.CHANGE, "removed": FileAction.REMOVE}

@@ -90,11 +90,14 @@ def render_paths(
             if not jobs and not removals:
                 raise no_job_below(paths)
             renderings: Spooled[Rendering] = Spooled(
-                [*(job.rendering for file in results.rendered.values() for job in file.jobs), *map(spool.put, removals)]
+                [
+                    *(job.rendering for file in results.rendered.values() for job in file.jobs),
+                    *map(spool.store, removals),
+                ]
             )
             done = [job for file in cached.values() for job in file.ledgers]
             stay = nothing_committed if upgrade else partial(_committed_jobs, out)
-            plan = apply(plan_write(out, renderings, done=done, force=force, find_committed=stay, put=spool.put))
+            plan = apply(plan_write(out, renderings, done=done, force=force, find_committed=stay, store=spool.store))
         except BaseException:
             if merge:
                 merge.undo()

@@ -1,1 +1,1 @@
-"""A tree of files, its ledger, and how it reaches the disk. It knows nothing of jobs."""
+"""A tree of files, the ledger of the files, and the writes to the disk. This package does not depend on jobs."""

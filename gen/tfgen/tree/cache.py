@@ -1,12 +1,12 @@
-"""What was worked out once, from run to run: a value by a digest of all that it follows from.
+"""Cache of results between runs. The key of a result is a digest of all its inputs.
 
-    keep({key([b"replicas: 4"]): {"warnings": []}})
-    recall(key([b"replicas: 4"]))  ->  {"warnings": []}; None where it is not known
+    store_results({cache_key([b"replicas: 4"]): {"warnings": []}})
+    cached_result(cache_key([b"replicas: 4"]))  ->  {"warnings": []}; None for a result that is not cached
 
-The entries are files of `$XDG_CACHE_HOME/tfgen/jobs`, or of `~/.cache/tfgen/jobs`, where neither git nor `tfgen check`
-sees them. An entry never gets out of date, since its key has the bytes that it follows from and this build of tfgen. So
-to remove any of them changes the time of the next run alone. An entry that is not whole counts as one that is not
-there; and a disk that does not take one is no error.
+The entries are files in `$XDG_CACHE_HOME/tfgen/jobs`, or in `~/.cache/tfgen/jobs`, outside the files that git and
+`tfgen check` read. An entry never becomes stale, because its key includes the content of the inputs and the build of
+tfgen. A user may delete entries at any time; only the next run is slower. tfgen ignores an incomplete entry, and a
+failure to write an entry is no error.
 """
 
 from __future__ import annotations
@@ -24,13 +24,17 @@ from tfgen import __version__
 from tfgen.tree.disk_file import temporary_name
 
 MOST: Final = 80
-"""Entries with the same first two digits of their keys, so of 256 times as many; the oldest go first."""
+"""Maximum number of entries in one subfolder.
+
+A subfolder has the keys with the same first two hexadecimal digits, so the cache has at most 256 times as many entries.
+tfgen deletes the oldest entries first.
+"""
 _LONGEST: Final = 100_000
-"""Bytes of an entry; the value of a usual job has two kilobytes."""
+"""Maximum size of an entry in bytes. The result of a usual job has two kilobytes."""
 
 
-def key(parts: Iterable[bytes]) -> str:
-    """The SHA-256 of some texts and of this build of tfgen."""
+def cache_key(parts: Iterable[bytes]) -> str:
+    """Return the SHA-256 of some inputs and of this build of tfgen."""
     digest = hashlib.sha256(_build())
     for part in parts:
         digest.update(b"%d:" % len(part))
@@ -38,55 +42,55 @@ def key(parts: Iterable[bytes]) -> str:
     return digest.hexdigest()
 
 
-def recall(entry: str) -> Any:
-    """The value of an entry; None where there is none that is whole."""
-    above = folder()
-    if above is None:
+def cached_result(entry: str) -> Any:
+    """Return the cached result of a key; None if the entry is missing or incomplete."""
+    parent = folder()
+    if parent is None:
         return None
     try:
-        text = _path(above, entry).read_bytes()
+        text = _path(parent, entry).read_bytes()
         head, _, body = text.partition(b"\n")
         return json.loads(body) if head.decode() == _seal(entry, body) else None
     except (OSError, ValueError):
         return None
 
 
-def keep(values: Mapping[str, Any]) -> None:
-    """Keep values by their keys, as far as the disk takes them."""
-    above = folder()
-    if above is None:
+def store_results(values: Mapping[str, Any]) -> None:
+    """Write results to the cache by their keys. A full or read-only disk is no error."""
+    parent = folder()
+    if parent is None:
         return
     with suppress(OSError):
         for entry, value in values.items():
             body = json.dumps(value, separators=(",", ":")).encode()
             if len(body) <= _LONGEST:
-                _write(_path(above, entry), f"{_seal(entry, body)}\n".encode() + body)
-        for below in {_path(above, entry).parent for entry in values}:
-            _remove_oldest(below)
+                _write(_path(parent, entry), f"{_seal(entry, body)}\n".encode() + body)
+        for subfolder in {_path(parent, entry).parent for entry in values}:
+            _remove_oldest(subfolder)
 
 
 def _seal(entry: str, body: bytes) -> str:
-    """What tells a whole entry from a part of one, and from that of another key."""
+    """Return the checksum that identifies a complete entry of this key."""
     return hashlib.sha256(entry.encode() + body).hexdigest()
 
 
 def folder() -> Path | None:
-    """The folder of all entries; None where the user has no home."""
+    """Return the folder of all entries; None if the user has no home folder."""
     with suppress(RuntimeError):
         named = Path(os.environ.get("XDG_CACHE_HOME", ""))
         return (named if named.is_absolute() else Path.home() / ".cache") / "tfgen" / "jobs"
     return None
 
 
-def _path(above: Path, entry: str) -> Path:
-    return above / entry[:2] / entry[2:]
+def _path(root: Path, entry: str) -> Path:
+    return root / entry[:2] / entry[2:]
 
 
 def _write(path: Path, text: bytes) -> None:
-    """Another process sees the whole entry or none."""
+    """Write an entry atomically: another process reads either the complete entry or no entry."""
     if not path.parent.is_dir():
         path.parent.mkdir(parents=True, exist_ok=True)
-        (path.parents[1] / ".gitignore").write_text("*\n")  # the folder may be within a repository
+        (path.parents[1] / ".gitignore").write_text("*\n")  # the folder may be in a repository
     temporary = path.with_name(temporary_name())
     try:
         temporary.write_bytes(text)
@@ -114,15 +118,18 @@ def _age(path: Path) -> int:
 
 @functools.cache
 def _build() -> bytes:
-    """What tells this tfgen from another: its version, and the sizes and times of its files, as a checkout has them."""
+    """Return the identity of this build of tfgen: the version, and the sizes and times of the files of the checkout."""
     package = Path(__file__).parents[1]
     return json.dumps([__version__, *_files(package), *_files(package.parents[1] / "schemas")]).encode()
 
 
 def _files(folder: Path) -> Iterator[tuple[str, int, int]]:
-    """The files below a folder, by name, with their sizes and times; none where there is no such folder."""
+    """Yield the files below a folder in the order of their names, with sizes and times.
+
+    A missing folder has no files.
+    """
     with suppress(FileNotFoundError), os.scandir(folder) as entries:
-        for entry in sorted(entries, key=lambda one: one.name):
+        for entry in sorted(entries, key=lambda entry: entry.name):
             if entry.is_dir():
                 if entry.name != "__pycache__":
                     yield from _files(Path(entry.path))

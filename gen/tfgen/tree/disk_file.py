@@ -1,10 +1,10 @@
-r"""One file on disk, by the descriptor of its folder: no link is followed, and no FIFO is waited for.
+r"""Atomic writes of single files, through the descriptor of the folder. No function follows a link or waits for a FIFO.
 
     replace_file(Path("job.yaml"), before=b"run: 1\n", after=b"run: 2\n")
 
-This is the one way in which tfgen gives a file a new content: a temporary file beside it, made anew under a random name
-(O_EXCL, O_NOFOLLOW), then renamed. So the file is the old or the new one, whole, at any moment, whatever stands in the
-folder under whatever name.
+tfgen replaces the content of a file only through this module: tfgen creates a temporary file with a random name in the
+same folder (O_EXCL, O_NOFOLLOW), and renames the temporary file. So the file has either the old or the new content at
+any moment, whatever other files the folder contains.
 """
 
 from __future__ import annotations
@@ -21,35 +21,38 @@ from tfgen.errors import TfgenError
 from tfgen.real_path import real_path
 
 RESERVED_PREFIX = ".tfgen"
-"""No rendered file or folder begins so: ledgers live in `.tfgen/`, temporary files are `.tfgen-*.tmp`."""
+"""Prefix that is reserved for tfgen: ledgers are in `.tfgen/`, temporary files are `.tfgen-*.tmp`.
+
+No rendered file has it.
+"""
 
 _OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
-_OPEN_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK  # a FIFO put there meanwhile must not make tfgen wait
+_OPEN_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK  # otherwise tfgen would wait for the writer of a FIFO
 _MAKE_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 _TEMPORARY = re.compile(rf"{re.escape(RESERVED_PREFIX)}-[0-9a-f]{{16}}\.tmp")
 _CHUNK = 1 << 18
 
 
 class BlockedPathError(TfgenError):
-    """Something in the way that tfgen neither follows nor replaces: a link, a folder for a file, or the reverse."""
+    """A link, a folder or a file blocks a path, and tfgen neither follows nor replaces it."""
 
 
 def open_folder(name: str, *, within: int | None = None) -> int:
-    """A descriptor of a folder that is no link. Raises OSError."""
+    """Return a descriptor of a folder that is not a link. Raises OSError."""
     return os.open(name, _OPEN_FOLDER, dir_fd=within)
 
 
 def open_file(folder: int, name: str, path: Path | str) -> int:
-    """A descriptor of a file for reading.
+    """Open a file for reading and return its descriptor.
 
     Args:
-        folder: the descriptor of its folder.
-        name: its name there.
-        path: what to call it.
+        folder: the descriptor of the file's folder.
+        name: the name of the file in the folder.
+        path: the path for error messages.
 
     Raises:
-        BlockedPathError: it is no regular file.
-        OSError: it cannot be opened.
+        BlockedPathError: the path is not a regular file.
+        OSError: the file cannot be opened.
     """
     mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
     if not stat.S_ISREG(mode):
@@ -58,10 +61,10 @@ def open_file(folder: int, name: str, path: Path | str) -> int:
 
 
 def read_file(path: Path, most: int = -1) -> bytes:
-    """A file's content, through all links; at most so many bytes of it.
+    """Return the content of a file, or its first `most` bytes. Links are followed.
 
     Raises:
-        TfgenError: it is no regular file, or the disk fails.
+        TfgenError: the path is not a regular file, or the disk fails.
     """
     with errors_at(path):
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
@@ -76,19 +79,19 @@ def read_file(path: Path, most: int = -1) -> bytes:
 
 
 def read_text(path: Path) -> str:
-    """A file's text, with the line ends and the byte order mark that it has.
+    """Return the text of a file with its line ends and its byte order mark.
 
     Raises:
-        TfgenError: it is no regular file, it is not UTF-8, or the disk fails.
+        TfgenError: the path is not a regular file, the content is not UTF-8, or the disk fails.
     """
     try:
         return read_file(path).decode("utf-8")
     except UnicodeDecodeError as error:
-        raise TfgenError(f"{path}: is no longer UTF-8: it was changed while tfgen ran") from error
+        raise TfgenError(f"{path}: is no longer UTF-8 text: the file changed while tfgen ran") from error
 
 
 def digest_on_disk(folder: int, name: str, path: Path | str) -> str | None:
-    """SHA-256 of a file, None for no file. Raises as `open_file` does."""
+    """Return the SHA-256 of a file; None if the file does not exist. Raises the errors of `open_file`."""
     try:
         descriptor = open_file(folder, name, path)
     except FileNotFoundError:
@@ -103,57 +106,58 @@ def digest_on_disk(folder: int, name: str, path: Path | str) -> str | None:
 
 
 def digests_on_disk(folder: int, name: str, path: Path | str) -> tuple[str | None, str | None]:
-    """SHA-256 of a file, and that of it with LF for each CRLF; None for no file, and where it has no CRLF.
+    """Return the SHA-256 of a file, and the SHA-256 of its content with LF in place of each CRLF.
 
-    Raises as `open_file` does.
+    Both are None if the file does not exist. The second is None if the file has no CRLF. Raises the errors of
+    `open_file`.
     """
     try:
         descriptor = open_file(folder, name, path)
     except FileNotFoundError:
         return None, None
     try:
-        digest, unix_digest, rest, has_any = hashlib.sha256(), hashlib.sha256(), b"", False
+        digest, unix_digest, pending, has_any = hashlib.sha256(), hashlib.sha256(), b"", False
         while chunk := os.read(descriptor, _CHUNK):
             digest.update(chunk)
-            if not (rest or has_any or b"\r" in chunk):
+            if not (pending or has_any or b"\r" in chunk):
                 unix_digest = digest.copy()
                 continue
-            chunk = rest + chunk
-            rest = b"\r" if chunk.endswith(b"\r") else b""  # its LF may be the next chunk's first byte
-            unix = chunk.removesuffix(rest).replace(b"\r\n", b"\n")
-            has_any = has_any or len(unix) + len(rest) < len(chunk)
+            chunk = pending + chunk
+            pending = b"\r" if chunk.endswith(b"\r") else b""  # the LF may be the first byte of the next chunk
+            unix = chunk.removesuffix(pending).replace(b"\r\n", b"\n")
+            has_any = has_any or len(unix) + len(pending) < len(chunk)
             unix_digest.update(unix)
-        unix_digest.update(rest)
+        unix_digest.update(pending)
         return digest.hexdigest(), unix_digest.hexdigest() if has_any else None
     finally:
         os.close(descriptor)
 
 
 def expect(folder: int, name: str, path: Path | str, digest: str | None) -> None:
-    """See that a file still has its digest (None: that there is none). Raises TfgenError."""
+    """Check that a file still has a digest; None means that the file must not exist. Raises TfgenError."""
     with errors_at(path):
         if digest_on_disk(folder, name, path) != digest:
-            raise TfgenError(f"{path}: was changed while tfgen ran, and is left as it is; run this again")
+            raise TfgenError(f"{path}: changed while tfgen ran; tfgen left the file unchanged; run the command again")
 
 
 def temporary_name(random: bytes | None = None) -> str:
-    """A name for a temporary file, short enough for every disk. Whoever writes it knows it before.
+    """Return a name for a temporary file. The name is short enough for every file system.
 
     Args:
-        random: eight bytes that nobody guesses; by default new ones.
+        random: eight bytes that nobody can guess; by default new random bytes.
     """
     return f"{RESERVED_PREFIX}-{(random or os.urandom(8)).hex()}.tmp"
 
 
 def write_temporary(folder: int, name: str, data: bytes, mode: int, *, sync: bool) -> None:
-    """Writes a new file. Where that fails or is interrupted, a part of it may be there, which the caller removes.
+    """Write a new file. The caller removes the partial file after a failure or an interrupt.
 
     Args:
-        folder: the descriptor of its folder.
-        name: a `temporary_name`. The caller knows it before the file is there, so no interrupt comes in between.
-        data: its content.
-        mode: its permissions, past the umask.
-        sync: whether the content is to be on the medium.
+        folder: the descriptor of the folder.
+        name: a `temporary_name`. The caller chooses the name, so that an interrupt never leaves a file of unknown name.
+        data: the content.
+        mode: the permissions; the umask does not apply.
+        sync: whether to sync the content to the medium.
 
     Raises:
         OSError: the disk fails.
@@ -161,9 +165,9 @@ def write_temporary(folder: int, name: str, data: bytes, mode: int, *, sync: boo
     descriptor = os.open(name, _MAKE_FILE, mode, dir_fd=folder)
     try:
         os.fchmod(descriptor, mode)
-        rest = memoryview(data)
-        while rest:
-            rest = rest[os.write(descriptor, rest) :]
+        unwritten = memoryview(data)
+        while unwritten:
+            unwritten = unwritten[os.write(descriptor, unwritten) :]
         if sync:
             os.fsync(descriptor)
     finally:
@@ -171,20 +175,22 @@ def write_temporary(folder: int, name: str, data: bytes, mode: int, *, sync: boo
 
 
 def is_temporary(name: str) -> bool:
-    """Whether a file of this name is one of tfgen's temporary files."""
+    """Return whether a name is the name of a temporary file of tfgen."""
     return _TEMPORARY.fullmatch(name) is not None
 
 
 def replace_file(path: Path, before: bytes, after: bytes) -> None:
-    """Gives a file a new content, whole or not at all. A link stays one, and what it leads to has the content.
+    """Replace the content of a file completely or not at all.
+
+    A link remains a link, and its target receives the content.
 
     Args:
         path: the file.
-        before: what it is to hold still.
-        after: what it holds then; its permissions stay.
+        before: the content that the file must still have.
+        after: the new content. The permissions remain unchanged.
 
     Raises:
-        TfgenError: it holds something else by now, it is no regular file, or the disk fails; it stays as it is.
+        TfgenError: the content has changed, the path is not a regular file, or the disk fails. The file is unchanged.
     """
     target = real_path(path)
     with errors_at(path):
@@ -206,13 +212,13 @@ def replace_file(path: Path, before: bytes, after: bytes) -> None:
 
 
 def replace_text(path: Path, before: str, after: str) -> None:
-    """The same of a text. Raises as `replace_file` does."""
+    """Replace the text of a file. Raises the errors of `replace_file`."""
     replace_file(path, before.encode(), after.encode())
 
 
 @contextmanager
 def errors_at(path: Path | str, *, but: type[OSError] | tuple[()] = ()) -> Iterator[None]:
-    """Turns an OSError into a TfgenError that names the path; `but` lets one kind through."""
+    """Convert an OSError to a TfgenError that names the path. Errors of type `but` pass unchanged."""
     try:
         yield
     except but:
@@ -222,7 +228,7 @@ def errors_at(path: Path | str, *, but: type[OSError] | tuple[()] = ()) -> Itera
 
 
 def describe_mode(mode: int) -> str:
-    """What a thing on disk is, by its mode."""
+    """Describe the type of a file by its mode."""
     if stat.S_ISLNK(mode):
         return "a symbolic link"
     if stat.S_ISDIR(mode):

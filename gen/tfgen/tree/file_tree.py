@@ -1,9 +1,9 @@
-r"""A tree of text files as a value: what tfgen renders, before any disk is touched.
+r"""A tree of text files in memory: the result of a render, before tfgen writes to the disk.
 
     FileTree({"charts/dist-mnist/Chart.yaml": "apiVersion: v2\n"})
 
-A tree that exists is one that can be written on every file system that git serves: its paths are relative, stay
-inside, and none is another's folder or differs from it only in case.
+A valid tree can be written on every file system that git supports: all paths are relative and remain below the root,
+no path is the folder of another path, and no two paths differ only in case.
 """
 
 from __future__ import annotations
@@ -21,17 +21,20 @@ from tfgen.tree.disk_file import RESERVED_PREFIX
 from tfgen.tree.spool import Spool, SpooledTexts
 
 _LONGEST_NAME = 255
-"""Bytes; NAME_MAX of Linux's and macOS' file systems."""
+"""Bytes; NAME_MAX of the file systems of Linux and macOS."""
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}(?:/[A-Za-z0-9_-][A-Za-z0-9._-]{0,199})*")
-"""What nearly all paths are, and what has no fault: it saves nine tenths of the time."""
+"""Pattern of paths without faults.
+
+Nearly all paths match, and the match takes a tenth of the time of the full check.
+"""
 
 
 class FileTreeError(TfgenError):
-    """A tree that cannot be written; the message has a line for each fault."""
+    """The tree cannot be written. The message has one line for each fault."""
 
 
 class FileTree(Record):
-    """Relative POSIX path -> text, by path. Raises FileTreeError for the faults of all paths and texts at once."""
+    """Texts by relative POSIX path. Raises FileTreeError with the faults of all paths and texts at once."""
 
     files: Mapping[str, str]
 
@@ -51,26 +54,26 @@ class FileTree(Record):
         return {path: digest_of(text) for path, text in self.files.items()}
 
     def with_text(self, path: str, text: str) -> FileTree:
-        """The tree with another text at a path that it has."""
+        """Return the tree with a new text at an existing path."""
         if isinstance(self.files, SpooledTexts):
             return _tree(self.files.with_text(path, text), {**self.digests, path: digest_of(text)})
         return FileTree({**self.files, path: text})
 
     def spooled(self, spool: Spool) -> FileTree:
-        """The tree with its texts in a spool."""
+        """Return the tree with its texts in a spool."""
         return _tree(SpooledTexts(dict(self.files), spool), self.digests)
 
     def __reduce__(self) -> tuple[Callable[..., FileTree], tuple[Any, ...]]:
-        """A spool takes it; a read-only mapping cannot be pickled."""
+        """Pickle the tree for a spool. A read-only mapping cannot be pickled."""
         if isinstance(self.files, SpooledTexts):
             return _tree, (self.files, self.digests)
         return FileTree, (dict(self.files),)
 
     @classmethod
     def combine(cls, parts: Mapping[str, Mapping[str, str]], shared: Collection[str] = ()) -> FileTree:
-        """The files of all parts. Raises FileTreeError if a path is in two, naming both by their keys.
+        """Return the files of all parts. Raises FileTreeError with the keys of two parts that have the same path.
 
-        A shared path may be in several, as long as they say the same of it.
+        Several parts may have a shared path if their texts are equal.
         """
         origin: dict[str, str] = {}
         twice: list[str] = []
@@ -85,28 +88,28 @@ class FileTree(Record):
 
 
 def _tree(files: Mapping[str, str], digests: Mapping[str, str]) -> FileTree:
-    """A tree of files that have no faults, whose digests are known."""
+    """Return a tree of files without faults whose digests are already computed."""
     tree = FileTree()
     tree.__dict__.update(files=files, digests=digests)
     return tree
 
 
 def path_fault(path: str) -> str | None:
-    """Why `path` may not be written below an output folder, or None."""
+    """Return the reason why a path may not be written below an output folder, or None."""
     if _PLAIN_PATH.fullmatch(path):
         return None
     segments = path.split("/")
     if "\\" in path:
-        return f"{path!r}: a path has / between its folders, no backslash"
+        return f"{path!r}: contains a backslash; separate folders by /"
     if path.startswith("/"):
-        return f"{path!r}: absolute; paths are relative to the output folder"
+        return f"{path!r}: is absolute; use a path relative to the output folder"
     if not path.isprintable():
-        return f"{path!r}: has a character that cannot be printed"
+        return f"{path!r}: contains an unprintable character"
     for segment in segments:
         if segment in ("", ".", ".."):
             return f"{path!r}: the segment {segment!r} is not a name"
         if len(segment.encode()) > _LONGEST_NAME:
-            return f"{path!r}: a name has more than {_LONGEST_NAME} bytes"
+            return f"{path!r}: a file name exceeds {_LONGEST_NAME} bytes"
         name = segment.casefold()
         if name == ".git" or name.startswith(RESERVED_PREFIX):
             return f"{path!r}: the name {segment!r} is reserved"
@@ -114,7 +117,7 @@ def path_fault(path: str) -> str | None:
 
 
 def ancestors(path: str) -> Iterator[str]:
-    """The folders above `path`, nearest last: `a/b/c` gives `a` and `a/b`."""
+    """Yield the folders above a path, from the top: `a` and `a/b` for `a/b/c`."""
     end = path.find("/")
     while end != -1:
         yield path[:end]
@@ -122,31 +125,31 @@ def ancestors(path: str) -> Iterator[str]:
 
 
 def digest_of(text: str) -> str:
-    """SHA-256 of the text as written (UTF-8), in lower-case hex."""
+    """Return the SHA-256 of the UTF-8 text, in lower-case hexadecimal digits."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _text_fault(path: str, text: str) -> str | None:
     if "\r" in text:
-        return f"{path!r}: its text has a carriage return; lines end in LF alone"
+        return f"{path!r}: the text contains a carriage return; end lines with LF only"
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        return f"{path!r}: its text has U+{ord(text[error.start]):04X}, which UTF-8 cannot hold"
+        return f"{path!r}: the text contains U+{ord(text[error.start]):04X}, which UTF-8 cannot encode"
     return None
 
 
 def _clashes(paths: Iterable[str]) -> Iterator[str]:
-    """Pairs that a disk which ignores case takes for one, and files that are also folders."""
-    seen: dict[str, tuple[str, bool, str]] = {}
+    """Yield the paths that differ only in case, and the paths that are both a file and a folder."""
+    first_entries: dict[str, tuple[str, bool, str]] = {}
     passed: set[str] = set()
     for path in paths:
         folder = path.rpartition("/")[0]
         folders = () if folder in passed else ancestors(path)
         passed.add(folder)
-        for entry, is_file in (*((above, False) for above in folders), (path, True)):
-            spelling, was_file, other = seen.setdefault(entry.casefold(), (entry, is_file, path))
+        for entry, is_file in (*((folder_above, False) for folder_above in folders), (path, True)):
+            spelling, was_file, first_path = first_entries.setdefault(entry.casefold(), (entry, is_file, path))
             if spelling != entry:
-                yield f"{other!r} and {path!r} differ only in the case of {spelling!r} and {entry!r}"
+                yield f"{first_path!r} and {path!r} differ only in the case of {spelling!r} and {entry!r}"
             elif was_file != is_file:
-                yield f"{other!r} and {path!r}: {entry!r} cannot be both a file and a folder"
+                yield f"{first_path!r} and {path!r}: {entry!r} cannot be both a file and a folder"

@@ -1,4 +1,4 @@
-"""The ledger of a job, `.tfgen/NAME.json`: which files tfgen wrote for it, and with what content.
+"""The ledger of a job, `.tfgen/NAME.json`: the files that tfgen wrote for the job, with the digests of their contents.
 
     {
       "files": {"charts/dist-mnist/Chart.yaml": "5f70bf18..."},
@@ -8,16 +8,16 @@
       "version": 1
     }
 
-A file is tfgen's to replace or remove while it has the digest written here, and is at one of the job's own places
-(`places`); with any other content it is its user's, and a ledger that names another place is refused. While a render is
-under way the ledger also has `unfinished`: the digests of the files which that render replaces or removes. A killed
-render leaves both there, so the next one knows old and new alike as tfgen's own.
+tfgen may replace or remove a file that has the digest in the ledger and is in one of the job's places (`places`). A
+file with any other content belongs to the user. tfgen refuses a ledger that names other places. While a render runs,
+the ledger also has `unfinished`: the digests of the files which that render replaces or removes. So the next render
+after a kill recognizes both the old and the new files.
 
-`input` is the digest of the job as its own file has it. Where something is merged under it, such as a team's defaults,
-`defaults` is the digest of both together. So a job that changed is told from one whose defaults changed, and both from
-one that another version of tfgen wrote.
+`input` is the digest of the job in its own file. `defaults` is the digest of the job merged with the defaults of the
+layers; a job without defaults has no `defaults`. The two digests and the version of tfgen distinguish a change of the
+job, a change of the defaults and a change of tfgen.
 
-`revision` counts how often what has a version of its own came out otherwise (`Revision`): its digest, and its number.
+`revision` is a counter and the digest that it counts (`Revision`): the number rises whenever the digest changes.
 """
 
 from __future__ import annotations
@@ -41,25 +41,25 @@ _VERSION = 1
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _REVISION_END = 10**9
 _LONGEST_WRITTEN = 2_000_000
-"""Characters of a finished ledger: those of some 18,000 files. With what it replaces it has up to twice as many."""
+"""Characters of a finished ledger with some 18,000 files. An unfinished ledger has up to twice as many."""
 _LONGEST_READ = 5_000_000
 _REST_OF_LINE = 74
-"""Characters of a file's line beside its path."""
+"""Characters of a file's line in addition to its path."""
 _FAULTS = 5
-"""How many faults of a ledger are told."""
+"""Maximum number of faults of a ledger in a message."""
 _SOURCE_LINE = re.compile(r'^  "source": "(?P<source>[^"\\\n]+)",?\r?$', re.MULTILINE)
 LEDGER_READ = _LONGEST_READ + 1
-"""Characters of a file that are read to know whether it is a ledger."""
+"""Number of characters that tfgen reads of a file to decide whether the file is a ledger."""
 
 
 class LedgerConflictError(TfgenError):
-    """Ledgers in which a merge left conflicts.
+    """A merge left conflicts in ledgers.
 
     Attributes:
-        sources: the job files from the root of the repository by job; empty for a file that no ledger names.
+        sources: job -> job file from the root of the repository; empty for a job whose ledger names no file.
     """
 
-    exit_code: ClassVar[int] = 1  # the user merges the job files, and renders
+    exit_code: ClassVar[int] = 1  # the user can merge the job files and render again
 
     def __init__(self, sources: Mapping[str, str]) -> None:
         ledgers = ", ".join(map(ledger_path, sources))
@@ -72,58 +72,59 @@ class LedgerConflictError(TfgenError):
 
 
 class Ledger(Record):
-    """What tfgen wrote for one job. Digests are SHA-256 in lower-case hex."""
+    """The files that tfgen wrote for one job. Digests are SHA-256 in lower-case hexadecimal digits."""
 
     tool_version: str
     input_digest: str
-    """Digest of the job that was rendered; empty while unfinished, so that no one takes that render for done."""
+    """Digest of the rendered job; empty while a render is unfinished, so that no command treats the render as complete.
+    """
     files: Mapping[str, str]
-    """Path -> digest of each file as rendered."""
+    """Path -> digest of each rendered file."""
     unfinished: Mapping[str, str] | None = None
-    """None when the render came to its end; else path -> digest of what it was to replace or remove."""
+    """None after a complete render; before that, path -> digest of each file that the render replaces or removes."""
     defaults_digest: str = ""
-    """Digest of the job with what was merged under it; empty where nothing was."""
+    """Digest of the job merged with the defaults of its layers; empty for a job without defaults."""
     source: str = ""
-    """The job's file, from the root of its repository, by which a job that is gone is known; or empty."""
+    """The job file, from the root of the repository. tfgen uses this path for a job that was deleted. May be empty."""
     revision: int = 0
-    """How often what `revised_digest` is of has changed."""
+    """The number of changes of `revised_digest`."""
     revised_digest: str = ""
-    """The digest of what the revision counts; empty where nothing is counted."""
+    """The digest that the revision counts; empty for a job without a revision."""
 
     def paths(self) -> set[str]:
-        """Every file that is the job's, those of an unfinished render's past among them."""
+        """Return all files of the job, including the files that an unfinished render replaces or removes."""
         return {*self.files, *(self.unfinished or {})}
 
     def wrote(self, path: str, digest: str) -> bool:
-        """Whether a file with this content is tfgen's own."""
+        """Return whether tfgen wrote a file with this content."""
         return digest in (self.files.get(path), (self.unfinished or {}).get(path))
 
     def last_finished(self, path: str) -> str | None:
-        """The digest at the last finished render, as far as it is known."""
+        """Return the digest of a file after the last complete render, if the ledger has it."""
         return (self.unfinished or {}).get(path) or self.files.get(path)
 
-    def is_of_same_job(self, other: Ledger) -> bool:
-        """Whether the job itself is the same, whatever rendered it and was merged under it."""
-        return self.unfinished is None and self.input_digest == other.input_digest
+    def is_of_same_job(self, target: Ledger) -> bool:
+        """Return whether the job is the same, apart from its defaults and the version of tfgen."""
+        return self.unfinished is None and self.input_digest == target.input_digest
 
     def stays(self, target: Ledger) -> bool:
-        """Whether only another version of tfgen, or other defaults, would write the job's files anew."""
+        """Return whether only another version of tfgen, or other defaults, would write the job's files differently."""
         made_by = (self.tool_version, self.defaults_digest)
         return self.is_of_same_job(target) and made_by != (target.tool_version, target.defaults_digest)
 
-    def made_otherwise(self, other: Ledger) -> list[str]:
-        """Why another ledger's files may be other ones, though the job is the same."""
+    def causes_of_change(self, later: Ledger) -> list[str]:
+        """Return the reasons why the later ledger of the same job may list different files."""
         causes = []
-        if self.tool_version != other.tool_version:
-            causes.append(f"tfgen {self.tool_version} rendered it, and this is {other.tool_version}")
-        if self.defaults_digest != other.defaults_digest:
-            causes.append("the defaults that are merged under it changed")
+        if self.tool_version != later.tool_version:
+            causes.append(f"tfgen {self.tool_version} rendered the files, and this is tfgen {later.tool_version}")
+        if self.defaults_digest != later.defaults_digest:
+            causes.append("the defaults of the job changed")
         return causes
 
     def to_text(self) -> str:
-        """JSON, sorted, with a newline at its end: one changed file is one changed line in a review.
+        """Return sorted JSON with a final newline, so that one changed file is one changed line in a review.
 
-        A byte of `source` that is not UTF-8, which Python has as a lone surrogate, is written as JSON's escape of it.
+        A byte of `source` that is not UTF-8 is a lone surrogate in Python, and a JSON escape in the ledger.
         """
         data: dict[str, object] = {
             "files": dict(self.files),
@@ -144,7 +145,10 @@ class Ledger(Record):
 
 
 def _json(value: object) -> str:
-    """JSON at the second level of a ledger. `indent` takes the encoder that is written in Python, ten times as long."""
+    """Return JSON for the second level of a ledger.
+
+    `json.dumps` with `indent` uses the encoder in pure Python, which takes ten times as long.
+    """
     if not (isinstance(value, dict) and value):
         return json.dumps(value, ensure_ascii=False)
     text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",\n    ", ": "))
@@ -152,24 +156,24 @@ def _json(value: object) -> str:
 
 
 def ledger_path(job: str) -> str:
-    """Where the ledger of `job` is, below the output folder."""
+    """Return the path of a job's ledger below the output folder."""
     return f"{LEDGER_FOLDER}/{job}{_SUFFIX}"
 
 
 def job_of(file_name: str) -> str | None:
-    """The job whose ledger has this name in `.tfgen/`, or None for another file."""
+    """Return the job whose ledger has this file name in `.tfgen/`; None for any other file."""
     return file_name.removesuffix(_SUFFIX) if file_name.endswith(_SUFFIX) else None
 
 
 def parse_ledger(job: str, text: str) -> Ledger:
-    """Reads the ledger of a job.
+    """Parse the ledger of a job.
 
-    A ledger comes out of git, where a merge or a stranger may have changed it: its paths are held to what a
-    FileTree holds them to, and to the places of its job, so no ledger makes tfgen touch what is not the job's.
+    A merge or a stranger may have changed the ledger in git. So its paths must be valid in a FileTree and belong to the
+    places of the job. A ledger cannot make tfgen touch files of another job.
 
     Raises:
         LedgerConflictError: a merge left conflicts in the ledger.
-        TfgenError: it is no ledger; with all that is wrong, and the way out.
+        TfgenError: the text is not a ledger. The message lists all faults and the cure.
     """
     path = ledger_path(job)
     if len(text) > _LONGEST_READ:
@@ -181,7 +185,7 @@ def parse_ledger(job: str, text: str) -> Ledger:
     except (ValueError, RecursionError) as error:
         raise _not_a_ledger(path, [f"not JSON ({error})"]) from error
     if not isinstance(data, dict) or type(data.get("version")) is not int or data["version"] != _VERSION:
-        raise _not_a_ledger(path, [f"not a ledger of version {_VERSION}, the one that this tfgen reads"])
+        raise _not_a_ledger(path, [f"not a ledger of version {_VERSION}, which this tfgen reads"])
     expected = {"files", "input", "tool", "version"}
     if data.keys() - {"defaults", "revision", "source", "unfinished"} != expected:
         raise _not_a_ledger(path, [f"its keys are {', '.join(sorted(data))}, not {', '.join(sorted(expected))}"])
@@ -216,7 +220,7 @@ def merge_ledgers(ours: Ledger, theirs: Ledger, on_disk: Mapping[str, str] | Non
 
 
 def parse_again(text: str) -> Ledger:
-    """The ledger in a text in which `parse_ledger` has found nothing wrong."""
+    """Parse a text that `parse_ledger` has accepted."""
     return _ledger(json.loads(text))
 
 
@@ -234,17 +238,17 @@ def _ledger(data: Mapping[str, Any]) -> Ledger:
 
 
 def check_ledger(job: str, ledger: Ledger) -> None:
-    """See that a finished ledger can be read again, by its job's places and its size.
+    """Check that tfgen can read a finished ledger again: the places of its files and its size.
 
     Raises:
-        TfgenError: it cannot, and says what the job is to do without.
+        TfgenError: the ledger is invalid. The message tells how to change the job.
     """
     if strange := [path for path in ledger.files if not is_place_of(job, path)]:
         raise TfgenError(f"{strange[0]!r}: the job {job} has files only in {name_places(job)}")
     if sum(map(len, ledger.files)) + _REST_OF_LINE * len(ledger.files) > _LONGEST_WRITTEN:
         raise TfgenError(
-            f"{job} renders to {len(ledger.files):,} files, of which {ledger_path(job)} would have more than "
-            f"{_LONGEST_WRITTEN:,} characters; make several jobs of its environments"
+            f"{job} renders to {len(ledger.files):,} files; {ledger_path(job)} would have more than "
+            f"{_LONGEST_WRITTEN:,} characters; split its environments into several jobs"
         )
 
 
@@ -252,7 +256,7 @@ def _faults(job: str, data: Mapping[str, object]) -> Iterator[str]:
     if not all(isinstance(data.get(key, ""), str) for key in ("defaults", "input", "source", "tool")):
         yield "defaults, input, source and tool are not all text"
     elif not str(data["tool"]).isprintable():
-        yield "tool has a character that cannot be printed"
+        yield "tool contains an unprintable character"
     if "revision" in data and not _is_revision(data["revision"]):
         yield "revision is not a digest and a number"
     strange: list[str] = []
@@ -284,12 +288,12 @@ def _is_revision(data: object) -> bool:
 
 
 def _first(faults: Sequence[str]) -> str:
-    more = len(faults) - _FAULTS
-    return "; ".join([*faults[:_FAULTS], *([f"{more} more like these"] if more > 0 else [])])
+    hidden = len(faults) - _FAULTS
+    return "; ".join([*faults[:_FAULTS], *([f"{hidden} more of this kind"] if hidden > 0 else [])])
 
 
 def _not_a_ledger(path: str, faults: Sequence[str]) -> TfgenError:
     return TfgenError(
-        f"{path}: {_first(faults)}; restore it from git, or remove it: "
-        "files that are as tfgen renders them are then taken over again, and only others are in the way"
+        f"{path}: {_first(faults)}; restore the ledger from git, or delete the ledger: "
+        "tfgen then takes over the files that match the render, and reports only the files that differ"
     )

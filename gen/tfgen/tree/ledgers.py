@@ -1,4 +1,4 @@
-"""The ledgers of all jobs below an output folder, of which few are in memory at once."""
+"""The ledgers of all jobs below an output folder. Only a few of them are in memory at once."""
 
 from __future__ import annotations
 
@@ -21,22 +21,26 @@ from tfgen.tree.ledger import (
 from tfgen.tree.output_folder import OutputFolder
 
 _MOST: int = 8
-"""Ledgers that stay in memory, of some 20 KB each: a job's own is asked for some times, one after the other."""
+"""Number of ledgers in memory, of some 20 KB each.
+
+A command usually reads the ledger of one job several times in a row.
+"""
 
 
 class Ledgers(Mapping[str, Ledger]):
-    """Job -> ledger, in the order of names. All are looked at once, and each is read again where it is asked for.
+    """Job -> ledger, in the order of names. The constructor reads every ledger; each later access reads the file again.
 
     Args:
-        folder: the output folder, which is open.
+        folder: the open output folder.
 
     Raises:
         LedgerConflictError: a merge left conflicts in ledgers.
-        TfgenError: names every file that is no ledger. And later: a ledger was changed meanwhile.
+        TfgenError: files are not valid ledgers. The message names each file. A later access raises this error for a
+            ledger that has changed.
 
     Attributes:
-        digests: job -> that of its ledger's text.
-        sources: job -> its file, as `Ledger` has it.
+        digests: job -> digest of the text of its ledger.
+        sources: job -> `Ledger.source`.
     """
 
     def __init__(self, folder: OutputFolder) -> None:
@@ -62,17 +66,17 @@ class Ledgers(Mapping[str, Ledger]):
             raise TfgenError("\n".join(faults))
 
     def owners(self, path: str) -> tuple[str, ...]:
-        """The jobs that have a path, of those that more than one job may have; upper and lower case are one."""
+        """Return the jobs that list a shared path, without regard to case."""
         return self._owners.get(path.casefold(), ())
 
     def lists(self, path: str) -> bool:
         """Return whether a ledger lists a file: the ledger of the job whose folder has the file, or of another job."""
-        _, _, below = path.partition("/")
-        jobs = (below.partition("/")[0], *self.owners(path))
+        _, _, inside = path.partition("/")
+        jobs = (inside.partition("/")[0], *self.owners(path))
         return any(path in self[job].files for job in jobs if job in self)
 
     def paths_of_several(self) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """The paths that more than one job may have, case folded, and the jobs whose ledgers have them."""
+        """Yield each shared path, case folded, with the jobs whose ledgers list it."""
         return iter(self._owners.items())
 
     def __getitem__(self, job: str) -> Ledger:
@@ -92,7 +96,7 @@ class Ledgers(Mapping[str, Ledger]):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Ledgers) and self.digests == other.digests
 
-    __hash__ = None  # type: ignore[assignment]  # as a dict has none
+    __hash__ = None  # type: ignore[assignment]  # a mapping is not hashable
 
     def _look_at(self, job: str, text: str) -> None:
         ledger = parse_ledger(job, text)
@@ -106,5 +110,7 @@ class Ledgers(Mapping[str, Ledger]):
         with OutputFolder(self._out) as folder:
             text = folder.read_text(ledger_path(job), LEDGER_READ)
         if digest_of(text) != self.digests[job]:
-            raise TfgenError(f"{ledger_path(job)}: was changed while tfgen ran, and is left as it is; run this again")
+            raise TfgenError(
+                f"{ledger_path(job)}: changed while tfgen ran; tfgen left the file unchanged; run the command again"
+            )
         return parse_again(text)

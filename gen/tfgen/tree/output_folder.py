@@ -51,17 +51,19 @@ _FILE_MODE = 0o644
 _FOLDER_MODE = 0o755
 
 SYNC_EACH_UP_TO = 100
-"""Files in a batch that are synced one by one; more are synced by one sync of the whole machine.
+"""Maximum number of files that tfgen syncs one by one; a larger batch is synced by one sync of the whole machine.
 
-Seen on ext4 for 100 files: 37 ms one by one, 6 ms at once; for 1,000, 390 and 53 ms. A small batch must not pay for
-what other programs have still to write, so it syncs its own files alone.
+Measured on ext4: for 100 files 37 ms one by one and 6 ms at once; for 1,000 files 390 ms and 53 ms. A sync of the
+machine also waits for the writes of other programs, so a small batch syncs only its own files.
 """
 
 
 class DiskEntry(Record):
-    """What is on disk at a path: a file's SHA-256, or why no file can be there. Both are None where there is nothing.
+    """The state of a path on disk: the SHA-256 of the file, or the obstacle.
 
-    `unix_digest` is the file's SHA-256 with LF for each CRLF, where it has any. git may check a file out with CRLF.
+    Both are None for a path that does not exist.
+
+    `unix_digest` is the SHA-256 of the file with LF in place of each CRLF, if the file has any. git may check out CRLF.
     """
 
     digest: str | None = None
@@ -73,11 +75,11 @@ _NOTHING = DiskEntry()
 
 
 class OutputFolder:
-    """An output folder, which need not exist yet. As a context manager it holds the folder open.
+    """An output folder, which may not exist yet. The context manager keeps the folder open.
 
     Args:
         path: The folder. Its own path may contain symbolic links; a path below it may not.
-        create: Whether a missing folder is made, with its parents.
+        create: Whether to create a missing folder and its parents.
     """
 
     def __init__(self, path: Path, *, create: bool = False) -> None:
@@ -85,7 +87,7 @@ class OutputFolder:
         self._create = create
         self._root: int | None = None
         self._key = os.urandom(16)
-        """What their names follow from, with their paths: nobody knows them before, and none is kept in memory."""
+        """Secret key of the names of temporary files: nobody can guess the names, and tfgen need not store them."""
 
     def __enter__(self) -> Self:
         with errors_at(self.path):
@@ -105,7 +107,7 @@ class OutputFolder:
     # Reading.
 
     def survey(self, paths: Iterable[str]) -> dict[str, DiskEntry]:
-        """What is on disk at each path."""
+        """Return the state of each path on disk."""
         on_disk: dict[str, DiskEntry] = {}
         with self._folders() as way:
             for parent, entries in _by_folder(paths):
@@ -120,7 +122,7 @@ class OutputFolder:
         return on_disk
 
     def names(self, folder: str) -> list[str]:
-        """The names in a folder, sorted. A folder that is missing has none."""
+        """Return the names in a folder, sorted. A missing folder has no names."""
         try:
             with self._folder(folder) as descriptor, errors_at(folder), os.scandir(descriptor) as entries:
                 return sorted(entry.name for entry in entries)
@@ -128,7 +130,7 @@ class OutputFolder:
             return []
 
     def temporary_files(self, folder: str) -> list[str]:
-        """The paths of temporary files and folders in a folder, sorted. A render that was killed leaves them."""
+        """Return the sorted paths of the temporary files and folders that a killed render left in a folder."""
         try:
             with self._folder(folder) as descriptor, errors_at(folder), os.scandir(descriptor) as entries:
                 names = [e.name for e in entries if is_temporary(e.name) and not e.is_symlink()]
@@ -137,9 +139,9 @@ class OutputFolder:
         return sorted(_joined(folder, name) for name in names)
 
     def read_text(self, path: str, limit: int = -1) -> str:
-        """A file's text, at most its first `limit` characters. U+FFFD stands for bytes that are not UTF-8.
+        """Return the text of a file, or its first `limit` characters. U+FFFD replaces bytes that are not UTF-8.
 
-        Raises TfgenError if there is no such file.
+        Raises TfgenError if the file does not exist.
         """
         parent, name = _split(path)
         with errors_at(path), self._folder(parent) as folder:
@@ -150,14 +152,15 @@ class OutputFolder:
     # Writing.
 
     def stage(self, texts: Mapping[str, str], number: int, *, replaced: Iterable[str] = ()) -> None:
-        """Writes each text to a temporary file beside its path, or in a temporary folder beside the job's own.
+        """Write each text to a temporary file next to its path, or to a temporary folder for a new job folder.
 
-        An error leaves some, for `unstage`.
+        After an error some staged files remain; the caller removes them with `unstage`.
 
         Args:
-            texts: Some texts by path.
-            number: How many are staged together with these, or a few more: of few, each is synced.
-            replaced: Those of the paths that have a file, so that the folders of these are there.
+            texts: Texts by path.
+            number: The number of files of the whole batch, or slightly more. The files of a small batch are synced one
+                by one.
+            replaced: The paths whose file exists already, so that their folders exist.
         """
         new = {folder for folder in _own_folders(texts) - _own_folders(replaced) if not self._is_there(folder)}
         staged = {self._staged(path, new): path for path in texts}
@@ -171,18 +174,18 @@ class OutputFolder:
                         write_temporary(folder, name, data, _FILE_MODE, sync=is_synced)
 
     def sync_staged(self, number: int) -> None:
-        """Syncs what is staged where it is many files, of which none was synced by itself."""
+        """Sync the staged files of a large batch, which were not synced one by one."""
         if number > SYNC_EACH_UP_TO:
             os.sync()
 
     def unstage(self, batches: Iterable[Collection[str]]) -> None:
-        """Removes what is staged, and the folders above it that are empty then, as `prune` does.
+        """Remove staged files, and then the empty folders above them, as `prune` does.
 
         Args:
-            batches: The paths that something may be staged for.
+            batches: The paths that may have a staged file.
 
         Raises:
-            TfgenError: The disk does not let go of some. All else is removed.
+            TfgenError: The disk refuses to remove some files. All other files are removed.
         """
         faults: list[TfgenError] = []
         for paths in batches:
@@ -196,7 +199,7 @@ class OutputFolder:
 
     @contextmanager
     def unstaged_on_error(self, batches: Iterable[Collection[str]]) -> Iterator[None]:
-        """If the block fails, does what `unstage` does, as far as the disk lets it."""
+        """Call `unstage` if the block fails, and ignore errors of the disk."""
         try:
             yield
         except BaseException:
@@ -205,36 +208,42 @@ class OutputFolder:
             raise
 
     def replace(self, digests: Mapping[str, str | None]) -> None:
-        """Renames staged files, and folders, to their paths.
+        """Rename staged files and folders to their paths.
 
         Args:
-            digests: By path, that of the file that must still be there; None for no file.
+            digests: Path -> digest of the file that must still exist; None for no file.
 
         Raises:
-            TfgenError: A file changed since `survey`. That file and those after it stay as they are.
+            TfgenError: A file changed since `survey`. That file and the files after it remain unchanged.
         """
-        whole = {folder for folder in sorted(_own_folders(digests)) if self._put_folder(folder)}
-        rest = {path: digest for path, digest in digests.items() if own_folder(path) not in whole} if whole else digests
-        for folder, name, path, digest in self._entries([rest]):
+        renamed = {folder for folder in sorted(_own_folders(digests)) if self._rename_folder(folder)}
+        single_files = (
+            {path: digest for path, digest in digests.items() if own_folder(path) not in renamed}
+            if renamed
+            else digests
+        )
+        for folder, name, path, digest in self._entries([single_files]):
             expect(folder, name, path, digest)
-            self._put(folder, name, path)
+            self._rename_file(folder, name, path)
 
-    def put(self, paths: Iterable[str]) -> None:
-        """Renames staged files to their paths without a look at what is there."""
+    def move(self, paths: Iterable[str]) -> None:
+        """Rename staged files to their paths, without a check of the existing files."""
         for folder, name, path, _ in self._entries([dict.fromkeys(paths)]):
-            self._put(folder, name, path)
+            self._rename_file(folder, name, path)
 
     def remove(self, batches: Iterable[Mapping[str, str | None]]) -> None:
-        """Removes each file that still has its digest. Raises the errors of `replace`."""
+        """Remove each file that still has its digest. Raises the errors of `replace`."""
         for folder, name, path, digest in self._entries(batches):
             expect(folder, name, path, digest)
             with errors_at(path):
                 os.unlink(name, dir_fd=folder)
 
     def discard(self, paths: Iterable[str]) -> None:
-        """Removes what exists, without a look at digests: ledgers, and temporary files and folders.
+        """Remove the paths that exist, without a check of digests.
 
-        Raises TfgenError where the disk does not let go of some; all else is removed.
+        The paths are ledgers, and temporary files and folders.
+
+        Raises TfgenError if the disk refuses to remove some paths. All other paths are removed.
         """
         faults: list[TfgenError] = []
         for parent, entries in _by_folder(paths):
@@ -249,17 +258,17 @@ class OutputFolder:
             raise faults[0]
 
     def prune(self, paths: Iterable[str]) -> None:
-        """Removes empty folders above these paths, but not the output folder itself."""
+        """Remove empty folders above these paths, but not the output folder."""
         folders = {folder for path in paths for folder in ancestors(path)}
         for path in sorted(folders, key=lambda folder: folder.count("/"), reverse=True):
             self._remove_empty(path)
 
     def sync_folders(self, paths: Iterable[str], number: int) -> None:
-        """Syncs the folders of these paths, so that renames and removals survive a loss of power.
+        """Sync the folders of these paths, so that renames and removals survive a loss of power.
 
         Args:
             paths: The paths.
-            number: How many they are, or a few more.
+            number: The number of paths, or slightly more.
         """
         if number > SYNC_EACH_UP_TO:
             os.sync()
@@ -272,12 +281,14 @@ class OutputFolder:
 
     @contextmanager
     def locked(self, folder: str, wait_s: float, *, shared: bool = False) -> Iterator[None]:
-        """Locks the folder itself against other tfgen processes. There is no lock file that could stay behind.
+        """Lock the folder itself against other tfgen processes.
+
+        A lock file, which a kill could leave behind, is not necessary.
 
         Args:
-            folder: The folder. An exclusive lock makes it where it is missing; a shared lock does not need it.
-            wait_s: How long to wait for another process, in seconds.
-            shared: Whether other readers may hold the lock too.
+            folder: The folder. An exclusive lock creates a missing folder; a shared lock does not need the folder.
+            wait_s: The maximum time to wait for another process, in seconds.
+            shared: Whether other readers may have the lock at the same time.
 
         Raises:
             TfgenError: Another process had the lock for all of `wait_s` seconds.
@@ -294,8 +305,8 @@ class OutputFolder:
             while not _try_lock(descriptor, folder, fcntl.LOCK_SH if shared else fcntl.LOCK_EX):
                 if time.monotonic() >= deadline:
                     raise TfgenError(
-                        f"{self.path}: another tfgen has been at work here for {wait_s:g} s; "
-                        "wait for it to end, or end it, and run this again"
+                        f"{self.path}: another tfgen process has used this folder for {wait_s:g} s; "
+                        "wait for that process or stop it, and run the command again"
                     )
                 time.sleep(0.05)
             yield
@@ -303,7 +314,10 @@ class OutputFolder:
             os.close(descriptor)
 
     def _entries(self, batches: Iterable[Mapping[str, _Value]]) -> Iterator[tuple[int, str, str, _Value]]:
-        """Each path with its folder's descriptor, its name there and its value; all folders must be there."""
+        """Yield the descriptor of each path's folder, the name in the folder, the path and its value.
+
+        All folders must exist.
+        """
         with self._folders() as way:
             for values in batches:
                 for parent, entries in _by_folder(values):
@@ -312,12 +326,12 @@ class OutputFolder:
                     for name, path in entries:
                         yield folder, name, path, values[path]
 
-    def _put(self, folder: int, name: str, path: str) -> None:
+    def _rename_file(self, folder: int, name: str, path: str) -> None:
         with errors_at(path):
             os.replace(self._temporary(path), name, src_dir_fd=folder, dst_dir_fd=folder)
 
-    def _put_folder(self, path: str) -> bool:
-        """Whether a folder is staged; if so, it is renamed to its path, where there must still be nothing."""
+    def _rename_folder(self, path: str) -> bool:
+        """Rename a staged folder to its path, which must not exist. Return False if no folder is staged."""
         parent, name = _split(path)
         try:
             with self._folder(parent) as folder:
@@ -327,7 +341,9 @@ class OutputFolder:
         except OSError as error:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
                 raise TfgenError(f"{path}: {error.strerror or error}") from error
-            raise TfgenError(f"{path}: was made while tfgen ran, and is left as it is; run this again") from error
+            raise TfgenError(
+                f"{path}: appeared while tfgen ran; tfgen left the folder unchanged; run the command again"
+            ) from error
         return True
 
     def _is_there(self, path: str) -> bool:
@@ -343,11 +359,11 @@ class OutputFolder:
         return temporary_name(hashlib.blake2b(path.encode(), key=self._key, digest_size=8).digest())
 
     def _staging(self, path: str) -> str:
-        """Where a file or folder is staged: beside its path."""
+        """Return the path of the staged file or folder, next to the final path."""
         return _joined(_split(path)[0], self._temporary(path))
 
     def _staged(self, path: str, new: Set[str]) -> str:
-        """Where a file is staged: in its job's own folder, if that is staged."""
+        """Return the path of a staged file: in the staged folder of its job, if the folder is new."""
         folder = own_folder(path)
         if folder is None or folder not in new:
             return self._staging(path)
@@ -355,13 +371,13 @@ class OutputFolder:
 
     def _remove_empty(self, path: str) -> None:
         parent, name = _split(path)
-        # rmdir removes nothing that has anything in it, and an empty folder that stays does no harm.
+        # rmdir refuses a folder with content, and an empty folder that remains is harmless.
         with suppress(OSError, TfgenError), self._folder(parent) as folder:
             os.rmdir(name, dir_fd=folder)
 
     @contextmanager
     def _folder(self, path: str) -> Iterator[int]:
-        """The folder's descriptor. Raises as `_Folders.open` does."""
+        """Open a folder for the block. Raises the errors of `_Folders.open`."""
         with self._folders() as way:
             yield way.open(path)
 
@@ -370,12 +386,12 @@ class OutputFolder:
 
 
 class _Folders:
-    """Opens folders one after the other. Those on the way to the last one stay open, so that each is opened once.
+    """Open folders one after the other. The parents of the last folder stay open, so that each folder is opened once.
 
     Args:
-        top: The output folder's path.
-        root: Its descriptor; None where it is missing.
-        make: Missing folders are made; otherwise they are an error.
+        top: The path of the output folder.
+        root: The descriptor of the output folder; None if the folder is missing.
+        make: Whether to create missing folders. Without it a missing folder is an error.
     """
 
     def __init__(self, top: Path, root: int | None, *, make: bool) -> None:
@@ -383,7 +399,7 @@ class _Folders:
         self._root = root
         self._make = make
         self._way: list[tuple[str, int]] = []
-        """Each open folder's path and descriptor: each is within the one before."""
+        """Path and descriptor of each open folder. Each folder contains the next one."""
 
     def __enter__(self) -> Self:
         return self
@@ -392,18 +408,18 @@ class _Folders:
         self._go_up_to(0)
 
     def open(self, path: str) -> int:
-        """A folder's descriptor, until the next one is opened.
+        """Return the descriptor of a folder. The descriptor is valid until the next call.
 
         Raises:
-            FileNotFoundError: It is missing.
-            BlockedPathError: A link or a file is in its way.
+            FileNotFoundError: The folder is missing.
+            BlockedPathError: A link or a file blocks the path.
             TfgenError: The disk fails.
         """
         with errors_at(path or self._top, but=FileNotFoundError):
             return self._open(path)
 
     def take(self) -> int:
-        """The descriptor of the folder that was opened last, which the caller closes."""
+        """Return the descriptor of the folder that was opened last. The caller closes the descriptor."""
         return self._way.pop()[1]
 
     def _open(self, path: str) -> int:
@@ -431,7 +447,7 @@ class _Folders:
         except FileNotFoundError:
             if not self._make:
                 raise
-            with suppress(FileExistsError):  # another process that writes other files may have made it meanwhile
+            with suppress(FileExistsError):  # another process may have created the folder
                 os.mkdir(name, _FOLDER_MODE, dir_fd=parent)
             return open_folder(name, within=parent)
         except OSError as error:
@@ -455,17 +471,17 @@ def _own_folders(paths: Iterable[str]) -> Set[str]:
 
 
 def _remove(name: str, folder: int) -> None:
-    """Remove a file, or a temporary folder with all that is in it. Raises OSError."""
+    """Remove a file, or a temporary folder with its content. Raises OSError."""
     if not is_temporary(name) or not stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
         os.unlink(name, dir_fd=folder)
         return
-    import shutil  # 3 ms, for a render that was killed or failed
+    import shutil  # the import takes 3 ms; only a killed or failed render needs it
 
     shutil.rmtree(name, dir_fd=folder)
 
 
 def _by_folder(paths: Iterable[str]) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """The names and paths of files by their folder, so that tfgen opens each folder once."""
+    """Group the names and paths of files by folder, so that tfgen opens each folder once."""
     entries = sorted((*_split(path), path) for path in paths)
     for parent, group in groupby(entries, key=lambda entry: entry[0]):
         yield parent, [(name, path) for _, name, path in group]

@@ -1,9 +1,9 @@
-"""What a render would do to the disk, decided without touching it.
+"""The plan of a write for one job: a pure function of the rendered files, the ledger and the files on disk.
 
-    (a FileTree, the ledger, what was found on disk) -> changes and conflicts
+    plan_job(rendering, surroundings, tool_version)  ->  a JobPlan and its conflicts
 
-The law: a byte that tfgen did not write is lost only when `force` was asked for, and is then named in `WritePlan.lost`.
-A rendered file with the conflict markers of a merge is an exception: git has both sides of the file.
+A write loses a byte that tfgen did not write only with `force`, and `WritePlan.lost` then names the file. A rendered
+file with the conflict markers of a merge is an exception: git has both sides of the file.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ from tfgen.tree.ledgers import Ledgers
 from tfgen.tree.merge_conflict import has_conflict
 from tfgen.tree.output_folder import DiskEntry
 from tfgen.tree.rendering import Rendering
-from tfgen.tree.spool import Put
+from tfgen.tree.spool import Store
 
 
 class FileAction(StrEnum):
-    """What becomes of one path."""
+    """The action of a write on one path."""
 
     CREATE = "create"
     CHANGE = "change"
     KEEP = "keep"
     REMOVE = "remove"
     FORGET = "forget"
-    """A file of an earlier render that is not there any more, and is not rendered any more."""
+    """Remove the path from the ledger: the job no longer renders the file, which is missing or has another owner."""
 
 
 class FileChange(NamedTuple):
-    """One path's fate. It is no `Record`: there are dozens of each job, and they are read from a spool some times.
+    """The change of one path. It is not a `Record`: a job has dozens of changes, and a spool reads them several times.
 
     Attributes:
-        digest: that of the file on disk that the decision rests on, None for no file.
-        tree: what has the text that is to be there.
-        unix_digest: that of the file on disk with LF for each CRLF, where it has any.
+        digest: the digest of the file on disk at the time of the decision; None for no file.
+        tree: the tree with the new text.
+        unix_digest: the digest of the file on disk with LF in place of each CRLF, if the file has any.
     """
 
     path: str
@@ -55,21 +55,21 @@ class FileChange(NamedTuple):
 
     @property
     def text(self) -> str | None:
-        """What is to be there."""
+        """The new text of the file; None for a file that is removed."""
         return None if self.tree is None else self.tree.files[self.path]
 
 
 FindCommitted: TypeAlias = Callable[[Mapping[str, Ledger]], Set[str]]
-"""Takes the ledgers, and gives the jobs that stay where only another tfgen, or other defaults, wrote them."""
+"""Takes the ledgers. Returns the committed jobs, which keep files of another version of tfgen or of other defaults."""
 
 
 def nothing_committed(_: Mapping[str, Ledger]) -> Set[str]:
-    """Let no job stay: each is written as this tfgen renders it."""
+    """Return no job, so that this version of tfgen writes every job."""
     return frozenset()
 
 
-Fate: TypeAlias = tuple[str, FileAction]
-"""A path with its fate."""
+FileDecision: TypeAlias = tuple[str, FileAction]
+"""A path and the action of the write."""
 
 
 class Loss(Record):
@@ -99,7 +99,7 @@ class Loss(Record):
 
     def _lines(self, is_lost: str, none_lost: str, come: str) -> str:
         if not self.line:
-            return f"no line of it {none_lost}, but lines that were taken out or moved {come} back"
+            return f"no line of it {none_lost}, but deleted or moved lines {come} back"
         following = f" and {self.following} more {'line' if self.following == 1 else 'lines'}" if self.following else ""
         return f"line {self.line} {self.text!r}{following} {is_lost}"
 
@@ -133,9 +133,9 @@ class Conflict(Record):
 
 
 class ConflictsError(TfgenError):
-    """The render would lose something of the user's, so nothing was written."""
+    """The write would lose content of the user. Nothing was written."""
 
-    exit_code = 1  # a problem of the input's, like any other
+    exit_code = 1  # the input is wrong, as for any other problem
 
     def __init__(self, conflicts: tuple[Conflict, ...], force: str = "--force") -> None:
         """Args: `force` is the option, or the command with the option, that makes tfgen write the paths."""
@@ -153,26 +153,26 @@ class JobPlan(Record):
 
     @property
     def after(self) -> Ledger | None:
-        """The ledger in the end: none for a job that has no file left."""
+        """The ledger after the write; None for a job without files."""
         return self.target if self.target.files else None
 
     def is_recounted(self) -> bool:
-        """Whether the ledger is gone of which the number in a file goes on."""
+        """Return whether the revision of a file starts again because the ledger is missing."""
         revision = self.rendering.revision
         replaced = {change.path for change in self.changes if change.action is FileAction.CHANGE}
         return self.before is None and revision is not None and revision.path in replaced
 
     def touches_files(self) -> bool:
-        """Whether any file is to be written, removed or forgotten."""
+        """Return whether the write creates, changes, removes or forgets a file."""
         return any(change.action is not FileAction.KEEP for change in self.changes)
 
     def is_done(self) -> bool:
-        """Whether the disk has all files of the job, and its ledger, as they should be."""
+        """Return whether the files and the ledger on disk match the plan already."""
         return not self.touches_files() and self.before == self.after
 
     @property
     def digests(self) -> Mapping[str, str | None]:
-        """The digest of what each path has in the end, the ledger's own among them: None for no file."""
+        """The digest of each path after the write, including the ledger; None for a removed file."""
         decided = {
             change.path: change.tree.digests[change.path] if change.tree else None
             for change in self.changes
@@ -180,24 +180,26 @@ class JobPlan(Record):
         }
         return {**decided, ledger_path(self.rendering.job): digest_of(self.after.to_text()) if self.after else None}
 
-    def changes_by(self, actions: Collection[FileAction], but: Set[Fate]) -> list[FileChange]:
-        """The changes of some fates, but for some."""
+    def changes_by(self, actions: Collection[FileAction], but: Set[FileDecision]) -> list[FileChange]:
+        """Return the changes with one of these actions, except for the decisions in `but`."""
         return [c for c in self.changes if c.action in actions and (c.path, c.action) not in but]
 
-    def shared_decisions(self) -> tuple[Fate, ...]:
-        """The paths that other jobs may have too, with their fates."""
+    def shared_decisions(self) -> tuple[FileDecision, ...]:
+        """Return the decisions on paths that other jobs may share."""
         name = self.rendering.job
         return tuple((c.path, c.action) for c in self.changes if not is_in_own_folder(name, c.path))
 
     def counts(self) -> dict[FileAction, int]:
-        """How many files have which fate."""
+        """Return the number of files by action."""
         return dict(Counter(change.action for change in self.changes))
 
     def intent(self) -> Ledger:
-        """The ledger while the files are written: both what is to be and what it replaces are tfgen's own.
+        """Return the ledger for the time of the write.
 
-        A file that is overridden by force is not listed with the user's content: if the render is killed before
-        it got there, the user's file still stands, and it takes another `force` to lose it.
+        It lists both the new files and the files that the write replaces.
+
+        A user's file that `force` overrides is not listed. If a kill stops the render before that file, the user's file
+        remains, and only another `force` can replace it.
         """
         replaced = {}
         for change in self.changes:
@@ -207,7 +209,8 @@ class JobPlan(Record):
                 replaced[change.path] = change.digest
             elif (last := self.before.last_finished(change.path)) is not None:
                 replaced[change.path] = last
-        source = self.target.source or (self.before.source if self.before else "")  # of a job that goes
+        # The target of a deleted job has no source.
+        source = self.target.source or (self.before.source if self.before else "")
         return self.target.replaced(input_digest="", unfinished=replaced, defaults_digest="", source=source)
 
 
@@ -221,7 +224,7 @@ class WriteRequest(Record):
         force: whether files that the user edited are replaced.
         find_committed: finds the jobs that keep their files where only this version of tfgen, or other defaults, would
             write them differently (`Ledger.stays`).
-        put: stores the plan of each job, in a spool or in memory.
+        store: stores the plan of each job, in a spool or in memory.
     """
 
     out: Path
@@ -229,7 +232,7 @@ class WriteRequest(Record):
     done: Collection[str]
     force: bool
     find_committed: FindCommitted
-    put: Put
+    store: Store
 
 
 class JobPlans(Record):
@@ -244,7 +247,7 @@ class JobPlans(Record):
 
     plans: Sequence[JobPlan]
     counts: Sequence[Mapping[FileAction, int]]
-    repeated: Mapping[int, Set[Fate]]
+    repeated: Mapping[int, Set[FileDecision]]
     undone: Sequence[int]
 
     def __getitem__(self, at: int) -> JobPlan:
@@ -282,7 +285,7 @@ class WritePlan(Record):
         ledgers: the ledgers of all jobs below the output folder, before the write.
         jobs: the plans of the jobs that are written.
         done_files: the files of the jobs of `request.done`, job by job, each path once in the whole plan.
-        kept: the jobs that keep the files of an earlier version of tfgen or of earlier defaults: name -> that version.
+        kept_jobs: the jobs that keep the files of an earlier tfgen or of earlier defaults: name -> version of tfgen.
         conflicts: the paths that tfgen may not write.
         lost: the conflicts that `request.force` overrides.
         leftovers: temporary files of a render that was killed.
@@ -293,7 +296,7 @@ class WritePlan(Record):
     ledgers: Ledgers
     jobs: JobPlans
     done_files: Sequence[Sequence[str]]
-    kept: Mapping[str, str]
+    kept_jobs: Mapping[str, str]
     conflicts: tuple[Conflict, ...]
     lost: tuple[Conflict, ...]
     leftovers: tuple[str, ...]
@@ -330,13 +333,13 @@ class WritePlan(Record):
 
 
 class Surroundings(Record):
-    """What the plan of each job rests on beside the job itself.
+    """The state of the disk and of other jobs that the plan of a job depends on.
 
     Attributes:
-        ledgers: those of all jobs.
-        on_disk: what is on disk, for each path of the job's tree and ledger.
-        final: how many jobs have each path, case folded, in the end; of paths that more than one job may have.
-        read: the text on disk at a path; asked for only where a conflict has to say what is lost.
+        ledgers: the ledgers of all jobs.
+        on_disk: the state on disk of each path of the job's tree and ledger.
+        final: the number of jobs that list each shared path, case folded, after the write.
+        read: returns the text on disk at a path. Called only for a conflict, to name the lines that a write loses.
     """
 
     ledgers: Ledgers
@@ -345,38 +348,40 @@ class Surroundings(Record):
     read: Callable[[str], str]
 
     def owner(self, path: str, job: str) -> str | None:
-        """Another job that has the path."""
-        return next((other for other in self.ledgers.owners(path) if other != job), None)
+        """Return another job that owns the path, if any."""
+        return next((another for another in self.ledgers.owners(path) if another != job), None)
 
     def is_kept(self, path: str, rendering: Rendering) -> bool:
-        """Whether another job has the path in the end."""
+        """Return whether another job still lists the path after the write."""
         return self.final.get(path.casefold(), 0) > (path.casefold() in rendering.folded_paths)
 
     def wrote(self, path: str, job: str) -> bool:
-        """Whether the file on disk is as the job's ledger has it, but for line ends."""
-        ledger, here = self.ledgers.get(job), self.on_disk[path]
-        digests = (digest for digest in (here.digest, here.unix_digest) if digest is not None)
+        """Return whether the file on disk has the digest of the job's ledger, apart from line ends."""
+        ledger, entry = self.ledgers.get(job), self.on_disk[path]
+        digests = (digest for digest in (entry.digest, entry.unix_digest) if digest is not None)
         return ledger is not None and any(ledger.wrote(path, digest) for digest in digests)
 
     def any_wrote(self, path: str, job: str) -> bool:
-        """Whether the file on disk is as the job's ledger has it, or another's."""
+        """Return whether the file on disk has the digest of the ledger of any job that may own it."""
         return any(self.wrote(path, owner) for owner in {job, *self.ledgers.owners(path)})
 
 
 def plan_job(rendering: Rendering, around: Surroundings, tool_version: str) -> tuple[JobPlan, tuple[Conflict, ...]]:
-    """Decides each path of the tree and of the ledger, as `force` would have it; conflicts say what that overrides.
+    """Decide the change of each path of the tree and of the ledger, with `force`.
+
+    The conflicts list what `force` overrides.
 
     Args:
-        rendering: The job's name and files.
-        around: All that the decisions rest on.
-        tool_version: Goes to the ledger.
+        rendering: The name and the files of the job.
+        around: The state that the decisions depend on.
+        tool_version: The version of tfgen for the ledger.
     """
     before = around.ledgers.get(rendering.job)
     rendering = rendering.following(before)
     stale = before.paths() - rendering.tree.files.keys() if before else set()
     decided = [
-        *(_wanted(path, rendering, around) for path in rendering.tree.files),
-        *(_stale(path, rendering, around) for path in sorted(stale)),
+        *(_decide_rendered(path, rendering, around) for path in rendering.tree.files),
+        *(_decide_stale(path, rendering, around) for path in sorted(stale)),
     ]
     changes = tuple(change for change, _ in decided if change)
     conflicts = tuple(conflict for _, conflict in decided if conflict)
@@ -384,22 +389,22 @@ def plan_job(rendering: Rendering, around: Surroundings, tool_version: str) -> t
 
 
 _Decision: TypeAlias = tuple[FileChange | None, Conflict | None]
-"""What is done, and what `force` has to override for it; no change at all where not even `force` can."""
+"""A change, and the conflict that `force` overrides. The change is None for a conflict that `force` cannot override."""
 
 
-def _wanted(path: str, rendering: Rendering, around: Surroundings) -> _Decision:
-    """A path of the tree."""
-    here, digest, is_shared = around.on_disk[path], rendering.tree.digests[path], path in rendering.shared
-    if not is_shared and (other := around.owner(path, rendering.job)):
-        return None, Conflict(path, f"belongs to job {other} ({ledger_path(other)})")
-    if here.obstacle:
-        return None, Conflict(path, here.obstacle)
-    if here.digest is None:
+def _decide_rendered(path: str, rendering: Rendering, around: Surroundings) -> _Decision:
+    """Decide the change of a path of the tree."""
+    entry, digest, is_shared = around.on_disk[path], rendering.tree.digests[path], path in rendering.shared
+    if not is_shared and (another := around.owner(path, rendering.job)):
+        return None, Conflict(path, f"belongs to job {another} ({ledger_path(another)})")
+    if entry.obstacle:
+        return None, Conflict(path, entry.obstacle)
+    if entry.digest is None:
         return FileChange(path, FileAction.CREATE, tree=rendering.tree), None
-    if here.digest == digest:
-        return FileChange(path, FileAction.KEEP, here.digest, rendering.tree), None
-    change = FileChange(path, FileAction.CHANGE, here.digest, rendering.tree, here.unix_digest)
-    if here.unix_digest == digest:
+    if entry.digest == digest:
+        return FileChange(path, FileAction.KEEP, entry.digest, rendering.tree), None
+    change = FileChange(path, FileAction.CHANGE, entry.digest, rendering.tree, entry.unix_digest)
+    if entry.unix_digest == digest:
         return change, None
     if around.any_wrote(path, rendering.job) if is_shared else around.wrote(path, rendering.job):
         return change, None
@@ -411,12 +416,12 @@ def _wanted(path: str, rendering: Rendering, around: Surroundings) -> _Decision:
     return change, Conflict(path, what, _loss(text, rendering.tree.files[path], _REPLACE))
 
 
-def _stale(path: str, rendering: Rendering, around: Surroundings) -> _Decision:
-    """A path of the ledger that the tree no longer has."""
-    here = around.on_disk[path]
-    if here.digest is None or around.is_kept(path, rendering):
+def _decide_stale(path: str, rendering: Rendering, around: Surroundings) -> _Decision:
+    """Decide the change of a path of the ledger that is no longer in the tree."""
+    entry = around.on_disk[path]
+    if entry.digest is None or around.is_kept(path, rendering):
         return FileChange(path, FileAction.FORGET), None
-    change = FileChange(path, FileAction.REMOVE, here.digest, None, here.unix_digest)
+    change = FileChange(path, FileAction.REMOVE, entry.digest, None, entry.unix_digest)
     if around.any_wrote(path, rendering.job) or has_conflict(text := around.read(path)):
         return change, None
     what = "edited since tfgen wrote it, and no longer rendered"
@@ -428,12 +433,12 @@ _REMOVE: Final = ("removes", "removed")
 
 
 def _loss(on_disk: str, new: str, action: tuple[str, str]) -> Loss:
-    """What replacing `on_disk` by `new` loses: lines that the new text does not have."""
-    rest = Counter(new.splitlines())
+    """Return the lines that a write loses: the lines of `on_disk` that are missing in `new`."""
+    remaining = Counter(new.splitlines())
     gone = []
     for number, line in enumerate(on_disk.splitlines(), start=1):
-        if rest[line]:
-            rest[line] -= 1
+        if remaining[line]:
+            remaining[line] -= 1
         elif line.strip():
             gone.append((number, line.strip()))
     if not gone:

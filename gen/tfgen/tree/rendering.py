@@ -11,13 +11,13 @@ from tfgen.tree.spool import Spool
 
 
 class Revision(Record):
-    """A number in one file of a job, which rises by one where a digest changes.
+    """A number in one file of a job. The number rises by one whenever a digest changes.
 
     Attributes:
-        path: the file's.
-        digest: of all that another number is for.
-        head: the file's text before the number.
-        tail: its text behind it.
+        path: the path of the file.
+        digest: the digest of the inputs that the number counts.
+        head: the text of the file before the number.
+        tail: the text of the file after the number.
     """
 
     path: str
@@ -30,21 +30,21 @@ class Revision(Record):
         return f"{self.head}{number}{self.tail}"
 
     def number(self, before: Ledger | None) -> int:
-        """The number of a job that has this ledger: 0 where it has none."""
+        """Return the number that follows a ledger: 0 without a ledger."""
         if before is None or not before.revised_digest:
             return 0
         return before.revision + (before.revised_digest != self.digest)
 
 
 class Rendering(Record):
-    """The files of one rendered job. An empty tree removes the job's files and its ledger.
+    """The files of one rendered job. An empty tree removes the files and the ledger of the job.
 
     Attributes:
-        shared: paths of the tree that other jobs may have too; such a file goes with the last of them.
-        source: the job's file, from the root of its repository.
-        revision: what of the tree depends on the ledger too; it has the number 0 until `following`.
-        number: the number that the tree has.
-        counted: the digest that the number was last for, where the tree has nothing that is counted.
+        shared: paths of the tree that other jobs may share. tfgen removes a shared file with the last of its jobs.
+        source: the job file, from the root of the repository.
+        revision: the file of the tree that depends on the ledger; its number is 0 until `following` sets the number.
+        number: the number in the tree.
+        counted: the last digest that the ledger counted, for a tree without a revision.
     """
 
     job: str
@@ -58,7 +58,10 @@ class Rendering(Record):
     counted: str = ""
 
     def following(self, before: Ledger | None) -> Rendering:
-        """The same as what comes after a ledger. What is not in this tree is counted on when it comes back."""
+        """Return the rendering with the number that follows a ledger.
+
+        A tree without a revision passes the number on.
+        """
         if self.revision is None:
             return self.replaced(number=before.revision, counted=before.revised_digest) if before else self
         number = self.revision.number(before)
@@ -73,7 +76,7 @@ class Rendering(Record):
         return frozenset(path.casefold() for path in self.tree.files)
 
     def ledger(self, tool_version: str) -> Ledger:
-        """The job's ledger once all is written."""
+        """Return the ledger of the job after a complete write."""
         revised = self.revision.digest if self.revision else self.counted
         return Ledger(
             tool_version,
@@ -87,5 +90,5 @@ class Rendering(Record):
         )
 
     def spooled(self, spool: Spool) -> Rendering:
-        """The same with its texts in a spool."""
+        """Return the rendering with its texts in a spool."""
         return self.replaced(tree=self.tree.spooled(spool))

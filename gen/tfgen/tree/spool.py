@@ -1,12 +1,12 @@
-"""Values that wait on disk until they are wanted, so that few of them are in memory at once.
+"""Values in a temporary file on disk, so that only a few of them are in memory at once.
 
     with Spool(Path(".")) as spool:
-        values = Spooled(spool.put(render(document)) for document in documents)
+        values = Spooled(spool.store(render(document)) for document in documents)
         len(values), values[0]
 
-The file has no name, and is on the disk of the output folder if that takes one: the system frees it with the last
-process that has it open, whatever ends that. Processes that are forked within the block write to it, too, and hand over
-a `Slot` for each value.
+The file has no name. It is on the disk of the output folder, if that disk allows such files. The system frees the file
+when the last process that has it open ends. Processes that are forked within the block write to the same file, and
+return a `Slot` for each value.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _MODE: Final = 0o600
 
 
 class Slot(NamedTuple):
-    """Where a value is, for all processes that have the spool open.
+    """The place of a value in the spool. All processes that have the spool open can read it.
 
     Attributes:
-        file: the descriptor.
-        start: its first byte.
-        length: its bytes.
+        file: the descriptor of the spool.
+        start: the offset of the first byte.
+        length: the number of bytes.
     """
 
     file: int
@@ -43,30 +43,30 @@ class Slot(NamedTuple):
     length: int
 
     def read(self) -> Any:
-        """The value."""
-        import pickle  # 2 ms, for who writes no file
+        """Return the value."""
+        import pickle  # the import takes 2 ms, and most commands do not need it
 
-        return pickle.loads(os.pread(self.file, self.length, self.start))  # noqa: S301  # our own
+        return pickle.loads(os.pread(self.file, self.length, self.start))  # noqa: S301  # tfgen wrote the content
 
 
-class Held(NamedTuple):
-    """A value that waits in memory."""
+class InMemory(NamedTuple):
+    """A value in memory, in place of a slot."""
 
     value: Any
 
     def read(self) -> Any:
-        """The value."""
+        """Return the value."""
         return self.value
 
 
-Put: TypeAlias = Callable[[object], Slot | Held]
-"""Takes a value of which there may be many, and gives where it waits: in a spool, or in memory."""
+Store: TypeAlias = Callable[[object], Slot | InMemory]
+"""Stores a value in a spool or in memory, and returns its place."""
 
 
 class Spooled(Sequence[_Value], Generic[_Value]):
-    """Values that wait: each is read where it is asked for, in a spool anew each time."""
+    """A sequence of stored values. Each access reads the value again."""
 
-    def __init__(self, slots: Iterable[Slot | Held]) -> None:
+    def __init__(self, slots: Iterable[Slot | InMemory]) -> None:
         self._slots = tuple(slots)
 
     def __len__(self) -> int:
@@ -87,15 +87,15 @@ class Spooled(Sequence[_Value], Generic[_Value]):
 
 
 class SpooledTexts(Mapping[str, str]):
-    """Texts by path that are in a spool all together; the paths are in memory."""
+    """Texts by path. One slot of a spool has all texts; the paths are in memory."""
 
     def __init__(self, texts: dict[str, str], spool: Spool) -> None:
         self._paths = tuple(texts)
-        self._slot = spool.put(texts)
+        self._slot = spool.store(texts)
         self._changed: dict[str, str] = {}
 
     def with_text(self, path: str, text: str) -> SpooledTexts:
-        """The same with another text at a path that it has; that one is in memory."""
+        """Return the texts with a new text at an existing path. The new text is in memory."""
         changed = copy(self)
         changed._changed = {**self._changed, path: text}
         return changed
@@ -115,16 +115,16 @@ class SpooledTexts(Mapping[str, str]):
 
 @lru_cache(maxsize=1)
 def _texts(slot: Slot) -> Mapping[str, str]:
-    """The texts that were asked for last, since one is asked for after the other."""
+    """Return the texts of a slot. The last slot is cached, because a reader takes its texts one after the other."""
     texts: Mapping[str, str] = slot.read()
     return texts
 
 
 class Spool:
-    """The file of some values. As a context manager it holds it open.
+    """A temporary file of values. The context manager keeps the file open.
 
     Args:
-        near: a folder, which need not exist yet, on whose disk the values are to be.
+        near: a folder on the disk that receives the values. The folder may not exist yet.
     """
 
     def __init__(self, near: Path) -> None:
@@ -136,22 +136,22 @@ class Spool:
         return self
 
     def __exit__(self, *_: object) -> None:
-        _texts.cache_clear()  # another file may have the descriptor next
+        _texts.cache_clear()  # a new file may receive the same descriptor
         os.close(self._file)
 
-    def put(self, value: object) -> Slot:
-        """Write a value.
+    def store(self, value: object) -> Slot:
+        """Write a value and return its place.
 
         Raises:
             TfgenError: the disk fails.
         """
-        import pickle  # 2 ms, for who writes no file
+        import pickle  # the import takes 2 ms, and most commands do not need it
 
         data = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
         with errors_at(self._near):
             fcntl.lockf(self._file, fcntl.LOCK_EX)
             try:
-                start = max(os.fstat(self._file).st_size, 1)  # the first byte is for `give_up`
+                start = max(os.fstat(self._file).st_size, 1)  # `give_up` uses the first byte
                 written = 0
                 while written < len(data):
                     written += os.pwrite(self._file, data[written:], start + written)
@@ -160,37 +160,40 @@ class Spool:
         return Slot(self._file, start, len(data))
 
     def give_up(self) -> None:
-        """Note for all processes that nobody will read what is in it."""
+        """Mark the spool for all processes: nobody will read its values."""
         with errors_at(self._near):
             os.pwrite(self._file, b"x", 0)
 
     def is_given_up(self) -> bool:
-        """Whether that was noted."""
+        """Return whether `give_up` marked the spool."""
         return os.pread(self._file, 1, 0) == b"x"
 
 
 def _open_nameless(near: Path) -> int:
-    """A new file without a name: on the disk of a folder, or where temporary files are, or in memory.
+    """Open a new file without a name: on the disk of a folder, in the folder for temporary files, or in memory.
 
     Raises:
-        TfgenError: none takes one.
+        TfgenError: no folder accepts a temporary file.
     """
-    above = next(folder for folder in (near, *near.absolute().parents) if folder.is_dir())
+    existing = next(folder for folder in (near, *near.absolute().parents) if folder.is_dir())
     with suppress(OSError):
-        return _open_in(above)
-    from tempfile import gettempdir  # 10 ms, for who checks or renders over a checkout that is read-only
+        return _open_in(existing)
+    from tempfile import gettempdir  # the import takes 10 ms; only a read-only checkout needs it
 
     with suppress(OSError):
         return _open_in(Path(gettempdir()))
     if sys.platform != "linux":
-        raise TfgenError(f"{above}: takes no temporary file, and no other folder for such files does (TMPDIR)")
+        raise TfgenError(
+            f"{existing}: cannot create a temporary file here or in another temporary folder; "
+            "set TMPDIR to a writable folder"
+        )
     return os.memfd_create("tfgen")
 
 
 def _open_in(folder: Path) -> int:
     if sys.platform == "linux":
-        with suppress(OSError):  # not every file system knows it
-            return os.open(folder, os.O_TMPFILE | os.O_RDWR, _MODE)  # the folder stays as it is: it may be watched
+        with suppress(OSError):  # some file systems do not support O_TMPFILE
+            return os.open(folder, os.O_TMPFILE | os.O_RDWR, _MODE)  # leaves the folder unchanged for its watchers
     path = folder / temporary_name()
     try:
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, _MODE)

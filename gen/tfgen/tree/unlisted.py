@@ -16,14 +16,14 @@ from tfgen.tree.ledgers import Ledgers
 
 
 def unlisted_files(out: Path, ledgers: Ledgers) -> list[str]:
-    """Return the files by their paths from the output folder, in order. A link to a folder counts as a file.
+    """Return the unlisted files by their paths from the output folder, in order. A link to a folder counts as a file.
 
     Args:
         out: the output folder.
         ledgers: the ledgers of all jobs in the folder.
 
     Raises:
-        TfgenError: a ledger was changed meanwhile.
+        TfgenError: a ledger changed during the read.
     """
     files = []
     for folder in [*(f"{CHARTS}/{job}" for job in ledgers), OVERLAYS]:

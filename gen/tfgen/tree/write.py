@@ -1,12 +1,12 @@
-"""Writes the files of many jobs below one output folder: all of them, or none.
+"""Write the files of many jobs below one output folder: all of them or none.
 
     plan = plan_write(Path("."), [Rendering("dist-mnist", tree, input_digest)])
-    apply(plan)     # raises ConflictsError if anything of the user's would be lost
+    apply(plan)     # raises ConflictsError if the write would lose content of the user
 
-The order on disk is what makes a kill at any moment harmless: each job's ledger is first replaced by its intent
-(old and new digests), then all new files and the final ledgers are staged; then the files are put in their places and
-old ones removed, and last the final ledgers are put in theirs. Each step is on the medium before the next begins, so
-that this holds for a power cut too.
+The order of the steps makes a kill at any moment harmless. First, the intent of each job (old and new digests) replaces
+its ledger. Then tfgen stages all new files and the final ledgers. Then tfgen moves the files to their places, removes
+old files, and at last moves the final ledgers. Each step is on the medium before the next step begins, so a loss of
+power is harmless too.
 """
 
 from __future__ import annotations
@@ -33,32 +33,32 @@ from tfgen.tree.plan import (
     nothing_committed,
 )
 from tfgen.tree.rendering import Rendering
-from tfgen.tree.spool import Held, Put
+from tfgen.tree.spool import InMemory, Store
 from tfgen.tree.write_plan import plan_jobs
 from tfgen.workers import MANY_SMALL, map_items
 
 LOCK_WAIT_S = 30.0
-"""How long to wait for another tfgen at work in the same folder."""
+"""Maximum time in seconds to wait for another tfgen process in the same folder."""
 _SYNC_EVERY = 5_000
-"""Files that are staged from one sync of the machine to the next: the disk is at work while other processes stage more.
+"""Number of staged files between two syncs of the machine. The disk writes while other processes stage more files.
 
-Seen on ext4 for 65,000 files: 2.3 s with one sync in the end and 2.0 s with ten, in two processes; one process takes
-2 % longer with ten.
+Measured on ext4 for 65,000 files: 2.3 s with one sync at the end and 2.0 s with ten, in two processes; one process
+takes 2 % longer with ten.
 """
 
 
 def read_ledgers(out: Path) -> Ledgers:
-    """Those of all jobs below `out`. Raises TfgenError that names every file that is no ledger."""
+    """Read the ledgers of all jobs below a folder. Raises TfgenError with the name of every invalid ledger."""
     with _reading(out) as folder:
         return Ledgers(folder)
 
 
 def find_unchanged(out: Path, ledgers: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
-    """The jobs of which all is on disk as it was, with the digests of their ledgers.
+    """Return the jobs whose files and ledgers on disk are unchanged, with the digests of the ledgers.
 
     Args:
         out: The output folder.
-        ledgers: Jobs, each with the digest that the text of its ledger had.
+        ledgers: Jobs, each with the earlier digest of the text of its ledger.
 
     Raises:
         TfgenError: The disk cannot be read.
@@ -69,17 +69,17 @@ def find_unchanged(out: Path, ledgers: Collection[tuple[str, str]]) -> set[tuple
 
 
 def digest_of_ledger(out: Path, rendering: Rendering) -> str:
-    """The digest of a job's ledger once a rendering of it is written."""
+    """Return the digest of a job's ledger after a write of the rendering."""
     with OutputFolder(out) as folder:
         try:
             before = parse_ledger(rendering.job, folder.read_text(ledger_path(rendering.job), LEDGER_READ))
-        except TfgenError:  # there is none, or `plan_write` tells what is wrong with it
+        except TfgenError:  # no ledger, or an invalid one, which `plan_write` reports
             before = None
     return digest_of(rendering.following(before).ledger(__version__).to_text())
 
 
 def _is_unchanged(folder: OutputFolder, job: str, digest: str) -> bool:
-    """Whether all files of a job, and its ledger, are as they were."""
+    """Return whether all files of a job and its ledger are unchanged."""
     text = folder.read_text(ledger_path(job), LEDGER_READ)
     if digest_of(text) != digest:
         return False
@@ -95,37 +95,37 @@ def plan_write(
     done: Collection[str] = (),
     force: bool = False,
     find_committed: FindCommitted = nothing_committed,
-    put: Put = Held,
+    store: Store = InMemory,
 ) -> WritePlan:
-    """What `apply` will do; reads the disk, and writes nothing below it.
+    """Plan a write. The function reads the disk and writes nothing below the output folder.
 
     Args:
         out: The output folder.
-        renderings: What is to be there, each job whole. They are gone through one by one, some times.
-        done: The names of jobs that are on disk as their ledgers say, so that nothing was rendered of them.
-        force: Write over what the user edited.
-        find_committed: Gives the jobs that stay where only this version of tfgen, or other defaults, would write them
-            anew (`Ledger.stays`).
-        put: Where the plans of the jobs wait.
+        renderings: The files of each job. The plan reads the sequence several times, one rendering after the other.
+        done: The names of jobs whose files on disk match their ledgers, so that they were not rendered.
+        force: Whether to replace files that the user edited.
+        find_committed: Returns the jobs that keep their files although this version of tfgen, or other defaults, would
+            write them differently (`Ledger.stays`).
+        store: Stores the plan of each job.
 
     Raises:
-        FileTreeError: Two renderings have one path.
-        TfgenError: The disk, or a ledger, cannot be read.
+        FileTreeError: Two renderings have the same path.
+        TfgenError: The disk or a ledger cannot be read.
     """
-    request = WriteRequest(out, renderings, done, force, find_committed, put)
+    request = WriteRequest(out, renderings, done, force, find_committed, store)
     with _reading(out) as folder:
         return plan_jobs(folder, request)
 
 
 def apply(plan: WritePlan) -> WritePlan:
-    """Carries the plan out, and gives the plan that was carried out.
+    """Carry out a plan, and return the plan that was carried out.
 
-    That is `plan`, unless another tfgen changed a ledger since it was made: it is then made anew.
+    If another tfgen process changed a ledger since the plan, tfgen plans the write again.
 
     Raises:
-        ConflictsError: Something of the user's would be lost; nothing was written.
-        TfgenError: The disk failed, a file was changed meanwhile, or another tfgen had the folder for
-            LOCK_WAIT_S seconds. What was written by then, of any job, is mended by the next run.
+        ConflictsError: The write would lose content of the user. Nothing was written.
+        TfgenError: The disk failed, a file changed meanwhile, or another tfgen process locked the folder for
+            LOCK_WAIT_S seconds. The next run repairs a partial write.
     """
     if plan.conflicts:
         raise ConflictsError(plan.conflicts)
@@ -142,7 +142,7 @@ def apply(plan: WritePlan) -> WritePlan:
 
 @contextmanager
 def _reading(out: Path) -> Iterator[OutputFolder]:
-    """The folder while no tfgen writes to it: half a render would look like a user's edits."""
+    """Lock the folder against writers for the block. A partial render would look like an edit of the user."""
     with OutputFolder(out) as folder, folder.locked(LEDGER_FOLDER, LOCK_WAIT_S, shared=True):
         yield folder
 
@@ -165,11 +165,12 @@ def _write(folder: OutputFolder, plan: WritePlan) -> None:
         _put_ledgers(folder, intents)
         final = _stage_jobs(folder, plan)
     except BaseException:
-        # No file was touched yet. Old ledgers would hide what is staged from the next run, so they come last: if
-        # something staged stays, or the disk does not even take them, the true intents stay, by which it is found.
+        # No file has changed yet. The old ledgers would hide staged files from the next run, so they are restored last.
+        # If staged files remain, or the disk refuses the old ledgers, the next run finds the files by the intents.
         with suppress(TfgenError), _without_staged_ledgers(folder):
             _unstage(folder, plan)
-            old = [stage(lambda job: job.before, at) for at in touched]  # no new process: one that died may be why
+            # No new process: a process that died may be the cause.
+            old = [stage(lambda job: job.before, at) for at in touched]
             folder.sync_staged(len(touched))
             _put_ledgers(folder, old)
         raise
@@ -192,7 +193,7 @@ def _write(folder: OutputFolder, plan: WritePlan) -> None:
 
 
 def _stage_jobs(folder: OutputFolder, plan: WritePlan) -> list[_StagedLedger]:
-    """Stages all files and the final ledgers, and gives these."""
+    """Stage all files and the final ledgers, and return the ledgers."""
     number = max(plan.jobs.count(*_WRITES), len(plan.jobs.undone))
     final: list[_StagedLedger] = []
     unsynced = 0
@@ -208,7 +209,7 @@ def _stage_jobs(folder: OutputFolder, plan: WritePlan) -> list[_StagedLedger]:
 
 
 def _stage(folder: OutputFolder, plan: WritePlan, number: int, at: int) -> _StagedLedger:
-    """Stages the files of the job at a place of the plan, and its final ledger."""
+    """Stage the files and the final ledger of one job of the plan."""
     job = plan.jobs[at]
     changes = plan.jobs.changes_of(at, _WRITES)
     replaced = [change.path for change in changes if change.action is FileAction.CHANGE]
@@ -222,7 +223,7 @@ def _replace(folder: OutputFolder, plan: WritePlan, at: int) -> None:
 
 
 def _unstage(folder: OutputFolder, plan: WritePlan) -> None:
-    """Removes what is staged. Raises TfgenError where the disk does not let go of some."""
+    """Remove the staged files. Raises TfgenError if the disk refuses to remove some of them."""
     with _without_staged_ledgers(folder):
         folder.unstage([change.path for change in changes] for changes in plan.jobs.changes(*_WRITES))
 
@@ -231,11 +232,11 @@ def _unstage(folder: OutputFolder, plan: WritePlan) -> None:
 
 
 class _StagedLedger(NamedTuple):
-    """A ledger that is staged, or that is to go.
+    """A staged ledger, or a ledger that is to be removed.
 
     Attributes:
-        path: its path.
-        is_removed: whether there is to be none.
+        path: the path of the ledger.
+        is_removed: whether the write removes the ledger.
     """
 
     path: str
@@ -243,7 +244,7 @@ class _StagedLedger(NamedTuple):
 
 
 def _stage_ledger(folder: OutputFolder, number: int, job: JobPlan, ledger: Ledger | None) -> _StagedLedger:
-    """Stages a ledger of a job; None stands for no ledger."""
+    """Stage a ledger of a job. Without a ledger, the result marks the path for removal."""
     path = ledger_path(job.rendering.job)
     if ledger:
         folder.stage({path: ledger.to_text()}, number)
@@ -251,15 +252,21 @@ def _stage_ledger(folder: OutputFolder, number: int, job: JobPlan, ledger: Ledge
 
 
 def _put_ledgers(folder: OutputFolder, ledgers: Sequence[_StagedLedger]) -> None:
-    """Puts them in their places. They need no look at what is there: the lock guards them."""
-    folder.put(ledger.path for ledger in ledgers if not ledger.is_removed)
+    """Move staged ledgers to their paths and remove the others.
+
+    The lock makes a check of the existing files unnecessary.
+    """
+    folder.move(ledger.path for ledger in ledgers if not ledger.is_removed)
     folder.discard(ledger.path for ledger in ledgers if ledger.is_removed)
     folder.sync_folders((ledger.path for ledger in ledgers), len(ledgers))
 
 
 @contextmanager
 def _without_staged_ledgers(folder: OutputFolder) -> Iterator[None]:
-    """Removes all that is staged beside the ledgers after the block. It is ours: the folder is locked."""
+    """Remove all staged files in the ledger folder after the block.
+
+    The lock ensures that no other process needs them.
+    """
     try:
         yield
     finally:

@@ -1,9 +1,9 @@
-"""What writing some jobs below one output folder would do, from the plans of each of them.
+"""The plan of a write for all jobs below one output folder.
 
     plan_jobs(folder, WriteRequest(out, [Rendering("dist-mnist", tree, input_digest)], ...))  ->  WritePlan(...)
 
-First all jobs are looked at together: two of them cannot have one path. Then each is planned by itself, of many some at
-a time. Last comes what several jobs have, which the first of them takes care of.
+First tfgen checks all jobs together: two jobs cannot have the same path. Then tfgen plans each job, many jobs in
+parallel. At last the first job that has a shared path takes care of it.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from tfgen.tree.ledgers import Ledgers
 from tfgen.tree.output_folder import OutputFolder
 from tfgen.tree.plan import (
     Conflict,
-    Fate,
     FileAction,
+    FileDecision,
     FindCommitted,
     JobPlans,
     Surroundings,
@@ -34,26 +34,26 @@ from tfgen.tree.plan import (
     plan_job,
 )
 from tfgen.tree.rendering import Rendering
-from tfgen.tree.spool import Held, Put, Slot, Spooled
+from tfgen.tree.spool import InMemory, Slot, Spooled, Store
 from tfgen.workers import MANY_SMALL, map_items
 
 _LOSS_READ = 1 << 20
-"""Characters of a user's file that are read to say what of it would be lost."""
+"""Number of characters that tfgen reads of a user's file to name the lines that a write loses."""
 
 
 def plan_jobs(folder: OutputFolder, request: WriteRequest) -> WritePlan:
-    """Plan a write to an open output folder. The errors are those of `write.plan_write`."""
+    """Plan a write to an open output folder. Raises the errors of `write.plan_write`."""
     ledgers = Ledgers(folder)
     together = _look_at(request.renderings, ledgers, request.find_committed)
-    slots: list[Slot | Held] = []
+    slots: list[Slot | InMemory] = []
     conflicts: list[Conflict] = []
     unfinished: set[str] = set()
     counts: list[Mapping[FileAction, int]] = []
     recounted: list[str] = []
-    decided: dict[Fate, Fate] = {}  # so that many jobs have one object
-    repeated: dict[int, Set[Fate]] = {}
+    decided: dict[FileDecision, FileDecision] = {}  # many jobs share one object
+    repeated: dict[int, Set[FileDecision]] = {}
     undone: list[int] = []
-    plan_one = partial(_plan_one, folder, ledgers, together.final, request.put)
+    plan_one = partial(_plan_one, folder, ledgers, together.final, request.store)
     with closing(
         map_items(lambda at: plan_one(request.renderings[at]), [*together.written], many=MANY_SMALL)
     ) as planned:
@@ -64,68 +64,68 @@ def plan_jobs(folder: OutputFolder, request: WriteRequest) -> WritePlan:
             counts.append(job.counts)
             recounted += [name] if job.is_recounted else []
             undone += [] if job.is_done else [at]
-            if again := frozenset(decided[one] for one in job.shared if one in decided):
+            if again := frozenset(decided[decision] for decision in job.shared if decision in decided):
                 repeated[at] = again
-            decided.update((one, one) for one in job.shared if one not in decided)
+            decided.update((decision, decision) for decision in job.shared if decision not in decided)
 
     def files_of_done() -> Iterator[list[str]]:
         for name in request.done:
             if name in ledgers:
                 keeps = [(path, FileAction.KEEP) for path in ledgers[name].files]
                 yield [path for path, action in keeps if (path, action) not in decided]
-                decided.update((one, one) for one in keeps if not is_in_own_folder(name, one[0]))
+                decided.update((decision, decision) for decision in keeps if not is_in_own_folder(name, decision[0]))
 
-    done_files: Spooled[list[str]] = Spooled([request.put(files) for files in files_of_done()])
-    conflicts.sort(key=lambda one: one.path)
+    done_files: Spooled[list[str]] = Spooled([request.store(files) for files in files_of_done()])
+    conflicts.sort(key=lambda conflict: conflict.path)
     leftovers = tuple(path for name in sorted({LEDGER_FOLDER, *unfinished}) for path in folder.temporary_files(name))
     return WritePlan(
         request=request,
         ledgers=ledgers,
         jobs=JobPlans(Spooled(slots), tuple(counts), repeated, tuple(undone)),
         done_files=done_files,
-        kept=together.kept,
-        conflicts=tuple(one for one in conflicts if not (request.force and one.can_force)),
-        lost=tuple(one for one in conflicts if request.force and one.can_force),
+        kept_jobs=together.kept_jobs,
+        conflicts=tuple(conflict for conflict in conflicts if not (request.force and conflict.can_force)),
+        lost=tuple(conflict for conflict in conflicts if request.force and conflict.can_force),
         leftovers=leftovers,
         recounted=tuple(recounted),
     )
 
 
 class _Jobs(Record):
-    """What the renderings are together.
+    """The result of the check of all renderings together.
 
     Attributes:
-        written: the jobs that do not stay as they are, by the places of their renderings.
-        final: how many jobs have each path, case folded, when all is written; of paths that more than one may have.
-        kept: the jobs that stay as they are, as `WritePlan` has them.
+        written: the jobs that are written, by the index of the rendering.
+        final: the number of jobs that list each shared path, case folded, after the write.
+        kept_jobs: `WritePlan.kept_jobs`.
     """
 
     written: Mapping[int, str]
     final: Mapping[str, int]
-    kept: Mapping[str, str]
+    kept_jobs: Mapping[str, str]
 
 
 def _look_at(renderings: Iterable[Rendering], ledgers: Ledgers, find_committed: FindCommitted) -> _Jobs:
-    """Look at all jobs; refuses what two of them cannot both have, their ledgers' names included."""
+    """Check all jobs together. Refuse two jobs with the same path or with the same ledger."""
     committed = cache(partial(find_committed, ledgers))
     names: dict[str, str] = {}
     written: dict[int, str] = {}
-    kept: dict[str, str] = {}
+    kept_jobs: dict[str, str] = {}
     parts: dict[str, Mapping[str, str]] = {}
     shared: set[str] = set()
     for at, rendering in enumerate(renderings):
         job = rendering.job
         if "/" in job or job.startswith(".") or path_fault(job):
-            raise TfgenError(f"{job!r} is no name for a job: its ledger could not be named so")
-        if other := names.get(job.casefold()):
-            raise TfgenError(f"{job!r} and {other!r} are two jobs with one ledger; give one of them another name")
+            raise TfgenError(f"{job!r} is not a valid name of a job: a ledger cannot have this name")
+        if namesake := names.get(job.casefold()):
+            raise TfgenError(f"{job!r} and {namesake!r} are two jobs with the same ledger; rename one of the jobs")
         names[job.casefold()] = job
         before = ledgers.get(job)
         if before and before.stays(rendering.ledger(__version__)) and job in committed():
-            kept[job] = before.tool_version
+            kept_jobs[job] = before.tool_version
             continue
         written[at] = job
-        # The digest stands for the text: it is as equal as that is.
+        # Texts are equal if their digests are equal.
         texts = {path: text for path, text in rendering.tree.digests.items() if not is_in_own_folder(job, path)}
         if texts:
             parts[f"job {job}"] = texts
@@ -135,33 +135,33 @@ def _look_at(renderings: Iterable[Rendering], ledgers: Ledgers, find_committed: 
     final = Counter(path.casefold() for part in parts.values() for path in part)
     for path, owners in ledgers.paths_of_several():
         final[path] += len({*owners} - names_written)
-    return _Jobs(written, final, kept)
+    return _Jobs(written, final, kept_jobs)
 
 
 class _Planned(NamedTuple):
-    """What the plans of several jobs are put together from, of one job.
+    """The plan of one job, and the data that the plan of all jobs needs.
 
     Attributes:
-        slot: where its plan waits.
-        conflicts: what is in its way.
-        counts: how many files have which fate.
-        shared: the paths that other jobs may have too, with their fates.
-        unfinished: the folders in which a render that was killed has left something.
-        is_done: whether the disk has all as it should be.
-        is_recounted: whether the ledger is gone of which the number in a file goes on.
+        slot: the place of the plan.
+        conflicts: the conflicts of the job.
+        counts: the number of files by action.
+        shared: the decisions on paths that other jobs may share.
+        unfinished: the folders in which a killed render left files.
+        is_done: whether the files on disk match the plan already.
+        is_recounted: whether the revision of a file starts again because the ledger is missing.
     """
 
-    slot: Slot | Held
+    slot: Slot | InMemory
     conflicts: tuple[Conflict, ...]
     counts: Mapping[FileAction, int]
-    shared: tuple[Fate, ...]
+    shared: tuple[FileDecision, ...]
     unfinished: frozenset[str]
     is_done: bool
     is_recounted: bool
 
 
 def _plan_one(
-    folder: OutputFolder, ledgers: Ledgers, final: Mapping[str, int], put: Put, rendering: Rendering
+    folder: OutputFolder, ledgers: Ledgers, final: Mapping[str, int], store: Store, rendering: Rendering
 ) -> _Planned:
     before = ledgers.get(rendering.job)
     on_disk = folder.survey({*rendering.tree.files, *(before.paths() if before else ())})
@@ -169,7 +169,7 @@ def _plan_one(
     job, conflicts = plan_job(rendering, around, __version__)
     check_ledger(rendering.job, job.target)
     return _Planned(
-        slot=put(job),
+        slot=store(job),
         conflicts=conflicts,
         counts=job.counts(),
         shared=job.shared_decisions(),
@@ -180,6 +180,6 @@ def _plan_one(
 
 
 def _folders(ledger: Ledger) -> Iterator[str]:
-    """The folders above a ledger's files, in which a render that was killed has left temporary files and folders."""
+    """Yield the folders in which a killed render of a ledger's files leaves temporary files and folders."""
     for path in ledger.files:
         yield from ancestors(path) if own_folder(path) else (path.rpartition("/")[0],)

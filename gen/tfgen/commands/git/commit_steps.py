@@ -117,7 +117,7 @@ def open_on_branch(out: Path, branch: str) -> Repository:
 
 def with_removals(report: Report, removals: Iterable[Rendering], spool: Spool) -> Spooled[Rendering]:
     """What is rendered of the jobs of a report, and what is left of the jobs that are gone."""
-    return Spooled([*(job.rendering for job in report.jobs), *map(spool.put, removals)])
+    return Spooled([*(job.rendering for job in report.jobs), *map(spool.store, removals)])
 
 
 def commit_to_branch(before: Repository, branch: str, paths: Sequence[str], message: str) -> tuple[Repository, str]:

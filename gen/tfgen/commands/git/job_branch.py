@@ -95,9 +95,9 @@ def commit_jobs(jobs: Sequence[Path], results: FileResults, spool: Spool, option
     message, written = options.message, ""
     ends = find_run_ends(work.pairs) if wanted else ()
     if wanted:
-        message = message or commit_message(job_words(work.pairs, files, wanted, plan.kept))
+        message = message or commit_message(job_words(work.pairs, files, wanted, plan.kept_jobs))
         repository, written = commit_to_branch(before, branch, wanted, message)
-    notes = [*work.report.notes, *(_kept_note(pair) for pair in work.pairs if pair.name in plan.kept)]
+    notes = [*work.report.notes, *(_kept_note(pair) for pair in work.pairs if pair.name in plan.kept_jobs)]
     if written and work.report.jobs and (drifted := _files_that_differ(work.report, spool, out)):
         notes.append(f"a hook changed what was rendered: {drifted[0]}")
     if is_new and not wanted:
@@ -135,7 +135,7 @@ def _plan_work(jobs: Sequence[Path], results: FileResults, spool: Spool, out: Pa
     if not (matched or removals):
         raise no_job_below(jobs)
     plan = plan_write(
-        out, with_removals(report, removals, spool), find_committed=committed_jobs(out, git.HEAD), put=spool.put
+        out, with_removals(report, removals, spool), find_committed=committed_jobs(out, git.HEAD), store=spool.store
     )
     if plan.conflicts:
         raise ConflictsError(plan.conflicts, "tfgen render --force")
@@ -146,7 +146,7 @@ def _check_ledgers(plan: WritePlan, out: Path) -> None:
     """See that each job has the ledger that its files were worked out by. Raises TfgenError."""
     now = read_ledgers(out)
     planned = (job.rendering.job for job in plan.jobs if now.get(job.rendering.job) != job.after)
-    kept = (job for job in plan.kept if now.digests.get(job) != plan.ledgers.digests[job])
+    kept = (job for job in plan.kept_jobs if now.digests.get(job) != plan.ledgers.digests[job])
     if job := next(chain(planned, kept), None):
         raise TfgenError(f"{ledger_path(job)}: another tfgen rendered {job} meanwhile; run this again")
 
@@ -212,7 +212,7 @@ def _files_of_job(
 
 
 def _files_that_differ(report: Report, spool: Spool, out: Path) -> tuple[Problem, ...]:
-    plan = plan_write(out, report.renderings, put=spool.put)
+    plan = plan_write(out, report.renderings, store=spool.store)
     base = Base(committed_jobs(out, git.HEAD)(plan.ledgers), revision=git.HEAD)
     return compare_files({job.name: job.place for job in report.jobs}, plan, base).problems
 

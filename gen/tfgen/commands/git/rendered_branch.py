@@ -254,7 +254,7 @@ def _commit_once(repository: Repository, branch: str, tip: str, work: _Work) -> 
         if not (pairs or removals):
             raise no_job_below(work.jobs)
         renderings = with_removals(work.report, removals, work.spool)
-        plan = plan_write(out, renderings, find_committed=committed_jobs(out, git.HEAD), put=work.spool.put)
+        plan = plan_write(out, renderings, find_committed=committed_jobs(out, git.HEAD), store=work.spool.store)
         if plan.conflicts:
             raise ConflictsError(plan.conflicts, "tfgen render --force")
         again = compare_overlays(pairs, plan, git.HEAD, is_written=True)

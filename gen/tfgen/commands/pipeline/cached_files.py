@@ -62,7 +62,7 @@ def from_cache(source: Source, cached: CachedFile) -> CheckedFile:
 
 def read_cached_jobs(source: Source) -> Any:
     """Return the data of the documents of a cached file; None if the cache has lost the file."""
-    data = cache.recall(_key(source, ()))
+    data = cache.cached_result(_key(source, ()))
     try:
         return None if data is None else json.loads(data["jobs"])
     except _WRONG_SHAPE:
@@ -78,7 +78,7 @@ def store(source: Source, results: CachedFile, jobs: str, manifests: Sequence[Ma
         jobs: the data of the documents, with the defaults under the documents, as a JSON list.
         manifests: the objects of the repository that apply to the namespaces of the jobs.
     """
-    cache.keep({_key(source, manifests): {**_data_of(results), "jobs": jobs}})
+    cache.store_results({_key(source, manifests): {**_data_of(results), "jobs": jobs}})
 
 
 # -- the cache -----------------------------------------------------------------------------------------------------
@@ -86,7 +86,7 @@ def store(source: Source, results: CachedFile, jobs: str, manifests: Sequence[Ma
 
 def _key(source: Source, manifests: Sequence[Manifest]) -> str:
     parts = (source.name, repr(manifests), repr(source.identity))
-    return cache.key(part.encode("utf-8", "surrogatepass") for part in parts)
+    return cache.cache_key(part.encode("utf-8", "surrogatepass") for part in parts)
 
 
 def _data_of(file: CachedFile) -> Any:
@@ -104,7 +104,7 @@ def _problem_data(problem: Problem) -> Any:
 
 
 def _read(key: str) -> CachedFile | None:
-    data = cache.recall(key)
+    data = cache.cached_result(key)
     try:
         return None if data is None else _cached_file(data)
     except _WRONG_SHAPE:

@@ -76,7 +76,7 @@ def full_check(
     if beside := [job for job in jobs if not job.branch]:
         renderings: Spooled[Rendering] = Spooled(job.rendering for job in beside)
         stay = committed_jobs(out, git.HEAD) if is_written else nothing_committed
-        plan = plan_write(out, renderings, find_committed=stay, put=spool.put)
+        plan = plan_write(out, renderings, find_committed=stay, store=spool.store)
         again = compare_overlays(compared.pairs, plan, against, is_written=is_written)
         base = Base() if is_written or is_verified else _base(out, against, plan)
         places = {job.name: job.place for job in beside}
@@ -104,7 +104,7 @@ def _staying(plan: WritePlan, base: Base) -> set[str]:
     """Return the jobs that stay as they are committed, though this tfgen would render them differently."""
     changed = (plan.jobs[at] for at, counts in enumerate(plan.jobs.counts) if counts.keys() - {FileAction.KEEP})
     jobs = (job for job in changed if job.before and job.before.is_of_same_job(job.target))
-    return {*plan.kept, *(job.rendering.job for job in jobs if job.rendering.job in base.committed)}
+    return {*plan.kept_jobs, *(job.rendering.job for job in jobs if job.rendering.job in base.committed)}
 
 
 def _check_staying(

@@ -68,5 +68,5 @@ def render_job(
         reported=set_severities(document, problems),
         unknown=schemas.unknown(items),
         uses=uses(built) if has_limited_sums(document) else (),
-        rendering=spool.put(render_document(document, built).spooled(spool)),
+        rendering=spool.store(render_document(document, built).spooled(spool)),
     )
