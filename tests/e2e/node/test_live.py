@@ -31,21 +31,22 @@ from tests.support.signals import heed_terminal
 
 RETURN = 10.0
 """Seconds within which a command is back after its server is."""
-STEPS = 2000
 
-PROGRAM = f"""
-import json, os, pathlib, sys, time
+PROGRAM = """
+import itertools, json, os, pathlib, sys, time
 task = json.loads(os.environ["TF_CONFIG"])["task"]["type"]
-first = pathlib.Path("/tmp/first")
+first, last = pathlib.Path("/tmp/first"), pathlib.Path("/tmp/last")
 if task == "chief":
-    for step in range({STEPS}):
+    for step in itertools.count():
         print("step", step, flush=True)
         time.sleep(0.03)
-    sys.stdout.write("the end")
-    sys.exit(0)
+        if last.exists():
+            sys.stdout.write(f"the end after step {step}")
+            sys.exit(0)
 if task == "worker" and not first.exists():
     first.touch()
-    time.sleep(20)
+    while not last.exists():
+        time.sleep(0.1)
     for number in range(1000):
         print("first", number)
     sys.exit(1)
@@ -104,9 +105,13 @@ def test_logs_lose_no_line_over_a_lost_server_and_a_restart(
         assert re.search(r"^step: +[1-9]\d+$", shown, re.MULTILINE), shown
         for fault in (proxy.hang, proxy.refuse):
             fault()
-            time.sleep(8)
+            asked = len(proxy.requests)
+            eventually(lambda asked=asked: len(proxy.requests) > asked + 1, "requests")  # type: ignore[misc]
             proxy.work()
             wait_for_more(RETURN)
+        training.run_in("worker", 0, "touch", "/tmp/last")
+        eventually(lambda: '"serves"' in output.read_text(encoding="utf-8").partition('"first 999"')[2], "the restart")
+        training.run_in("chief", 0, "touch", "/tmp/last")
         assert logs.wait(600) == 0
         assert wait.wait(60) == 0
     finally:
@@ -114,7 +119,9 @@ def test_logs_lose_no_line_over_a_lost_server_and_a_restart(
         wait.kill()
     rows: list[dict[str, Any]] = [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
     texts = {task: [row["text"] for row in rows if row["task"] == task] for task in ("chief-0", "worker-0", "ps-0")}
-    assert texts["chief-0"] == [*(f"step {step}" for step in range(STEPS)), "the end"]
+    *steps_of_chief, end = texts["chief-0"]
+    assert steps_of_chief == [f"step {step}" for step in range(len(steps_of_chief))]
+    assert end == f"the end after {steps_of_chief[-1]}"
     assert texts["worker-0"] == [*(f"first {number}" for number in range(1000)), "serves"]
     assert set(texts["ps-0"]) == {"serves"}
     assert "Succeeded" in (tmp_path / "wait").read_text(encoding="utf-8").splitlines()[-1]
