@@ -273,8 +273,10 @@ def test_a_gang_of_kubernetes_itself() -> None:
 @pytest.mark.parametrize("path", JOBS, ids=lambda path: path.parent.name)
 def test_what_tfgen_makes_has_no_fault(path: Path) -> None:
     (document,) = check(path.read_bytes(), path.parent.name).documents
-    own_gang = document.data["spec"].get("gang", {}).get("scheduler") == "kubernetes"
-    schemas = ObjectSchemas("1.37" if own_gang else "1.31")
+    spec = document.data["spec"]
+    own_gang = spec.get("gang", {}).get("scheduler") == "kubernetes"
+    image_volume = any("image" in volume for volume in spec.get("storage", {}).values())
+    schemas = ObjectSchemas("1.37" if own_gang or image_volume else "1.31")
     assert as_text(check_objects(document, build(document.data), schemas)) == ""
 
 
@@ -313,6 +315,22 @@ def test_a_schema_of_kubernetes() -> None:
         "job.yaml:7:62: StatefulSet mnist-ps: spec.template.spec.hostAliases[0]: Additional properties are not allowed "
         "('names' was unexpected) [object-schema]\n"
     )
+
+
+def test_an_image_as_a_volume_needs_kubernetes_1_35() -> None:
+    """The schema of Kubernetes 1.31 has the field, whose feature gate is off there by default."""
+    volume = "{mountPath: /data, image: {reference: 'registry.example.com/data:1'}}"
+    template = "{spec: {volumes: [{name: words, image: {reference: 'registry.example.com/words:1'}}]}}"
+    text = JOB.replace("ps: {}", f"ps: {{podTemplate: {template}}}")
+    text = text.replace("{prod: {", f"{{prod: {{storage: {{more: {volume}}}, ").replace("/data, image", "/more, image")
+    why = (
+        "refuses an image as a volume, and 1.35 is the first version that takes one; use a claim, a csi volume or code"
+    )
+    lines = [problem.rpartition(": ") for problem in problems(text, "1.34").splitlines()]
+    assert [(place.split(":")[1], message) for place, _, message in lines] == [
+        (row, f"Kubernetes 1.34 {why} [object-schema]") for row in ("7", "14")
+    ]
+    assert problems(text, "1.35") == problems(text) == ""
 
 
 def test_a_kind_without_a_schema() -> None:

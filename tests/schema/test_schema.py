@@ -157,9 +157,9 @@ def said_of_spec(spec: str) -> str:
               half: {mountPath: /c, subPath: ../d, claim: {name: c, storageClass: fast}, for: [ps, chief, ps]}
             roles: {chief: {}}""",
             "6:5: spec.storage.both: found nfs and emptyDir, expected exactly one of claim, nfs, hostPath, configMap,"
-            " secret, azureFile, csi, flexVolume, projected or emptyDir [exactly-one-of]\n"
+            " secret, azureFile, csi, image, flexVolume, projected or emptyDir [exactly-one-of]\n"
             "7:5: spec.storage.none: found none, expected exactly one of claim, nfs, hostPath, configMap, secret,"
-            " azureFile, csi, flexVolume, projected or emptyDir [exactly-one-of]\n"
+            " azureFile, csi, image, flexVolume, projected or emptyDir [exactly-one-of]\n"
             '8:36: spec.storage.half.subPath: found "../d", expected a path without "..", '
             'and without "<no value>", which Helm deletes [wrong-format]\n'
             '8:59: spec.storage.half.claim.storageClass: needs "size" beside it [missing-key]\n'
@@ -219,10 +219,10 @@ def test_a_mistake_is_said(spec, expected):
             "8:33: spec.environments.dev.env.C: null removes nothing, for the job has no spec.env.C"
             " [nothing-to-remove]\n"
             "8:50: spec.environments.dev.storage.data: found claim and emptyDir, expected exactly one of claim, nfs,"
-            " hostPath, configMap, secret, azureFile, csi, flexVolume, projected or emptyDir; null removes what the job"
-            " has, as in claim: null [exactly-one-of]\n"
+            " hostPath, configMap, secret, azureFile, csi, image, flexVolume, projected or emptyDir; null removes what"
+            " the job has, as in claim: null [exactly-one-of]\n"
             "8:72: spec.environments.dev.storage.new: found none, expected exactly one of claim, nfs, hostPath,"
-            " configMap, secret, azureFile, csi, flexVolume, projected or emptyDir [exactly-one-of]\n",
+            " configMap, secret, azureFile, csi, image, flexVolume, projected or emptyDir [exactly-one-of]\n",
         ),
     ],
 )

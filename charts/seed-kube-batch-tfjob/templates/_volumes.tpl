@@ -37,6 +37,9 @@ secret:
 {{- else if .storage.csi -}}
 csi:
   {{- toYaml .storage.csi | nindent 2 }}
+{{- else if .storage.image -}}
+image:
+  {{- toYaml .storage.image | nindent 2 }}
 {{- else if .storage.projected -}}
 projected:
   {{- toYaml .storage.projected | nindent 2 }}

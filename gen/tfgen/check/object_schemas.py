@@ -48,6 +48,9 @@ class ObjectSchemas:
 
     def __init__(self, version: str | None = None) -> None:
         self._folder = _folder(version) if version else None
+        wanted = _VERSION.fullmatch(version or "")
+        self.version = tuple(map(int, wanted["minor"].split("."))) if wanted else None
+        """The major and the minor version."""
 
     def faults(self, item: Object) -> Iterator[Fault]:
         """What an object has that its schema refuses: nothing of a kind without one."""

@@ -24,8 +24,8 @@ from tfgen.words import either, meant, nearest
 
 _ABSOLUTE: Final = re.compile(r"(?<![\w./~-])/[^\s:,;=\"'()<>|&`$\[\]{}]*")
 _OF_MACHINE: Final = ("/dev/shm",)  # noqa: S108 - shared memory is shared memory
-_UNKNOWN: Final = ("secret", "configMap", "projected", "downwardAPI")
-"""Volumes whose content is made in the cluster."""
+_UNKNOWN: Final = ("secret", "configMap", "projected", "downwardAPI", "image")
+"""Volumes whose content this machine does not have."""
 
 
 class Mount(Record):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from tfgen import data_path
 from tfgen.data_path import Path
 from tfgen.job.training_job import GitCode
 from tfgen.rules import pod_parts
@@ -23,6 +24,8 @@ def _images(view: View) -> Iterator[tuple[Path, Any]]:
         yield ("code", "git", "image"), view.values["code"]["git"]["image"]
     if view.has_tensorboard:
         yield ("tensorboard", "image"), view.values["tensorboard"]["image"]
+    for name, volume in view.values["storage"].items():
+        yield ("storage", name, "image", "reference"), data_path.at(volume, ("image", "reference"))
     for role in view.roles:
         yield view.effective(role.name, "image")
         for container in pod_parts.beside(view, role.name):

@@ -55,6 +55,7 @@ SOURCES: Final = (
     "secret",
     "azureFile",
     "csi",
+    "image",
     "flexVolume",
     "projected",
 )

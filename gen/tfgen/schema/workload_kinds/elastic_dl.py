@@ -33,7 +33,9 @@ _ROLE_EXTRAS: Final = (
     "terminationGracePeriodSeconds",
 )
 _PARTS_OF_A_MOUNT: Final = ("for", "readOnly", "runs", "subPathExpr")
-_OTHER_SOURCES: Final = ("azureFile", "configMap", "csi", "emptyDir", "flexVolume", "nfs", "projected", "secret")
+_OTHER_SOURCES: Final = (
+    *("azureFile", "configMap", "csi", "emptyDir", "flexVolume", "image", "nfs", "projected", "secret"),
+)
 
 _BY_ARGUMENT: Final = "its master makes the pods; say it by args, which go on to the master"
 _OF_ITS_PODS: Final = "its master makes the pods; put it into --cluster_spec_json among args, with the run's labels"

@@ -49,6 +49,9 @@ azureFile:
 {{- else if .storage.csi -}}
 csi:
   {{- toYaml .storage.csi | nindent 2 }}
+{{- else if .storage.image -}}
+image:
+  {{- toYaml .storage.image | nindent 2 }}
 {{- else if .storage.flexVolume -}}
 flexVolume:
   {{- toYaml .storage.flexVolume | nindent 2 }}
