@@ -131,7 +131,7 @@ def test_without_git_the_rest_is_checked(job: Path, capsys: Printed, monkeypatch
     assert cli.run(["check", "--no-files", "job.yaml"]) == 0
     assert capsys.readouterr() == (
         "",
-        "note: there is no git on the PATH, so nothing is compared with what is committed\n"
+        "note: git is not on the PATH, so nothing is compared with the last commit\n"
         "0 errors, 0 warnings; 0 jobs compared with HEAD\n",
     )
 

@@ -221,13 +221,14 @@ def test_a_file_that_git_is_told_not_to_look_at_is_not_left_out(clone: Path, cap
     before = git("log", "--format=%H")
     assert refused(capsys, "jobs") == (
         "tfgen: error: nothing was written or committed:\n"
-        ".tfgen/mnist.json: is skip-worktree, so git leaves it out; git update-index --no-skip-worktree "
+        ".tfgen/mnist.json: is skip-worktree, so git ignores the change; git update-index --no-skip-worktree "
         ".tfgen/mnist.json\n"
-        "charts/mnist/Chart.yaml: is assume-unchanged, so git leaves it out; git update-index --no-assume-unchanged "
+        "charts/mnist/Chart.yaml: is assume-unchanged, so git ignores the change; "
+        "git update-index --no-assume-unchanged "
         "charts/mnist/Chart.yaml\n"
-        "charts/mnist/Chart.yaml: is skip-worktree, so git leaves it out; git update-index --no-skip-worktree "
+        "charts/mnist/Chart.yaml: is skip-worktree, so git ignores the change; git update-index --no-skip-worktree "
         "charts/mnist/Chart.yaml\n"
-        "jobs/mnist.yaml: is assume-unchanged, so git leaves it out; git update-index --no-assume-unchanged "
+        "jobs/mnist.yaml: is assume-unchanged, so git ignores the change; git update-index --no-assume-unchanged "
         "jobs/mnist.yaml\n"
     )
     assert git("log", "--format=%H") == before
@@ -241,7 +242,7 @@ def test_a_file_that_git_is_told_not_to_look_at_is_not_left_out(clone: Path, cap
 def test_a_file_that_goes_though_git_is_told_not_to_look_at_it(clone: Path, capsys: Printed) -> None:
     git("update-index", "--skip-worktree", KUSTOMIZATION)
     write("jobs/mnist.yaml", SMALL)
-    assert f"{KUSTOMIZATION}: is skip-worktree, so git leaves it out" in refused(capsys, "jobs")
+    assert f"{KUSTOMIZATION}: is skip-worktree, so git ignores the change" in refused(capsys, "jobs")
     assert Path(KUSTOMIZATION).exists()
 
 
@@ -250,7 +251,7 @@ def test_a_file_outside_of_a_sparse_checkout(clone: Path, capsys: Printed, monke
     write("jobs/mnist.yaml", QUEUE)
     assert not Path("charts").exists()
     monkeypatch.chdir("jobs")
-    cure = "is skip-worktree, so git leaves it out; git sparse-checkout add ../charts/mnist\n"
+    cure = "is skip-worktree, so git ignores the change; git sparse-checkout add ../charts/mnist\n"
     assert f"charts/mnist/values-prod.yaml: {cure}" in refused(capsys, "mnist.yaml")
     assert not (clone / "charts").exists()
 
@@ -279,8 +280,8 @@ def test_no_commit_is_in_two_repositories(
     before = git("status", "--porcelain", "--untracked-files=all")
     assert refused(capsys, "jobs", "--out", ".") == (
         "tfgen: error: nothing was written or committed:\n"
-        f"{folder} is another repository, and no commit is in two: take it out of {tmp_path / 'outer'}, or name "
-        "another folder by --out\n"
+        f"{folder} is a separate repository, and a commit cannot contain files of two repositories: "
+        f"move the folder out of {tmp_path / 'outer'}, or choose another folder with --out\n"
     )
     assert git("status", "--porcelain", "--untracked-files=all") == before
     assert not Path(".tfgen").exists()
@@ -368,8 +369,8 @@ def test_a_new_branch(clone: Path, remote: Path, capsys: Printed) -> None:
     assert git("rev-parse", "--abbrev-ref", "nights@{upstream}") == "origin/nights\n"
     assert git("status", "--porcelain") == "A  mine\n"
     write("jobs/mnist.yaml", JOB)
-    assert "there is a branch main already" in run(capsys, "jobs", "--branch", "main", code=2)
-    assert "is no name for a branch" in run(capsys, "jobs", "--branch", "a..b", code=2)
+    assert "the branch main exists already" in run(capsys, "jobs", "--branch", "main", code=2)
+    assert "is not a valid name of a branch" in run(capsys, "jobs", "--branch", "a..b", code=2)
     assert git("status", "--porcelain") == " M jobs/mnist.yaml\nA  mine\n"  # nothing was rendered
     run(capsys, "jobs", "--branch", "nights")
     assert subject() == "mnist: gang.queue night -> production in prod"
@@ -378,18 +379,30 @@ def test_a_new_branch(clone: Path, remote: Path, capsys: Printed) -> None:
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("@", "'@' is no name for a branch: git reads it as something else"),
-        ("HEAD", "'HEAD' is no name for a branch"),
-        ("FETCH_HEAD", "'FETCH_HEAD' is no name for a branch: git reads it as something else"),
-        ("CHERRY_PICK_HEAD", "'CHERRY_PICK_HEAD' is no name for a branch: git reads it as something else"),
-        ("@{-1}", "'@{-1}' is no name for a branch"),
-        ("-", "'-' is no name for a branch"),
-        ("-q", "'-q' is no name for a branch"),
-        ("0123456789abcdef0123456789abcdef01234567", "is no name for a branch: git reads it as something else"),
-        ("refs/heads/nights", "'refs/heads/nights' is no name for a branch: git reads it as something else"),
-        ("heads/nights", "'heads/nights' is no name for a branch: git reads it as something else"),
-        ("v1", "'v1' is no name for a branch here: git reads it as refs/tags/v1"),
-        ("origin/main", "'origin/main' is no name for a branch here: git reads it as refs/remotes/origin/main"),
+        ("@", "'@' is not a valid name of a branch: git reads the name as another revision"),
+        ("HEAD", "'HEAD' is not a valid name of a branch"),
+        ("FETCH_HEAD", "'FETCH_HEAD' is not a valid name of a branch: git reads the name as another revision"),
+        (
+            "CHERRY_PICK_HEAD",
+            "'CHERRY_PICK_HEAD' is not a valid name of a branch: git reads the name as another revision",
+        ),
+        ("@{-1}", "'@{-1}' is not a valid name of a branch"),
+        ("-", "'-' is not a valid name of a branch"),
+        ("-q", "'-q' is not a valid name of a branch"),
+        (
+            "0123456789abcdef0123456789abcdef01234567",
+            "is not a valid name of a branch: git reads the name as another revision",
+        ),
+        (
+            "refs/heads/nights",
+            "'refs/heads/nights' is not a valid name of a branch: git reads the name as another revision",
+        ),
+        ("heads/nights", "'heads/nights' is not a valid name of a branch: git reads the name as another revision"),
+        ("v1", "'v1' is not a usable name of a branch here: git reads the name as refs/tags/v1"),
+        (
+            "origin/main",
+            "'origin/main' is not a usable name of a branch here: git reads the name as refs/remotes/origin/main",
+        ),
     ],
 )
 def test_a_branch_that_git_would_read_as_something_else(clone: Path, capsys: Printed, name: str, says: str) -> None:
@@ -455,7 +468,7 @@ def test_a_detached_head_wants_a_branch(clone: Path, capsys: Printed) -> None:
     git("checkout", "--quiet", "--detach")
     write("jobs/mnist.yaml", QUEUE)
     before = git("status", "--porcelain")
-    assert "name a new one by --branch" in run(capsys, "jobs", code=2)
+    assert "name a new branch with --branch" in run(capsys, "jobs", code=2)
     assert git("status", "--porcelain") == before
     run(capsys, "jobs", "--branch", "nights")
     assert subject() == SUBJECT
@@ -524,9 +537,9 @@ def test_a_file_that_was_edited_by_hand(clone: Path, capsys: Printed) -> None:
 def test_no_git_and_no_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Printed) -> None:
     monkeypatch.chdir(tmp_path)
     write("job.yaml", JOB)
-    assert "no git repository is around it" in run(capsys, "job.yaml", code=2)
+    assert "is not in a git repository" in run(capsys, "job.yaml", code=2)
     monkeypatch.setenv("PATH", "")
-    assert "there is no git on the PATH" in run(capsys, "job.yaml", code=2)
+    assert "git is not on the PATH" in run(capsys, "job.yaml", code=2)
     assert [path.name for path in tmp_path.iterdir()] == ["job.yaml"]
 
 
@@ -535,10 +548,10 @@ def test_no_remote_and_several(clone: Path, capsys: Printed) -> None:
     git("branch", "--unset-upstream")
     git("remote", "rename", "origin", "a")
     git("remote", "add", "b", "nowhere")
-    assert "there are several remotes, a, b" in refused(capsys, "jobs", "--push", code=2)
+    assert "several remotes exist, a, b" in refused(capsys, "jobs", "--push", code=2)
     git("remote", "remove", "a")
     git("remote", "remove", "b")
-    assert "there is no remote to push main to" in refused(capsys, "jobs", "--push", code=2)
+    assert "no remote exists to push main to" in refused(capsys, "jobs", "--push", code=2)
     assert git("status", "--porcelain") == " M jobs/mnist.yaml\n"
 
 
@@ -880,7 +893,7 @@ def test_a_dirty_file_that_the_remote_changed(clone: Path, remote: Path, tmp_pat
     other_clone(remote, tmp_path, lambda folder: write(folder / "file", "theirs\n"))
     write("file", "mine\n")
     write("jobs/mnist.yaml", QUEUE)
-    assert "has changes in files that are dirty here" in run(capsys, "jobs", "--push", code=1)
+    assert "changes files that are modified here" in run(capsys, "jobs", "--push", code=1)
     assert Path("file").read_text() == "mine\n"
     assert (subject(), subject(remote)) == (SUBJECT, "theirs")
 
@@ -904,7 +917,7 @@ def test_a_pre_push_hook_and_a_remote_that_is_not_there(clone: Path, remote: Pat
     assert "tests fail" in run(capsys, "jobs", "--push", code=1)
     hook("pre-push", "exit 0")
     remote.rename(remote.with_name("moved.git"))
-    assert "was not pushed to" in run(capsys, "jobs", "--push", code=1)
+    assert "the push to " in run(capsys, "jobs", "--push", code=1)
     assert subject() == SUBJECT
 
 
@@ -924,7 +937,7 @@ def test_a_remote_that_is_always_ahead(
     hook("pre-push", " && ".join(("unset GIT_DIR", *steps)))
     write("jobs/mnist.yaml", QUEUE)
     said = run(capsys, "jobs", "--push", code=1)
-    assert "had something new each of 2 times; the commit stays in main" in said
+    assert "had new commits in each of 2 attempts; the commit stays in main" in said
     assert subject() == SUBJECT
 
 

@@ -309,7 +309,7 @@ def test_a_branch_that_is_checked_out_is_left_alone(clone: Path, tmp_path: Path,
     git("worktree", "add", "--quiet", tmp_path / "tree", "rendered")
     write("jobs/mnist.yaml", MORE)
     commit("jobs", code=2)
-    assert "has the branch rendered checked out, which tfgen writes" in capsys.readouterr().err
+    assert "has the branch rendered checked out; tfgen writes this branch" in capsys.readouterr().err
 
 
 def test_branches_that_went_apart_are_refused(clone: Path, tmp_path: Path, capsys: Printed) -> None:

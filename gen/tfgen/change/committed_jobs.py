@@ -37,7 +37,7 @@ def committed_jobs(out: Path, revision: str, find_changed: FindNames | None = No
 
 def changed_files(out: Path, revision: str) -> FindNames:
     """Return a function that gives the rendered files that differ from a commit, by their paths from a folder."""
-    return cache(partial(git.changed, out, revision, below=(CHARTS, OVERLAYS, LEDGER_FOLDER)))
+    return cache(partial(git.changed, out, revision, places=(CHARTS, OVERLAYS, LEDGER_FOLDER)))
 
 
 def _find(ledger_names: FindNames, changed: FindNames, ledgers: Mapping[str, Ledger]) -> frozenset[str]:

@@ -138,9 +138,7 @@ def pair_jobs(checked: Checked, revision: str, gone: Sequence[str] = ()) -> Pair
         UsageError: there is no such revision.
         TfgenError: git fails.
     """
-    notes = (
-        [] if command.is_installed() else ["there is no git on the PATH, so nothing is compared with what is committed"]
-    )
+    notes = [] if command.is_installed() else ["git is not on the PATH, so nothing is compared with the last commit"]
     now = {file.source.file: _places(file.source, _jobs(file)) for file in checked.whole_files if not file.is_cached}
     of_files = [*with_committed(checked.sources, [*now, *gone], revision)]
     is_same = [source is not None and source.identity == earlier.identity for source, earlier in of_files]

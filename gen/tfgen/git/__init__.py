@@ -1,1 +1,1 @@
-"""Reads from git, commits and pushes. It knows nothing of jobs."""
+"""Reads from git, commits and pushes. This package does not depend on jobs."""

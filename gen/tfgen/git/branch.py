@@ -1,13 +1,13 @@
-"""A branch that nobody has checked out: read and written in a temporary working tree.
+"""A branch that nobody has checked out: tfgen reads and writes it in a temporary working tree.
 
     tip = find_tip(repository, "rendered", to)
     with working_tree(repository, tip) as tree:
-        ...  # files below tree.root
+        ...  # write files below tree.root
         commit = commit_all(tree, tip, "mnist: workers 4 -> 8")
-    move_branch(repository, "rendered", commit, tip)
+    move_branch(repository, "rendered", commit)
 
-The user's own working tree and index stay as they are, and no hook runs: what is committed comes of a commit that had
-them all.
+The working tree and the index of the user remain unchanged. No hook runs, because the hooks ran for the commit that the
+files were rendered from.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from tfgen.errors import UsageError
 from tfgen.git.commit import RefusedError, Repository
 from tfgen.git.push import Target
 
-# Files are committed byte for byte as they were written, whatever git is told to do with line ends.
+# git must commit the files byte for byte, whatever the user's settings for line ends are.
 _AS_WRITTEN: Final = ("-c", "core.autocrlf=false", "-c", "core.safecrlf=false")
 
 
 def find_tip(repository: Repository, branch: str, to: Target | None) -> str:
-    """The commit that the branch's next one comes after; empty where there is no such branch.
+    """Return the commit that the next commit of the branch follows; empty if the branch does not exist.
 
     Args:
         repository: the repository.
-        branch: the branch's name.
-        to: where it is pushed to, from where it is fetched first; None where it is not pushed.
+        branch: the name of the branch.
+        to: the target of the push, which tfgen fetches first; None for a branch that is not pushed.
 
     Raises:
-        UsageError: a working tree has the branch.
-        RefusedError: the branch and the remote's have each a commit that the other has not.
+        UsageError: a working tree has the branch checked out.
+        RefusedError: the local and the remote branch have diverged.
         TfgenError: git fails.
     """
     ref = f"refs/heads/{branch}"
     if place := _text(repository, "for-each-ref", "--format=%(worktreepath)", ref):
         raise UsageError(
-            f"{place} has the branch {branch} checked out, which tfgen writes: check out another one there"
+            f"{place} has the branch {branch} checked out; tfgen writes this branch, so check out another one there"
         )
     ours = _text(repository, "for-each-ref", "--format=%(objectname)", ref)
     if to is None:
@@ -58,14 +58,14 @@ def find_tip(repository: Repository, branch: str, to: Target | None) -> str:
     if _is_ancestor(repository, theirs, ours):
         return ours
     raise RefusedError(
-        f"{branch} has commits that {to.remote}/{to.branch} has not, and the other way round; all in it comes of the "
-        f"jobs, so take theirs and render again: git branch --force {branch} {theirs[:12]}"
+        f"{branch} and {to.remote}/{to.branch} have diverged; all files of the branch are rendered from "
+        f"jobs, so take the remote branch and render again: git branch --force {branch} {theirs[:12]}"
     )
 
 
 @contextmanager
 def working_tree(repository: Repository, tip: str) -> Iterator[Repository]:
-    """A temporary working tree with the files of a commit; an empty one where there is none."""
+    """Create a temporary working tree with the files of a commit; an empty tree for an empty id."""
     with tempfile.TemporaryDirectory(prefix="tfgen-branch-") as folder:
         root = Path(folder) / "tree"
         start = tip or _empty_commit(repository)
@@ -77,9 +77,9 @@ def working_tree(repository: Repository, tip: str) -> Iterator[Repository]:
 
 
 def commit_all(tree: Repository, tip: str, message: str) -> str:
-    """Commit all files of a temporary working tree, and return the commit's id; empty where none has changed.
+    """Commit all files of a temporary working tree, and return the id of the commit; empty if no file has changed.
 
-    The commit is signed where the user has git sign commits.
+    git signs the commit if the user has git sign commits.
     """
     tree.git(*_AS_WRITTEN, "add", "--all", "--force", ".").output()
     if tip and not tree.git("diff", "--cached", "--quiet", "HEAD").done().code:
@@ -91,23 +91,23 @@ def commit_all(tree: Repository, tip: str, message: str) -> str:
 
 
 def move_branch(repository: Repository, branch: str, commit: str) -> None:
-    """Let a branch be at a commit; it is made where it is not there."""
+    """Move a branch to a commit, or create the branch."""
     repository.git("update-ref", f"refs/heads/{branch}", commit).output()
 
 
 def trailer(repository: Repository, commit: str, key: str) -> str:
-    """What a line ``KEY: VALUE`` at the end of a commit's message says; empty where there is none."""
+    """Return the value of a trailer ``KEY: VALUE`` in the message of a commit; empty if it is missing."""
     return _text(repository, "log", "-1", f"--format=%(trailers:key={key},valueonly)", commit)
 
 
 def is_remote_tip(repository: Repository, branch: str) -> bool:
-    """Whether HEAD is detached and at the last commit of a remote's branch, as CI checks it out."""
+    """Return whether HEAD is detached and at the tip of a remote branch, as in a checkout of CI."""
     refs = ("for-each-ref", "--points-at=HEAD", "--format=%(refname)", f"refs/remotes/*/{branch}")
     return bool(repository.head and not repository.branch and _text(repository, *refs))
 
 
 def has_commit(repository: Repository, commit: str) -> bool:
-    """Whether the repository has a commit. A shallow clone may lack it."""
+    """Return whether the repository has a commit. A shallow clone may lack it."""
     return not repository.git("cat-file", "-e", f"{commit}^{{commit}}").done().code
 
 
@@ -116,8 +116,8 @@ def _empty_commit(repository: Repository) -> str:
     return _output(repository, "commit-tree", tree, stdin=b"empty\n")
 
 
-def _is_ancestor(repository: Repository, one: str, other: str) -> bool:
-    return not repository.git("merge-base", "--is-ancestor", one, other).done().code
+def _is_ancestor(repository: Repository, ancestor: str, descendant: str) -> bool:
+    return not repository.git("merge-base", "--is-ancestor", ancestor, descendant).done().code
 
 
 def _text(repository: Repository, *arguments: str) -> str:

@@ -1,4 +1,4 @@
-"""Runs git, and returns its output."""
+"""Run git and return the output."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import Final
 from tfgen.errors import TfgenError
 from tfgen.record import Record
 
-# What a hook inherits speaks of the repository that runs it, by paths from a folder that need not be the file's.
+# A hook inherits variables with paths of its own repository, which may be another one.
 _OF_A_HOOK: Final = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"})
 
-# Messages as they are in the source; and no lock taken only to refresh the index.
+# Messages in English, and no lock that only refreshes the index.
 _ENVIRONMENT: Final = {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}
 
 _CHUNK: Final = 500
-"""Paths on one command line."""
+"""Number of paths on one command line."""
 
 
 class Done(Record):
@@ -31,12 +31,12 @@ class Done(Record):
 
 
 class Git(Record):
-    """A git command in a folder; `str` of it is a line for a shell.
+    """A git command in a folder. `str` returns a line for a shell.
 
     Attributes:
-        stdin: its standard input.
-        runs_hooks: whether it runs the user's hooks. They get the user's own settings. Without hooks, git takes no
-            argument for a pattern, and its messages are in English.
+        stdin: the standard input.
+        runs_hooks: whether the command runs the hooks of the user, with the settings of the user. Without hooks, git
+            takes arguments literally instead of as patterns, and its messages are in English.
     """
 
     folder: Path
@@ -46,12 +46,12 @@ class Git(Record):
 
     @property
     def argv(self) -> tuple[str, ...]:
-        """The whole command."""
+        """Return the whole command."""
         options = () if self.runs_hooks else ("--literal-pathspecs",)
         return ("git", "-C", str(self.folder), *options, *self.arguments)
 
     def done(self) -> Done:
-        """The result of the command, whatever its exit code."""
+        """Run the command and return the result, whatever its exit code."""
         environment = {name: value for name, value in os.environ.items() if name not in _OF_A_HOOK}
         environment |= {} if self.runs_hooks else _ENVIRONMENT
         with subprocess.Popen(  # noqa: S603 - no shell, and no argument that could be an option
@@ -65,10 +65,10 @@ class Git(Record):
         return Done(process.returncode, stdout, stderr.decode("utf-8", errors="replace"))
 
     def output(self) -> bytes:
-        """The output of the command.
+        """Run the command and return its output.
 
         Raises:
-            TfgenError: its exit code is not 0.
+            TfgenError: the exit code is not 0.
         """
         done = self.done()
         if done.code:
@@ -76,7 +76,9 @@ class Git(Record):
         return done.stdout
 
     def output_of(self, paths: Sequence[str]) -> bytes:
-        """The output of the command for some paths, which follow its arguments. Many paths need several runs.
+        """Run the command for some paths, which follow its arguments, and return the output.
+
+        Many paths need several runs.
 
         Raises:
             TfgenError: the exit code of one run is not 0.
@@ -85,7 +87,7 @@ class Git(Record):
         return b"".join(self.replaced(arguments=(*self.arguments, *part)).output() for part in parts)
 
     def failure(self, done: Done) -> TfgenError:
-        """The error of a command that failed: the command line to repeat it, and its message."""
+        """Return the error of a failed command: the command line to repeat it, and its message."""
         return TfgenError(f"{self} ended with code {done.code}: {done.stderr.strip()}")
 
     def __str__(self) -> str:
@@ -96,7 +98,7 @@ _PATIENCE_S: Final = 10.0
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a git that still runs. On SIGTERM it removes its locks, which would stop the next git."""
+    """End a git process that still runs. On SIGTERM, git removes its locks, which would stop the next git command."""
     process.terminate()
     try:
         process.wait(_PATIENCE_S)
@@ -105,6 +107,6 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def is_installed() -> bool:
-    """Whether git is installed. `shutil` would say so, too, and load two libraries of compression for it."""
+    """Return whether git is installed. `shutil.which` would also load two compression libraries."""
     paths = (os.path.join(folder, "git") for folder in os.get_exec_path())  # noqa: PTH118 - a folder may be ""
     return any(os.path.isfile(path) and os.access(path, os.X_OK) for path in paths)  # noqa: PTH113

@@ -1,10 +1,10 @@
-"""Commits some files and no others. Whatever else is staged or dirty stays as it is.
+"""Commit some files and no others. All other staged and modified files remain unchanged.
 
     repository = open_repository(Path("."))
     commit(repository, ["charts/mnist/Chart.yaml", ...], "mnist: workers 4 -> 8")
 
-`git commit --only` does the work. It uses an index of its own, holds the lock, runs the hooks and signs. Then it
-updates the committed files in the user's index, as the hooks left them.
+`git commit --only` does the work: it uses a separate index, takes the lock, runs the hooks and signs. Then it updates
+the committed files in the index of the user, with the changes of the hooks.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tfgen.real_path import real_path
 from tfgen.record import Record
 
 _READ_OTHERWISE: Final = re.compile(r"@|([A-Z]+_)*HEAD|(refs|heads|tags|remotes)/.*|[0-9A-Fa-f]{40}|[0-9A-Fa-f]{64}")
-"""Names that git takes for another ref, or for a commit's id: https://git-scm.com/docs/gitrevisions."""
+"""Names that git reads as another ref or as the id of a commit: https://git-scm.com/docs/gitrevisions."""
 
 _SUBMODULE: Final = b"160000"
 """The mode of a submodule in the index."""
@@ -38,9 +38,9 @@ _LONGEST_WAIT_S: Final = 30.0
 
 
 class RefusedError(TfgenError):
-    """The repository, one of its hooks or its remote refuses the commit or the push."""
+    """The repository, a hook or the remote refuses the commit or the push."""
 
-    exit_code: ClassVar[int] = 1  # something for the user to mend, like a problem of the input's
+    exit_code: ClassVar[int] = 1  # the user can fix the cause, as for a problem of the input
 
 
 class UnderWayError(RefusedError):
@@ -55,9 +55,9 @@ class Repository(Record):
     """A repository with a working tree that is ready for a commit.
 
     Attributes:
-        root: of the working tree.
+        root: the root of the working tree.
         branch: the branch that is checked out; empty on a detached HEAD.
-        head: the id of the last commit; empty where there is none yet.
+        head: the id of the last commit; empty before the first commit.
     """
 
     root: Path
@@ -65,55 +65,55 @@ class Repository(Record):
     head: str
 
     def git(self, *arguments: str, stdin: bytes = b"", runs_hooks: bool = False) -> Git:
-        """A command at the root."""
+        """Return a git command that runs at the root."""
         return Git(self.root, arguments, stdin, runs_hooks)
 
 
 def open_repository(folder: Path) -> Repository:
-    """The repository around a folder, which need not exist yet.
+    """Return the repository that contains a folder, which may not exist yet.
 
     Raises:
-        UsageError: there is no git, or no repository.
+        UsageError: git or the repository is missing.
         UnderWayError: a merge, a rebase or a similar operation is not finished.
         TfgenError: git fails.
     """
     if not command.is_installed():
-        raise UsageError("there is no git on the PATH, so nothing can be committed")
+        raise UsageError("git is not on the PATH, so tfgen cannot commit")
     whole = real_path(folder)
     folder = next(candidate for candidate in (whole, *whole.parents) if candidate.is_dir())
     answer = Git(folder, ("rev-parse", "--show-toplevel")).done()
     if answer.code:
         if "not a git repository" in answer.stderr:
-            raise UsageError(f"{folder}: no git repository is around it; git init makes one")
+            raise UsageError(f"{folder}: is not in a git repository; create one with git init")
         raise Git(folder, ("rev-parse", "--show-toplevel")).failure(answer)
     root = Path(os.fsdecode(answer.stdout.rstrip(b"\n")))
     state = Path(os.fsdecode(Git(root, ("rev-parse", "--absolute-git-dir")).output().rstrip(b"\n")))
     if operation := find_under_way(state):
         raise UnderWayError(operation, root)
-    # Not --short: of a branch that has the name of a tag it prints "heads/NAME".
+    # Without --short, which prints "heads/NAME" if a tag has the same name.
     branch = Git(root, ("symbolic-ref", "--quiet", "HEAD")).done()
     head = Git(root, ("rev-parse", "--verify", "--quiet", "HEAD")).done()
     return Repository(root, _text(branch.stdout).removeprefix("refs/heads/"), _text(head.stdout))
 
 
-def check_paths(repository: Repository, digests: Mapping[str, str | None], others: Iterable[str]) -> None:
+def check_paths(repository: Repository, digests: Mapping[str, str | None], unwritten: Iterable[str]) -> None:
     """Check that one commit can contain all of some files, before tfgen writes any.
 
     Args:
         repository: the repository of the commit.
-        digests: the SHA-256 of the new content of files by path, in lower-case hex; None removes a file.
-        others: files that the commit takes from disk as they are.
+        digests: path -> SHA-256 of the new content, in lower-case hexadecimal digits; None removes a file.
+        unwritten: files that tfgen does not write, and that the commit takes from disk.
 
     Raises:
-        RefusedError: some are in another repository, or git is told not to look at them though they change.
+        RefusedError: some files are in another repository, or git ignores changes of them (assume-unchanged).
     """
-    paths = sorted({*digests, *others})
+    paths = sorted({*digests, *unwritten})
     strange = [*_submodules(repository, paths)]
-    if not strange:  # git check-ignore refuses what is in a submodule
+    if not strange:  # git check-ignore refuses paths in a submodule
         strange = [*_nested_repositories(repository, {*paths} - _ignored_files(repository, paths))]
     faults = [
-        f"{folder} is another repository, and no commit is in two: take it out of {repository.root}, or name another "
-        "folder by --out"
+        f"{folder} is a separate repository, and a commit cannot contain files of two repositories: "
+        f"move the folder out of {repository.root}, or choose another folder with --out"
         for folder in strange
     ]
     faults += _unwatched(repository, digests, paths) if not faults else []
@@ -122,24 +122,28 @@ def check_paths(repository: Repository, digests: Mapping[str, str | None], other
 
 
 def changed(repository: Repository, paths: Iterable[str]) -> list[str]:
-    """The paths that a commit would change, sorted. git ignores the others, or has the same content."""
-    wanted = sorted(set(paths))
-    ignored = _ignored_files(repository, wanted)
-    kept = [path for path in wanted if path not in ignored]
-    known = _list_names(repository, ("ls-files", "-z", "--cached", "--others", "--"), kept)
+    """Return the sorted paths that a commit would change, without ignored and unchanged files."""
+    candidates = sorted(set(paths))
+    ignored = _ignored_files(repository, candidates)
+    tracked_or_new = [path for path in candidates if path not in ignored]
+    listed_names = _list_names(repository, ("ls-files", "-z", "--cached", "--others", "--"), tracked_or_new)
     if repository.head:
-        known |= _list_names(repository, ("ls-tree", "-r", "-z", "--name-only", "--full-tree", "HEAD", "--"), kept)
+        listed_names |= _list_names(
+            repository, ("ls-tree", "-r", "-z", "--name-only", "--full-tree", "HEAD", "--"), tracked_or_new
+        )
     status = ("status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--ignored=no", "--")
-    entries = repository.git(*status).output_of([path for path in kept if path in known])
+    entries = repository.git(*status).output_of([path for path in tracked_or_new if path in listed_names])
     states = {os.fsdecode(entry[3:]): entry[:2] for entry in entries.split(b"\0") if entry}
     modified = [path for path, state in states.items() if state.strip() == b"M"]
     return sorted(states.keys() - (set(modified) - _really_modified(repository, modified)))
 
 
 def _really_modified(repository: Repository, paths: Sequence[str]) -> set[str]:
-    """The files whose content differs from that in git. `git status` also lists files of which only the size differs.
+    """Return the files whose content differs from the content in git.
 
-    git may convert line ends, so a file of another size may have the same content to git.
+    `git status` also lists files that differ only in size.
+
+    git may convert line ends, so a file of another size may have the same content for git.
     """
     if not (paths and repository.head):
         return set(paths)
@@ -147,15 +151,18 @@ def _really_modified(repository: Repository, paths: Sequence[str]) -> set[str]:
 
 
 def would_change(repository: Repository, digests: Mapping[str, str | None]) -> bool:
-    """Whether a commit of files with these digests would change any path. None stands for no file."""
-    kept = digests.keys() - _ignored_files(repository, sorted(digests))
-    contents = git.committed_files(repository.root / path for path in kept)
+    """Return whether a commit of files with these digests would change any path.
+
+    None is the digest of a removed file.
+    """
+    unignored = digests.keys() - _ignored_files(repository, sorted(digests))
+    contents = git.committed_files(repository.root / path for path in unignored)
     committed = {path: _digest(content) for path, content in contents.items()}
-    return committed != {repository.root / path: digests[path] for path in kept if digests[path] is not None}
+    return committed != {repository.root / path: digests[path] for path in unignored if digests[path] is not None}
 
 
 def commit(repository: Repository, paths: Sequence[str], message: str) -> str:
-    """Commit files as they are on disk, and return the commit's id. A file that is missing is removed.
+    """Commit the content of files on disk, and return the id of the commit. The commit removes missing files.
 
     Raises:
         RefusedError: a hook, the signing program or git refuses. There is no commit, and the index is unchanged.
@@ -164,17 +171,17 @@ def commit(repository: Repository, paths: Sequence[str], message: str) -> str:
     tracked = _list_names(repository, ("ls-files", "-z", "--cached", "--"), paths)
     new = [path for path in paths if path not in tracked and (repository.root / path).is_file()]
     try:
-        if new:  # git commits only what it knows of
+        if new:  # git commits only tracked files
             _patiently(repository.git("add", "--intent-to-add", *from_stdin, stdin=_literal(new), runs_hooks=True))
-        # The message is no template: a line of it may begin with "#".
+        # The message is not a template, so git must keep a line that begins with "#".
         words = ("--quiet", "--cleanup=whitespace", f"--message={message}")
         _patiently(repository.git("commit", "--only", *words, *from_stdin, stdin=_literal(paths), runs_hooks=True))
     except BaseException:
         if new:
-            unknown = b"".join(os.fsencode(path) + b"\0" for path in new)
-            repository.git("update-index", "--force-remove", "-z", "--stdin", stdin=unknown).done()
+            intents = b"".join(os.fsencode(path) + b"\0" for path in new)
+            repository.git("update-index", "--force-remove", "-z", "--stdin", stdin=intents).done()
         raise
-    # A hook may have changed a file and added it: git commits that, and leaves what was there before in the index.
+    # If a hook changes and adds a file, git commits the new content and leaves the old content in the index.
     listed = repository.git("diff-tree", "--root", "--no-commit-id", "-r", "-z", "--name-only", "HEAD").output()
     names = [os.fsdecode(name) for name in listed.split(b"\0") if name]
     if stale := _list_names(repository, ("diff-index", "--cached", "-z", "--name-only", "HEAD", "--"), names):
@@ -183,27 +190,28 @@ def commit(repository: Repository, paths: Sequence[str], message: str) -> str:
 
 
 def check_branch(repository: Repository, name: str) -> None:
-    """Check that `start_branch` can make a branch of this name, or that the branch is checked out already.
+    """Check that `start_branch` can create a branch of this name, or that the branch is checked out already.
 
     Raises:
-        UsageError: git does not accept the name, reads it as something else, or has such a branch that is not checked
-            out.
+        UsageError: git rejects the name or reads it differently, or the branch exists and is not checked out.
     """
     if name == repository.branch:
         return
     expanded = repository.git("check-ref-format", "--branch", name).done()
     if expanded.code or name.startswith("-"):
-        raise UsageError(f"{name!r} is no name for a branch")
+        raise UsageError(f"{name!r} is not a valid name of a branch")
     if os.fsdecode(expanded.stdout).rstrip("\n") != name or _READ_OTHERWISE.fullmatch(name):
-        raise UsageError(f"{name!r} is no name for a branch: git reads it as something else")
+        raise UsageError(f"{name!r} is not a valid name of a branch: git reads the name as another revision")
     if not repository.git("rev-parse", "--verify", "--quiet", f"refs/heads/{name}").done().code:
-        raise UsageError(f"there is a branch {name} already, and {repository.branch or 'none'} is checked out")
-    if other := _text(repository.git("rev-parse", "--symbolic-full-name", "--verify", "--quiet", name).done().stdout):
-        raise UsageError(f"{name!r} is no name for a branch here: git reads it as {other}")
+        raise UsageError(f"the branch {name} exists already, and {repository.branch or 'no branch'} is checked out")
+    if full_name := _text(
+        repository.git("rev-parse", "--symbolic-full-name", "--verify", "--quiet", name).done().stdout
+    ):
+        raise UsageError(f"{name!r} is not a usable name of a branch here: git reads the name as {full_name}")
 
 
 def start_branch(repository: Repository, name: str) -> Repository:
-    """Make a branch at the last commit, and check it out. Files and index stay as they are."""
+    """Create a branch at the last commit, and check it out. The files and the index remain unchanged."""
     if name == repository.branch:
         return repository
     if repository.head:
@@ -213,7 +221,7 @@ def start_branch(repository: Repository, name: str) -> Repository:
 
 
 def drop_branch(before: Repository, after: Repository) -> None:
-    """Undo `start_branch`, while the branch has no commit of its own."""
+    """Undo `start_branch` while the branch has no new commit."""
     if after.branch == before.branch:
         return
     if before.branch:
@@ -225,17 +233,17 @@ def drop_branch(before: Repository, after: Repository) -> None:
 
 
 def wait(attempt: int, took_s: float = 0.05) -> None:
-    """Sleep for a random time, so that two pushes do not collide again. Each lost attempt makes it longer.
+    """Sleep for a random time, so that two pushes do not collide again. The time grows with each failed attempt.
 
     Args:
-        attempt: the number of attempts that failed before this one.
-        took_s: how long one attempt takes here, in seconds. Two attempts within that time collide.
+        attempt: the number of earlier failed attempts.
+        took_s: the duration of one attempt in seconds. Two attempts within this time collide.
     """
     time.sleep(random.uniform(0, min(_LONGEST_WAIT_S, took_s * 2 ** min(attempt, 4))))  # noqa: S311 - no secret
 
 
 def _patiently(command: Git) -> None:
-    """Run a command that needs the index. While another git holds its lock, wait."""
+    """Run a command that needs the index. Wait while another git process has the lock."""
     for attempt in range(_ATTEMPTS):
         done = command.done()
         if not done.code:
@@ -244,13 +252,11 @@ def _patiently(command: Git) -> None:
             break
         wait(attempt)
     printed = "\n".join(part for part in (done.stderr.strip(), os.fsdecode(done.stdout).strip()) if part)
-    raise RefusedError(
-        f"git {command.arguments[0]} refused, and nothing is committed:\n{printed or f'code {done.code}'}"
-    )
+    raise RefusedError(f"git {command.arguments[0]} refused; nothing is committed:\n{printed or f'code {done.code}'}")
 
 
 def _submodules(repository: Repository, paths: Sequence[str]) -> Iterator[str]:
-    """The submodules in the index that contain some of these paths."""
+    """Yield the submodules in the index that contain some of these paths."""
     folders = _folders_above(paths)
     tops = sorted({folder.partition("/")[0] for folder in folders})
     listed = repository.git("ls-files", "-z", "--stage", "--").output_of(tops) if tops else b""
@@ -261,7 +267,7 @@ def _submodules(repository: Repository, paths: Sequence[str]) -> Iterator[str]:
 
 
 def _nested_repositories(repository: Repository, paths: Iterable[str]) -> Iterator[str]:
-    """The folders above these paths that are repositories of their own."""
+    """Yield the folders above these paths that are separate repositories."""
     for folder in sorted(_folders_above(paths)):
         if os.path.lexists(repository.root / folder / ".git"):
             yield folder
@@ -272,7 +278,7 @@ def _folders_above(paths: Iterable[str]) -> set[str]:
 
 
 def _unwatched(repository: Repository, digests: Mapping[str, str | None], paths: Sequence[str]) -> Iterator[str]:
-    """The cure for each file that changes although git is told not to look at it. A commit would lack the change."""
+    """Yield the cure for each changed file that git is configured to ignore. A commit would lack the change."""
     is_sparse = _text(repository.git("config", "--type=bool", "--get", "core.sparseCheckout").done().stdout) == "true"
     listed = _list_names(repository, ("ls-files", "-z", "-v", "--cached", "--"), paths)
     for entry in sorted(listed, key=lambda entry: entry[2:]):
@@ -281,15 +287,16 @@ def _unwatched(repository: Repository, digests: Mapping[str, str | None], paths:
             continue
         name = shlex.quote(os.path.relpath(repository.root / path))
         if tag.islower():
-            yield f"{path}: is assume-unchanged, so git leaves it out; git update-index --no-assume-unchanged {name}"
+            cure = f"git update-index --no-assume-unchanged {name}"
+            yield f"{path}: is assume-unchanged, so git ignores the change; {cure}"
         if tag in "Ss":
             folder = shlex.quote(os.path.relpath((repository.root / path).parent))
             cure = f"git sparse-checkout add {folder}" if is_sparse else f"git update-index --no-skip-worktree {name}"
-            yield f"{path}: is skip-worktree, so git leaves it out; {cure}"
+            yield f"{path}: is skip-worktree, so git ignores the change; {cure}"
 
 
 def _differs(repository: Repository, path: str, digests: Mapping[str, str | None]) -> bool:
-    """Whether the new content of a file differs from the committed one."""
+    """Return whether the new content of a file differs from the committed content."""
     file = repository.root / path
     before = git.committed(file)
     if path not in digests:
@@ -303,21 +310,21 @@ def _digest(content: bytes) -> str:
 
 def _ignored_files(repository: Repository, paths: Sequence[str]) -> set[str]:
     names = b"".join(b"./" + os.fsencode(path) + b"\0" for path in paths)
-    # It knows no pathspecs, and refuses the option that says so.
+    # git check-ignore does not support pathspecs, and refuses --literal-pathspecs.
     command = repository.git("check-ignore", "-z", "--stdin", stdin=names, runs_hooks=True)
     done = command.done()
-    if done.code not in (0, 1):  # 1: none is
+    if done.code not in (0, 1):  # 1: no path is ignored
         raise command.failure(done)
     return {os.fsdecode(name.removeprefix(b"./")) for name in done.stdout.split(b"\0") if name}
 
 
 def _list_names(repository: Repository, arguments: tuple[str, ...], paths: Sequence[str]) -> set[str]:
-    """The names that a command prints for some paths."""
+    """Return the names that a git command prints for some paths."""
     return {os.fsdecode(name) for name in repository.git(*arguments).output_of(paths).split(b"\0") if name}
 
 
 def _literal(paths: Sequence[str]) -> bytes:
-    """Pathspecs that match these names literally, one after the other."""
+    """Return the pathspecs that match these names literally, separated by NUL."""
     return b"".join(b":(literal)" + os.fsencode(path) + b"\0" for path in paths)
 
 

@@ -9,7 +9,7 @@ from tfgen.git.command import Git, is_installed
 
 _KEY: Final = "merge.tfgen.driver"
 _COMMAND: Final = "tfgen merge-driver %O %A %B %P"
-"""git puts the names of files in place of the letters."""
+"""git replaces the letters by file names."""
 
 
 def configure_merge_driver(folder: Path) -> bool:

@@ -1,9 +1,9 @@
-"""Pushes a branch. If somebody else pushed first, replays the commits over the remote branch, and pushes again.
+"""Push a branch. If the remote branch has moved, replay the commits on top of it, and push again.
 
     push(repository, target(repository), replay)
 
-The replay runs in a temporary working tree, so dirty and staged files of the user do not stop the replay. Then the
-working tree of the user follows, as by a checkout.
+The replay runs in a temporary working tree, so modified and staged files of the user do not stop the replay. Then tfgen
+updates the working tree of the user by a checkout.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from tfgen.git.commit import RefusedError, Repository, wait
 from tfgen.record import Record
 
 ATTEMPTS: Final = 50
-"""Each attempt that is lost is another's commit that has landed."""
+"""Maximum number of attempts. Each failed attempt means that another commit has landed."""
 
-# Of `git push --porcelain`: the remote is ahead, or another push had the ref's lock at this moment.
+# Lines of `git push --porcelain`: the remote is ahead, or another push locks the ref.
 _BEHIND: Final = re.compile(r"^!\t\S+\t\[rejected\]", re.MULTILINE)
 _BUSY: Final = re.compile(
     r"^!\t\S+\t\[remote rejected\] \(.*(?:cannot lock ref|failed to update ref|incorrect old value|fetch first).*\)",
@@ -32,7 +32,7 @@ _BUSY: Final = re.compile(
 
 
 class Target(Record):
-    """The remote and the branch there that a push updates, and whether the branch has it as its upstream already."""
+    """The remote and the remote branch that a push updates. `is_upstream` is true if the branch tracks it already."""
 
     remote: str
     branch: str
@@ -43,7 +43,7 @@ class RebaseConflictError(RefusedError):
     """The remote branch has another change of the same files.
 
     Attributes:
-        files: their names, from the repository's root.
+        files: the paths of the files from the root of the repository.
     """
 
     def __init__(self, repository: Repository, to: Target, files: tuple[str, ...]) -> None:
@@ -55,14 +55,14 @@ class RebaseConflictError(RefusedError):
 
 
 def target(repository: Repository) -> Target:
-    """The upstream of the branch, or a branch of the same name in the only remote, or in `origin`.
+    """Return the upstream of the branch, or the branch of the same name in the only remote or in `origin`.
 
     Raises:
-        UsageError: there is no remote, or several and none to prefer; or no branch is checked out.
+        UsageError: no remote exists, several remotes exist and none is preferred, or no branch is checked out.
     """
     branch = repository.branch
     if not branch:
-        raise UsageError("no branch is checked out (a detached HEAD): name a new one by --branch")
+        raise UsageError("no branch is checked out (a detached HEAD): name a new branch with --branch")
     remote, merge = _config(repository, f"branch.{branch}.remote"), _config(repository, f"branch.{branch}.merge")
     if remote and merge and remote != ".":
         return Target(remote, merge.removeprefix("refs/heads/"), is_upstream=True)
@@ -70,9 +70,9 @@ def target(repository: Repository) -> Target:
     preferred = _config(repository, "remote.pushDefault") or ("origin" if "origin" in remotes else "")
     if not preferred and len(remotes) != 1:
         raise UsageError(
-            f"there is no remote to push {branch} to: git remote add origin URL"
+            f"no remote exists to push {branch} to: git remote add origin URL"
             if not remotes
-            else (f"there are several remotes, {', '.join(remotes)}: say which by git config remote.pushDefault NAME")
+            else (f"several remotes exist, {', '.join(remotes)}: choose one by git config remote.pushDefault NAME")
         )
     return Target(preferred or remotes[0], branch, is_upstream=False)
 
@@ -112,8 +112,8 @@ def push(repository: Repository, to: Target, replay: Replay) -> None:
 
     Raises:
         RebaseConflictError: the remote branch changed the same files.
-        RefusedError: a hook or the remote refuses, or others were faster each time. The commit stays in the local
-            branch.
+        RefusedError: a hook or the remote refuses, or another push was faster in every attempt. The commit stays in the
+            local branch.
     """
     took_s = 0.0
     options = () if to.is_upstream else ("--set-upstream",)
@@ -127,19 +127,20 @@ def push(repository: Repository, to: Target, replay: Replay) -> None:
         took_s = max(took_s, time.monotonic() - began)
         wait(attempt, took_s)
     raise RefusedError(
-        f"{to.remote} had something new each of {ATTEMPTS} times; the commit stays in {repository.branch}: try again"
+        f"{to.remote} had new commits in each of {ATTEMPTS} attempts; "
+        f"the commit stays in {repository.branch}: try again"
     )
 
 
-def push_commit(repository: Repository, to: Target, commit: str, otherwise: str, options: Sequence[str] = ()) -> bool:
-    """Push a commit as the remote's branch. False where the remote has something newer.
+def push_commit(repository: Repository, to: Target, commit: str, consequence: str, options: Sequence[str] = ()) -> bool:
+    """Push a commit to the remote branch. Return False if the remote branch has newer commits.
 
     Args:
         repository: the repository.
         to: the remote and its branch.
-        commit: its id, or a full ref.
-        otherwise: what the user is told to be left where the remote refuses it.
-        options: more of `git push`.
+        commit: the id of the commit, or a full ref.
+        consequence: the end of the error message: the state of the commit after a refusal.
+        options: more options of `git push`.
 
     Raises:
         RefusedError: a hook or the remote refuses.
@@ -152,7 +153,7 @@ def push_commit(repository: Repository, to: Target, commit: str, otherwise: str,
     if _BEHIND.search(printed) or _BUSY.search(printed):
         return False
     reason = "\n".join(part for part in (done.stderr.strip(), printed.strip()) if part)
-    raise RefusedError(f"{to.remote} was not pushed to, and {otherwise}:\n{reason}")
+    raise RefusedError(f"the push to {to.remote} failed, and {consequence}:\n{reason}")
 
 
 def _rebase(repository: Repository, to: Target, replay: Replay) -> None:
@@ -175,14 +176,14 @@ def _rebase(repository: Repository, to: Target, replay: Replay) -> None:
     moved = repository.git("checkout", "--quiet", "-B", repository.branch, rebased, runs_hooks=True).done()
     if moved.code:
         raise RefusedError(
-            f"{to.remote} has changes in files that are dirty here, and the commit stays in {repository.branch}, not "
+            f"{to.remote} changes files that are modified here, and the commit stays in {repository.branch}, not "
             f"pushed:\n{moved.stderr.strip()}"
         )
 
 
 def _some(names: Sequence[str], most: int = 3) -> str:
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more} more files" if more > 0 else "")
+    hidden = len(names) - most
+    return ", ".join(names[:most]) + (f" and {hidden} more files" if hidden > 0 else "")
 
 
 def _config(repository: Repository, key: str) -> str:

@@ -1,7 +1,7 @@
-"""Reads files from commits.
+"""Read files from commits.
 
-committed(Path("jobs/mnist/job.yaml"))            -> its bytes in the last commit
-committed(Path("jobs/mnist/job.yaml"), "v1.4")    -> its bytes in a tag, a branch or a commit
+committed(Path("jobs/mnist/job.yaml"))            -> the content in the last commit
+committed(Path("jobs/mnist/job.yaml"), "v1.4")    -> the content in a tag, a branch or a commit
 
 A git command takes some milliseconds. `committed_files` and `committed_below` read many files by one command.
 """
@@ -21,20 +21,20 @@ HEAD: Final = "HEAD"
 
 
 def committed(path: Path, revision: str = HEAD) -> bytes | None:
-    """A file's content in a commit of the repository that contains the file, whatever the working directory is.
+    """Return the content of a file in a commit of the repository that contains the file.
 
-    None where there is nothing to compare with: the commit does not contain the file. For the last commit, which is the
-    default, also where there is no commit yet, no repository or no git.
+    The working directory has no effect. The result is None if the commit does not contain the file. For HEAD, the
+    default, the result is also None if git, the repository or the first commit is missing.
 
     Raises:
-        UsageError: there is no such revision.
+        UsageError: the revision does not exist.
         TfgenError: git fails.
     """
     return committed_files([path], revision).get(path)
 
 
 def committed_files(paths: Iterable[Path], revision: str = HEAD) -> dict[Path, bytes]:
-    """The content of each file that `committed` finds. Raises the errors of `committed`."""
+    """Return the content of each file that a commit contains. Raises the errors of `committed`."""
     by_path: dict[Path, bytes] = {}
     for root, names in _by_repository(paths).items():
         commit = _commit_or_none(root, revision, next(iter(names)))
@@ -44,7 +44,10 @@ def committed_files(paths: Iterable[Path], revision: str = HEAD) -> dict[Path, b
 
 
 def committed_below(folder: Path, revision: str = HEAD) -> dict[str, bytes]:
-    """All files of a commit below a folder, by their paths from it. The folder may be gone. Raises as `committed`."""
+    """Return all files of a commit below a folder, by their paths from the folder. The folder may be missing on disk.
+
+    Raises the errors of `committed`.
+    """
     ((root, names),) = _by_repository([folder]).items()
     commit = _commit_or_none(root, revision, folder)
     contents = _files_of_commit(root, commit, [names[folder]], "-r") if commit else {}
@@ -71,32 +74,32 @@ def has_commit(folder: Path) -> bool:
     return is_installed() and _commit(folder, HEAD) is not None
 
 
-def ignored(folder: Path, below: Sequence[str]) -> set[str]:
+def ignored(folder: Path, places: Sequence[str]) -> set[str]:
     """Return the files that git ignores and has in no commit, by their paths from a folder.
 
     Args:
         folder: the folder. A folder outside of git has no such files.
-        below: the files and subfolders to look at.
+        places: the files and subfolders to look at.
 
     Raises:
         TfgenError: git fails.
     """
     if not has_commit(folder):
         return set()
-    arguments = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--", *below)
+    arguments = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--", *places)
     return {os.fsdecode(name) for name in Git(folder, arguments).output().split(b"\0") if name}
 
 
 def earlier_contents(path: Path, revision: str = HEAD, most: int = 200) -> list[bytes]:
-    """The contents of a file in the commits up to a revision. A shallow clone has only some of them.
+    """Return the contents of a file in the commits up to a revision. A shallow clone has only some of the commits.
 
     Args:
-        path: the file, which may be gone.
+        path: the file, which may be missing on disk.
         revision: the last of the commits.
-        most: the number of commits that changed the file to look at, the newest first.
+        most: the maximum number of commits that changed the file, the newest first.
 
     Raises:
-        UsageError: there is no such revision.
+        UsageError: the revision does not exist.
         TfgenError: git fails.
     """
     ((root, names),) = _by_repository([path]).items()
@@ -144,7 +147,7 @@ def changed(
     revision: str = HEAD,
     *,
     is_removed: bool = False,
-    below: Sequence[str] = (".",),
+    places: Sequence[str] = (".",),
     with_untracked: Iterable[Path] = (),
 ) -> set[str]:
     """Return the files below a folder, as paths from the folder, that differ between a commit and the disk.
@@ -153,7 +156,7 @@ def changed(
         folder: the folder. Nothing differs where it, its repository or the commit is missing.
         revision: the commit.
         is_removed: whether to list only files that are gone.
-        below: the files and subfolders to look at.
+        places: the files and subfolders to look at.
         with_untracked: the files that count even if git does not track the files.
 
     Raises:
@@ -163,7 +166,7 @@ def changed(
     if commit is None:
         return set()
     only = ("--diff-filter=D",) if is_removed else ()
-    arguments = ("diff", "--name-only", *only, "--no-renames", "--relative", "-z", commit, "--", *below)
+    arguments = ("diff", "--name-only", *only, "--no-renames", "--relative", "-z", commit, "--", *places)
     printed = Git(folder, arguments).output()
     root = real_path(folder)
     new = [str(path.relative_to(root)) for path in map(real_path, with_untracked) if path.is_relative_to(root)]
@@ -173,19 +176,19 @@ def changed(
 
 
 def resolved(folder: Path, revision: str = HEAD) -> str:
-    """The id of a revision's commit.
+    """Return the id of the commit of a revision.
 
     Raises:
-        UsageError: there is no such revision.
+        UsageError: the revision does not exist.
     """
     commit = _commit(folder, revision)
     if commit is None:
-        raise UsageError(f"{folder}: git has no revision {revision!r} there")
+        raise UsageError(f"{folder}: git has no revision {revision!r} in this folder")
     return commit
 
 
 def remote_address(folder: Path, remote: str = "origin") -> str:
-    """The address of a remote of a folder's repository; empty where there is no such remote, repository or git."""
+    """Return the address of a remote; empty if git, the repository of the folder or the remote is missing."""
     if not (is_installed() and folder.is_dir()):
         return ""
     done = Git(folder, ("remote", "get-url", remote)).done()
@@ -193,7 +196,10 @@ def remote_address(folder: Path, remote: str = "origin") -> str:
 
 
 def _by_repository(paths: Iterable[Path]) -> dict[Path, dict[Path, str]]:
-    """By the folder where git runs: each path, and its name from there. A path need not exist any more."""
+    """Group paths by the folder in which git runs. Each path has its name from that folder.
+
+    A path may be missing on disk.
+    """
     names: dict[Path, dict[Path, str]] = {}
     roots: dict[Path, Path] = {}
     for path in paths:
@@ -207,16 +213,16 @@ def _by_repository(paths: Iterable[Path]) -> dict[Path, dict[Path, str]]:
 
 
 def _commit_or_none(folder: Path, revision: str, path: Path) -> str | None:
-    """The id of a revision's commit. None for the last commit of a repository that has none."""
+    """Return the id of the commit of a revision; None for HEAD without a commit."""
     commit = _commit(folder, revision) if is_installed() else None
     if commit is None and revision != HEAD:
-        reason = f"git has no revision {revision!r} where it is" if is_installed() else "there is no git on the PATH"
+        reason = f"git has no revision {revision!r} in its repository" if is_installed() else "git is not on the PATH"
         raise UsageError(f"{path}: {reason}")
     return commit
 
 
 def _files_of_commit(root: Path, commit: str, names: Sequence[str], *options: str) -> dict[str, bytes]:
-    """The files of a commit by their names below a folder, without symbolic links, whose content is a path."""
+    """Return the files of a commit by their names below a folder, without symbolic links."""
     ids: dict[str, bytes] = {}
     for entry in Git(root, ("ls-tree", "-z", *options, "--", commit)).output_of(names).split(b"\0"):
         head, _, name = entry.partition(b"\t")  # mode, type and id
@@ -241,9 +247,9 @@ def _blobs(root: Path, ids: Iterable[bytes]) -> dict[bytes, bytes]:
 
 
 def _commit(folder: Path, revision: str) -> str | None:
-    """The id of a revision's commit. None where there is no such commit, or no repository."""
+    """Return the id of the commit of a revision; None if the commit or the repository is missing."""
     if revision.startswith(("-", "^")):
-        return None  # an option or an exclusion, and never a name
+        return None  # an option or an exclusion
     verified = Git(folder, ("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")).done()
     if not verified.code:
         return verified.stdout.decode().strip()

@@ -1,9 +1,9 @@
-"""Merges, rebases and the like that are not finished.
+"""Merges, rebases and similar operations that are not finished.
 
     find_under_way(Path(".git"))    ->  Operation("a merge", "git commit --no-edit", "git merge --abort")
     is_under_way(Path("jobs"))      ->  True
 
-No function starts a program, so a render can ask at no cost.
+No function starts a program, so a call costs almost nothing.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ def open_on_branch(out: Path, branch: str) -> Repository:
     """The repository around the output folder, for a commit to the branch that is checked out or to a new one."""
     repository = open_repository(out)
     if not (branch or repository.branch):
-        raise UsageError("no branch is checked out (a detached HEAD): name a new one by --branch")
+        raise UsageError("no branch is checked out (a detached HEAD): name a new branch with --branch")
     if branch:
         check_branch(repository, branch)
     return repository

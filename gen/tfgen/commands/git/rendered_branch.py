@@ -238,9 +238,7 @@ def _render_into(repository: Repository, branch: str, to: Target | None, work: _
             return outcome.replaced(pushed_to=f"{to.remote}/{to.branch}" if to and commit else "")
         took_s = max(took_s, time.monotonic() - began)
         wait(attempt, took_s)
-    raise RefusedError(
-        f"{branch} had something new each of {ATTEMPTS} times, and nothing is committed to it: try again"
-    )
+    raise RefusedError(f"{branch} had new commits in each of {ATTEMPTS} attempts, and nothing is committed: try again")
 
 
 def _commit_once(repository: Repository, branch: str, tip: str, work: _Work) -> Outcome:
