@@ -10,7 +10,7 @@ To `at` and `has` a list is one value: nothing is looked for in it. No function 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any, TypeAlias
 
@@ -82,6 +82,24 @@ def without(data: Any, path: Sequence[str | int]) -> Any:
     if rest:
         return {**data, key: without(data[key], rest)}
     return {name: value for name, value in data.items() if name != key}
+
+
+def texts(data: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
+    """Yield each text in the data, with the text's path. Keys are no texts."""
+    if isinstance(data, str):
+        yield path, data
+    elif isinstance(data, Mapping | list):
+        for key, value in data.items() if isinstance(data, Mapping) else enumerate(data):
+            yield from texts(value, (*path, key))
+
+
+def leaves(data: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """Yield each value that is no mapping, and each empty mapping, with the value's path."""
+    if isinstance(data, Mapping) and data:
+        for key, value in data.items():
+            yield from leaves(value, (*path, key))
+    else:
+        yield path, data
 
 
 def _items(data: Any, index: int) -> list[Any]:

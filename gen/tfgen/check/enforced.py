@@ -227,19 +227,8 @@ def _images(item: Mapping[str, Any]) -> Iterator[tuple[str | None, str]]:
 
 def _origin(document: Document, image: str, role: str | None, environment: str | None) -> Path:
     """Where a job says an image: in the environment, else in the job; its name where it does not say it."""
-    paths = [path for path in _texts(document.data, ()) if data_path.follow(document.data, path) == image]
+    paths = [path for path, text in data_path.texts(document.data) if text == image]
     of_role = [path for path in paths if "roles" not in path or role is None or role in path]
     own = [path for path in of_role if path[:3] == (*ENVIRONMENTS, environment)]
     shared = [path for path in of_role if path[:2] != ENVIRONMENTS]
     return next(iter((*own, *shared)), ("metadata", "name"))
-
-
-def _texts(value: Any, path: Path) -> Iterator[Path]:
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _texts(inner, (*path, key))
-    elif isinstance(value, list):
-        for index, inner in enumerate(value):
-            yield from _texts(inner, (*path, index))
-    elif isinstance(value, str):
-        yield path

@@ -85,7 +85,7 @@ def check_objects(
         policies: the admission policies of the repository.
     """
     objects_by_fault: _ObjectsByFault = {}
-    texts = frozenset(_texts(document.data))
+    texts = frozenset(text for _, text in data_path.texts(document.data))
     job = built.job
     forms = [
         # Where there are environments, the job is applied nowhere by itself.
@@ -214,7 +214,7 @@ def _largest_part(document: Document, environment: str | None) -> Path:
 
 
 def _text_size(part: Any) -> int:
-    return sum(map(len, _texts(part)))
+    return sum(len(text) for _, text in data_path.texts(part))
 
 
 def _severity(rule: str) -> Severity:
@@ -237,18 +237,6 @@ def _objects(environments_by_name: Mapping[str, Sequence[str | None]]) -> str:
 
 def _where(environments_by_name: Mapping[str, Sequence[str | None]]) -> str:
     return in_environments(name for environments in environments_by_name.values() for name in environments)
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """Every text in the data, keys aside."""
-    if isinstance(value, Mapping):
-        for inner in value.values():
-            yield from _texts(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _texts(inner)
-    elif isinstance(value, str):
-        yield value
 
 
 # -- the line ------------------------------------------------------------------------------------------------------

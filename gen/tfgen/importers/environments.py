@@ -145,11 +145,11 @@ def _values(spec: Mapping[str, Any]) -> dict[str, Any]:
 def _distance(specs: Mapping[Name, Mapping[str, Any]], env: Name) -> int:
     """How many values of the other variants differ from one."""
     own = _values(specs[env])
-    return sum(_leaves(difference(own, _values(other))) for other in specs.values())
+    return sum(_size(difference(own, _values(other))) for other in specs.values())
 
 
-def _leaves(data: Any) -> int:
-    return sum(map(_leaves, data.values())) if isinstance(data, Mapping) and data else 1
+def _size(data: Any) -> int:
+    return sum(1 for _ in data_path.leaves(data))
 
 
 def _with_sections(specs: Mapping[Name, dict[str, Any]]) -> dict[Name, dict[str, Any]]:

@@ -9,7 +9,7 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from tfgen.data_path import Path
+from tfgen.data_path import Path, texts
 from tfgen.errors import MissingExtraError
 from tfgen.text.yaml_text import scalar
 
@@ -95,7 +95,7 @@ def _in_line(value: Any, path: Path, indent: int, comments: Mapping[Path, str]) 
     if any(commented[: len(path)] == path and len(commented) > len(path) for commented in comments):
         return False
     is_short = _depth(value) <= 2 and indent + len(str(path[-1])) + _length(value) <= _WIDTH
-    return is_short and not _has_lines(value) and not _has_bare_pair(value)
+    return is_short and not any("\n" in text for _, text in texts(value)) and not _has_bare_pair(value)
 
 
 def _has_bare_pair(value: Any) -> bool:
@@ -108,13 +108,6 @@ def _has_bare_pair(value: Any) -> bool:
 def _depth(value: Any) -> int:
     inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else None
     return 0 if inner is None else 1 + max((_depth(item) for item in inner), default=0)
-
-
-def _has_lines(value: Any) -> bool:
-    if isinstance(value, str):
-        return "\n" in value
-    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
-    return any(_has_lines(item) for item in inner)
 
 
 def _length(value: Any) -> int:

@@ -7,7 +7,6 @@ spec.retries      20                                     default
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tfgen import data_path
@@ -63,7 +62,7 @@ def origins(document: Document, environment: str | None = None) -> tuple[Origin,
     merged = tunables.merge(tunables.without_environments(spec), override)
     complete = tunables.merge(tunables.values(merged), merged)
     ordered = tunables.order_keys(complete, schema_file.load()["properties"]["spec"])
-    return tuple(_origin(document, environment, path, value) for path, value in _leaves(ordered))
+    return tuple(_origin(document, environment, path, value) for path, value in data_path.leaves(ordered))
 
 
 def as_table(rows: tuple[Origin, ...]) -> str:
@@ -111,12 +110,3 @@ def _removes(data: Any, path: Path) -> bool:
 
 def _registry(document: Document) -> Place | None:
     return document.under.place(("registry",)) if document.under else None
-
-
-def _leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """What is no mapping, or an empty one."""
-    if isinstance(value, Mapping) and value:
-        for key, inner in value.items():
-            yield from _leaves(inner, (*path, key))
-    else:
-        yield path, value

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from tfgen.data_path import Path
+from tfgen.data_path import Path, texts
 from tfgen.rules import pod_parts
 from tfgen.rules.finding import Finding
 from tfgen.rules.rule import Rule
@@ -43,8 +43,8 @@ def _check(view: View) -> Iterator[Finding]:
                 f"volume name that ({_REFERENCE[str(path[2])]})"
             )
             yield Finding(path, message)
-    for path, texts in _arguments(view):
-        for index in find_secret_arguments(texts):
+    for path, arguments in _arguments(view):
+        for index in find_secret_arguments(arguments):
             message = "this argument looks like a secret, which would stand in git; pass a variable with secretKeyRef"
             yield Finding((*path, index), message)
     for path, message in _literals(view):
@@ -63,19 +63,10 @@ def _literals(view: View) -> Iterator[tuple[Path, str]]:
             )
             yield (*path, field), message
         else:
-            for place, text in _texts(item, path):
+            for place, text in texts(item, path):
                 if has_secret(text):
                     message = f"{path_name(place)} looks like a secret, which would stand in git; put it into a Secret"
                     yield place, message
-
-
-def _texts(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
-    """Every text, with its path."""
-    if isinstance(value, str):
-        yield path, value
-    elif isinstance(value, dict | list):
-        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _texts(inner, (*path, key))
 
 
 def _variables(view: View) -> Iterator[tuple[Path, str, Any]]:

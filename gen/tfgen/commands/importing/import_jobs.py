@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from tfgen.check.jobs import check
-from tfgen.data_path import Path, at, has
+from tfgen.data_path import Path, at, has, texts
 from tfgen.errors import UsageError
 from tfgen.importers import COMMANDS, FORMS, hand_written, rights
 from tfgen.importers.account import REFUSED, Account, Entry
@@ -334,14 +334,13 @@ def _is_named(text: str, item: Part, parts: Sequence[Part]) -> bool:
     return any(scalar.written == text for other in parts if other is not item for scalar in other.leaves())
 
 
-def _refuse_long_texts(data: Any, variant: Variant, path: Path = ()) -> None:
-    """Refuse what no cluster takes before it is written and checked, both of which take their time."""
-    items = data.items() if isinstance(data, Mapping) else enumerate(data) if isinstance(data, list) else ()
-    for key, inner in items:
-        _refuse_long_texts(inner, variant, (*path, key))
-    if isinstance(data, str) and len(data) > _LONGEST_TEXT:
-        message = f"{path_name(path)} would have {len(data):,} characters; Kubernetes takes at most {_LONGEST_TEXT:,}"
-        variant.account.refuse_target(path, variant.job.root, message)
+def _refuse_long_texts(data: Any, variant: Variant) -> None:
+    """Refuse texts that no cluster accepts before the job is written and checked, which both take long."""
+    for path, text in texts(data):
+        if len(text) > _LONGEST_TEXT:
+            characters = f"{len(text):,} characters; Kubernetes takes at most {_LONGEST_TEXT:,}"
+            message = f"{path_name(path)} would have {characters}"
+            variant.account.refuse_target(path, variant.job.root, message)
 
 
 def _write(name: str, variants: Mapping[Name, Variant]) -> ImportedJob | None:

@@ -6,9 +6,10 @@ object_pairs({"worker": <StatefulSet mnist-worker>}, {"worker": <StatefulSet mni
 
 from __future__ import annotations
 
+from tfgen.data_path import texts
 from tfgen.graph.built import Objects
 from tfgen.kubernetes.object import Object, identity, literal_name
-from tfgen.targets.kustomize.references import references, texts
+from tfgen.targets.kustomize.references import references
 
 
 def object_pairs(base: Objects, wanted: Objects) -> dict[str, tuple[Object, Object]]:
@@ -33,7 +34,7 @@ def object_pairs(base: Objects, wanted: Objects) -> dict[str, tuple[Object, Obje
                 renamed[name] = (item, new)
     if renamed:
         referred = {reference for item in wanted.values() for reference in references(item)}
-        named = {text for item in wanted.values() if literal_name(item) is not None for text in texts(item)}
+        named = {text for item in wanted.values() if literal_name(item) is not None for _, text in texts(item)}
     for name, (item, new) in renamed.items():
         _, kind, own_name = identity(item)
         followed = (kind, own_name) in referred or own_name in named or literal_name(item) is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, TypeAlias
 
+from tfgen.data_path import texts
 from tfgen.kubernetes.json_patch import Operation, changes_items, json_patch
 from tfgen.kubernetes.merge_keys import STRATEGIC_GROUPS
 from tfgen.kubernetes.object import Object, group, literal_name
@@ -14,7 +15,6 @@ from tfgen.targets.kustomize.patch import (
     replacing_patch,
     strategic_merge_patch,
 )
-from tfgen.targets.kustomize.references import texts
 from tfgen.text import yaml_text
 
 Patch: TypeAlias = Object | list[Operation]
@@ -59,7 +59,7 @@ def _takes_json_patch(item: Object, wanted: Object) -> bool:
     It writes the whole object as YAML before and after such a patch, and reads each text back:
     https://github.com/kubernetes-sigs/kustomize/blob/master/api/filters/patchjson6902/patchjson6902.go
     """
-    return not any(yaml_text.is_misread_by_kustomize(text) for part in (item, wanted) for text in texts(part))
+    return not any(yaml_text.is_misread_by_kustomize(text) for part in (item, wanted) for _, text in texts(part))
 
 
 def merges_by_key(item: Object) -> bool:

@@ -37,12 +37,3 @@ def references(node: Any) -> Iterator[tuple[str, str]]:
     elif isinstance(node, list):
         for child in node:
             yield from references(child)
-
-
-def texts(node: Any) -> Iterator[str]:
-    """Every text in an object of which nothing is known: any of them may be a reference."""
-    if isinstance(node, str):
-        yield node
-    elif isinstance(node, Mapping | list):
-        for child in node.values() if isinstance(node, Mapping) else node:
-            yield from texts(child)
