@@ -160,6 +160,15 @@ def leaf(file: str, position: Position, name: str, value: str) -> Part:
     return Part(file, (name,), position, position, value, value)
 
 
+def built(at: Part, shape: Any) -> Part:
+    """Return a part of a shape at the position of another part: a part, a mapping or a list of shapes, or a scalar."""
+    if isinstance(shape, Mapping):
+        return mapping(at, {key: built(at, value) for key, value in shape.items() if value is not None})
+    if isinstance(shape, list):
+        return sequence(at, [built(at, item) for item in shape])
+    return shape if isinstance(shape, Part) else at.scalar(shape)
+
+
 def mapping(at: Part, parts: Mapping[str, Part | None]) -> Part:
     """Return a mapping of parts, without missing ones, at the position of another part."""
     return at.replaced(text=None, value={key: part for key, part in parts.items() if part is not None})

@@ -14,11 +14,11 @@ from typing import Any, Final
 from tfgen.importers import job_set, pod_template
 from tfgen.importers.account import Account
 from tfgen.importers.foreign_job import ForeignJob
+from tfgen.importers.form_reader import WHY_DEADLINE, command_of
 from tfgen.importers.objects import api_group, kind, name
 from tfgen.importers.options import Options
-from tfgen.importers.part import Part, mapping, sequence
+from tfgen.importers.part import Part, built, mapping, sequence
 from tfgen.importers.shapes import METADATA, SCALAR, refuse_misshapen
-from tfgen.importers.task_command import read_command
 from tfgen.kubernetes.merge_keys import MERGE_KEYS
 
 FORM: Final = "TrainJob"
@@ -26,6 +26,8 @@ GROUP: Final = "trainer.kubeflow.org"
 
 _RUNTIMES: Final = ("ClusterTrainingRuntime", "TrainingRuntime")
 """The kinds of a runtime; the first is the one that is meant where a TrainJob names none."""
+_PODS: Final = ("template", "spec", "template")
+"""The path of the pod template in a replicated Job."""
 _STEP: Final = "trainer.kubeflow.org/trainjob-ancestor-step"
 """The label of the replicated Job that a TrainJob's ``trainer`` is about."""
 _NODE: Final = "node"
@@ -88,8 +90,7 @@ def read(item: Part, others: Sequence[Part], options: Options, account: Account)
     spec = dict(job.spec)
     if deadline := item.get("spec", "activeDeadlineSeconds"):
         spec["deadline"] = deadline.value
-        why = "it counts the time that the ending task runs, and no longer the time in a queue"
-        account.change(deadline, "spec", "deadline", why=why)
+        account.change(deadline, "spec", "deadline", why=WHY_DEADLINE)
     if runtime and "gang" not in spec:
         spec |= _gang(runtime, account)
     # No one wrote what stands for the runtime's template.
@@ -122,55 +123,42 @@ def _job_set(item: Part, runtime: Part | None, account: Account) -> Part | None:
         account.refuse(item, f"nothing tells its tasks of a cluster of TensorFlow's: {_where_it_may_be(item, runtime)}")
         return None
     _account_for(item, runtime, account)
-    own = template.get("spec") or spec
-    fields = {**dict(own.entries()), "replicatedJobs": sequence(spec, jobs)}
+    fields = {**dict((template.get("spec") or spec).entries()), "replicatedJobs": sequence(spec, jobs)}
     fields |= {key: part for key in ("suspend", "managedBy") if (part := spec.get(key))}
-    head = {key: item.value[key].replaced(value=text, text=text) for key, text in _HEAD.items()}
-    metadata = _metadata(item, template, account)
-    return item.replaced(value={**head, "metadata": metadata, "spec": mapping(spec, fields)})
+    head = {key: item.value[key].scalar(text) for key, text in _HEAD.items()}
+    return item.replaced(value={**head, "metadata": _metadata(item, template, account), "spec": mapping(spec, fields)})
 
 
 _HEAD: Final[Mapping[str, str]] = {"apiVersion": f"{job_set.GROUP}/v1alpha2", "kind": "JobSet"}
 
 
 def _bare_template(spec: Part) -> Part:
-    """What is known of the runtime where it stands elsewhere: one replicated Job, whose tasks are the nodes."""
-    at = spec.get("trainer") or spec
-    containers = sequence(at, [mapping(at, {"name": at.replaced(value=_NODE, text=_NODE)})])
-    pods = mapping(at, {"spec": mapping(at, {"containers": containers})})
-    job = {
-        "name": at.replaced(value=_NODE, text=_NODE),
-        "template": mapping(at, {"spec": mapping(at, {"template": pods})}),
-    }
-    return mapping(at, {"spec": mapping(at, {"replicatedJobs": sequence(at, [mapping(at, job)])})})
+    """Return the known part of a runtime in another file: one replicated Job, whose tasks are the nodes."""
+    pods = {"spec": {"containers": [{"name": _NODE}]}}
+    job = {"name": _NODE, "template": {"spec": {"template": pods}}}
+    return built(spec.get("trainer") or spec, {"spec": {"replicatedJobs": [job]}})
 
 
 def _patches(item: Part, template: Part, account: Account) -> Iterator[Part]:
     """What a TrainJob changes in its runtime's template, in the order in which Trainer does."""
     for override in item.items("spec", "podTemplateOverrides"):
-        targets = [part.written for target in override.items("targetJobs") if (part := target.get("name"))]
+        targets = [part.text_at("name") for part in override.items("targetJobs") if part.get("name")]
         if part := override.get("targetJobs"):
             account.name(part)
         pod = override.without("targetJobs")
         names = [part for job in template.items("spec", "replicatedJobs") if (part := job.get("name"))]
         patches = [
-            mapping(override, {"name": part, "template": _below(override, ("spec", "template"), pod)})
+            {"name": part, "template": {"spec": {"template": pod}}}
             for part in names
             if not targets or part.written in targets
         ]
-        yield _below(override, ("spec", "replicatedJobs"), sequence(override, patches))
+        yield built(override, {"spec": {"replicatedJobs": patches}})
     for patch in item.items("spec", "runtimePatches"):
         for key in ("manager", "time"):
             if part := patch.get(key):
                 account.name(part)
         if part := patch.get("trainingRuntimeSpec", "template"):
             yield part
-
-
-def _below(at: Part, keys: Sequence[str], part: Part) -> Part:
-    for key in reversed(keys):
-        part = mapping(at, {key: part})
-    return part
 
 
 def _merged(under: Part, over: Part, account: Account, key: str = "") -> Part:
@@ -212,41 +200,34 @@ def _trainer_job(jobs: Sequence[Part]) -> Part | None:
 def _with_trainer(job: Part, spec: Part, runtime: Part | None, account: Account) -> Part:
     """A replicated Job with what a TrainJob says of it: how many tasks, and what they run."""
     trainer = spec.get("trainer")
-    pods = job.get("template", "spec", "template") or job
+    pods = job.get(*_PODS) or job
     containers = list(pods.items("spec", "containers"))
-    names = [part.written if (part := container.get("name")) else "" for container in containers]
+    names = [container.text_at("name") for container in containers]
     main = containers[names.index(_NODE)] if _NODE in names else pod_template.main_container(pods)
     if main is not None and trainer is not None:
-        own = {key: part for key in ("image", "command", "args", "env") if (part := trainer.get(key))}
-        if resources := trainer.get("resourcesPerNode"):
-            own["resources"] = resources
-        program = _merged(main, mapping(trainer, own), account)
+        fields = {key: trainer.get(key) for key in ("image", "command", "args", "env")}
+        program = _merged(main, mapping(trainer, {**fields, "resources": trainer.get("resourcesPerNode")}), account)
         # The container that TensorFlow runs in is the first, from here on.
         rest = [container for container in containers if container is not main]
-        whole = _below(pods, ("spec", "containers"), sequence(pods, [program, *rest]))
-        pod_spec = {**pods.value["spec"].value, "containers": whole.value["spec"].value["containers"]}
-        pods = pods.replaced(value={**pods.value, "spec": pods.value["spec"].replaced(value=pod_spec)})
-    fields: dict[str, Part] = {**dict(job.entries("template", "spec")), "template": pods}
+        pods = pods.with_part(("spec", "containers"), sequence(pods, [program, *rest]))
+    job = job.with_part(_PODS, pods)
     number = trainer.get("numNodes") if trainer else None
     of_runtime = runtime.get("spec", "mlPolicy", "numNodes") if runtime else None
     if of_runtime and number and of_runtime is not number:
         account.drop(of_runtime, _WINS)
     if number := number or of_runtime:
         for key in ("parallelism", "completions"):
-            if (old := fields.get(key)) is not None:
+            if old := job.get("template", "spec", key):
                 account.drop(old, "numNodes says it")
-            fields[key] = number
-        if (old := job.get("replicas")) is not None:
+            job = job.with_part(("template", "spec", key), number)
+        if old := job.get("replicas"):
             account.drop(old, "Trainer makes one Job of it")
             job = job.without("replicas")
-    template = job.get("template") or job
-    whole_template = {**dict(template.entries()), "spec": mapping(template, fields)}
-    return job.replaced(value={**job.value, "template": template.replaced(value=whole_template)})
+    return job
 
 
 def _tells(job: Part) -> bool:
-    main = pod_template.main_container(job.get("template", "spec", "template") or job)
-    return main is not None and read_command(main).tells
+    return command_of(job, *_PODS).tells
 
 
 def _where_it_may_be(item: Part, runtime: Part | None) -> str:
