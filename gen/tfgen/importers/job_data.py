@@ -108,82 +108,55 @@ def hoisted(spec: Mapping[str, Any], account: Account, like: Mapping[str, Any] |
     new: dict[str, Any] = json.loads(json.dumps(spec))
     roles: Mapping[str, dict[str, Any]] = new["roles"]
     schema = schema_file.load()
-    keys = [key for role in roles.values() for key in role if key != "replicas"]
-    for key in dict.fromkeys(keys):
+    first = next(iter(roles.values()))
+    for key in dict.fromkeys(key for role in roles.values() for key in role if key != "replicas"):
         if schema_file.node(schema, ("spec", key)) is None:
             continue
-        if key == _POD_TEMPLATE:
-            _hoist_pod_template(new, like, account)
-        elif key in _BY_KEY:
-            _hoist_entries(key, new, like, account)
-        else:
-            _hoist_value(key, new, like, account)
+        # A role's podTemplate and its maps by name are merged over the job's.
+        path = (_POD_TEMPLATE, "spec") if key == _POD_TEMPLATE else (key,)
+        names = list(data_path.at(first, path) or ()) if key in (_POD_TEMPLATE, *_BY_KEY) else None
+        moved: dict[Path, Path] = {}
+        for below in [path] if names is None else [(*path, name) for name in names]:
+            moved |= _hoist(below, new, like)
+        account.move(moved)
+        for role in roles.values():
+            if names is not None and role.get(key) == {}:
+                del role[key]
     return new
 
 
-def _hoist_value(key: str, spec: dict[str, Any], like: Mapping[str, Any] | None, account: Account) -> None:
+def _hoist(path: Path, spec: dict[str, Any], like: Mapping[str, Any] | None) -> dict[Path, Path]:
+    """Move a value of the roles to the job, and return the targets that move."""
     roles: Mapping[str, dict[str, Any]] = spec["roles"]
-    if not all(key in role for role in roles.values()) or _says_in_roles(like, (key,)):
-        return
-    values = [role[key] for role in roles.values()]
-    is_like = like is not None and key in like and like[key] in values
-    common = like[key] if like and is_like else max(values, key=values.count)
-    are_most = key in _BY_MOST and (is_like or values.count(common) > 1)
-    if values.count(common) < len(values) and not are_most:
-        return
-    spec[key] = common
-    for name, role in roles.items():
-        if role[key] == common:
-            del role[key]
-            account.move({(*ROLES, name, key): ("spec", key)})
+    values = [data_path.at(role, path) for role in roles.values() if data_path.has(role, path)]
+    if len(values) < len(roles) or _says_in_roles(like, path):
+        return {}
+    is_like = data_path.has(like, path) and data_path.at(like, path) in values
+    common = data_path.at(like, path) if is_like else max(values, key=values.count)
+    is_in_most = path[0] in _BY_MOST and (is_like or values.count(common) > 1)
+    # A role merges a mapping with the job's mapping, and cannot replace it.
+    is_entry = path[0] in _BY_KEY and is_like and not any(isinstance(value, Mapping) for value in values)
+    if values.count(common) < len(values) and not (is_in_most or is_entry):
+        return {}
+    if data_path.has(spec, path) and data_path.at(spec, path) != common:
+        return {}
+    target: Any = spec
+    for step in path[:-1]:
+        target = target.setdefault(step, {})
+    target[path[-1]] = common
+    names = [name for name, role in roles.items() if data_path.at(role, path) == common]
+    for name in names:
+        _remove(roles[name], path)
+    return {(*ROLES, name, *path): ("spec", *path) for name in names}
 
 
-def _hoist_entries(key: str, spec: dict[str, Any], like: Mapping[str, Any] | None, account: Account) -> None:
-    roles: Mapping[str, dict[str, Any]] = spec["roles"]
-    moved: dict[Path, Path] = {}
-    entries = [role.get(key, {}) for role in roles.values()]
-    for name in list(entries[0]):
-        if not all(name in other for other in entries) or _says_in_roles(like, (key, name)):
-            continue
-        values = [other[name] for other in entries]
-        is_like = like is not None and name in like.get(key, {}) and like[key][name] in values
-        common = like[key][name] if like and is_like else values[0]
-        # Of mappings, a role's would be merged with the job's, and not take its place.
-        may_differ = is_like and not any(isinstance(value, Mapping) for value in values)
-        if spec.get(key, {}).get(name, common) != common or (values.count(common) < len(values) and not may_differ):
-            continue
-        spec.setdefault(key, {})[name] = common
-        for role, data in roles.items():
-            if data[key][name] == common:
-                del data[key][name]
-                moved[(*ROLES, role, key, name)] = ("spec", key, name)
-    account.move(moved)
-    for data in roles.values():
-        if key in data and not data[key]:
-            del data[key]
-
-
-def _hoist_pod_template(spec: dict[str, Any], like: Mapping[str, Any] | None, account: Account) -> None:
-    """Fields of all pods: a role's are merged over the job's."""
-    roles: Mapping[str, dict[str, Any]] = spec["roles"]
-    fields = [data_path.at(role, (_POD_TEMPLATE, "spec")) or {} for role in roles.values()]
-    for name in list(fields[0]):
-        path = (_POD_TEMPLATE, "spec", name)
-        is_shared = all(name in other and other[name] == fields[0][name] for other in fields)
-        if not is_shared or data_path.has(spec, path) or _says_in_roles(like, path):
-            continue
-        spec.setdefault(_POD_TEMPLATE, {}).setdefault("spec", {})[name] = fields[0][name]
-        for role_name in roles:
-            account.move({(*ROLES, role_name, *path): ("spec", *path)})
-    for role, own in zip(roles.values(), fields, strict=True):
-        left = {
-            name: value
-            for name, value in own.items()
-            if data_path.at(spec, (_POD_TEMPLATE, "spec", name)) != value or name not in fields[0]
-        }
-        rest = {key: value for key, value in role.pop(_POD_TEMPLATE, {}).items() if key != "spec"}
-        if left or rest:
-            role[_POD_TEMPLATE] = {**rest, **({"spec": left} if left else {})}
+def _remove(data: dict[Any, Any], path: Path) -> None:
+    """Remove a value and the mappings that are empty without the value."""
+    key, *steps = path
+    if steps:
+        _remove(data[key], tuple(steps))
+    if not steps or not data[key]:
+        del data[key]
 
 
 def _says_in_roles(spec: Mapping[str, Any] | None, path: Path) -> bool:
