@@ -387,12 +387,15 @@ def _other_kind(checked: CheckedData) -> Problem | None:
     """The one problem of a document of another kind, in which nothing else is worth saying."""
     kind = checked.data.get("kind") if isinstance(checked.data, dict) else None
     wanted = checked.schema["properties"]["kind"]["const"]
-    if kind == wanted or not isinstance(kind, str) or nearest(kind, [wanted]):
+    if kind == wanted or not isinstance(kind, str):
         return None
     version = checked.data.get("apiVersion")
+    is_importable = wanted == JOB_KIND and can_import(kind, version)
+    if nearest(kind, [wanted]) and not is_importable:  # TrainJob is near to TrainingJob
+        return None
     of = f" of {shown(version)}" if isinstance(version, str) else ""
     message = f"found a document of kind {shown(kind)}{of}, expected kind {wanted} of tfgen/v1alpha1"
-    if wanted == JOB_KIND and can_import(kind, version):
+    if is_importable:
         message += f"; tfgen import {checked.document.file} makes a job.yaml from it"
     return checked.problem(("kind",), message, "wrong-kind")
 
