@@ -143,6 +143,11 @@ BYPASSES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         },
         'objects.a.spec.targetNamespace: found "video"',
     ),
+    "namespace-no-target": (
+        {},
+        {"objects": {"a": {"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization", "spec": {}}}},
+        "objects.a.spec.targetNamespace: found nothing",
+    ),
     "namespace-template": (
         {},
         {

@@ -32,6 +32,8 @@ NAME_LISTS: Final = ("allowedNamespaces", "allowedEnvironments")
 _PROJECT_OF_JOB: Final[Path] = ("spec", "gitops", "argocd", "project")
 _ENVIRONMENTS: Final[Path] = ("spec", "environments")
 _ARGO_CD: Final = "argoproj.io"
+_FLUX: Final = "kustomize.toolkit.fluxcd.io"
+"""The group of the Kustomization that applies objects to any namespace, unless it sets a `targetNamespace`."""
 _PROJECTS: Final = ("Application", "ApplicationSet")
 """The kinds of Argo CD that name a project."""
 
@@ -120,6 +122,10 @@ def _other_namespaces(document: Document, allowed: Sequence[str], place: Place) 
         for field, value in _fields(item, path):
             if _places_objects(field) and value not in allowed:
                 yield _problem(document, environment, field, _not_listed(field, value, allowed, place))
+        target: Path = ("spec", "targetNamespace")
+        if group(item) == _FLUX and item["kind"] == "Kustomization" and not data_path.has(item, target):
+            message = f"{path_name((*path, *target))}: found nothing, and {place} allows {either(allowed)}"
+            yield _problem(document, environment, path, message)
 
 
 def _namespace_paths(document: Document) -> Iterator[tuple[str | None, Path]]:
