@@ -1,4 +1,4 @@
-# tfgen with git and all extras, for CI and for who has no Python:
+# tfgen with git and the schemas of Kubernetes, for CI and for machines without Python:
 #   docker build -t tfgen .
 #   docker run --rm --user "$(id -u):$(id -g)" --volume "$PWD:/work" tfgen check jobs
 FROM python:3.12.11-slim-bookworm
@@ -13,7 +13,7 @@ COPY pyproject.toml README.md LICENSE /src/
 COPY docs/rules.md /src/docs/rules.md
 COPY schemas /src/schemas
 COPY gen/tfgen /src/gen/tfgen
-RUN pip install --no-cache-dir "/src[import,kubernetes,live,policies]"
+RUN pip install --no-cache-dir "/src[kubernetes]"
 
 ENV HOME=/tmp \
     PYTHONUNBUFFERED=1

@@ -23,9 +23,9 @@ class UsageError(TfgenError):
     exit_code = 2
 
 
-class MissingExtraError(TfgenError):
-    """An extra of tfgen that the command needs is not installed."""
+class MissingPackageError(TfgenError):
+    """A package that the command needs is not installed."""
 
-    def __init__(self, what: str, extra: str) -> None:
-        """Args: `what` names the missing part and its use."""
-        super().__init__(f"{what}: pip install 'tfgen[{extra}]'")
+    def __init__(self, use: str, *packages: str) -> None:
+        """Args: `use` names the use of the packages; `packages` are names on the Python package index."""
+        super().__init__(f"{use}: pip install {' '.join(packages)}")

@@ -57,7 +57,7 @@ def test_policies_without_what_evaluates_them_stop_each_command(
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     for command in (["render"], ["render", "--stdout"], ["check", "--no-files"]):
         assert cli.run([*command, "jobs"]) == cli.FAILED
-        assert "pip install 'tfgen[policies]'" in capsys.readouterr().err
+        assert "pip install cel-expr-python google-re2" in capsys.readouterr().err
     assert not (repository / "charts").exists()
 
 

@@ -230,7 +230,7 @@ def test_schemas_of_kubernetes_on_demand(job: Path, capsys: Printed) -> None:
 def test_without_the_extra_the_way_to_it_is_said(job: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     assert cli.run(["check", "job.yaml", "--kubernetes-version", "1.33"]) == 3
-    assert capsys.readouterr().err.endswith("pip install 'tfgen[kubernetes]'\n")
+    assert capsys.readouterr().err.endswith("pip install kubernetes-validate\n")
 
 
 def test_sarif(job: Path, capsys: Printed) -> None:

@@ -317,4 +317,4 @@ def test_every_missing_extra_has_one_exit_code(module: str, argv: list[str], job
         [sys.executable, "-c", hide, *argv], cwd=job.parent, capture_output=True, text=True, check=False
     )
     assert done.returncode == cli.FAILED, done.stderr
-    assert "pip install 'tfgen[" in done.stderr
+    assert ": pip install " in done.stderr

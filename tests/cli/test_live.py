@@ -38,7 +38,10 @@ def test_a_missing_client_is_told_with_its_cure(
     monkeypatch.setitem(sys.modules, "kubernetes", None)
     assert cli.run([command, str(job), *more]) == cli.FAILED
     error = capsys.readouterr().err
-    assert error == "tfgen: error: a cluster is read by the kubernetes client: pip install 'tfgen[live]'\n"
+    assert error == (
+        "tfgen: error: the client that reads a cluster is not installed: "
+        "pip install kubernetes urllib3 websocket-client\n"
+    )
 
 
 def test_rendering_loads_nothing_of_the_client(job: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-pytest.importorskip("kubernetes", reason="needs the kubernetes client: pip install 'tfgen[live]'")
+pytest.importorskip("kubernetes", reason="needs the kubernetes client: pip install kubernetes")
 
 from tfgen.commands.apply import live_changes
 

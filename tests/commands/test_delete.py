@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-pytest.importorskip("kubernetes", reason="needs the kubernetes client: pip install 'tfgen[live]'")
+pytest.importorskip("kubernetes", reason="needs the kubernetes client: pip install kubernetes")
 
 from tfgen.commands.cluster.target import Neighbor, ObjectChange, Target
 from tfgen.commands.delete import delete, plan_delete, plan_prune

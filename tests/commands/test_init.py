@@ -315,7 +315,7 @@ def test_ci_passes_what_is_rendered_and_refuses_what_is_not(ci: str, steps, tmp_
     git("add", "--all")
     git("commit", "--quiet", "--message=x")
     install, *commands = steps()
-    assert install == 'pip install "tfgen[kubernetes] @ $TFGEN"'
+    assert install == 'pip install "tfgen-charts[kubernetes] @ $TFGEN"'
     git("clone", "--quiet", ".", "clone")
     environment = {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-pytest.importorskip("kubernetes", reason="needs the kubernetes client: pip install 'tfgen[live]'")
+pytest.importorskip("kubernetes", reason="needs the kubernetes client: pip install kubernetes")
 
 from tests.support.recorded_run import read_run
 from tfgen.commands.release import release_run

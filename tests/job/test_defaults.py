@@ -274,7 +274,7 @@ def test_the_workflow_of_a_new_repository_asks_for_kubernetes_schemas_and_instal
     workflow = yaml.load((repo / ".github" / "workflows" / "tfgen.yaml").read_text(encoding="utf-8"), yaml.BaseLoader)
     work = workflow["jobs"]["check"]
     install, command, *_ = (step["run"] for step in work["steps"] if "run" in step)
-    assert install == 'pip install "tfgen[kubernetes] @ $TFGEN"'
+    assert install == 'pip install "tfgen-charts[kubernetes] @ $TFGEN"'
     assert cli.run(["render", "jobs"]) == 0
     words = shlex.split(command.replace("$AGAINST", "HEAD"))
     version = work["env"]["KUBERNETES"]

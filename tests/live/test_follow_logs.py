@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("kubernetes", reason="needs the kubernetes client: pip install 'tfgen[live]'")
+pytest.importorskip("kubernetes", reason="needs the kubernetes client: pip install kubernetes")
 
 import urllib3
 

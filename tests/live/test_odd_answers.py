@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-pytest.importorskip("kubernetes", reason="needs the kubernetes client: pip install 'tfgen[live]'")
+pytest.importorskip("kubernetes", reason="needs the kubernetes client: pip install kubernetes")
 
 from tests.support.recorded_run import read_run
 from tfgen.errors import TfgenError

@@ -3,8 +3,8 @@
     schemas = ObjectSchemas("1.33")
     schemas.faults(stateful_set)   ->  [Fault(..., ("spec", "replicas"), '"four" is not of type "integer"')]
 
-Kubernetes' come from PyPI's kubernetes-validate, an extra of tfgen (``pip install 'tfgen[kubernetes]'``): 100 MB that
-most never need. Only its data is used; importing the package itself would take longer than the whole check.
+The schemas of Kubernetes come from the package kubernetes-validate. It is not a dependency, because it has 100 MB that
+most users do not need. tfgen reads only its data: to import the package takes longer than the whole check.
 """
 
 from __future__ import annotations
@@ -18,15 +18,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tfgen.check.object_checks.fault import Fault
-from tfgen.errors import MissingExtraError, UsageError
+from tfgen.errors import MissingPackageError, UsageError
 from tfgen.kubernetes.object import Object, literal_name
 from tfgen.schema import file as schema_file
 
 if TYPE_CHECKING:
     from jsonschema_rs import Draft7Validator, Draft202012Validator
-
-EXTRA: Final = "kubernetes"
-"""The extra of tfgen that installs Kubernetes' schemas."""
 
 _FOLDER: Final = re.compile(r"v(?P<minor>[0-9]+\.[0-9]+)\.(?P<patch>[0-9]+)-local-strict")
 _VERSION: Final = re.compile(r"v?(?P<minor>[0-9]+\.[0-9]+)(\.[0-9]+)?")
@@ -42,7 +39,7 @@ class ObjectSchemas:
     """Schemas by kind. Without a version, those of custom kinds alone.
 
     Raises:
-        MissingExtraError: the schemas are not installed.
+        MissingPackageError: the schemas are not installed.
         UsageError: there are no schemas of that version.
     """
 
@@ -106,8 +103,9 @@ def _definitions(folder: Path) -> Mapping[str, Any]:
 def _folder(version: str) -> Path:
     spec = importlib.util.find_spec("kubernetes_validate")
     if spec is None or spec.origin is None:
-        raise MissingExtraError(
-            "Kubernetes' schemas are not installed: they come with PyPI's kubernetes-validate", EXTRA
+        raise MissingPackageError(
+            "the schemas of Kubernetes are in the package kubernetes-validate, which is not installed",
+            "kubernetes-validate",
         )
     folders = {
         match["minor"]: path

@@ -35,7 +35,7 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--kubernetes-version",
         metavar="VERSION",
-        help="hold the objects against the schemas of this Kubernetes, such as 1.33 (needs tfgen[kubernetes])",
+        help="validate the objects by the schemas of a Kubernetes version, such as 1.33 (needs kubernetes-validate)",
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from tfgen.data_path import Path, texts
-from tfgen.errors import MissingExtraError
+from tfgen.errors import MissingPackageError
 from tfgen.text.yaml_text import scalar
 
 _WIDTH: Final = 100
@@ -32,14 +32,16 @@ def job_text(data: Mapping[str, Any], head: Sequence[str], comments: Mapping[Pat
         comments: comments above keys, by path.
 
     Raises:
-        MissingExtraError: ruamel.yaml is not installed.
+        MissingPackageError: ruamel.yaml is not installed.
     """
     try:
         from ruamel.yaml import YAML
         from ruamel.yaml.comments import CommentedMap, CommentedSeq
         from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarString, SingleQuotedScalarString
     except ImportError as error:
-        raise MissingExtraError("text with comments is written by ruamel.yaml", "import") from error
+        raise MissingPackageError(
+            "ruamel.yaml, which writes text with comments, is not installed", "ruamel.yaml"
+        ) from error
 
     def styled(value: Any, path: Path, indent: int) -> Any:
         if isinstance(value, Mapping):

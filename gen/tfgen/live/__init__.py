@@ -1,1 +1,1 @@
-"""A job in its cluster: reads what is there, and judges it. What imports `kubernetes_client` needs tfgen[live]."""
+"""A job in its cluster: reads what is there, and judges it. Only `kubernetes_client` imports the kubernetes client."""

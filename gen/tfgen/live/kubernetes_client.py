@@ -1,11 +1,8 @@
-"""The kubernetes client, and below it urllib3 and websocket-client.
-
-The extra `live` brings them; whoever lacks it is told so here.
-"""
+"""The kubernetes client with urllib3 and websocket-client, or an error that names the missing packages."""
 
 from __future__ import annotations
 
-from tfgen.errors import MissingExtraError
+from tfgen.errors import MissingPackageError
 
 try:
     import urllib3
@@ -13,6 +10,11 @@ try:
     from kubernetes import client, config
     from kubernetes.stream import ws_client
 except ImportError as _error:
-    raise MissingExtraError("a cluster is read by the kubernetes client", "live") from _error
+    raise MissingPackageError(
+        "the client that reads a cluster is not installed",
+        "kubernetes",
+        "urllib3",
+        "websocket-client",
+    ) from _error
 
 __all__ = ["client", "config", "urllib3", "websocket", "ws_client"]

@@ -4,10 +4,9 @@
     evaluate("object.spec.paused", {"object": {"spec": {}}})    ->  Result(error='Key not found in map : "paused"')
     evaluate("ip(object.spec.host).family() == 4", {...})       ->  Result(unknown="it needs ip, which ...")
 
-https://kubernetes.io/docs/reference/using-api/cel/. Google's CEL and RE2 come as PyPI's cel-expr-python and google-re2,
-an extra of tfgen (``pip install 'tfgen[policies]'``): 50 MB that only such policies need, so they are loaded with the
-first expression. Of the functions that Kubernetes adds, the extra's own and those of `_functions` are there. What needs
-another function is unknown, and so never taken for true.
+https://kubernetes.io/docs/reference/using-api/cel/. Google's CEL and RE2 are the packages cel-expr-python and
+google-re2. Only jobs with policies load them, with the first expression. tfgen has the functions of these packages and
+the functions of `_functions`. An expression with another function of Kubernetes is unknown, and does not count as true.
 """
 
 from __future__ import annotations
@@ -18,15 +17,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from tfgen.errors import MissingExtraError
+from tfgen.errors import MissingPackageError
 from tfgen.kubernetes import quantity
 from tfgen.words import either
 
 if TYPE_CHECKING:
     from fractions import Fraction
-
-EXTRA: Final = "policies"
-"""The extra of tfgen that installs CEL."""
 
 VARIABLES: Final = ("object", "oldObject", "request", "params", "namespaceObject", "variables")
 """What an expression of a policy may name. `authorizer` is missing: it asks the cluster."""
@@ -56,13 +52,13 @@ def require_library() -> None:
     """Checks that there is something that evaluates CEL.
 
     Raises:
-        MissingExtraError: the extra is not installed.
+        MissingPackageError: the packages are not installed.
     """
     if any(importlib.util.find_spec(package) is None for package in _PACKAGES):
-        raise MissingExtraError(
-            "the policies that tfgen.yaml names are in CEL, and what evaluates it is not installed: it comes with "
-            "PyPI's cel-expr-python and google-re2",
-            EXTRA,
+        raise MissingPackageError(
+            "tfgen.yaml names policies in CEL, and the packages that evaluate CEL are not installed",
+            "cel-expr-python",
+            "google-re2",
         )
 
 
