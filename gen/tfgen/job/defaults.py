@@ -73,7 +73,7 @@ def over(layer: Document, above: Document | None) -> Document:
         node = schema["properties"]["spec"]
         merged["spec"] = _merged(schema, node, above.data.get("spec", {}), spec, has_halves=True)
     merged = {key: value for key, value in merged.items() if value is not None or key not in inherited}
-    return layer.replaced(data=merged, under=above, own=layer.data)
+    return layer.replaced(data=merged, under=above, unmerged=layer.data)
 
 
 def under(job: Document, defaults: Document) -> Document:
@@ -107,7 +107,7 @@ def under(job: Document, defaults: Document) -> Document:
         merged = data_path.with_value(merged, ("gitops", "argocd"), {"project": project, **argocd})
     if registry := defaults.data.get("registry"):
         merged = _with_registry(schema, node, merged, registry)
-    return job.replaced(data={**job.data, "spec": merged}, under=defaults, own=job.data)
+    return job.replaced(data={**job.data, "spec": merged}, under=defaults, unmerged=job.data)
 
 
 def names_registry(image: str) -> bool:

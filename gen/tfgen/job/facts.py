@@ -29,7 +29,7 @@ def name_of(document: Document) -> str:
 
 def own_data(document: Document) -> Any:
     """What the job's own file says, without the defaults under it."""
-    return document.data if document.own is None else document.own
+    return document.data if document.unmerged is None else document.unmerged
 
 
 def environments_of(document: Document) -> Mapping[str, EnvironmentData]:

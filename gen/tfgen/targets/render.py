@@ -61,7 +61,7 @@ def input_digest(document: Document) -> str:
 
 def render_document(document: Document, built: Built | None = None) -> Rendering:
     """The same of a document as it was read from disk, with the file that it was read from."""
-    return render(document.data, document.own, built).replaced(source=source_name(Path(document.file)))
+    return render(document.data, document.unmerged, built).replaced(source=source_name(Path(document.file)))
 
 
 def _delivery(job: TrainingJob, environments: Mapping[str, Objects]) -> dict[str, dict[str, str]]:

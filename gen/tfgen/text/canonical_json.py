@@ -1,10 +1,10 @@
-r"""Data as the one JSON text that Helm's `mustToRawJson` writes for the same data, so that both have one digest of it.
+r"""Canonical JSON text of data, equal to the text of Helm's `mustToRawJson`, so that tfgen and Helm compute one digest.
 
     >>> canonical({"b": [1, 0.50, None], "a": "é <&>"})
     '{"a":"é <&>","b":[1,0.5,null]}'
 
-Go's encoding/json is followed: keys by their characters, no blank, no escape for what JSON lets stand but for U+2028
-and U+2029, and every number as a float64, since that is what `fromYaml` reads it as
+The text follows Go's encoding/json: keys sorted by characters, no blanks, and no escapes except for the characters that
+JSON requires to be escaped, U+2028 and U+2029. Every number is a float64, because `fromYaml` reads numbers as float64
 (https://pkg.go.dev/encoding/json#Marshal, https://masterminds.github.io/sprig/defaults.html).
 """
 
@@ -18,28 +18,31 @@ from typing import Any, Final
 _text: Final = json.encoder.encode_basestring
 
 DIGEST_LENGTH: Final = 12
-"""Hexadecimal digits of a digest: enough to tell the few forms of one thing apart, and short in a label."""
+"""Hexadecimal digits of a digest.
+
+Twelve digits distinguish the few contents of one object, and are short in a label.
+"""
 
 _WORDS: Final = {None: "null", True: "true", False: "false"}
 
 _WHOLE: Final = 1 << 53
-"""Up to this number, all whole numbers are float64s."""
+"""A float64 represents every whole number up to this number exactly."""
 
 _SMALLEST, _LARGEST = 1e-6, 1e21
-"""Between these two Go writes a number without an exponent."""
+"""Go writes a number between these two limits without an exponent."""
 
 
 def digest(data: Any) -> str:
-    """The first digits of the SHA-256 of data."""
+    """Return the first digits of the SHA-256 of data."""
     return hashlib.sha256(canonical(data).encode()).hexdigest()[:DIGEST_LENGTH]
 
 
 def canonical(data: Any) -> str:
-    """The text of a value.
+    """Return the canonical text of a value.
 
     Raises:
-        TypeError: for what JSON cannot say.
-        ValueError: for an infinity or a NaN.
+        TypeError: JSON cannot represent the value.
+        ValueError: the value is infinite or NaN.
     """
     return _written(data).replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
@@ -48,7 +51,7 @@ def _written(data: Any) -> str:
     if isinstance(data, str):
         return _text(data)
     if isinstance(data, dict):
-        return "{" + ",".join([f"{_text(key)}:{_written(inner)}" for key, inner in sorted(data.items())]) + "}"
+        return "{" + ",".join([f"{_text(key)}:{_written(item)}" for key, item in sorted(data.items())]) + "}"
     if isinstance(data, (list, tuple)):
         return "[" + ",".join([_written(item) for item in data]) + "]"
     if data is None or isinstance(data, bool):
@@ -57,11 +60,11 @@ def _written(data: Any) -> str:
         return str(data)
     if isinstance(data, (int, float)):
         return _number(float(data))
-    raise TypeError(f"JSON cannot say {data!r}")
+    raise TypeError(f"JSON cannot represent {data!r}")
 
 
 def _number(number: float) -> str:
-    """A float64: the shortest digits that are read as it, which Python has too, in Go's form."""
+    """Return a float64 in the format of Go, with the shortest digits that are read as the same number."""
     text = json.dumps(number, allow_nan=False)
     if number == 0 or _SMALLEST <= abs(number) < _LARGEST:
         return (_without_exponent(text) if "e" in text else text).removesuffix(".0")
@@ -69,6 +72,6 @@ def _number(number: float) -> str:
 
 
 def _without_exponent(number: str) -> str:
-    from decimal import Decimal  # 2 ms, which only very small and very large numbers need pay
+    from decimal import Decimal  # the import takes 2 ms; only very small and very large numbers need it
 
     return f"{Decimal(number):f}"

@@ -1,9 +1,9 @@
-"""The comments of a YAML text, and of those the ones that speak to tfgen.
+"""The comments of a YAML text, and the directives to tfgen among them.
 
     image: tf:latest  # tfgen: ignore latest-tag a moving base      ->  Directive((1, 20), 1, "ignore latest-tag ...")
 
-A `#` within a key or a value begins no comment. A directive is about its own line. Where it stands alone, it is about
-the next line that says something.
+A `#` within a key or a value does not begin a comment. A directive applies to its line. A directive on a separate line
+applies to the next line with content.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from tfgen.text.yaml_node import YamlNode, nodes
 
 COMMENT: Final = re.compile(r"(?<![^\s])#[^\n]*")
 HEADER: Final = re.compile(r"(?P<header>[|>][-+0-9]*)(?P<note>[ \t]+#.*)?[ \t]*")
-"""The first line of block text, which a comment may end."""
+"""The first line of block text, which may end in a comment."""
 
 _DIRECTIVE: Final = re.compile(r"#+[ \t]*tfgen:[ \t]*(?P<words>.*)")
 
 
 class Directive(NamedTuple):
-    """A comment that speaks to tfgen.
+    """A comment that is addressed to tfgen.
 
     Attributes:
-        position: where it begins.
-        line: which it is about.
-        words: what stands behind `tfgen:`.
+        position: the start of the comment.
+        line: the line that the directive applies to.
+        words: the text after `tfgen:`.
     """
 
     position: Position
@@ -37,26 +37,26 @@ class Directive(NamedTuple):
 
 
 def comments(text: str) -> Iterator[tuple[int, str]]:
-    """Each comment, in order, with the offset at which it begins.
+    """Yield each comment with its offset, in order.
 
     Args:
-        text: one that `parse.parse` finds nothing wrong with.
+        text: a text without YAML problems (`parse.parse`).
     """
-    behind = 0
+    end_of_last = 0
     for start, end in sorted(leaf for root in nodes(text).values() for leaf in leaves(root)):
-        yield from _between(text, behind, start)
+        yield from _between(text, end_of_last, start)
         header = HEADER.match(text, start, end)
         if header and header["note"]:
             yield header.end("note") - len(header["note"].lstrip()), header["note"].lstrip()
-        behind = end
-    yield from _between(text, behind, len(text))
+        end_of_last = end
+    yield from _between(text, end_of_last, len(text))
 
 
 def directives(text: str) -> Iterator[Directive]:
-    """The comments that speak to tfgen.
+    """Yield the directives of a text.
 
     Args:
-        text: one that `parse.parse` finds nothing wrong with.
+        text: a text without YAML problems (`parse.parse`).
     """
     if not _DIRECTIVE.search(text):
         return
@@ -70,7 +70,10 @@ def directives(text: str) -> Iterator[Directive]:
 
 
 def leaves(node: YamlNode) -> Iterator[tuple[int, int]]:
-    """Where keys, scalars and aliases stand: a # in them begins no comment."""
+    """Yield the start and the end of each key, scalar and alias.
+
+    A # between the two offsets does not begin a comment.
+    """
     if node.form in ("scalar", "alias"):
         yield node.start, node.end
     for entry in node.entries:
@@ -85,6 +88,6 @@ def _between(text: str, start: int, end: int) -> Iterator[tuple[int, str]]:
 
 
 def _next_line(lines: list[str], line: int) -> int:
-    """The first line behind another that says something; that other itself where none does."""
+    """Return the next line with content after a line; without such a line, return the line itself."""
     following = enumerate(lines[line:], start=line + 1)
     return next((number for number, text in following if text.strip() and not text.lstrip().startswith("#")), line)

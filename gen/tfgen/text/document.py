@@ -15,98 +15,97 @@ if TYPE_CHECKING:
 
 
 MAX_SIZE = 50_000
-"""Values in a file, those that an alias stands for counted each time."""
+"""Maximum number of values in a file. The values behind an alias count each time."""
 
 MAX_DEPTH = 100
 MAX_PROBLEMS = 100
-"""The first ones of a file; who has more has another file in mind."""
+"""Maximum number of reported problems of a file. A file with more problems is probably not a job file."""
 
 START = Position(1, 1)
-"""Of a problem with a whole file."""
+"""Position of a problem that concerns a whole file."""
 
 
 class SourceTree(NamedTuple):
-    """The position of a value, and those of its parts."""
+    """The position of a value and of its parts."""
 
     position: Position
     text: str | None
-    """A scalar as it was written; None for a mapping or a list."""
+    """The text of a scalar in the file; None for a mapping or a list."""
     children: Mapping[str | int, tuple[Position, SourceTree]]
-    """By key or index: where the key (or item) stands, and the place of its value."""
+    """Key or index -> position of the key or item, and the source tree of its value."""
     size: int
-    """What an alias to it adds to `MAX_SIZE`."""
+    """Number of values that an alias to this value adds to the count for `MAX_SIZE`."""
     height: int = 1
-    """Levels in it: 1 for a scalar."""
+    """Number of levels: 1 for a scalar."""
 
 
 class Document(Record):
-    """One YAML document: plain data, and the place of each part of it.
+    """A YAML document: plain data, and the position of each part.
 
     Attributes:
-        file: the name that its problems carry.
-        data: what it says, over what the document under it says.
-        root: the place of what it says itself.
-        under: a document that says what this one does not, at the same paths: the defaults under a job, and under
-            those the ones of the folder above.
-        own: what it says itself, where something is under it.
-        directives: the comments of its file that speak to tfgen.
+        file: the file name for problems.
+        data: the data of the document, merged over the data of `under`.
+        root: the source tree of the document's own values.
+        under: a document with defaults for the same paths: the layers under a job, and the parent layer under a layer.
+        unmerged: the data before the merge, if the document has defaults.
+        directives: the comments of the file that are addressed to tfgen.
     """
 
     file: str
     data: Any
     root: SourceTree
     under: Document | None = None
-    own: Any = None
+    unmerged: Any = None
     directives: tuple[Directive, ...] = ()
 
     @classmethod
     def without_places(cls, file: str, data: Any) -> Document:
-        """A document of which nobody will ask where anything is said: all of it is at its start."""
+        """Return a document without positions: every part is at the start of the file."""
         return cls(file, data, SourceTree(START, None, {}, 1))
 
     def alone(self) -> Document:
-        """The document without what is under it."""
-        return self if self.under is None else self.replaced(data=self.own, under=None, own=None)
+        """Return the document without its defaults."""
+        return self if self.under is None else self.replaced(data=self.unmerged, under=None, unmerged=None)
 
     def layers(self) -> Iterator[Document]:
-        """The document and all that are under it, the uppermost first, each with what it says itself."""
+        """Yield the document and its layers, the nearest first, each without its defaults."""
         yield self.alone()
         if self.under is not None:
             yield from self.under.layers()
 
     def source(self, path: Path) -> str:
-        """The file in which the path, or its nearest ancestor, is said."""
+        """Return the file that sets the path or its nearest ancestor."""
         return self._layer(path).file
 
     def place(self, path: Path) -> Place:
-        """Where a problem with the path is: at a scalar itself, at the key of anything else.
+        """Return the place of a problem with a path: the value of a scalar, or the key of a collection.
 
-        A path that is not there has the place of its nearest ancestor.
+        A missing path has the place of its nearest ancestor.
         """
         return Place(self.source(path), self.key(path) if self.text(path) is None else self.value(path))
 
     def key(self, path: Path) -> Position:
-        """Where the key (or the list item) at the path stands; for what is not there, its nearest ancestor's."""
+        """Return the position of the key or the list item at a path, or of its nearest ancestor."""
         return self._layer(path)._nearest(path)[0]
 
     def value(self, path: Path) -> Position:
-        """Where the value at the path begins; for what is not there, its nearest ancestor's."""
+        """Return the position of the value at a path, or of its nearest ancestor."""
         return self._layer(path)._nearest(path)[1].position
 
     def text(self, path: Path) -> str | None:
-        """The scalar at the path as it was written (`1.10`, where the data says 1.1); None where there is none."""
+        """Return the text of the scalar at a path (`1.10` for the number 1.1); None if the path has no scalar."""
         _, place, depth = self._layer(path)._nearest(path)
         return place.text if depth == len(path) else None
 
     def _layer(self, path: Path) -> Document:
-        """The one that says most of the path: of several, the uppermost."""
+        """Return the layer that sets the longest part of a path. Of several such layers, the nearest one counts."""
         if self.under is None:
             return self
-        below = self.under._layer(path)
-        return self if self._nearest(path)[2] >= below._nearest(path)[2] else below
+        lower = self.under._layer(path)
+        return self if self._nearest(path)[2] >= lower._nearest(path)[2] else lower
 
     def _nearest(self, path: Path) -> tuple[Position, SourceTree, int]:
-        """The last key and value on the way that this document says itself, and how many steps of it there are."""
+        """Return the last key and value on a path that this document sets itself, and the number of steps to it."""
         key, place = self.root.position, self.root
         for taken, step in enumerate(path):
             if step not in place.children:
@@ -116,10 +115,10 @@ class Document(Record):
 
 
 class Parsed(Record):
-    """The documents of a text, in order, and what is wrong with it.
+    """The documents of a text, in order, and the problems of the text.
 
-    Where there are problems, a refused number or key reads as its text, a refused alias as null, and what stands
-    after a syntax error is missing.
+    If a text has problems, a refused number or key reads as its text, a refused alias as null, and the part after a
+    syntax error is missing.
     """
 
     documents: tuple[Document, ...]

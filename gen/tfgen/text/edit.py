@@ -1,10 +1,10 @@
-"""The text of a job.yaml with other values in some places, and every other byte as it was.
+"""Edits of single values in the text of a job.yaml. Every other byte remains unchanged.
 
     spec:                        spec:
       run: "2"  # after the fix    run: "3"  # after the fix
 
-A round trip through a YAML library would keep the comments, and still rewrite indentation and quotes that nobody asked
-it to. The text that comes of an edit is read again: it must say what it said, and the new values, and nothing else.
+A round trip through a YAML library would keep the comments, but change indentation and quotes. tfgen reads the edited
+text again, and accepts the edit only if exactly the intended values have changed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ RULES: Final[Mapping[str, str]] = {EDIT: "tfgen cannot change a value and leave 
 
 
 class Removal(Enum):
-    """The value of a key or an item that is to go."""
+    """The value of a key or an item that an assignment removes."""
 
     REMOVED = "removed"
 
@@ -41,33 +41,33 @@ REMOVED: Final = Removal.REMOVED
 
 
 class Assignment(NamedTuple):
-    """A value and its path: keys, and indexes of lists. One past a list's last index adds an item.
+    """A value and its path: keys, and indexes of lists. The index after the last item of a list appends an item.
 
     Attributes:
         value: plain data, or `REMOVED`.
-        behind: for each step of the path, the keys that it follows if it is new; where its mapping has none of them,
-            it is the first.
+        after: for each step of the path, the keys that a new key follows. If the mapping has none of them, the new key
+            becomes the first key.
     """
 
     path: Path
     value: Any
-    behind: Sequence[Sequence[str]] = ()
+    after: Sequence[Sequence[str]] = ()
 
 
 Changes: TypeAlias = Mapping[Path, Mapping[str, str | bool]]
-"""Names, or true or false, by key, by the mapping that they are, or are to be, in."""
+"""Names or booleans by key, for each path of a mapping. A missing mapping is created."""
 
 
 def with_values(text: str, document: Document, changes: Changes) -> str:
-    """The text of a file with some keys of a job set; a key that is not there comes before the first of its mapping.
+    """Return the text of a file with some keys of a job set. A new key becomes the first key of its mapping.
 
     Args:
-        text: the file's text, as `disk_file.read_text` gives it.
-        document: the job in it, which has no errors.
-        changes: in the order in which they are to stand.
+        text: the text of the file from `disk_file.read_text`.
+        document: the job in the file, without errors.
+        changes: the values, in the order of new keys.
 
     Raises:
-        TfgenError: the job is so written that something else would change with them.
+        TfgenError: the edit would also change another value.
     """
     return assign(
         text,
@@ -81,28 +81,28 @@ def with_values(text: str, document: Document, changes: Changes) -> str:
 
 
 def assign(text: str, document: Document, assignments: Sequence[Assignment]) -> str:
-    """The text of a file with other values in one of its documents.
+    """Return the text of a file with new values in one document.
 
     Args:
-        text: the file's text, as `disk_file.read_text` gives it.
-        document: the one of its documents, which the reader of YAML finds nothing wrong with.
-        assignments: in their order; a later one may go into the value of an earlier one.
+        text: the text of the file from `disk_file.read_text`.
+        document: the document, without YAML problems.
+        assignments: the new values, in order. A later assignment may change the value of an earlier one.
 
     Raises:
-        TfgenError: the text is so written that something else would change with them.
-        LookupError: there is no list where an index is, or it is past the list's end.
+        TfgenError: the edit would also change another value.
+        LookupError: an index is not in a list, or past the end of the list.
     """
     mark = BYTE_ORDER_MARK if text.startswith(BYTE_ORDER_MARK) else ""
     edited = text.removeprefix(mark)
     before = parse(edited, document.file).documents
     number = next(n for n, candidate in enumerate(before) if candidate.root.position == document.root.position)
-    wanted = [candidate.data for candidate in before]
+    expected = [candidate.data for candidate in before]
     for assignment in assignments:
-        wanted[number] = _assigned(wanted[number], assignment)
+        expected[number] = _assigned(expected[number], assignment)
         data = _data(edited, document)[number]
         if data != _assigned(data, assignment):
             edited = _edited(edited, document, assignment)
-    if _data(edited, document) != wanted:
+    if _data(edited, document) != expected:
         raise _by_hand(document, assignments[0])
     return mark + edited
 
@@ -114,7 +114,7 @@ def _assigned(data: Any, assignment: Assignment) -> Any:
 
 
 class _Edit(NamedTuple):
-    """A part of a text, and what is to stand there."""
+    """A part of a text, and its replacement."""
 
     start: int
     end: int
@@ -132,12 +132,12 @@ def _edited(text: str, document: Document, assignment: Assignment) -> str:
 
 
 def _edit(text: str, root: YamlNode, assignment: Assignment) -> _Edit | None:
-    """How a value is set or removed; None where that cannot be done in place."""
+    """Return the edit that sets or removes a value; None if an edit in place is impossible."""
     path, value = assignment.path, assignment.value
     owner, holder = root, _Slot(root, None)
     style = _Style(root.is_flow, _quote(text, root.entries))
     for taken, step in enumerate(path, start=1):
-        rest = path[taken:]
+        remaining = path[taken:]
         slot = _slot(owner, step)
         if isinstance(step, str):
             style = style._replace(
@@ -147,36 +147,38 @@ def _edit(text: str, root: YamlNode, assignment: Assignment) -> _Edit | None:
             if value is REMOVED:
                 return None
             if isinstance(step, int):
-                return _append(text, owner, _written(_nested(rest, value), style)) if owner.form == "list" else None
-            behind = assignment.behind[taken - 1] if assignment.behind else ()
-            return _insert(text, owner, _pair(step, _nested(rest, value), style), behind)
-        if not rest and value is REMOVED:
+                return (
+                    _append(text, owner, _written(_nested(remaining, value), style)) if owner.form == "list" else None
+                )
+            after = assignment.after[taken - 1] if assignment.after else ()
+            return _insert(text, owner, _pair(step, _nested(remaining, value), style), after)
+        if not remaining and value is REMOVED:
             return _remove(text, owner, slot, holder, style)
-        if not rest or slot.node.form == "scalar":
-            return None if value is REMOVED else _replace(text, slot, _written(_nested(rest, value), style))
+        if not remaining or slot.node.form == "scalar":
+            return None if value is REMOVED else _replace(text, slot, _written(_nested(remaining, value), style))
         if slot.node.form == "alias":
-            pair = _pair(str(rest[0]), _nested(rest[1:], value), style)
+            pair = _pair(str(remaining[0]), _nested(remaining[1:], value), style)
             return _Edit(slot.node.start, slot.node.end, f"{{{pair}, <<: {text[slot.node.start : slot.node.end]}}}")
         owner, holder, style = slot.node, slot, style._replace(is_flow=style.is_flow or slot.node.is_flow)
     return None
 
 
 class _Slot(NamedTuple):
-    """A value, and the entry that has it; none for an item of a list, and for a document's root."""
+    """A value and its entry. An item of a list and the root of a document have no entry."""
 
     node: YamlNode
     entry: Entry | None
 
 
 class _Style(NamedTuple):
-    """How new text is written: within braces or brackets, and with which quote around keys."""
+    """The style of new text: in braces or brackets or not, and the quote of keys."""
 
     is_flow: bool
     quote: str
 
 
 def _slot(owner: YamlNode, step: str | int) -> _Slot | None:
-    """What a mapping or a list has at a step, if it says it itself."""
+    """Return the value of a mapping or a list at a step; None if the node does not set it itself."""
     if isinstance(step, int):
         return _Slot(owner.items[step], None) if step < len(owner.items) else None
     entry = owner.entry(step)
@@ -184,7 +186,7 @@ def _slot(owner: YamlNode, step: str | int) -> _Slot | None:
 
 
 def _replace(text: str, slot: _Slot, written: str) -> _Edit | None:
-    """Another value in place of one; a comment behind its key stays there."""
+    """Replace a value. A comment after its key remains."""
     node = slot.node
     if slot.entry is not None and node.form in ("mapping", "list") and not node.is_flow:
         colon = text.find(":", slot.entry.end)
@@ -198,14 +200,17 @@ def _replace(text: str, slot: _Slot, written: str) -> _Edit | None:
 
 
 def _header_comment(text: str, node: YamlNode) -> str:
-    """Return the comment behind the header of a block scalar, with the blanks before it; nothing for another node."""
+    """Return the comment after the header of a block scalar, with the blanks before it; empty for any other node."""
     header, _, _ = text[node.start : node.end].partition("\n")
     comment = re.fullmatch(r"[|>][-+0-9]*([ \t]+#.*?)\r?", header)
     return comment[1] if comment else ""
 
 
 def _remove(text: str, owner: YamlNode, slot: _Slot, holder: _Slot, style: _Style) -> _Edit | None:
-    """One entry or item less, with the comment behind it; the last one leaves empty braces or brackets."""
+    """Remove an entry or an item, with the comment after it.
+
+    The removal of the last one leaves empty braces or brackets.
+    """
     parts = [(entry.token, entry.value.end) for entry in owner.entries] or [
         (item.token, item.end) for item in owner.items
     ]
@@ -225,20 +230,20 @@ def _remove(text: str, owner: YamlNode, slot: _Slot, holder: _Slot, style: _Styl
         return _Edit(line, line_end + 1, "")
     if index + 1 == len(parts):
         return None
-    following = parts[index + 1][0]  # the first key of an item, behind its "- "
+    following = parts[index + 1][0]  # the first key of an item, after its "- "
     return None if "#" in text[end:following] else _Edit(start, following, "")
 
 
 def _line_end(text: str, offset: int) -> int | None:
-    """The end of the line of an offset; None where more than a comment stands in between."""
+    """Return the end of the line at an offset; None if more than a comment follows on the line."""
     end = text.find("\n", offset)
     end = len(text) if end < 0 else end
-    behind = text[offset:end].strip()
-    return end if not behind or behind.startswith("#") else None
+    tail = text[offset:end].strip()
+    return end if not tail or tail.startswith("#") else None
 
 
 def _append(text: str, items: YamlNode, written: str) -> _Edit | None:
-    """A new last item of a list."""
+    """Append an item to a list."""
     if items.is_flow:
         if not items.items:
             return _Edit(items.start + 1, items.start + 1, written)
@@ -248,9 +253,9 @@ def _append(text: str, items: YamlNode, written: str) -> _Edit | None:
     return _insert_line(text, items.end, f"{' ' * indent}- {written}")
 
 
-def _insert(text: str, mapping: YamlNode, pair: str, behind: Sequence[str]) -> _Edit | None:
-    """A new entry: behind the last of some keys, or as the first."""
-    before = [entry for entry in mapping.entries if entry.key in behind]
+def _insert(text: str, mapping: YamlNode, pair: str, preceding_keys: Sequence[str]) -> _Edit | None:
+    """Insert an entry after the last of some keys, or as the first entry."""
+    before = [entry for entry in mapping.entries if entry.key in preceding_keys]
     if not before:
         return _insert_first(text, mapping, pair) or _insert_behind(text, mapping, mapping.entries[-1:], pair)
     return _insert_behind(text, mapping, before, pair)
@@ -273,7 +278,7 @@ def _insert_behind(text: str, mapping: YamlNode, before: Sequence[Entry], pair: 
 
 
 def _insert_line(text: str, offset: int, line: str) -> _Edit | None:
-    """A new line below that of an offset."""
+    """Insert a line below the line at an offset."""
     end = _line_end(text, offset)
     if end is None:
         return None
@@ -283,14 +288,14 @@ def _insert_line(text: str, offset: int, line: str) -> _Edit | None:
 
 
 def _insert_first(text: str, mapping: YamlNode, pair: str) -> _Edit | None:
-    """A new entry as the first, but before the comment that belongs to the one that is."""
+    """Insert an entry as the first entry, above the comment of the present first entry."""
     if mapping.is_flow:
         return _insert_in_braces(text, mapping, pair)
     first = mapping.entries[0].token
     line = text.rfind("\n", 0, first) + 1
     indent = text[line:first]
     if indent.strip(" "):
-        return None  # a key stands behind "- " or "? "
+        return None  # a key after "- " or "? "
     ending = "\r\n" if text[:line].endswith("\r\n") else "\n"
     while text[text.rfind("\n", 0, line - 1) + 1 : line].lstrip().startswith("#"):
         line = text.rfind("\n", 0, line - 1) + 1
@@ -298,7 +303,7 @@ def _insert_first(text: str, mapping: YamlNode, pair: str) -> _Edit | None:
 
 
 def _insert_in_braces(text: str, mapping: YamlNode, pair: str) -> _Edit:
-    """The same in `{...}`: on the first entry's line, or above it on one of its own."""
+    """Insert an entry as the first entry in braces: on the line of the first entry, or on a new line above."""
     inside = mapping.start + 1
     if not mapping.entries:
         return _Edit(inside, inside, pair)
@@ -313,19 +318,19 @@ def _insert_in_braces(text: str, mapping: YamlNode, pair: str) -> _Edit:
 
 
 def _quote(text: str, entries: Sequence[Entry]) -> str:
-    """How the first key is quoted: by which quote, or not."""
+    """Return the quote of the first key; empty for a key without quotes."""
     return next((text[entry.start] for entry in entries[:1] if text[entry.start] in "\"'"), "")
 
 
 def _nested(path: Sequence[str | int], value: Any) -> Any:
-    """The value in the mappings and lists that lead to it."""
+    """Return a value within the mappings and lists of a path."""
     for step in reversed(path):
         value = [value] if isinstance(step, int) else {step: value}
     return value
 
 
 def _pair(key: str, value: Any, style: _Style) -> str:
-    """An entry as its neighbours are written: JSON where they are."""
+    """Return the text of an entry in the style of its neighbours, for example as JSON."""
     written_key = f"{style.quote}{key}{style.quote}" if style.quote else in_line(key, is_flow=style.is_flow)
     return f"{written_key}: {_written(value, style)}"
 
@@ -339,11 +344,11 @@ def _data(text: str, document: Document) -> list[Any]:
 
 
 def _by_hand(document: Document, assignment: Assignment) -> TfgenError:
-    *above, key = assignment.path
-    place = Place(document.file, document.alone().value(tuple(above)))
+    *parent, key = assignment.path
+    place = Place(document.file, document.alone().value(tuple(parent)))
     name = f"item {key}" if isinstance(key, int) else key
     what = f"remove {name} from" if assignment.value is REMOVED else f"set {name} to {shown(assignment.value)} in"
     return TfgenError(
-        f"{place}: cannot {what} {path_name(tuple(above))} and leave all else as it is "
-        f"(an alias of it stands elsewhere, perhaps): do it there by hand [{EDIT}]"
+        f"{place}: cannot {what} {path_name(tuple(parent))} without a change of other values "
+        f"(another place may use an alias of it): edit the file by hand [{EDIT}]"
     )

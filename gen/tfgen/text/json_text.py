@@ -1,11 +1,11 @@
-"""Data as JSON text for people: what fits into a line stands in one, and what does not goes on in the next.
+"""JSON text for people: a value that fits on a line is on one line, and a longer value continues on the next lines.
 
     >>> print(dump({"type": "string", "examples": ["2", "lr-3e-4"]}), end="")
     {"type": "string", "examples": ["2", "lr-3e-4"]}
 
-What goes on is indented by two, and so is what a brace at the end of a line opens. A closing brace stands at the end of
-the last line; after a listing, whose entries have a line each, it begins one, under the line that opened it.
-`json.dumps(indent=2)` gives each number of a list a line of its own, and each brace one more.
+Continuation lines, and the content of a brace at the end of a line, are indented by two. A closing brace is at the end
+of the last line; the closing brace of a listing, whose entries have one line each, begins a new line.
+`json.dumps(indent=2)` would write each number of a list and each brace on a separate line.
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ _in_line: Final = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def dump(data: Any, listings: Collection[str] = ()) -> str:
-    """One value, with a final newline; keys in the given order. Raises TypeError for what JSON cannot say.
+    """Return the text of a value with a final newline; keys keep their order.
+
+    Raises TypeError for a value JSON cannot represent.
 
     Args:
-        data: the value. The keys of its mappings are texts.
-        listings: the keys whose mappings are too long for a line give each of their entries one.
+        data: the value. The keys of its mappings are text.
+        listings: the keys of listings: mappings whose entries have one line each, if they do not fit on one line.
     """
     whole = _member("", data, listings)
     if len(whole.line) <= WIDTH or not whole.members:
@@ -32,15 +34,15 @@ def dump(data: Any, listings: Collection[str] = ()) -> str:
 
 
 class _Member(NamedTuple):
-    """What stands between the commas of a collection.
+    """A member of a collection: the text between two commas.
 
     Attributes:
-        head: its key, with the colon.
-        line: all of it in one line, with its key.
-        members: of its value, where that is a collection.
-        opening: the bracket before them.
-        closing: the one behind them.
-        is_listing: whether each of them has a line where they do not fit into one.
+        head: the key of the member, with the colon.
+        line: the whole member on one line, with its key.
+        members: the members of its value, if the value is a collection.
+        opening: the opening bracket of the value.
+        closing: the closing bracket of the value.
+        is_listing: whether each member of the value has one line, if they do not fit on one line.
     """
 
     head: str
@@ -52,11 +54,14 @@ class _Member(NamedTuple):
 
 
 def _member(head: str, value: Any, listings: Collection[str], *, is_listing: bool = False) -> _Member:
-    """A member, from the lines of those within it. The keys of a listing are names, and so no listings."""
+    """Return the member for a value.
+
+    The keys of a listing are names, so a value in a listing is not a listing itself.
+    """
     if isinstance(value, dict):
         members = [
-            _member(f"{_in_line(key)}: ", inner, listings, is_listing=not is_listing and key in listings)
-            for key, inner in value.items()
+            _member(f"{_in_line(key)}: ", item, listings, is_listing=not is_listing and key in listings)
+            for key, item in value.items()
         ]
         opening, closing = "{", "}"
     elif isinstance(value, list):
@@ -68,34 +73,34 @@ def _member(head: str, value: Any, listings: Collection[str], *, is_listing: boo
 
 
 def _text(member: _Member, indent: str, column: int, tail: int) -> str:
-    """The text of a member, with its key.
+    """Return the text of a member, with its key.
 
     Args:
-        member: what is written.
-        indent: the blanks before the line that it begins in.
-        column: how many characters this line has already.
-        tail: how many characters follow on its last line.
+        member: the member.
+        indent: the blanks before the line in which the member begins.
+        column: the number of characters that this line has already.
+        tail: the number of characters that follow on the last line.
     """
     head, line, members, opening, closing, is_listing = member
     if column + len(line) + tail <= WIDTH or not members:
         return line
-    inner = f"{indent}  "
-    if is_listing or (opening == "[" and not all(len(inner) + len(item.line) < WIDTH for item in members)):
-        lines = [_text(entry, inner, len(inner), 1) for entry in members]
-        return f"{head}{opening}\n{inner}" + f",\n{inner}".join(lines) + f"\n{indent}{closing}"
+    deeper = f"{indent}  "
+    if is_listing or (opening == "[" and not all(len(deeper) + len(item.line) < WIDTH for item in members)):
+        lines = [_text(entry, deeper, len(deeper), 1) for entry in members]
+        return f"{head}{opening}\n{deeper}" + f",\n{deeper}".join(lines) + f"\n{indent}{closing}"
     start = f"{head}{opening}"
-    return f"{start}{_fill(members, indent, inner, tail, column + len(start) - len(indent))}{closing}"
+    return f"{start}{_fill(members, indent, deeper, tail, column + len(start) - len(indent))}{closing}"
 
 
-def _fill(members: Sequence[_Member], indent: str, inner: str, tail: int, begun: int = 0) -> str:
-    """The members of a collection, as many in a line as fit; the last may begin in one line and end in another.
+def _fill(members: Sequence[_Member], indent: str, deeper: str, tail: int, begun: int = 0) -> str:
+    """Return the text of members, as many on a line as fit. The last member may begin on one line and end on another.
 
     Args:
-        members: what is written.
-        indent: the blanks before the line that the first begins in.
-        inner: the blanks before the lines that follow.
-        tail: how many characters follow the bracket that closes the collection.
-        begun: how many characters the first line has behind its blanks.
+        members: the members.
+        indent: the blanks before the line in which the first member begins.
+        deeper: the blanks before the following lines.
+        tail: the number of characters that follow the closing bracket of the collection.
+        begun: the number of characters that the first line has after its blanks.
     """
     text = ""
     column = len(indent) + begun
@@ -106,12 +111,12 @@ def _fill(members: Sequence[_Member], indent: str, inner: str, tail: int, begun:
         if text and column + 2 + len(line) + after <= WIDTH:
             text, column = f"{text}, {line}", column + 2 + len(line)
             continue
-        if text and is_last and len(inner) + len(line) + after > WIDTH:
+        if text and is_last and len(deeper) + len(line) + after > WIDTH:
             part = _text(member, indent, column + 2, after)
             if "\n" in part and column + 2 + part.index("\n") <= WIDTH:
                 return f"{text}, {part}"
         if text:
-            text, indent, column = f"{text},\n{inner}", inner, len(inner)
+            text, indent, column = f"{text},\n{deeper}", deeper, len(deeper)
         part = _text(member, indent, column, after)
         text, column = text + part, WIDTH if "\n" in part else column + len(part)
     return text

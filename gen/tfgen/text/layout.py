@@ -1,13 +1,13 @@
-"""A YAML text in one layout: indentation, quotes and the order of keys; every value and every comment stays.
+"""The layout of YAML texts: indentation, quotes and the order of keys. Values and comments remain.
 
     spec:                                   spec:
         roles: {worker: {replicas: 4}}        # The image.
         # The image.                     ->   image: a:1  # kept
         image: "a:1"  # kept                  roles: {worker: {replicas: 4}}
 
-A comment goes with the key or the item below it, or, behind something, with what its line has. One at a block's end
-goes with the innermost block that it is indented as deep as. The text that comes of it is read again: it must say what
-it said, with the same comments.
+A comment moves with the key or the item below it, or with the content before it on its line. A comment at the end of a
+block moves with the innermost block that has at least its indentation. tfgen reads the new text again: its values and
+its comments must be unchanged.
 """
 
 from __future__ import annotations
@@ -33,25 +33,25 @@ RULES: Final[Mapping[str, str]] = {LAYOUT: "A job file is written in a way that 
 """The id of the error that has a file and a line, with its summary."""
 
 KeyOrder: TypeAlias = Callable[[Path], Sequence[str] | None]
-"""The keys of the mapping at a path, in their order; None where it has no order of its own."""
+"""Returns the keys of the mapping at a path in their order; None for a mapping without an order."""
 
 _WIDTH: Final = 100
-"""Columns up to which braces or brackets of several lines are put into one."""
+"""Maximum number of columns of a line into which braces or brackets of several lines are joined."""
 
 _NOTE: Final = re.compile(r"(?P<note>[ \t]+#.*)?[ \t]*")
 _ANCHOR: Final = re.compile(r"&\S+")
 
 
 def lay_out(text: str, file: str, order: Callable[[Document], KeyOrder | None]) -> str:
-    """The text of a file in the layout of `tfgen init`.
+    """Return the text of a file in the layout of `tfgen init`.
 
     Args:
-        text: as `disk_file.read_text` gives it; the reader of YAML finds nothing wrong with it.
-        file: its name, for errors.
-        order: the order of the keys of a document; None for one that stays as it is.
+        text: the text from `disk_file.read_text`, without YAML problems.
+        file: the name of the file for errors.
+        order: returns the order of the keys of a document; None for a document that remains unchanged.
 
     Raises:
-        TfgenError: it is so written that a value or a comment would be lost.
+        TfgenError: the layout would lose a value or a comment.
     """
     mark = BYTE_ORDER_MARK if text.startswith(BYTE_ORDER_MARK) else ""
     ending = "\r\n" if "\r\n" in text else "\n"
@@ -67,18 +67,20 @@ def lay_out(text: str, file: str, order: Callable[[Document], KeyOrder | None]) 
         start, end, lines = layout.of_document(root, document.data)
         after += before[done:start] + "".join(f"{line}\n" for line in lines)
         done = end
-    below = before[done:]
-    whole = after + (below if below.strip() else "\n" * below.count("\n"))
+    remaining = before[done:]
+    whole = after + (remaining if remaining.strip() else "\n" * remaining.count("\n"))
     content = [*_content(before, file)]
     # Empty lines at the end of the file are part of a text with the header |+.
     after = next((form for form in (whole.rstrip("\n") + "\n", whole) if [*_content(form, file)] == content), "")
     if not after:
-        raise TfgenError(f"{file}: cannot be laid out without the loss of a value or of a comment: do it by hand")
+        raise TfgenError(
+            f"{file}: tfgen cannot format the file without the loss of a value or a comment: format the file by hand"
+        )
     return mark + after.replace("\n", ending)
 
 
 def _content(text: str, file: str) -> Iterator[Any]:
-    """All that must stay: what is said, and the comments, in whatever order."""
+    """Yield the values and the comments of a text, which a new layout must keep."""
     parsed = parse(text, file)
     if parsed.problems:
         return
@@ -87,8 +89,11 @@ def _content(text: str, file: str) -> Iterator[Any]:
 
 
 def _has_anchors(node: YamlNode) -> bool:
-    """Whether a part of the value is an alias. A key must not come before one that its alias needs."""
-    return node.form == "alias" or any(_has_anchors(inner) for inner in _values(node))
+    """Return whether a part of a value is an alias.
+
+    A key with an alias must not move before the key with its anchor.
+    """
+    return node.form == "alias" or any(_has_anchors(child) for child in _values(node))
 
 
 def _values(node: YamlNode) -> Iterator[YamlNode]:
@@ -97,7 +102,7 @@ def _values(node: YamlNode) -> Iterator[YamlNode]:
 
 
 class _Line(NamedTuple):
-    """A line of comment by its column; of an empty line the text is empty."""
+    """A line with a comment, and its column. An empty line has an empty text."""
 
     column: int
     text: str
@@ -107,9 +112,9 @@ class _Part(NamedTuple):
     """An entry of a mapping or an item of a list.
 
     Attributes:
-        token: where it begins: at its key, or its dash.
+        token: the offset of its key or its dash.
         head: the lines above it.
-        note: the comment behind it, with the blanks before; behind its key where its value is a block.
+        note: the comment after it, with the blanks before; for a block, the comment after its key.
         foot: the lines below it that belong to the block that is its value.
     """
 
@@ -130,15 +135,15 @@ class _Layout:
         self._starts = [0, *accumulate(len(line) + 1 for line in self._lines)]
 
     def of_document(self, root: YamlNode, data: Any) -> tuple[int, int, list[str]]:
-        """Where the lines of the document's root begin and end in the text, and what stands there then."""
+        """Return the start and the end of the document's lines in the text, and the new lines."""
         first, last = self._line(root.start), self._line(root.end)
-        below: list[_Line] = []
+        comments_below: list[_Line] = []
         for number in range(last + 1, len(self._lines)):
             if self._lines[number].startswith(("---", "...", "%")):
                 break
-            below += self._between(number, number + 1)
+            comments_below += self._between(number, number + 1)
         column = root.start - self._starts[first]
-        foot, _ = _split(below, column)
+        foot, _ = _split(comments_below, column)
         lines = self._block(root, data, (), 0, first - 1, foot)
         return self._starts[first], min(self._starts[last + 1 + len(foot)], len(self._text)), lines
 
@@ -149,7 +154,7 @@ class _Layout:
         return offset - self._starts[self._line(offset)]
 
     def _between(self, first: int, end: int) -> list[_Line]:
-        """The lines of comment from one line up to another."""
+        """Return the comment lines from one line up to another."""
         between = []
         for number in range(first, end):
             line = self._lines[number].rstrip()
@@ -161,22 +166,22 @@ class _Layout:
 
     def _error(self, line: int) -> TfgenError:
         place = Place(self._file, Position(line + 1, 1))
-        return TfgenError(f"{place}: this is written as `tfgen fmt` does not know it: lay it out by hand [{LAYOUT}]")
+        return TfgenError(f"{place}: `tfgen fmt` does not support this notation: format the line by hand [{LAYOUT}]")
 
     def _block(
         self, node: YamlNode, data: Any, path: Path, indent: int, owner: int, foot: Sequence[_Line]
     ) -> list[str]:
-        """The lines of a mapping or a list in block style.
+        """Return the lines of a mapping or a list in block style.
 
         Args:
             node: the mapping or the list.
-            data: what it says.
-            path: where it is in the document.
-            indent: the blanks before its lines.
-            owner: the line of what it is the value of.
-            foot: the lines of comment below it that are indented deep enough for it.
+            data: the data of the node.
+            path: the path of the node in the document.
+            indent: the number of blanks before its lines.
+            owner: the line of the key or the dash whose value is the node.
+            foot: the comment lines below the node that have at least its indentation.
         """
-        parts, rest = self._parts_in_braces(node) if node.is_flow else self._parts(node, owner, foot)
+        parts, trailing = self._parts_in_braces(node) if node.is_flow else self._parts(node, owner, foot)
         if node.entries and self._moves and (order := self._order(path)):
             place = {key: number for number, key in enumerate(order)}
             parts.sort(key=lambda part: place.get(part.entry.key if part.entry else "", len(place)))
@@ -186,37 +191,37 @@ class _Layout:
         for number, part in enumerate(parts):
             lines += _comment_lines(part.head, indent, is_first=number == 0)
             step = part.entry.key if part.entry else number
-            inner = data.get(step) if isinstance(data, dict) else data[number]
-            lines += self._part(part, inner, (*path, step), indent)
-        return [*lines, *_comment_lines(rest, indent, is_first=not lines)]
+            child = data.get(step) if isinstance(data, dict) else data[number]
+            lines += self._part(part, child, (*path, step), indent)
+        return [*lines, *_comment_lines(trailing, indent, is_first=not lines)]
 
     def _parts(self, node: YamlNode, owner: int, foot: Sequence[_Line]) -> tuple[list[_Part], list[_Line]]:
-        """The parts of a block, and the lines behind the last one."""
+        """Return the parts of a block, and the lines after the last part."""
         parts: list[_Part] = []
-        behind = owner
+        previous_line = owner
         column = 0
         for entry, value in _pairs(node):
             token = entry.token if entry else self._dash(node, value)
             first, column = self._line(token), self._column(token)
-            head = self._between(behind + 1, first)
+            head = self._between(previous_line + 1, first)
             if parts:
                 head = _give(parts[-1], head, column)
             if not _is_block(value):
-                behind = self._text.index(":", entry.end) if entry else token
-                head += (_Line(0, comment) for comment in COMMENT.findall(self._text, behind, value.token))
+                previous_line = self._text.index(":", entry.end) if entry else token
+                head += (_Line(0, comment) for comment in COMMENT.findall(self._text, previous_line, value.token))
             parts.append(_Part(entry, value, token, head, self._note(entry, value, token), []))
-            behind = self._line(value.end)
+            previous_line = self._line(value.end)
         return parts, _give(parts[-1], list(foot), column)
 
     def _dash(self, items: YamlNode, item: YamlNode) -> int:
-        """Where the dash of an item is: all dashes of a list stand in one column."""
+        """Return the offset of the dash of an item. All dashes of a list are in one column."""
         column, number = self._column(items.start), self._line(item.token)
         while self._lines[number][column : column + 1] != "-" or "#" in self._lines[number][:column]:
             number -= 1
         return self._starts[number] + column
 
     def _note(self, entry: Entry | None, value: YamlNode, token: int) -> str:
-        """The comment behind a part, or, where its value is a block, behind its key or its dash."""
+        """Return the comment after a part; for a block, the comment after its key or its dash."""
         if _is_block(value):
             start = self._text.index(":", entry.end) + 1 if entry else token + 1
             first = value.entries[0].token if value.entries else value.start
@@ -229,50 +234,50 @@ class _Layout:
         return (note["note"] or "").rstrip()
 
     def _parts_in_braces(self, node: YamlNode) -> tuple[list[_Part], list[_Line]]:
-        """The parts of a mapping in braces or of a list in brackets that is to become a block."""
+        """Return the parts of a mapping in braces or a list in brackets that becomes a block."""
         parts: list[_Part] = []
-        behind = node.start + 1
+        offset = node.start + 1
         for entry, value in _pairs(node):
             token = entry.token if entry else value.token
-            head = self._in_braces(behind, token, parts)
+            head = self._in_braces(offset, token, parts)
             parts.append(_Part(entry, value, token, head, "", []))
-            behind = value.end
-        return parts, self._in_braces(behind, node.end - 1, parts)
+            offset = value.end
+        return parts, self._in_braces(offset, node.end - 1, parts)
 
     def _in_braces(self, start: int, end: int, parts: list[_Part]) -> list[_Line]:
-        """The comments between two parts; one on the line of the part before becomes its note."""
-        first, *others = self._text[start:end].split("\n")
-        head = [_Line(0, line.strip()) for line in others if line.strip().startswith("#")]
+        """Return the comments between two parts. A comment on the line of the first part becomes its note."""
+        first, *following = self._text[start:end].split("\n")
+        head = [_Line(0, line.strip()) for line in following if line.strip().startswith("#")]
         if parts and "#" in first:
             parts[-1] = parts[-1]._replace(note=f"  {first[first.index('#') :].rstrip()}")
         return head
 
     def _brace_note(self, node: YamlNode) -> str:
-        """The comment behind an opening brace or bracket."""
+        """Return the comment after an opening brace or bracket."""
         line = self._text[node.start + 1 : node.end].partition("\n")[0]
         note = _NOTE.fullmatch(line) if node.is_flow else None
         return (note["note"] or "").rstrip() if note else ""
 
     def _part(self, part: _Part, data: Any, path: Path, indent: int) -> list[str]:
-        """The lines of a part: its key or its dash, and its value."""
+        """Return the lines of a part: its key or its dash, and its value."""
         blanks, node = " " * indent, part.node
         start = f"{blanks}{self._name(part.entry)} {self._anchor(node)}".rstrip()
         if not _is_block(node) and self._fits(node, data, len(start)):
-            first, *others = self._in_line(node, data, indent)
-            return [f"{start} {first}{part.note or self._header_note(node)}", *others]
-        inner = indent + 2 if part.entry is None or node.form == "mapping" else indent
+            first, *following = self._in_line(node, data, indent)
+            return [f"{start} {first}{part.note or self._header_note(node)}", *following]
+        child_indent = indent + 2 if part.entry is None or node.form == "mapping" else indent
         owner = self._line(self._text.index(":", part.entry.end) if part.entry else part.token)
-        lines = self._block(node, data, path, inner, owner, part.foot)
+        lines = self._block(node, data, path, child_indent, owner, part.foot)
         note = part.note or self._brace_note(node)
         if not start.endswith("-"):
             return [f"{start}{note}", *lines]
-        above = [note.strip()] if note else []
-        while lines[0].lstrip().startswith("#"):  # nothing stands between a dash and the first key
-            above.append(lines.pop(0).strip())
-        return [*(f"{blanks}{line}" for line in above), f"{start} {lines[0].lstrip()}", *lines[1:]]
+        comments_above = [note.strip()] if note else []
+        while lines[0].lstrip().startswith("#"):  # a dash and the first key must be on one line
+            comments_above.append(lines.pop(0).strip())
+        return [*(f"{blanks}{line}" for line in comments_above), f"{start} {lines[0].lstrip()}", *lines[1:]]
 
     def _name(self, entry: Entry | None) -> str:
-        """What stands before a value: a key with its anchor, or a dash."""
+        """Return the text before a value: the key with its anchor, or a dash."""
         if entry is None:
             return "-"
         anchor = self._text[entry.token : entry.start]
@@ -292,7 +297,7 @@ class _Layout:
         return (header["note"] or "").rstrip() if header else ""
 
     def _fits(self, node: YamlNode, data: Any, column: int) -> bool:
-        """Whether a value stays, or is put, into the line of its key."""
+        """Return whether a value fits on the line of its key."""
         if node.form in ("scalar", "alias") or not (node.entries or node.items):
             return True
         written = self._text[node.start : node.end]
@@ -303,15 +308,15 @@ class _Layout:
         return column + 1 + len(self._flow_without_anchor(node, data)) <= _WIDTH
 
     def _has_comments(self, node: YamlNode) -> bool:
-        behind = node.start
+        offset = node.start
         for start, end in sorted(leaves(node)):
-            if COMMENT.search(self._text, behind, start):
+            if COMMENT.search(self._text, offset, start):
                 return True
-            behind = end
-        return COMMENT.search(self._text, behind, node.end) is not None
+            offset = end
+        return COMMENT.search(self._text, offset, node.end) is not None
 
     def _flow(self, node: YamlNode, data: Any) -> str:
-        """A value within braces or brackets, in one line."""
+        """Return a value in braces or brackets, on one line."""
         anchor, text = self._anchor(node), self._flow_without_anchor(node, data)
         return f"{anchor} {text}" if anchor else text
 
@@ -325,11 +330,11 @@ class _Layout:
             return f"{{{', '.join(pairs)}}}"
         if node.form == "list":
             items = data if isinstance(data, list) else [None] * len(node.items)
-            return f"[{', '.join(self._flow(item, inner) for item, inner in zip(node.items, items, strict=True))}]"
+            return f"[{', '.join(self._flow(item, child) for item, child in zip(node.items, items, strict=True))}]"
         return self._scalar(node, data, 0, is_flow=True)[0]
 
     def _scalar(self, node: YamlNode, data: Any, indent: int, *, is_flow: bool = False) -> list[str]:
-        """The lines of a scalar or an alias; the first one goes behind its key."""
+        """Return the lines of a scalar or an alias. The first line follows its key."""
         written = self._text[node.start : node.end]
         if node.form == "alias" or (isinstance(data, int | float) and not isinstance(data, bool)):
             return [written]
@@ -343,8 +348,8 @@ class _Layout:
             if lines:
                 return [lines[0], *(f"{blanks}{line}" if line else "" for line in lines[1:])]
         elif "\n" in written:
-            first, *others = written.split("\n")
-            lines = [line.strip(" \t") for line in others]  # no other blank is one to YAML
+            first, *following = written.split("\n")
+            lines = [line.strip(" \t") for line in following]  # YAML has no other blanks
             return [first.rstrip(" \t"), *(f"{blanks}{line}" if line else "" for line in lines)]
         return [in_line(data, is_flow=is_flow)]
 
@@ -363,16 +368,16 @@ def _is_block(node: YamlNode) -> bool:
 
 
 def _give(part: _Part, lines: list[_Line], column: int) -> list[_Line]:
-    """Gives a part whose value is a block the lines that are indented deeper than it; the rest is left."""
+    """Move the lines that are indented deeper than a block into its part, and return the remaining lines."""
     if not _is_block(part.node):
         return lines
-    foot, rest = _split(lines, column)
+    foot, remaining = _split(lines, column)
     part.foot.extend(foot)
-    return rest
+    return remaining
 
 
 def _split(lines: list[_Line], column: int) -> tuple[list[_Line], list[_Line]]:
-    """The first lines that are indented deeper than a column, and the others."""
+    """Split lines into the first lines that are indented deeper than a column, and the remaining lines."""
     end = 0
     for number, line in enumerate(lines, start=1):
         if line.text and line.column <= column:
@@ -383,7 +388,7 @@ def _split(lines: list[_Line], column: int) -> tuple[list[_Line], list[_Line]]:
 
 
 def _comment_lines(lines: Sequence[_Line], indent: int, *, is_first: bool) -> Iterator[str]:
-    """The lines with another indentation: no empty one before the first part, and no two in a row."""
+    """Yield the lines with a new indentation: no empty line before the first part, and no two empty lines in a row."""
     was_empty = is_first
     for line in lines:
         if line.text or not was_empty:

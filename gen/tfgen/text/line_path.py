@@ -3,8 +3,7 @@ r"""The path of the value that each line of a YAML text writes.
     >>> [path for path in line_paths("a:\n  b: 1\n# the next\nc: |\n  two\n  lines\n")]
     [('a',), ('a', 'b'), ('c',), ('c',), ('c',), ('c',)]
 
-A comment and an empty line have the path of the next value. Of several values on a line, the line has the path of the
-last one.
+A comment and an empty line have the path of the next value. A line with several values has the path of the last value.
 """
 
 from __future__ import annotations

@@ -30,11 +30,11 @@ BYTE_ORDER_MARK = "\ufeff"
 """The mark that some editors write at the start of a UTF-8 file."""
 
 MAX_BYTES = 1 << 20
-"""A job file has some kilobytes."""
+"""Maximum size of a job file in bytes. A usual job file has some kilobytes."""
 
 
 def decode(raw: bytes, file: str) -> str | Problem:
-    """The text of a file: UTF-8, with or without a byte order mark, of at most `MAX_BYTES`."""
+    """Return the text of a file: UTF-8, with or without a byte order mark, of at most `MAX_BYTES`."""
     if len(raw) > MAX_BYTES:
         return Problem(file, START, f"the file is larger than {MAX_BYTES:,} bytes", "yaml-size")
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -49,12 +49,12 @@ def decode(raw: bytes, file: str) -> str | Problem:
 
 
 def parse(text: str, file: str) -> Parsed:
-    """The documents of a YAML text. Empty ones are left out, and a text of nothing else is a problem.
+    """Return the documents of a YAML text without the empty ones. A text without any content is a problem.
 
     Args:
-        text: as `decode` gives it.
-        file: the name that documents and problems carry.
+        text: the text from `decode`.
+        file: the file name for documents and problems.
     """
-    from tfgen.text import reader  # 20 ms, which a file that is known need not pay
+    from tfgen.text import reader  # the import takes 20 ms, and a cached file does not need it
 
     return reader.read(text, file)

@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _TEXT_UNIT = 100
-"""So many characters in an alias count as one more value: no file unfolds to more than some megabytes."""
+"""Number of characters in an alias that count as one more value, so that no file unfolds to more than some megabytes.
+"""
 
 _LONGEST_NUMBER = 40
-"""Characters; a float64 needs 17 digits, a sign, a point and an exponent."""
+"""Maximum number of characters; a float64 needs 17 digits, a sign, a point and an exponent."""
 
 _CORE = re.compile(
     r"""
@@ -39,11 +40,11 @@ _CORE = re.compile(
     """,
     re.VERBOSE,
 )
-"""Plain scalars that YAML 1.1 and 1.2 read alike, and not as text."""
+"""Plain scalars that YAML 1.1 and 1.2 read as the same value, which is not text."""
 
 
 def read(text: str, file: str) -> Parsed:
-    """The documents of a text, as `parse.parse` gives them."""
+    """Return the documents of a text, as `parse.parse` does."""
     text = text.replace("\r\n", "\n")
     problems: list[Problem] = []
     if uncarried(text):
@@ -64,7 +65,10 @@ def read(text: str, file: str) -> Parsed:
 
 
 def _uncarried(text: str, file: str) -> Iterator[Problem]:
-    """The first bad character of each line as it is written; what an escape makes shows in its scalar."""
+    """Yield the first bad character of each line of the text.
+
+    A bad character from an escape is reported at its scalar.
+    """
     for number, line in enumerate(text.split("\n"), 1):
         match = uncarried(line)
         if match:
@@ -77,7 +81,7 @@ def uncarried_message(character: str) -> str:
 
 
 _TAG_DIRECTIVE = re.compile(r"^%TAG\b", re.MULTILINE)
-"""Not left to libyaml, which takes time by the square of their number."""
+"""A `%TAG` directive. tfgen refuses it before libyaml, whose time grows with the square of the number of directives."""
 
 
 def _tag_directives(text: str, file: str) -> Iterator[Problem]:
@@ -91,11 +95,11 @@ _Event = _Valued | yaml.AliasEvent
 
 
 class _Stopped(Exception):  # noqa: N818
-    """The rest of the file is not worth reading; the last problem says why."""
+    """The reader stops at this point of the file. The last problem gives the reason."""
 
 
 class _Builder:
-    """Builds a file's documents from its events, in one pass, and notes what is wrong with them."""
+    """Build the documents of a file from its events in one pass, and collect the problems."""
 
     def __init__(self, text: str, file: str) -> None:
         self.problems: list[Problem] = []
@@ -106,7 +110,7 @@ class _Builder:
         self._size = 0
 
     def documents(self) -> tuple[Document, ...]:
-        """Those that are not empty; on a syntax error, those before it."""
+        """Return the documents that are not empty; after a syntax error, the documents before the error."""
         documents = []
         try:
             for event in self._events:
@@ -122,7 +126,10 @@ class _Builder:
         return tuple(documents)
 
     def _node(self, event: _Event, depth: int) -> tuple[Any, SourceTree]:
-        """The data that begins with the event, and its place; reads on to its end. A root's depth is 1."""
+        """Return the data that begins with an event, and its source tree. Read all its events.
+
+        The depth of a root is 1.
+        """
         if isinstance(event, yaml.AliasEvent):
             return self._alias(event, depth)
         self._bound(event, 1, depth, "yaml-size")
@@ -140,7 +147,7 @@ class _Builder:
         return node
 
     def _alias(self, event: yaml.AliasEvent, depth: int) -> tuple[Any, SourceTree]:
-        """A copy of the anchor's data, so that no two parts of a document are one object."""
+        """Return a copy of the data of the anchor, so that no two parts of a document are the same object."""
         name = str(event.anchor)
         node = self._anchors.get(name)
         if node is None:
@@ -163,11 +170,14 @@ class _Builder:
         return data, _collection(start, children)
 
     def _mapping(self, start: yaml.Event, depth: int) -> tuple[Any, SourceTree]:
-        """Explicit keys win over merged ones, and earlier merged ones over later, wherever `<<` stands."""
+        """Build a mapping.
+
+        Explicit keys override merged keys, and earlier merges override later ones, wherever `<<` is.
+        """
         data: dict[str, Any] = {}
         children: dict[str | int, tuple[Position, SourceTree]] = {}
         merged: list[tuple[Any, SourceTree]] = []
-        seen: dict[str, Position] = {}
+        positions: dict[str, Position] = {}
         for event in self._until(yaml.MappingEndEvent):
             key = self._key(event, depth + 1)
             position = _position(event)
@@ -175,21 +185,23 @@ class _Builder:
             value, place = self._node(first, depth + 1)
             if key is None:
                 continue
-            if key in seen:
-                self._report(event, f"the key {shown(key)} stands at line {seen[key].line} already", "duplicate-key")
+            if key in positions:
+                self._report(
+                    event, f"the key {shown(key)} stands at line {positions[key].line} already", "duplicate-key"
+                )
             elif _is_merge(event):
                 merged += self._sources(first, value, place)
             else:
                 data[key] = value
                 children[key] = position, place
-            seen.setdefault(key, position)
+            positions.setdefault(key, position)
         for source, place in merged:
             data = source | data
             children = {**place.children, **children}
         return data, _collection(start, children)
 
     def _key(self, event: _Event, depth: int) -> str | None:
-        """The key that begins with the event; None for one that is no text at all."""
+        """Return the key that begins with an event; None for a key that is not text."""
         if isinstance(event, yaml.ScalarEvent):
             self._refuse_tag(event)
             self._refuse_characters(event)
@@ -210,7 +222,7 @@ class _Builder:
         return None
 
     def _sources(self, event: yaml.Event, value: Any, place: SourceTree) -> list[tuple[Any, SourceTree]]:
-        """The mappings that the value of `<<` names: one, or a list."""
+        """Return the mappings that the value of `<<` names: a mapping or a list of mappings."""
         items = [(value, place)]
         if isinstance(value, list):
             items = [(value[index], child) for index, (_, child) in place.children.items() if isinstance(index, int)]
@@ -220,7 +232,7 @@ class _Builder:
         return []
 
     def _scalar(self, event: yaml.ScalarEvent) -> Any:
-        """What a scalar means; its text where it is refused."""
+        """Return the value of a scalar; the text of a scalar that is refused."""
         self._refuse_characters(event)
         text = event.value
         match _group(event):
@@ -266,7 +278,10 @@ class _Builder:
             self._report(event, message, "yaml-tag")
 
     def _refuse_characters(self, event: yaml.ScalarEvent) -> None:
-        """Only escapes can make any: the text has none (see `parse`)."""
+        """Report bad characters of a scalar.
+
+        Only escapes can produce such characters, because the text has none (see `parse`).
+        """
         match = uncarried(event.value) if event.style == '"' else None
         if match:
             self._report(event, uncarried_message(match[0]), "yaml-character")
@@ -293,7 +308,7 @@ def _position(event: yaml.Event) -> Position:
 
 
 def _group(event: yaml.ScalarEvent) -> str | None:
-    """The group of `_CORE` that a scalar without quotes matches; None for text."""
+    """Return the group of `_CORE` that a scalar without quotes matches; None for text."""
     match = _CORE.fullmatch(event.value) if event.implicit[0] else None
     return match.lastgroup if match else None
 
@@ -303,7 +318,10 @@ def _is_merge(event: yaml.Event) -> bool:
 
 
 def _number(group: str, text: str) -> int | float | None:
-    """None for what float64 does not hold. A giant literal is never converted: that takes the square of its length."""
+    """Return a number; None for a number that float64 cannot represent.
+
+    tfgen never converts a giant literal, because the time grows with the square of its length.
+    """
     if len(text) > _LONGEST_NUMBER:
         return None
     if group == "float":

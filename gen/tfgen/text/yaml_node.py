@@ -1,10 +1,10 @@
-"""The nodes of a YAML text, and the offsets at which they stand in it: what an edit in place needs.
+"""The nodes of a YAML text with their offsets, for edits in place.
 
     >>> (node,) = nodes("a: {b: 1}").values()
     >>> node.entry("a").value.entry("b").value
     YamlNode(form='scalar', token=7, start=7, end=8, is_flow=False, entries=(), items=())
 
-The text is one that `parse.parse` finds nothing wrong with. Unlike there, an alias is no copy of what it names.
+The text has no problems for `parse.parse`. In contrast to `parse`, an alias is not replaced by a copy of its anchor.
 """
 
 from __future__ import annotations
@@ -19,11 +19,14 @@ from tfgen.problems import Position
 
 _ANCHOR: Final = re.compile(r"&[-\w]+(?:\s+(?:#[^\n]*)?)*")
 _BLANKS: Final = " \t\r\n"
-"""What a line has that is empty to YAML; to Python, so has a line of U+3000."""
+"""The characters of a line that is empty for YAML. For Python, a line with U+3000 is empty as well."""
 
 
 class Entry(NamedTuple):
-    """A key of a mapping, and its value. The key stands from `start` to `end`; its anchor, if any, is at `token`."""
+    """A key of a mapping, and its value.
+
+    The key spans `start` to `end`; `token` is the offset of its anchor, if it has one.
+    """
 
     key: str
     token: int
@@ -36,12 +39,12 @@ class YamlNode(NamedTuple):
     """A value.
 
     Attributes:
-        token: where it begins with its anchor, if it has one.
-        start: where it begins, behind its anchor: a mapping in block style at its first key.
-        end: where it ends: the last line end of a block belongs to it no more.
-        is_flow: whether it is a mapping in braces, or a list in brackets.
-        entries: those of a mapping that it says itself, `<<` among them.
-        items: those of a list.
+        token: the offset of its anchor, or of the value if it has no anchor.
+        start: the offset of the value after its anchor; for a block mapping, the offset of its first key.
+        end: the end of the value. The last line end of a block is not part of it.
+        is_flow: whether the value is a mapping in braces, or a list in brackets.
+        entries: the entries that a mapping sets itself, including `<<`.
+        items: the items of a list.
     """
 
     form: Literal["scalar", "alias", "mapping", "list"]
@@ -53,12 +56,12 @@ class YamlNode(NamedTuple):
     items: tuple[YamlNode, ...] = ()
 
     def entry(self, key: str) -> Entry | None:
-        """The entry of that key, if the mapping says it itself."""
+        """Return the entry of a key; None if the mapping does not set the key itself."""
         return next((entry for entry in self.entries if entry.key == key), None)
 
 
 def nodes(text: str) -> dict[Position, YamlNode]:
-    """The root of each document, by where `Document.root` says that it stands."""
+    """Return the root of each document, by the position of `Document.root`."""
     events: Iterator[Any] = yaml.parse(text, Loader=yaml.CSafeLoader)
     roots = {}
     for event in events:
@@ -98,7 +101,10 @@ def _end(event: Any) -> int:
 
 
 def _end_of_block(text: str, start: int, end: int) -> int:
-    """Where block text ends, before the last line end of it: empty lines below are its own only where it keeps them."""
+    """Return the end of block text, before its last line end.
+
+    Empty lines below belong to the block only if its header keeps them.
+    """
     block = text[start:end]
     header = block.partition("\n")[0]
     return start + len(block.removesuffix("\n") if "+" in header.partition("#")[0] else block.rstrip(_BLANKS))

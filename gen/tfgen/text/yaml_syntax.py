@@ -1,10 +1,10 @@
-"""A YAML syntax error in words that say what to do.
+"""YAML syntax errors in words that name the cure.
 
     a: b: c        text with ": " in it needs quotes           libyaml: mapping values are not allowed in this context
     name:foo       a blank is missing after the colon: ...     libyaml: could not find expected ':', a line further on
 
-libyaml says what it could not go on with, which is often not what is wrong, nor where. Each of its messages has a
-function below that looks at the text around; a message without one is passed on.
+libyaml reports the point where it stopped, which is often neither the fault nor its place. For each message of libyaml,
+a function below examines the surrounding text. tfgen passes on a message without such a function.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class _Failure(Record):
-    """Where libyaml stopped (`at`), where the thing begins that it was reading (`since`), and the text."""
+    """The failure of libyaml: the position of the stop (`at`), the start of the construct (`since`), and the text."""
 
     at: Position
     since: Position
@@ -32,26 +32,26 @@ class _Failure(Record):
 
     @property
     def line(self) -> str:
-        """The line it stopped on."""
+        """Return the line on which libyaml stopped."""
         return self.lines[self.at.line - 1]
 
     @property
     def before(self) -> str:
-        """That line up to where it stopped."""
+        """Return the text of this line before the position where libyaml stopped."""
         return self.line[: self.at.column - 1]
 
     @property
     def character(self) -> str:
-        """What it stopped at; empty at a line's end."""
+        """Return the character at which libyaml stopped; empty at the end of a line."""
         return self.line[self.at.column - 1 : self.at.column]
 
     @property
     def opening(self) -> str:
-        """The character that begins what it was reading: a quote, a bracket."""
+        """Return the character that begins the construct: a quote or a bracket."""
         return self.lines[self.since.line - 1][self.since.column - 1 : self.since.column]
 
-    def above(self) -> tuple[int, str]:
-        """Number and text of the last line above that says anything; (0, "") if there is none."""
+    def line_above(self) -> tuple[int, str]:
+        """Return the number and the text of the last line above with content; (0, "") if no such line exists."""
         for number in range(self.at.line - 1, 0, -1):
             line = self.lines[number - 1]
             if line.strip() and not line.lstrip().startswith("#"):
@@ -62,29 +62,30 @@ class _Failure(Record):
 _Explained = tuple[Position, str]
 
 _LONGEST_KEY = 1024
-"""Characters before a key's colon, all on one line: https://yaml.org/spec/1.2.2/#742-flow-mappings."""
+"""Maximum number of characters before the colon of a key, all on one line: https://yaml.org/spec/1.2.2/#742-flow-mappings.
+"""
 
 TOO_DEEP_MESSAGE = f"this nests deeper than {MAX_DEPTH} levels"
 
 _LONGEST_SHOWN = 60
-"""Characters of the user's text in a message."""
+"""Maximum number of characters of the user's text in a message."""
 
 _NO_BLANK_AFTER_COLON = re.compile(r"\s*(?:- +)*(?P<key>[A-Za-z_][\w./-]*):(?P<value>[^\s:/][^:]*)$")
-"""`name:foo`, but no address (`http://...`)."""
+"""A key and a value without a blank, as in `name:foo`, but not an address (`http://...`)."""
 
 
 _QUOTED = re.compile(r""""(?:[^"\\]|\\.)*"|'[^']*'|#.*""")
-"""Parts that may contain any character: quoted text, and a comment."""
+"""Parts that may contain any character: quoted text and a comment."""
 
 _CONFLICT = re.compile(r"(?:<{7}|={7}|>{7})(?: |$)")
-"""A line that git writes into a file where two changes meet."""
+"""A conflict marker of git."""
 
 _KEY_AND_VALUE = re.compile(r"\s*(?:- +)*(?P<key>[A-Za-z_][\w./-]*) +(?:[\[{\"'].*|[^\s#]+)(?: +#.*)?$")
-"""`replicas 4`: a key, and one word or what is in brackets or quotes."""
+"""A key and a value without a colon, as in `replicas 4`. The value is a word, or text in brackets or quotes."""
 
 
 def explain(error: yaml.MarkedYAMLError, text: str, file: str) -> Problem:
-    """The problem behind a syntax error, at the place to mend."""
+    """Return the problem behind a syntax error, at the place to correct."""
     lines = text.split("\n")
     at = min(_position(error.problem_mark), Position(len(lines), len(lines[-1]) + 1))
     failure = _Failure(at, _position(error.context_mark) if error.context_mark else at, lines)
@@ -103,7 +104,7 @@ def _position(mark: yaml.Mark | None) -> Position:
 
 
 def _long_key(failure: _Failure, since: int) -> _Explained | None:
-    """A key that begins after so many characters of the line and has its colon too late; None where it is no such."""
+    """Explain a key whose colon comes too late; None if the line has no such key. `since` is the column of the key."""
     key = failure.before[since:].lstrip()
     if failure.character != ":" or len(key) <= _LONGEST_KEY or re.search(r":\s", key):
         return None
@@ -148,27 +149,29 @@ def _open_bracket(failure: _Failure, collection: str, closing: str) -> _Explaine
 
 
 def _no_value_here(failure: _Failure) -> _Explained:
-    """A colon where no key can be."""
+    """Explain a colon at a place where no key is allowed."""
     if re.search(r":\s", failure.before) or failure.before.lstrip().startswith("---"):
         return failure.at, 'text with ": " in it needs quotes; a mapping begins on a line of its own'
     long = _long_key(failure, len(failure.line) - len(failure.line.lstrip(" -")))
     if long:
         return long
-    number, above = failure.above()
-    if not above:
+    number, line_above = failure.line_above()
+    if not line_above:
         return failure.at, "a key cannot stand before this colon; text with a colon in it needs quotes"
-    match = _NO_BLANK_AFTER_COLON.match(above)
+    match = _NO_BLANK_AFTER_COLON.match(line_above)
     if match:
         return _blank_missing(number, match)
-    if re.search(r":(?:\s|$)", above) or (above.lstrip().startswith("- ") and not _KEY_AND_VALUE.match(above)):
+    if re.search(r":(?:\s|$)", line_above) or (
+        line_above.lstrip().startswith("- ") and not _KEY_AND_VALUE.match(line_above)
+    ):
         start = len(failure.line) - len(failure.line.lstrip()) + 1
         message = f"a key cannot stand here: line {number} is less indented and has its value already"
         return Position(failure.at.line, start), message
-    return _colon_missing(number, above)
+    return _colon_missing(number, line_above)
 
 
 def _no_colon(failure: _Failure) -> _Explained:
-    """A line in a mapping that is no key: libyaml stops behind it, and remembers where it began."""
+    """Explain a line in a mapping that is not a key. libyaml stops after the line, and remembers its start."""
     number = failure.since.line
     long = _long_key(failure, failure.since.column - 1) if failure.at.line == number else None
     if long:
@@ -181,7 +184,7 @@ def _no_colon(failure: _Failure) -> _Explained:
 
 
 def _colon_missing(number: int, line: str) -> _Explained:
-    """A line without the colon behind its key, which is all of it, or stands before its value."""
+    """Explain a line without the colon after its key."""
     if _CONFLICT.match(line):
         return Position(number, 1), "git left a conflict here: choose one side, and remove the lines that mark them"
     match = _KEY_AND_VALUE.match(line)
@@ -195,7 +198,7 @@ def _blank_missing(number: int, match: re.Match[str]) -> _Explained:
 
 
 def _after_quote(failure: _Failure) -> _Explained | None:
-    """Text behind quoted text; None where no quote stands before it."""
+    """Explain text after quoted text; None if no quote precedes the text."""
     quote = failure.before.rstrip()[-1:]
     if quote not in {"'", '"'}:
         return None
@@ -213,9 +216,9 @@ def _no_key(failure: _Failure) -> _Explained:
         return failure.at, "a key is missing before the colon"
     if failure.before.strip(" -"):
         return failure.at, "a line has one value: text with this in it needs quotes"
-    number, above = failure.above()
-    if _KEY_AND_VALUE.match(above) and number > failure.since.line:
-        return _colon_missing(number, above)
+    number, line_above = failure.line_above()
+    if _KEY_AND_VALUE.match(line_above) and number > failure.since.line:
+        return _colon_missing(number, line_above)
     return _indentation(failure, "mapping")
 
 
@@ -229,9 +232,9 @@ def _no_item(failure: _Failure) -> _Explained:
 
 
 def _indentation(failure: _Failure, collection: str) -> _Explained:
-    own, other = failure.at.column - 1, failure.since.column - 1
-    beside = f"the {collection} that begins at line {failure.since.line} by {other}"
-    return failure.at, f"this line is indented by {own}, which fits no line above; {beside}"
+    indent, expected_indent = failure.at.column - 1, failure.since.column - 1
+    expected = f"the {collection} that begins at line {failure.since.line} by {expected_indent}"
+    return failure.at, f"this line is indented by {indent}, which fits no line above; {expected}"
 
 
 def _no_document(failure: _Failure) -> _Explained:
@@ -304,4 +307,4 @@ _EXPLANATIONS: dict[str, Callable[[_Failure], _Explained]] = {
     _SURROGATE: _surrogate,
     TOO_DEEP: _depth,
 }
-"""By libyaml's own words, slips of the pen and all."""
+"""The functions by the messages of libyaml, which contain typing errors."""

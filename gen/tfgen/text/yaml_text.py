@@ -28,9 +28,9 @@ from collections.abc import Iterable
 from typing import Final
 
 _SHORT: Final = 200
-"""Characters of a text whose form is kept."""
+"""Maximum number of characters of a text whose quoted form is cached."""
 LONGEST_KEY = 1000
-"""Characters of a key, quotes included. Readers give up a key when no colon comes within 1,024."""
+"""Maximum number of characters of a key, with quotes. Readers require the colon of a key within 1,024 characters."""
 
 UNCARRIED: Final = (
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff\ufdd0-\ufdef"
@@ -54,28 +54,31 @@ _QUOTED = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE | re.ASCII,
 )
-"""Text that some reader of a plain scalar would not give back; wider than any one reader's rules."""
+"""Text that some reader of YAML would not read as the same plain scalar.
+
+The pattern is wider than the rules of any reader.
+"""
 
 _ENDS_IN_FLOW = re.compile(r"[,\[\]{}]")
-"""What ends a plain scalar within braces or brackets."""
+"""Characters that end a plain scalar in braces or brackets."""
 
 _BLANK_AT_LINE_END = re.compile(r"[ \t](?:\n|\Z)")
 
 
 def uncarried(text: str) -> re.Match[str] | None:
-    """The first character of `UNCARRIED`, if there is one."""
-    # None of them is printable: asking for that is quicker than the pattern, and spares its compilation.
+    """Return the first character of `UNCARRIED` in a text, if the text has one."""
+    # No such character is printable. This test is faster than the pattern, and often avoids its compilation.
     if text.replace("\n", "").replace("\t", "").isprintable():
         return None
     return re.search(UNCARRIED, text)
 
 
 def dump(data: object, indent: str = "") -> str:
-    """One YAML document in block style, with a final newline; or a part of one, with blanks before each line.
+    """Return a YAML document in block style with a final newline, or a part of a document with blanks before each line.
 
     Raises:
-        TypeError: for what JSON cannot say.
-        ValueError: for text with a character of `UNCARRIED`, a key `<<` or over `LONGEST_KEY`, an infinity or a NaN.
+        TypeError: JSON cannot represent the data.
+        ValueError: the data has a character of `UNCARRIED`, a key `<<` or over `LONGEST_KEY`, an infinity or a NaN.
     """
     lines: list[str] = []
     _add_block(lines, data, indent, indent)
@@ -83,12 +86,12 @@ def dump(data: object, indent: str = "") -> str:
 
 
 def documents(objects: Iterable[object]) -> str:
-    """One stream of documents, `---` between them. Raises as `dump` does."""
+    """Return documents as a stream with `---` between them. Raises the errors of `dump`."""
     return "---\n".join(dump(data) for data in objects)
 
 
 def scalar(value: object) -> str:
-    """A key or value of a block, in one line: `"1e-3"`, `--rate`, `4`. Raises as `dump` does."""
+    """Return a key or a value of a block on one line: `"1e-3"`, `--rate`, `4`. Raises the errors of `dump`."""
     match value:
         case str():
             return _string(value)
@@ -107,17 +110,17 @@ def scalar(value: object) -> str:
 
 
 def in_line(value: object, *, is_flow: bool = True) -> str:
-    """A value in one line: a collection in braces or brackets. Raises as `dump` does.
+    """Return a value on one line, with a collection in braces or brackets. Raises the errors of `dump`.
 
     >>> in_line({"cpu": 2, "args": ["a,b"]}), in_line("a,b", is_flow=False)
     ('{cpu: 2, args: ["a,b"]}', 'a,b')
 
     Args:
-        value: what is written.
-        is_flow: whether it stands within braces or brackets, which end a scalar that has one without quotes.
+        value: the value.
+        is_flow: whether the value is in braces or brackets, whose characters end a scalar without quotes.
     """
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{in_line(key)}: {in_line(inner)}' for key, inner in value.items())}}}"
+        return f"{{{', '.join(f'{in_line(key)}: {in_line(item)}' for key, item in value.items())}}}"
     if isinstance(value, list):
         return f"[{', '.join(map(in_line, value))}]"
     text = scalar(value)
@@ -125,10 +128,10 @@ def in_line(value: object, *, is_flow: bool = True) -> str:
 
 
 def is_literal(text: str) -> bool:
-    """Whether text of several lines can stand as a literal block that survives its readers, and people.
+    """Return whether a text of several lines can be a literal block that readers, editors and people preserve.
 
-    Not with a blank first, which takes an indentation indicator; not with a blank at a line's end, which editors and
-    commit hooks strip unseen; not with empty lines at the end, which Helm strips from the end of a file.
+    A first blank needs an indentation indicator. Editors and commit hooks strip blanks at the end of a line. Helm
+    strips empty lines from the end of a file.
     """
     return "\n" in text and not text[0].isspace() and not text.endswith("\n\n") and not _BLANK_AT_LINE_END.search(text)
 
@@ -141,30 +144,33 @@ def is_misread_by_kustomize(text: str) -> bool:
     return text.startswith("\t") and "\n" in text
 
 
-def _add_block(lines: list[str], data: object, first: str, rest: str) -> None:
-    """Add the lines of a value: `first` is what stands before its first line, `rest` the blanks before the others."""
+def _add_block(lines: list[str], data: object, first: str, blanks: str) -> None:
+    """Add the lines of a value. `first` is the text before its first line, `blanks` precedes each following line."""
     if data and isinstance(data, dict):
         for key, value in data.items():
             if value and isinstance(value, (dict, list)):
                 lines.append(f"{first}{_key(key)}:\n")
-                inner = rest if isinstance(value, list) else f"{rest}  "
-                _add_block(lines, value, inner, inner)
+                deeper = blanks if isinstance(value, list) else f"{blanks}  "
+                _add_block(lines, value, deeper, deeper)
             else:
-                lines.append(f"{first}{_key(key)}: {_leaf(value, rest)}\n")
-            first = rest
+                lines.append(f"{first}{_key(key)}: {_leaf(value, blanks)}\n")
+            first = blanks
     elif data and isinstance(data, list):
         for item in data:
             if item and isinstance(item, (dict, list)):
-                _add_block(lines, item, f"{first}- ", f"{rest}  ")
+                _add_block(lines, item, f"{first}- ", f"{blanks}  ")
             else:
-                lines.append(f"{first}- {_leaf(item, rest)}\n")
-            first = rest
+                lines.append(f"{first}- {_leaf(item, blanks)}\n")
+            first = blanks
     else:
-        lines.append(f"{first}{_leaf(data, rest)}\n")
+        lines.append(f"{first}{_leaf(data, blanks)}\n")
 
 
 def _leaf(value: object, indent: str) -> str:
-    """A scalar or an empty collection, without the last newline; `indent` is that of the line it begins on."""
+    """Return a scalar or an empty collection without the last newline.
+
+    `indent` is the indentation of its first line.
+    """
     if isinstance(value, str):
         if "\n" not in value or not (lines := block_lines(value)):
             return _string(value)
@@ -177,10 +183,10 @@ def _leaf(value: object, indent: str) -> str:
 
 
 def block_lines(text: str) -> list[str] | None:
-    """Text of several lines as a literal block, without indentation: its header, then its lines; None where it is none.
+    """Return the header and the lines of a literal block without indentation; None if no block can represent the text.
 
     Raises:
-        ValueError: it has a character of `UNCARRIED`.
+        ValueError: the text has a character of `UNCARRIED`.
     """
     if not is_literal(text):
         return None
@@ -200,17 +206,20 @@ def _key(key: str) -> str:
 
 
 def _string(text: str) -> str:
-    """A text of one line. Of a long one nothing is kept: a host list may have a hundred thousand characters."""
+    """Return a text on one line.
+
+    A long text, such as a list of hosts with a hundred thousand characters, is not cached.
+    """
     return _short_string(text) if len(text) <= _SHORT else _quoted(text)
 
 
-@functools.lru_cache(1024)  # most keys and names come again in every object and environment
+@functools.lru_cache(1024)  # most keys and names occur in every object and environment
 def _short_string(text: str) -> str:
     return _quoted(text)
 
 
 def _quoted(text: str) -> str:
-    """Plain, 'single-quoted' where that saves escapes, or "double-quoted", as JSON writes it."""
+    """Return a text plain, in single quotes if they save escapes, or in double quotes as in JSON."""
     if not _QUOTED.search(_carried(text)):
         return text
     if "'" not in text and ('"' in text or "\\" in text) and "\n" not in text and "\t" not in text:
@@ -225,6 +234,6 @@ def _carried(text: str) -> str:
 
 
 def _float(value: float) -> str:
-    """The shortest decimal, with a point: without one YAML 1.1 takes `1e-05` for text."""
+    """Return the shortest decimal with a point. YAML 1.1 reads `1e-05`, without a point, as text."""
     text = repr(value)
     return text if "." in text else text.replace("e", ".0e")
