@@ -1,1 +1,1 @@
-"""Facts of Kubernetes: amounts, keys, what tells two objects or list items apart."""
+"""Facts of Kubernetes: quantities, keys, and the identity of objects and list items."""

@@ -1,4 +1,4 @@
-"""Labels that Kubernetes' controllers add to the pods that they make.
+"""Labels that the controllers of Kubernetes add to their pods.
 
 added_labels(stateful_set, 2).numbered  ->  ({"apps.kubernetes.io/pod-index": "0", ...}, {...: "1", ...})
 
@@ -19,23 +19,24 @@ class AddedLabels(Record):
     """Labels that a controller adds to its pods.
 
     Attributes:
-        common: labels that every pod has.
-        numbered: for each pod in turn, the labels in which the pods differ; empty where the pods are equal.
-        unknown: keys of labels whose value only the controller knows; the pods of a controller have equal values.
+        common: the labels of every pod.
+        numbered: for each pod in turn, the labels in which the pods differ; empty for equal pods.
+        opaque: the keys of labels whose value only the controller can compute; the pods of a controller have equal
+            values.
         controller: the kind and the name of the controller.
     """
 
     common: Mapping[str, str] = EMPTY
     numbered: tuple[Mapping[str, str], ...] = ()
-    unknown: frozenset[str] = frozenset()
+    opaque: frozenset[str] = frozenset()
     controller: str = ""
 
 
 def added_labels(owner: Object, count: int) -> AddedLabels:
-    """Return the labels that an object adds to its pods; a kind of an operator adds none that Kubernetes documents.
+    """Return the labels that an object adds to its pods. For the kind of an operator the result is empty.
 
     Args:
-        owner: the object that makes the pods.
+        owner: the object that creates the pods.
         count: the number of pods.
     """
     added = _CONTROLLERS.get((group(owner), owner["kind"]), _no_labels)(owner, count)
@@ -49,7 +50,7 @@ def _of_stateful_set(owner: Object, count: int) -> AddedLabels:
         {keys.STATEFUL_SET_POD: f"{name}-{index}", keys.STATEFUL_SET_INDEX: str(index)}
         for index in range(start, start + count)
     )
-    return AddedLabels(numbered=tuple(numbered), unknown=frozenset({"controller-revision-hash"}))
+    return AddedLabels(numbered=tuple(numbered), opaque=frozenset({"controller-revision-hash"}))
 
 
 def _of_job(owner: Object, count: int) -> AddedLabels:
@@ -57,18 +58,18 @@ def _of_job(owner: Object, count: int) -> AddedLabels:
     return AddedLabels(
         common=dict.fromkeys(keys.JOB_NAMES, owner["metadata"]["name"]),
         numbered=tuple({keys.JOB_INDEX: str(index)} for index in range(count)) if is_indexed else (),
-        unknown=frozenset({"batch.kubernetes.io/controller-uid", "controller-uid"}),
+        opaque=frozenset({"batch.kubernetes.io/controller-uid", "controller-uid"}),
     )
 
 
 def _of_deployment(owner: Object, count: int) -> AddedLabels:
     del owner, count
-    return AddedLabels(unknown=frozenset({"pod-template-hash"}))
+    return AddedLabels(opaque=frozenset({"pod-template-hash"}))
 
 
 def _of_daemon_set(owner: Object, count: int) -> AddedLabels:
     del owner, count
-    return AddedLabels(unknown=frozenset({"controller-revision-hash", "pod-template-generation"}))
+    return AddedLabels(opaque=frozenset({"controller-revision-hash", "pod-template-generation"}))
 
 
 def _no_labels(owner: Object, count: int) -> AddedLabels:

@@ -1,10 +1,10 @@
-"""An object as the API server has it, once it has filled in what its kind lets people leave out.
+"""Objects with the defaults of the API server, as admission policies see them.
 
     defaulted({"kind": "StatefulSet", "spec": {...}})  ->  {..., "spec": {"replicas": 1, "podManagementPolicy": ...}}
 
-Admission policies see it so. The defaults are those of Kubernetes 1.36, for the kinds that tfgen makes and those that
-have pods: https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/apis/core/v1/defaults.go, .../apps/v1/defaults.go
-and .../batch/v1/defaults.go. What a cluster adds by its admission plugins, or by a controller, is not there.
+The defaults are those of Kubernetes 1.36, for the kinds that tfgen renders and the kinds with pods:
+https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/apis/core/v1/defaults.go, .../apps/v1/defaults.go and
+.../batch/v1/defaults.go. The defaults of admission plugins and of controllers are not included.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ _MAX_INT32: Final = 2**31 - 1
 
 
 def defaulted(item: Object) -> dict[str, Any]:
-    """The object with the defaults of its kind; one of another kind, or of a strange shape, as it is."""
+    """Return an object with the defaults of its kind. Objects of other kinds, or of a wrong shape, remain unchanged."""
     fill = _FILLS.get((group(item), item["kind"]))
     filled: dict[str, Any] = _plain(fill(item) if fill else item)
     return filled
 
 
 def _plain(value: Any) -> Any:
-    """The same as dicts and lists."""
+    """Return a value as dicts and lists."""
     if isinstance(value, Mapping):
-        return {key: _plain(inner) for key, inner in value.items()}
-    return [_plain(inner) for inner in value] if isinstance(value, list | tuple) else value
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _at(value: Mapping[str, Any], key: str, fill: _Fill) -> Mapping[str, Any]:
-    """The mapping with a part of it filled: a mapping there, or each of a list of them."""
+    """Fill the part of a mapping at a key: a mapping, or each mapping of a list."""
     part = value.get(key)
     if isinstance(part, Mapping):
         return {**value, key: fill(part)}
@@ -47,7 +47,7 @@ def _at(value: Mapping[str, Any], key: str, fill: _Fill) -> Mapping[str, Any]:
 
 
 def _amounts(value: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
-    """The mapping with the quantities below some keys as the API server writes them."""
+    """Return a mapping whose quantities below some keys are in the format of the API server."""
     for key in keys:
         value = _at(value, key, lambda amounts: {name: _amount(amount) for name, amount in amounts.items()})
     return value
@@ -112,7 +112,7 @@ def _container(container: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _with_requests(container: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A pod's container asks for what it is limited to, where it does not say."""
+    """Add the limits of a container as requests for the resources without requests."""
     return _at(container, "resources", _requested)
 
 
@@ -273,7 +273,9 @@ def _policy_spec(spec: Mapping[str, Any]) -> Mapping[str, Any]:
 def _binding(item: Object) -> Mapping[str, Any]:
     item = _at(item, "roleRef", lambda role: {"apiGroup": _RBAC, **role})
     return _at(
-        item, "subjects", lambda one: {**({} if one.get("kind") == "ServiceAccount" else {"apiGroup": _RBAC}), **one}
+        item,
+        "subjects",
+        lambda subject: {**({} if subject.get("kind") == "ServiceAccount" else {"apiGroup": _RBAC}), **subject},
     )
 
 

@@ -1,4 +1,4 @@
-"""What a pod says to run on Alibaba Cloud's Elastic Container Instance, by the keys of job.yaml's ``cloud.eci``.
+"""Annotations of pods on Alibaba Cloud's Elastic Container Instance, by the keys of ``cloud.eci`` in job.yaml.
 
 Annotations: https://www.alibabacloud.com/help/en/eci/user-guide/pod-annotations; ways to ECI:
 https://www.alibabacloud.com/help/en/ack/ack-managed-and-ack-dedicated/user-guide/comparison-and-introduction-of-virtual-node-scheduling-scheme-ack.
@@ -23,16 +23,16 @@ TEXTS: Final[Mapping[str, str]] = {
 }
 """Annotations with one value, without their prefix."""
 LISTS: Final[Mapping[str, str]] = {"use-specs": "specs", "vswitch": "vSwitches"}
-"""Those with several, joined by commas."""
+"""Annotations with several values, separated by commas."""
 IMAGE_CACHE: Final = "image-cache"
-"""The annotation that is "true" or not there."""
+"""The annotation that is either "true" or missing."""
 NODE_LABELS: Final[Mapping[str, tuple[str, str]]] = {
     "VirtualNode": ("type", "virtual-kubelet"),
     "VNode": ("k8s.aliyun.com/vnode", "true"),
 }
-"""The label of the nodes by which a way leads."""
+"""The label of the nodes for each way to ECI."""
 TAINTS: Final[Mapping[str, tuple[str, str]]] = {
     "VirtualNode": ("virtual-kubelet.io/provider", "alibabacloud"),
     "VNode": ("k8s.aliyun.com/vnode", "true"),
 }
-"""Their taint, of the effect NoSchedule."""
+"""The taint of these nodes, with the effect NoSchedule."""

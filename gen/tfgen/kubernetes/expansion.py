@@ -1,4 +1,4 @@
-"""References `$(X)` in a container's command, arguments and variables, as Kubernetes puts them in.
+"""References `$(X)` in the command, the arguments and the variables of a container, as Kubernetes expands them.
 
 https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/
 """
@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from typing import Final
 
 REFERENCE: Final = re.compile(r"\$\$|\$\(([^)]*)\)")
-"""A reference, or the two signs that stand for one."""
+"""A reference, or the escape `$$` of a dollar sign."""
 
 
 def expand(text: str, variables: Mapping[str, str]) -> str:
-    """The text with each variable put in; what is not set stays as it stands.
+    """Expand the references to variables in a text. References to unset variables remain unchanged.
 
     >>> expand("$(HOST):$(PORT) $$(HOST) $HOST", {"HOST": "a"})
     'a:$(PORT) $(HOST) $HOST'

@@ -1,12 +1,12 @@
-"""A JSON patch: the operations, in their order, that make one object of another.
+r"""JSON patches: the operations, in order, that turn one object into another.
 
     >>> json_patch({"args": ["a"], "old": 1}, {"args": ["b"], "a/b": 2})
     [{'op': 'replace', 'path': '/args', 'value': ['b']}, {'op': 'add', 'path': '/a~1b', 'value': 2}, {'op': 'remove', \
 'path': '/old'}]
 
-It changes one item of a list and says nothing of the others, where a merge patch writes the list anew. But a path has
-an item's index and not its name. So a test of the name stands before what changes in the item: on another list the
-patch fails, and changes nothing.
+A JSON patch can change one item of a list, where a merge patch must write the whole list. A path has the index of an
+item and not its name. So a test of the name precedes each change in an item: on a different list the patch fails, and
+changes nothing.
 https://www.rfc-editor.org/rfc/rfc6902
 """
 
@@ -17,27 +17,27 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 Operation: TypeAlias = dict[str, Any]
-"""``op``, ``path`` and, but for ``remove``, ``value``."""
+"""``op``, ``path`` and, except for ``remove``, ``value``."""
 
 
 def json_patch(before: Any, after: Any) -> list[Operation]:
-    """What makes `after` of `before`."""
+    """Return the operations that turn `before` into `after`."""
     return list(_operations(before, after, ""))
 
 
 def changes_items(before: Any, after: Any) -> bool:
-    """Whether two objects differ in lists of which items stay, so that a merge patch would say again what they are."""
+    """Return whether two objects differ in lists that keep some items, which a merge patch would repeat."""
     if isinstance(before, dict) and isinstance(after, dict):
         return any(changes_items(before[key], after[key]) for key in before if key in after)
-    return before != after and bool(_kept(before, after))
+    return before != after and bool(_kept_names(before, after))
 
 
 def patched(data: Any, operations: Sequence[Operation]) -> Any:
-    """The data that a patch of `json_patch` makes of other data, which stays as it is.
+    """Apply a patch of `json_patch` to a copy of data.
 
     Raises:
-        ValueError: a test fails, or the operation is none that `json_patch` writes.
-        LookupError: nothing stands on the way to a path.
+        ValueError: a test fails, or `json_patch` does not write such an operation.
+        LookupError: the path does not exist in the data.
     """
     data = copy.deepcopy(data)
     for operation in operations:
@@ -48,30 +48,30 @@ def patched(data: Any, operations: Sequence[Operation]) -> Any:
 def _operations(before: Any, after: Any, path: str) -> Iterator[Operation]:
     if isinstance(before, dict) and isinstance(after, dict):
         for key in [*after, *(key for key in before if key not in after)]:
-            inner = f"{path}/{_escaped(key)}"
+            child = f"{path}/{_escaped(key)}"
             if key not in after:
-                yield {"op": "remove", "path": inner}
+                yield {"op": "remove", "path": child}
             elif key not in before:
-                yield {"op": "add", "path": inner, "value": after[key]}
+                yield {"op": "add", "path": child, "value": after[key]}
             elif before[key] != after[key]:
-                yield from _operations(before[key], after[key], inner)
-    elif kept := _kept(before, after):
-        yield from _item_operations(before, after, kept, path)
+                yield from _operations(before[key], after[key], child)
+    elif kept_names := _kept_names(before, after):
+        yield from _item_operations(before, after, kept_names, path)
     else:
         yield {"op": "replace", "path": path, "value": after}
 
 
 def _item_operations(
-    before: Sequence[Any], after: Sequence[Any], kept: Sequence[str], path: str
+    before: Sequence[Any], after: Sequence[Any], kept_names: Sequence[str], path: str
 ) -> Iterator[Operation]:
-    """First what goes, from the end on, so that no index changes before its turn; then what comes or changes."""
+    """Yield the removals, from the end of the list so that indices remain valid; then the additions and changes."""
     for place, item in reversed([*enumerate(before)]):
-        if item["name"] not in kept:
+        if item["name"] not in kept_names:
             yield _test(path, place, item)
             yield {"op": "remove", "path": f"{path}/{place}"}
     old = {item["name"]: item for item in before}
     for place, item in enumerate(after):
-        if item["name"] not in kept:
+        if item["name"] not in kept_names:
             yield {"op": "add", "path": f"{path}/{place}", "value": item}
         elif old[item["name"]] != item:
             yield _test(path, place, item)
@@ -82,15 +82,15 @@ def _test(path: str, place: int, item: Any) -> Operation:
     return {"op": "test", "path": f"{path}/{place}/name", "value": item["name"]}
 
 
-def _kept(before: Any, after: Any) -> Sequence[str]:
-    """The names of the items that two lists have; none where not each item has one, or where their order changes."""
+def _kept_names(before: Any, after: Any) -> Sequence[str]:
+    """Return the names of the items in both lists; empty if an item has no name, or if the order changes."""
     old, new = _names(before), _names(after)
-    kept = [name for name in old if name in new]
-    return kept if kept == [name for name in new if name in old] else ()
+    names = [name for name in old if name in new]
+    return names if names == [name for name in new if name in old] else ()
 
 
 def _names(items: Any) -> Sequence[str]:
-    """What the items of a list are called; nothing where that does not tell them apart."""
+    """Return the names of the items of a list; empty if the names are not unique."""
     if not isinstance(items, list | tuple):
         return ()
     names = [item.get("name") for item in items if isinstance(item, dict)]
@@ -103,9 +103,9 @@ def _escaped(key: str) -> str:
 
 
 def _apply(data: Any, name: str, path: Sequence[str], value: Any) -> None:
-    """Does what an operation says to the data itself."""
-    *above, last = path
-    for step in above:
+    """Apply an operation to data in place."""
+    *parents, last = path
+    for step in parents:
         data = data[_step(data, step)]
     key = _step(data, last)
     match name:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-# `kubectl api-resources` of Kubernetes 1.36, without the kinds that no manifest holds, such as TokenReview.
+# `kubectl api-resources` of Kubernetes 1.36, without kinds that never occur in a manifest, such as TokenReview.
 KINDS: Final[Mapping[str, frozenset[str]]] = {
     group: frozenset(kinds.split())
     for group, kinds in {

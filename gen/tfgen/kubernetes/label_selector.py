@@ -1,4 +1,4 @@
-"""Whether labels are those that a LabelSelector or a NodeSelector asks for.
+"""Matches of labels with a LabelSelector or a NodeSelector.
 
 https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors
 """
@@ -10,13 +10,13 @@ from typing import Any
 
 
 def matches(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    """Whether a LabelSelector matches: an empty one matches everything."""
-    wanted: Mapping[str, str] = selector.get("matchLabels") or {}
-    return wanted.items() <= labels.items() and meets(selector.get("matchExpressions") or (), labels)
+    """Return whether a LabelSelector matches labels. An empty selector matches all labels."""
+    required: Mapping[str, str] = selector.get("matchLabels") or {}
+    return required.items() <= labels.items() and meets(selector.get("matchExpressions") or (), labels)
 
 
 def meets(expressions: Iterable[Mapping[str, Any]], labels: Mapping[str, str]) -> bool:
-    """Whether labels meet all of some requirements, those of nodes (Gt, Lt) among them."""
+    """Return whether labels meet all requirements. Requirements of nodes (Gt, Lt) are supported."""
     return all(_holds(expression, labels) for expression in expressions)
 
 
@@ -38,7 +38,7 @@ def _holds(expression: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
 
 
 def _compares(operator: str, label: str | None, values: Iterable[str]) -> bool:
-    """Whether a label is a number on the asked side of another; what is no number is on neither."""
+    """Return whether a label is a number greater or less than the value. Text that is not a number never compares."""
     try:
         number, (bound,) = int(label or ""), map(int, values)
     except ValueError:

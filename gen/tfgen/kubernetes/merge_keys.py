@@ -1,4 +1,4 @@
-"""Which lists of Kubernetes merge by a key, and by which."""
+"""The lists of Kubernetes that merge by a key, and their keys."""
 
 from __future__ import annotations
 
@@ -26,10 +26,9 @@ MERGE_KEYS: Final[Mapping[str, str]] = {
 }
 
 _UNKNOWN_TO_KUSTOMIZE: Final = ("resourceClaims", "schedulingGates", "evictionResponders")
-"""Those that Kubernetes had not yet in 1.21, whose schema kustomize 5 has within it: it takes them whole."""
+"""Lists that Kubernetes 1.21 did not have. kustomize 5 contains the schema of 1.21, and replaces these lists."""
 
-# The lists that kustomize merges. Where one key does not tell two items apart, it goes by all of
-# ``x-kubernetes-list-map-keys``.
+# The lists that kustomize merges. Items with one merge key are distinguished by ``x-kubernetes-list-map-keys``.
 KUSTOMIZE_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     **{field: (key,) for field, key in MERGE_KEYS.items() if field not in _UNKNOWN_TO_KUSTOMIZE},
     "topologySpreadConstraints": ("topologyKey", "whenUnsatisfiable"),
@@ -39,22 +38,22 @@ TOLD_APART: Final[Mapping[str, tuple[str, str | None]]] = {
     "ports": ("protocol", "TCP"),
     "topologySpreadConstraints": ("whenUnsatisfiable", None),
 }
-"""The lists that may have two items of one merge key, each with the field that tells those apart, and its default.
+"""Lists that may have two items with one merge key: the field that distinguishes them, and the default of the field.
 
 With the merge key, these are ``x-kubernetes-list-map-keys``.
 """
 
 _OF_KIND: Final[Mapping[str, Mapping[str, str]]] = {"Service": {"ports": "port"}}
-"""By kind, the lists that merge by another key than the list of the same name in a pod."""
+"""Kind -> the lists whose merge key differs from the list of the same name in a pod."""
 
 
 def merge_keys(kind: str) -> dict[str, tuple[str, ...]]:
-    """The lists that Kubernetes merges in an object of a kind, each with the field that tells its items apart."""
+    """Return the lists that Kubernetes merges in an object of a kind, each with the field that identifies its items."""
     return {field: (key,) for field, key in {**MERGE_KEYS, **_OF_KIND.get(kind, {})}.items()}
 
 
 def kustomize_keys(kind: str) -> dict[str, tuple[str, ...]]:
-    """The lists that kustomize merges in an object of a kind, each with the fields that tell its items apart."""
+    """Return the lists that kustomize merges in an object of a kind, each with the fields that identify its items."""
     return {**KUSTOMIZE_KEYS, **{field: (key,) for field, key in _OF_KIND.get(kind, {}).items()}}
 
 
@@ -63,8 +62,9 @@ TOP_LISTS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): ("webhooks",),
     ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): ("webhooks",),
 }
-"""By group and kind, the lists that merge by a key and stand in the object itself. Metadata and status aside, these are
-all (``patchMergeKey`` in staging/src/k8s.io/api)."""
+"""Group and kind -> the top-level lists of the object that merge by a key. Apart from metadata and status, the table is
+complete (``patchMergeKey`` in staging/src/k8s.io/api).
+"""
 
 STRATEGIC_GROUPS: Final = ("", "apps", "batch", "networking.k8s.io", "policy", "rbac.authorization.k8s.io")
-"""The groups whose kinds are patched strategically. Any other kind is patched as plain JSON."""
+"""The groups whose kinds support strategic merge patches. All other kinds use JSON merge patches."""

@@ -1,8 +1,8 @@
-"""A Kubernetes object without holes: what tells it from another, and whose it is.
+"""Kubernetes objects without holes: identity, group, and origin in the job.
 
 identity(item)      ->  ("apps/v1", "StatefulSet", "mnist-ps")
 group(item)         ->  "apps"
-literal_name(item)  ->  "quota", of what stands in job.yaml under objects.quota
+literal_name(item)  ->  "quota" for the object that job.yaml has under objects.quota
 """
 
 from __future__ import annotations
@@ -16,20 +16,21 @@ Object: TypeAlias = Mapping[str, Any]
 
 
 def identity(item: Object) -> tuple[str, str, str]:
-    """What tells one object from another within a namespace: API version, kind and name."""
+    """Return the identity of an object within a namespace: API version, kind and name."""
     return item["apiVersion"], item["kind"], item["metadata"]["name"]
 
 
 def group(item: Object) -> str:
-    """The API group of an object's kind; empty for the core group."""
+    """Return the API group of an object's kind; empty for the core group."""
     api_version: str = item["apiVersion"]
     return api_version.rpartition("/")[0]
 
 
 def literal_name(item: Object) -> str | None:
-    """The name in job.yaml of an object that stands there as it is; None of one that tfgen makes.
+    """Return the name in job.yaml of a literal object; None for an object that tfgen generates.
 
-    Of such an object nothing but its API version, kind and metadata has the shape that Kubernetes gives it for certain.
+    Only the API version, the kind and the metadata of a literal object are certain to have the shape that Kubernetes
+    requires.
     """
     labels = (item.get("metadata") or {}).get("labels") or {}
     name: str | None = labels.get(keys.OBJECT)

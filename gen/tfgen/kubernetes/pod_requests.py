@@ -1,4 +1,4 @@
-"""What a pod asks of a node, as the scheduler counts it.
+"""The resource requests of a pod, as the scheduler counts them.
 
 PodRequests of https://github.com/kubernetes/component-helpers/blob/v0.36.3/resource/helpers.go
 """
@@ -19,15 +19,15 @@ _HUGE_PAGES: Final = "hugepages-"
 
 
 def pod_requests(spec: Mapping[str, Any], status: Mapping[str, Any] = EMPTY) -> dict[str, Amount]:
-    """The amounts of each resource that a PodSpec asks for, its overhead included: CPU in cores, memory in bytes.
+    """Return the requests of a PodSpec by resource, with its overhead: CPU in cores, memory in bytes.
 
-    What runs side by side is added up. An init container runs beside the sidecars that start before it; where such a
-    moment needs more than the pod does later, the pod asks for that. What a pod asks for as a whole takes the place of
-    what its containers do. While a running pod is resized, the larger of its old and its new requests counts.
+    Containers that run at the same time are added up. An init container runs together with the sidecars that start
+    before it; if this phase needs more than the later phases, its requests count. Requests of the whole pod replace the
+    requests of its containers. During a resize of a running pod, the larger of the old and the new requests counts.
 
     Args:
         spec: the PodSpec.
-        status: the PodStatus of a pod that runs.
+        status: the PodStatus of a running pod.
     """
     is_infeasible = _is_infeasible(status)
     states = {
@@ -37,25 +37,25 @@ def pod_requests(spec: Mapping[str, Any], status: Mapping[str, Any] = EMPTY) -> 
         if state.get("resources") is not None
     }
 
-    def asked(container: Mapping[str, Any]) -> dict[str, Amount]:
+    def effective_requests(container: Mapping[str, Any]) -> dict[str, Amount]:
         state = states.get(container.get("name", ""))
-        requests = _asked(container)
+        requests = _requests(container)
         return _resized(requests, state, state.get("allocatedResources"), is_infeasible) if state else requests
 
-    beside: dict[str, Amount] = {}
+    running: dict[str, Amount] = {}
     sidecars: dict[str, Amount] = {}
     most: dict[str, Amount] = {}
     for container in spec.get("initContainers") or ():
         if container.get("restartPolicy") == "Always":
-            requests = asked(container)
+            requests = effective_requests(container)
             sidecars = _sum(sidecars, requests)
-            beside = _sum(beside, requests)
+            running = _sum(running, requests)
             most = _most(most, sidecars)
         else:
-            most = _most(most, _sum(_asked(container), sidecars))
+            most = _most(most, _sum(_requests(container), sidecars))
     for container in spec.get("containers") or ():
-        beside = _sum(beside, asked(container))
-    of_containers = _most(most, beside)
+        running = _sum(running, effective_requests(container))
+    of_containers = _most(most, running)
     of_pod = _of_whole(spec, of_containers)
     if of_pod and status.get("resources") is not None:
         resized = _resized(of_pod, status, status.get("allocatedResources"), is_infeasible)
@@ -64,18 +64,18 @@ def pod_requests(spec: Mapping[str, Any], status: Mapping[str, Any] = EMPTY) -> 
 
 
 def _resized(
-    wanted: Mapping[str, Amount], state: Mapping[str, Any], allocated: Mapping[str, Any] | None, is_infeasible: bool
+    requested: Mapping[str, Amount], state: Mapping[str, Any], allocated: Mapping[str, Any] | None, is_infeasible: bool
 ) -> dict[str, Amount]:
     """Return the requests that count while a resize is under way: determineEffectiveRequests of Kubernetes.
 
     Args:
-        wanted: the requests of the spec.
+        requested: the requests of the spec.
         state: the status with the `resources` in force.
         allocated: the requests that the kubelet has admitted.
         is_infeasible: whether the kubelet has refused the requests of the spec.
     """
     current = _most(_amounts(state["resources"].get("requests")), _amounts(allocated))
-    return current if is_infeasible else _most(wanted, current)
+    return current if is_infeasible else _most(requested, current)
 
 
 def _is_infeasible(status: Mapping[str, Any]) -> bool:
@@ -85,9 +85,9 @@ def _is_infeasible(status: Mapping[str, Any]) -> bool:
 
 
 def _of_whole(spec: Mapping[str, Any], of_containers: Mapping[str, Amount]) -> dict[str, Amount]:
-    """https://kubernetes.io/docs/concepts/configuration/manage-resources-containers/#pod-level-resource-specification.
+    """Return the requests of the whole pod. A limit without any request of a container is the request.
 
-    A limit alone is the request of a resource for which no container asks.
+    https://kubernetes.io/docs/concepts/configuration/manage-resources-containers/#pod-level-resource-specification.
     """
     resources = spec.get("resources") or {}
     limits = {key: value for key, value in _amounts(resources.get("limits")).items() if key not in of_containers}
@@ -95,8 +95,8 @@ def _of_whole(spec: Mapping[str, Any], of_containers: Mapping[str, Amount]) -> d
     return {key: value for key, value in amounts.items() if key in _OF_A_POD or key.startswith(_HUGE_PAGES)}
 
 
-def _asked(container: Mapping[str, Any]) -> dict[str, Amount]:
-    """Requests; where there is only a limit, Kubernetes takes that for the request."""
+def _requests(container: Mapping[str, Any]) -> dict[str, Amount]:
+    """Return the requests of a container. Kubernetes uses a limit without a request as the request."""
     resources = container.get("resources") or {}
     return {**_amounts(resources.get("limits")), **_amounts(resources.get("requests"))}
 
@@ -105,9 +105,9 @@ def _amounts(quantities: Mapping[str, Any] | None) -> dict[str, Amount]:
     return {resource: quantity.parse(value) for resource, value in (quantities or {}).items()}
 
 
-def _sum(one: Mapping[str, Amount], other: Mapping[str, Amount]) -> dict[str, Amount]:
-    return {**one, **{resource: one.get(resource, 0) + value for resource, value in other.items()}}
+def _sum(amounts: Mapping[str, Amount], added: Mapping[str, Amount]) -> dict[str, Amount]:
+    return {**amounts, **{resource: amounts.get(resource, 0) + value for resource, value in added.items()}}
 
 
-def _most(one: Mapping[str, Amount], other: Mapping[str, Amount]) -> dict[str, Amount]:
-    return {**one, **{resource: max(one.get(resource, value), value) for resource, value in other.items()}}
+def _most(amounts: Mapping[str, Amount], added: Mapping[str, Amount]) -> dict[str, Amount]:
+    return {**amounts, **{resource: max(amounts.get(resource, value), value) for resource, value in added.items()}}

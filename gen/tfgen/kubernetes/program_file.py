@@ -12,12 +12,12 @@ from typing import Final
 
 _INTERPRETER: Final = ("python", "bash", "sh")
 _NO_FILE: Final = ("-c", "-m")
-"""Options of an interpreter that take the place of a program's file."""
+"""Interpreter options that replace the file of a program."""
 _WITH_VALUE: Final = ("-W", "-X")
 
 
 def find_program_file(words: Sequence[str]) -> str:
-    """The file that an interpreter runs, or a program that is named by its path; empty for a name on the PATH."""
+    """Return the file that an interpreter runs, or the path of a program; empty for a name on the PATH."""
     first, *following = words
     if not PurePosixPath(first).name.startswith(_INTERPRETER):
         return first if "/" in first else ""

@@ -28,10 +28,10 @@ _POWERS_OF_TWO: Final = {f"{suffix}i": 10 * i for i, suffix in enumerate("KMGTPE
 
 
 def parse(quantity: str | float) -> Amount:
-    """The number that a quantity stands for. Exponents have at most three digits, as those of a float64 have.
+    """Return the number of a quantity. An exponent has at most three digits, as in a float64.
 
     Raises:
-        ValueError: it is no quantity.
+        ValueError: the text is not a quantity.
     """
     amount = _parsed(str(quantity))
     if amount is None:
@@ -39,7 +39,7 @@ def parse(quantity: str | float) -> Amount:
     return amount
 
 
-@functools.lru_cache(1 << 10)  # all jobs ask for the same few
+@functools.lru_cache(1 << 10)  # jobs use the same few quantities
 def _parsed(text: str) -> Amount | None:
     match = _QUANTITY.fullmatch(text)
     if match is None:
@@ -50,16 +50,16 @@ def _parsed(text: str) -> Amount | None:
     times: int
     parts: int
     times, parts = 10 ** max(power, 0), 10 ** max(-power, 0)
-    number, rest = divmod(digits * times, parts)
-    if not rest:
+    number, remainder = divmod(digits * times, parts)
+    if not remainder:
         return number
-    from fractions import Fraction  # 10 ms, which most jobs need not pay
+    from fractions import Fraction  # the import takes 10 ms, and most jobs do not need it
 
     return Fraction(digits, parts)
 
 
 def is_quantity(value: Any) -> bool:
-    """Whether a value of any kind is a quantity."""
+    """Return whether a value is a quantity."""
     try:
         parse(value)
     except ValueError:
@@ -72,9 +72,7 @@ _SUFFIXES_OF_TWO: Final = {power: suffix for suffix, power in _POWERS_OF_TWO.ite
 
 
 def canonical(quantity: str | int) -> str:
-    """A resource's quantity as the API server writes it: of several texts of one amount the one that it keeps.
-
-    It rounds up to thousandths.
+    """Return a quantity in the format that the API server stores, rounded up to thousandths.
 
         >>> canonical("1000m"), canonical("0.5"), canonical("1.5Gi"), canonical(2000), canonical("12e2")
         ('1', '500m', '1536Mi', '2k', '1200')
@@ -83,7 +81,7 @@ def canonical(quantity: str | int) -> str:
     and https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/apis/core/v1/defaults.go (SetDefaults_ResourceList)
 
     Raises:
-        ValueError: it is no quantity.
+        ValueError: the text is not a quantity.
     """
     text = str(quantity)
     amount = parse(text)
@@ -97,7 +95,7 @@ def canonical(quantity: str | int) -> str:
 
 
 def _reduced(number: int, base: int, most: int, step: int) -> tuple[int, int]:
-    """A whole number without its factors of a base, and how many steps these are, at most so many."""
+    """Divide a whole number by a base at most `most` times. Return the result and the number of steps."""
     power = 0
     while power < most and number % base == 0:
         number, power = number // base, power + step

@@ -1,7 +1,8 @@
-"""Which volumes the Pod Security Standards refuse.
+"""The volumes that the Pod Security Standards refuse.
 
-https://kubernetes.io/docs/concepts/security/pod-security-standards/: baseline refuses hostPath alone. The page has no
-image, which Kubernetes takes since 1.33 (policy/check_restrictedVolumes.go of k8s.io/pod-security-admission).
+https://kubernetes.io/docs/concepts/security/pod-security-standards/: baseline refuses hostPath only. The page does not
+list image volumes, which Kubernetes allows since 1.33 (policy/check_restrictedVolumes.go of
+k8s.io/pod-security-admission).
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ _OF_RESTRICTED: Final = frozenset(
 
 
 def refuses(profile: Profile, source: str) -> bool:
-    """Whether a profile refuses a volume of this source."""
+    """Return whether a profile refuses a volume of this source."""
     return PROFILES.index(least_profile(source)) > PROFILES.index(profile)
 
 
 def least_profile(source: str) -> Profile:
-    """The strictest profile that takes a volume of this source."""
+    """Return the strictest profile that allows a volume of this source."""
     if source in _OF_RESTRICTED:
         return "restricted"
     return "privileged" if source == "hostPath" else "baseline"

@@ -69,11 +69,11 @@ class LabelReaders:
 def split(template: PodTemplate, readers: LabelReaders) -> Iterator[PodTemplate]:
     """Yield the pods of a template with their controller's labels: equal pods as one template."""
     added = template.added
-    unknown = dict.fromkeys(added.unknown, f"? of {added.controller}")  # equal to no value of a real label
+    unknown = dict.fromkeys(added.opaque, f"? of {added.controller}")  # equal to no value of a real label
     labels = {**template.labels, **added.common, **unknown}
     doubts = (
         f"the given objects lack the {added.controller}, which gives its pods the label {key}"
-        for key in sorted(readers.comparing(added.unknown, labels))
+        for key in sorted(readers.comparing(added.opaque, labels))
     )
     whole = template.replaced(labels=labels, doubts=(*template.doubts, *doubts))
     numbered = readers.keys & {key for of_pod in added.numbered[:1] for key in of_pod}
