@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import subprocess
 import sys
 from collections import defaultdict
@@ -19,7 +20,18 @@ from tfgen.targets.chart import go_template
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "gen" / "tfgen"
 ROOMS = rooms((ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8"))
-IMPORTS = imports(PACKAGE)
+
+
+@functools.cache
+def found_imports() -> tuple[Import, ...]:
+    """Read the imports of the package, once and in a test: every process of pytest-xdist imports this module."""
+    return tuple(imports(PACKAGE))
+
+
+def modules(*names: str) -> list[str]:
+    """The modules of some rooms."""
+    paths = sorted(path.relative_to(PACKAGE.parent) for name in names for path in (PACKAGE / name).rglob("*.py"))
+    return [".".join(path.with_suffix("").parts) for path in paths]
 
 
 def parent(module: str) -> str:
@@ -32,23 +44,23 @@ def test_the_page_lists_every_room_once() -> None:
 
 
 def test_a_room_imports_only_what_stands_below_it() -> None:
-    assert [*breaches(IMPORTS, ROOMS)] == []
+    assert [*breaches(found_imports(), ROOMS)] == []
 
 
 def test_the_tree_and_git_know_nothing_of_jobs() -> None:
-    known = {room_of(item.imported) for item in IMPORTS if room_of(item.importer) in ("tree", "git")}
+    known = {room_of(item.imported) for item in found_imports() if room_of(item.importer) in ("tree", "git")}
     assert known <= {"tree", "git", ""}
 
 
 def test_git_and_the_tree_do_not_know_each_other() -> None:
     both = {"tree", "git"}
-    assert not [i for i in IMPORTS if {room_of(i.importer), room_of(i.imported)} == both]
+    assert not [i for i in found_imports() if {room_of(i.importer), room_of(i.imported)} == both]
 
 
 def test_no_import_circle_between_modules_exists() -> None:
     """`prepare` raises a CycleError that names the modules of the circle."""
     imported: dict[str, set[str]] = defaultdict(set)
-    for item in IMPORTS:
+    for item in found_imports():
         imported[item.importer].add(item.imported)
     TopologicalSorter(imported).prepare()
 
@@ -57,14 +69,14 @@ def test_a_module_of_the_printer_uses_only_what_its_package_lists_above_it() -> 
     package = go_template.__name__
     listed = cleandoc(go_template.__doc__ or "").partition("here:\n")[2]
     order = [f"{package}.{line.split()[0]}" for line in listed.splitlines() if line]
-    uses = [i for i in IMPORTS if parent(i.importer) == parent(i.imported) == package]
+    uses = [i for i in found_imports() if parent(i.importer) == parent(i.imported) == package]
     assert sorted(order) == sorted({module for i in uses for module in (i.importer, i.imported)})
     assert [i for i in uses if order.index(i.imported) >= order.index(i.importer)] == []
 
 
 def test_an_import_in_a_function_says_what_it_saves() -> None:
     """Those of cli need no reason: a command loads only what it uses."""
-    for item in IMPORTS:
+    for item in found_imports():
         if item.place is not Place.FUNCTION or room_of(item.importer) == "cli":
             continue
         path = ROOT / "gen" / Path(*item.importer.split(".")).with_suffix(".py")
@@ -72,7 +84,7 @@ def test_an_import_in_a_function_says_what_it_saves() -> None:
         assert " ms, which " in line, f"{path}:{item.line}"
 
 
-@pytest.mark.parametrize("module", sorted({i.importer for i in IMPORTS if room_of(i.importer) in ("text", "schema")}))
+@pytest.mark.parametrize("module", modules("schema", "text"))
 def test_a_module_of_the_schema_loads_no_room_above_it(module: str) -> None:
     """No drawing shows a cycle that runs through imports in functions and packages: a fresh process does."""
     name = module.removesuffix(".__init__")
