@@ -55,6 +55,6 @@ def parse(text: str, file: str) -> Parsed:
         text: the text from `decode`.
         file: the file name for documents and problems.
     """
-    from tfgen.text import reader  # the import takes 20 ms, and a cached file does not need it
+    from tfgen.text import reader  # takes 20 ms, which a cached file saves
 
     return reader.read(text, file)
