@@ -47,7 +47,7 @@ def test_a_file_that_is_not_what_it_was_is_an_error() -> None:
     write("job.yaml")
     (source,) = read_sources([Path("job.yaml")])
     Path("job.yaml").write_bytes(JOB + b"# edited\n")
-    with pytest.raises(TfgenError, match=r"^job\.yaml: was changed while tfgen ran; run this again$"):
+    with pytest.raises(TfgenError, match=r"^job\.yaml: the file changed while tfgen ran; run the command again$"):
         source.read()
     Path("job.yaml").unlink()
     with pytest.raises(TfgenError, match=r"^job\.yaml: No such file or directory$"):

@@ -1,1 +1,1 @@
-"""A job: its files, the defaults under it, its structure and its values."""
+"""A job: its files, its defaults, its structure and its values."""

@@ -1,4 +1,4 @@
-"""What a job chooses from: its roles, its strategy, its scheduler, its Pod Security profile, its outputs."""
+"""The choices of a job: roles, strategies, schedulers, Pod Security profiles and outputs."""
 
 from __future__ import annotations
 
@@ -23,4 +23,4 @@ Strategy: TypeAlias = Literal["ParameterServer", "MultiWorkerMirrored", "Single"
 Scheduler: TypeAlias = Literal["volcano", "kube-batch", "coscheduling", "kubernetes", "kueue"]
 Output: TypeAlias = Literal["charts", "overlays"]
 OUTPUTS: tuple[Output, ...] = get_args(Output)
-"""What a job is rendered as, by the folders of the output."""
+"""The outputs of a job, by the folders that tfgen writes."""

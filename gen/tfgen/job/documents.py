@@ -1,4 +1,4 @@
-"""Files of jobs as documents, over the defaults under them."""
+"""Files of jobs as documents, merged over their defaults."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from tfgen.text.document import Document, Parsed
 from tfgen.text.parse import parse
 
 _FEW: Final = 2
-"""Files that stay in memory: one as it was and as it is, since a file's jobs are asked for one after the other."""
+"""Number of cached files: the committed and the present state of one file, since a command reads its jobs in a row."""
 _LAYERS: Final = 8
-"""Defaults that do: those under such files."""
+"""Number of cached layers: the layers of the cached files."""
 
 
 class JobPlace(Record):
-    """A job in a file without errors, which is read again where it is asked for.
+    """A job in a file without errors. Each access reads the file again.
 
     Attributes:
         source: the file.
-        at: which of its documents the job is, from 0.
-        name: the job's.
+        at: the index of the job's document, from 0.
+        name: the name of the job.
     """
 
     source: Source
@@ -32,19 +32,19 @@ class JobPlace(Record):
     name: str
 
     def read(self) -> Document:
-        """The job. Raises as `Source.read` does."""
+        """Return the job. Raises the errors of `Source.read`."""
         return read_documents(self.source)[self.at]
 
 
 def parse_source(source: Source) -> Parsed:
-    """The documents of a file, without what is under it."""
+    """Return the documents of a file without their defaults."""
     text = source.text()
     return Parsed((), (text,)) if isinstance(text, Problem) else parse(text, source.file)
 
 
 @lru_cache(maxsize=_FEW)
 def read_documents(source: Source) -> tuple[Document, ...]:
-    """The jobs of a file that is known to be without errors, as are the defaults under it."""
+    """Return the jobs of a file. The file and its layers must be without errors."""
     documents = parse_source(source).documents
     layer = _defaults(source.defaults)
     return documents if layer is None else tuple(defaults.under(document, layer) for document in documents)

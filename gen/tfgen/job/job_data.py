@@ -1,6 +1,6 @@
-"""The data of a job as the schema accepts it, typed down to where it is Kubernetes' own or a chart's value.
+"""Types of the data of a valid job, down to the fields of Kubernetes and the values of the chart.
 
-A test holds the keys and the kinds of values here against the schema.
+A test compares the keys and the types here with the schema.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ if TYPE_CHECKING:
     from tfgen.schema.workload_kinds.facts import CompletionBy
 
 Foreign: TypeAlias = Mapping[str, Any]
-"""A mapping in Kubernetes' own words, or one of which only values come."""
+"""A mapping with fields of Kubernetes, or with values only."""
 
 
 class Named(TypedDict):
-    """What has a name."""
+    """Data with a name."""
 
     name: str
 
 
 class Metadata(Named, total=False):
-    """What a job is called, and where it runs."""
+    """The name and the namespace of a job."""
 
     namespace: str
 
 
 class PodData(TypedDict, total=False):
-    """What the job says of all its pods, a role of its own, and an environment of either."""
+    """Settings of pods: of all pods of a job, of a role, or of an environment."""
 
     image: str
     imagePullPolicy: str
@@ -53,7 +53,7 @@ class PodData(TypedDict, total=False):
 
 
 class RoleData(PodData, total=False):
-    """A role; a chief and an evaluator have neither `replicas` nor `runs`."""
+    """A role. A chief and an evaluator have neither `replicas` nor `runs`."""
 
     replicas: int
     runs: Literal["Serving", "ToCompletion"]
@@ -74,7 +74,7 @@ class KindTarget(TypedDict):
 
 
 class PatchTarget(KindTarget, total=False):
-    """Which objects a patch changes."""
+    """The objects that a patch changes."""
 
     name: str
 
@@ -86,14 +86,14 @@ class EmptyPatch(TypedDict):
 
 
 class PatchData(EmptyPatch, total=False):
-    """A change of objects that tfgen makes."""
+    """A change of objects that tfgen generates."""
 
     merge: Foreign
     json: Sequence[Foreign]
 
 
 class CompletionData(TypedDict, total=False):
-    """What ends the job, and what becomes of its tasks then."""
+    """The role whose end completes the job, and the release of the remaining tasks."""
 
     by: CompletionBy | Literal[""]
     release: Literal["ScaleToZero", "Keep"]
@@ -104,7 +104,7 @@ class CompletionData(TypedDict, total=False):
 
 
 class GangData(TypedDict, total=False):
-    """The tasks that start together. The job itself always names the scheduler, an environment never."""
+    """The gang settings. A job always sets the scheduler, an environment never does."""
 
     scheduler: Scheduler
     enabled: bool
@@ -132,7 +132,7 @@ class TensorBoardData(TypedDict, total=False):
 
 
 class SecurityData(TypedDict, total=False):
-    """The Pod Security Standard, and whom the programs run as."""
+    """The Pod Security Standard, and the user of the programs."""
 
     profile: Profile
     runAsUser: int
@@ -148,7 +148,7 @@ class Repository(TypedDict):
 
 
 class GitCodeData(Repository, total=False):
-    """Code that comes from a git repository."""
+    """Code from a git repository."""
 
     revision: str
     folder: str
@@ -158,13 +158,13 @@ class GitCodeData(Repository, total=False):
 
 
 class FileCodeData(TypedDict):
-    """Code that stands in the job."""
+    """Code in the job file."""
 
     files: Mapping[str, str]
 
 
 class CodeData(TypedDict, total=False):
-    """What is put into the image: from git, or from the job."""
+    """Code that is mounted into the containers: from git, or from the job file."""
 
     mountPath: str
     git: GitCodeData
@@ -172,13 +172,13 @@ class CodeData(TypedDict, total=False):
 
 
 class CloudData(TypedDict, total=False):
-    """What a cloud has to be told."""
+    """Settings of cloud providers."""
 
     eci: Foreign
 
 
 class FormData(PodData, total=False):
-    """What the job and each of its environments may say alike."""
+    """Settings that the job and each of its environments may have."""
 
     run: str
     resumeFrom: str
@@ -206,7 +206,7 @@ class FormData(PodData, total=False):
 
 
 class EnvironmentData(FormData, total=False):
-    """An environment: what is different there."""
+    """An environment: the differences from the job."""
 
     namespace: str
     cluster: str
@@ -215,14 +215,14 @@ class EnvironmentData(FormData, total=False):
 
 
 class MaintainerData(Named, total=False):
-    """Whom to ask about a chart."""
+    """The contact for a chart."""
 
     email: str
     url: str
 
 
 class ChartData(TypedDict, total=False):
-    """What Chart.yaml says for the people who find the chart."""
+    """The metadata in Chart.yaml."""
 
     home: str
     sources: Sequence[str]
@@ -232,7 +232,7 @@ class ChartData(TypedDict, total=False):
 
 
 class Spec(FormData, total=False):
-    """The job itself. It always has `roles`."""
+    """The spec of a job. It always has `roles`."""
 
     strategy: Strategy
     port: int
@@ -249,7 +249,7 @@ class Spec(FormData, total=False):
 
 
 class JobData(TypedDict):
-    """A document that the schema accepts."""
+    """A valid document."""
 
     apiVersion: str
     kind: Literal["TrainingJob"]

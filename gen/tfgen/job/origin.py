@@ -1,4 +1,4 @@
-"""Where each value of a job comes from: its own file, a tfgen.yaml of its folder or of one above, or the schema.
+"""The origin of each value of a job: the job file, a layer, or the default of the schema.
 
 spec.image        "registry.example.com/ml/mnist:1.4.0"  jobs/mnist/job.yaml:5:10, registry of tfgen.yaml:3:11
 spec.gang.queue   "research"                             tfgen.yaml:7:17
@@ -24,12 +24,12 @@ _PROJECT: Path = ("gitops", "argocd", "project")
 
 
 class Origin(Record):
-    """One value, and where it is said.
+    """A value and its origin.
 
     Attributes:
-        path: in the job; for an environment's value, where the job would say it.
-        place: where it is said; None for what nobody says, which has the schema's default.
-        registry: where the registry of an image is said, if the image itself names none.
+        path: the path in the job. A value of an environment has the path of the job's field.
+        place: the place that sets the value; None for a default of the schema.
+        registry: the place that sets the registry of an image, if the image itself has no registry.
     """
 
     path: Path
@@ -38,18 +38,18 @@ class Origin(Record):
     registry: Place | None = None
 
     def __str__(self) -> str:
-        """What stands behind the value: ``FILE:LINE:COLUMN``, or ``default``."""
+        """Return the text after the value: ``FILE:LINE:COLUMN``, or ``default``."""
         if self.place is None:
             return "default"
         return f"{self.place}, registry of {self.registry}" if self.registry else str(self.place)
 
 
 def origins(document: Document, environment: str | None = None) -> tuple[Origin, ...]:
-    """All values of a job, or of one of its environments, in the schema's order.
+    """Return all values of a job or of an environment, in the order of the schema.
 
     Args:
-        document: a job without errors, over its defaults.
-        environment: whose values; None for the job's own.
+        document: a job without errors, merged over its defaults.
+        environment: the name of the environment; None for the job without an environment.
 
     Raises:
         UsageError: the job has no such environment.
@@ -66,14 +66,14 @@ def origins(document: Document, environment: str | None = None) -> tuple[Origin,
 
 
 def as_table(rows: tuple[Origin, ...]) -> str:
-    """A line a value."""
+    """Return a table with one line for each value."""
     cells = [(path_name(row.path), shown(row.value, _LONGEST), str(row)) for row in rows]
     widths = [max(len(cell[column]) for cell in cells) for column in (0, 1)]
     return "".join(f"{path:<{widths[0]}}  {value:<{widths[1]}}  {origin}\n" for path, value, origin in cells)
 
 
 def as_rows(rows: tuple[Origin, ...]) -> list[dict[str, Any]]:
-    """Plain data: path, value, and file, line and column, which are null for a default."""
+    """Return plain data: path, value, and file, line and column, which are null for a default."""
     return [
         {
             "path": path_name(row.path),
@@ -89,13 +89,13 @@ def as_rows(rows: tuple[Origin, ...]) -> list[dict[str, Any]]:
 
 def _origin(document: Document, environment: str | None, path: Path, value: Any) -> Origin:
     paths = [("spec", "environments", environment, *path)] if environment is not None else []
-    for own in (*paths, ("spec", *path)):
+    for candidate in (*paths, ("spec", *path)):
         for layer in document.layers():
-            layer_value = data_path.at(layer.data, own)
+            layer_value = data_path.at(layer.data, candidate)
             if layer_value is not None:
                 registry = _registry(document) if isinstance(value, (str, list)) and layer_value != value else None
-                return Origin(("spec", *path), value, Place(layer.file, layer.value(own)), registry)
-            if _removes(layer.data, own):
+                return Origin(("spec", *path), value, Place(layer.file, layer.value(candidate)), registry)
+            if _removes(layer.data, candidate):
                 break
     if path == _PROJECT and document.under and data_path.has(document.under.data, ("argocd", "project")):
         return Origin(("spec", *path), value, document.under.place(("argocd", "project")))
@@ -103,7 +103,7 @@ def _origin(document: Document, environment: str | None, path: Path, value: Any)
 
 
 def _removes(data: Any, path: Path) -> bool:
-    """Whether a null takes away what the layers below say at the path, or around it."""
+    """Return whether a null removes the values of the layers above at the path or at one of its ancestors."""
     around = (path[:end] for end in range(1, len(path) + 1))
     return any(data_path.has(data, part) and data_path.at(data, part) is None for part in around)
 

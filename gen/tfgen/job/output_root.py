@@ -1,7 +1,7 @@
-"""Where `charts/` and `overlays/` of a job go when nobody says: the place follows the job's file.
+"""The default folder for `charts/` and `overlays/` of a job. It depends on the location of the job file.
 
 /srv/jobs/.git
-/srv/jobs/teams/ads/job.yaml    ->  /srv/jobs, from wherever a command is given
+/srv/jobs/teams/ads/job.yaml    ->  /srv/jobs, from every working directory
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from tfgen.real_path import real_path
 
 _RENDERED: Final = ".tfgen"
 _READ: Final = 1_000_000
-"""Bytes of a tfgen.yaml that are read to know whether it says `root: true`: more is no tfgen.yaml."""
+"""Number of bytes of a tfgen.yaml that tfgen reads to find `root: true`. A larger file is not a valid tfgen.yaml."""
 
 
 def is_root(folder: Path) -> bool:
-    """Whether a folder is the root of what is below it: of a git repository, or by its own tfgen.yaml."""
-    if (folder / ".git").exists():  # in a worktree or a submodule it is a file
+    """Return whether a folder is the root of a git repository, or has a tfgen.yaml with `root: true`."""
+    if (folder / ".git").exists():  # in a worktree or a submodule, .git is a file
         return True
     try:
         with (folder / FILE).open("rb") as file:
@@ -32,28 +32,28 @@ def is_root(folder: Path) -> bool:
 
 
 def root_above(folder: Path) -> Path | None:
-    """The nearest root, from a folder upwards.
+    """Return the nearest root, from a folder upwards.
 
-    Outside of all: where something was rendered, else the topmost folder with a tfgen.yaml, else the working directory
-    if it has the folder in it. It is never the root of the disk, which is above whatever the folder is.
+    Without a root, the result is the nearest folder with rendered files, or the topmost folder with a tfgen.yaml, or
+    the working directory if it contains the folder. The root of the disk is never the result.
     """
-    here, working_directory = real_path(folder), real_path(Path())
-    above = (here, *here.parents)
-    if root := next((candidate for candidate in above if is_root(candidate)), None):
+    start, working_directory = real_path(folder), real_path(Path())
+    folders = (start, *start.parents)
+    if root := next((candidate for candidate in folders if is_root(candidate)), None):
         return root
-    if root := next((candidate for candidate in above if os.path.lexists(candidate / _RENDERED)), None):
+    if root := next((candidate for candidate in folders if os.path.lexists(candidate / _RENDERED)), None):
         return root
-    if defaults := [candidate for candidate in above if os.path.lexists(candidate / FILE)]:
+    if defaults := [candidate for candidate in folders if os.path.lexists(candidate / FILE)]:
         return defaults[-1]
-    is_below = working_directory in above and working_directory != working_directory.parent
+    is_below = working_directory in folders and working_directory != working_directory.parent
     return working_directory if is_below else None
 
 
 def output_root(folder: Path) -> Path:
-    """The folder that charts/ and overlays/ of the jobs in a folder are in.
+    """Return the folder for charts/ and overlays/ of the jobs in a folder.
 
     Raises:
-        UsageError: nothing says which.
+        UsageError: the folder cannot be determined.
     """
     root = root_above(folder)
     if root is None:
@@ -65,14 +65,14 @@ def output_root(folder: Path) -> Path:
 
 
 def output_root_of(paths: Sequence[Path], files: Iterable[str]) -> Path:
-    """The one folder that charts/ and overlays/ of some jobs are in.
+    """Return the one folder for charts/ and overlays/ of some jobs.
 
     Args:
-        paths: the files and folders that were named.
-        files: the jobs' files in them; a path that has none counts by itself.
+        paths: the files and folders of the command line.
+        files: the job files in these paths. A path without job files counts itself.
 
     Raises:
-        UsageError: they have several, or none.
+        UsageError: the jobs have several output folders, or none.
     """
     jobs = [Path(file) for file in files]
     empty = [path for path in paths if not any(job.is_relative_to(path) for job in jobs)]

@@ -1,10 +1,11 @@
-"""The job files that a command is given, and the defaults under them: from disk or standard input.
+"""The job files of a command and their layers, from disk or standard input.
 
 read_sources([Path("jobs")])  ->  [Source("jobs/mnist/job.yaml", OnDisk(...), Source("tfgen.yaml", b"..."))]
 
-A job file is read again where its content is asked for; that of the defaults stays in memory.
+Each access reads a job file again; the content of a layer stays in memory.
 
-The defaults are layers: each tfgen.yaml from the repository's root to the job's folder is merged over the one above it.
+The defaults are layers: each tfgen.yaml from the root of the repository to the folder of the job is merged over the
+layer above.
 """
 
 from __future__ import annotations
@@ -38,22 +39,22 @@ _STDIN_NAME: Final = "<stdin>"
 
 
 class OnDisk(NamedTuple):
-    """The content of a file that is read again where it is asked for, so that those of many are not in memory at once.
+    """The content of a file that each access reads again, so that the contents of many files are not in memory at once.
 
     Attributes:
-        digest: its SHA-256.
+        digest: the SHA-256 of the content.
     """
 
     digest: bytes
 
 
 class Source(Record):
-    """A file's name as it is to be reported, its content, and what is merged under it.
+    """A file with its name for messages, its content, and its defaults.
 
     Attributes:
-        content: what `read` gives, or where that is.
-        defaults: the nearest tfgen.yaml, from the folder of a job upwards, or from the one above a tfgen.yaml.
-        left_out: the nearest one above a tfgen.yaml that says `root: true`, for which it does not count.
+        content: the content, or a reference to the file on disk.
+        defaults: the nearest tfgen.yaml, from the folder of a job upwards, or from the folder above a tfgen.yaml.
+        left_out: the nearest tfgen.yaml above a tfgen.yaml with `root: true`, which does not inherit from it.
     """
 
     file: str
@@ -62,53 +63,53 @@ class Source(Record):
     left_out: Source | None = None
 
     def read(self) -> bytes | str:
-        """The content.
+        """Return the content.
 
         Raises:
-            TfgenError: the file is not what it was.
-            UsageError: it cannot be read any more.
+            TfgenError: the file has changed.
+            UsageError: the file can no longer be read.
         """
         if not isinstance(self.content, OnDisk):
             return self.content
         content, _ = _read(Path(self.file))
         if _digest(content) != self.content.digest:
-            raise TfgenError(f"{self.file}: was changed while tfgen ran; run this again")
+            raise TfgenError(f"{self.file}: the file changed while tfgen ran; run the command again")
         return content
 
     def text(self) -> str | Problem:
-        """The content as text, or what keeps it from being one. Raises as `read` does."""
+        """Return the content as text, or the problem of a content that is not text. Raises the errors of `read`."""
         content = self.read()
         return content if isinstance(content, str) else decode(content, self.file)
 
     @cached_property
     def name(self) -> str:
-        """`source_name` of the file, for which the disk is asked once."""
+        """The `source_name` of the file."""
         return source_name(Path(self.file))
 
     @property
     def identity(self) -> Any:
-        """What it shares with those alone of the same name and content, with the same under it and left out of it."""
+        """The identity of the source: equal for sources with the same name, content, defaults and left-out layer."""
         digest = self.content.digest if isinstance(self.content, OnDisk) else _digest(self.content)
         around = (self.defaults, self.left_out)
         return (self.file, digest, *(source.identity if source else None for source in around))
 
     def layers(self) -> Iterator[Source]:
-        """The defaults under it, the nearest first."""
+        """Yield the layers of the file, the nearest first."""
         if self.defaults is not None:
             yield self.defaults
             yield from self.defaults.layers()
 
 
 def read_sources(paths: Iterable[Path], *, may_be_none: bool = False, takes_stdin: bool = False) -> list[Source]:
-    """The files named, and of each folder those below it that hold a tfgen document; each once, in order of name.
+    """Return the named files, and the files with a tfgen document below each named folder, once each and sorted.
 
     Args:
         paths: files and folders.
-        may_be_none: whether a folder may have no such file, and a path not be there at all.
-        takes_stdin: whether "-" stands for standard input, under which are the defaults of the working directory.
+        may_be_none: whether to accept a folder without such files, and a path that does not exist.
+        takes_stdin: whether "-" means standard input, with the layers of the working directory.
 
     Raises:
-        UsageError: "-" where it stands for nothing, a path that cannot be read, or a folder without any such file.
+        UsageError: "-" is not allowed, a path cannot be read, or a folder has no such file.
     """
     sources: dict[str, Source] = {}
     layers = _Layers()
@@ -128,7 +129,7 @@ def read_sources(paths: Iterable[Path], *, may_be_none: bool = False, takes_stdi
 def _from_stdin(layers: _Layers, *, takes_stdin: bool) -> Source:
     if not takes_stdin:
         raise UsageError(
-            "-: standard input is read by tfgen check and by tfgen render --stdout; all else belongs to a file in git"
+            "-: only tfgen check and tfgen render --stdout read standard input; pass a file to other commands"
         )
     if sys.stdin is None:
         raise UsageError("-: standard input is closed")
@@ -140,29 +141,29 @@ def _from_stdin(layers: _Layers, *, takes_stdin: bool) -> Source:
 
 
 def no_job_below(paths: Iterable[Path]) -> UsageError:
-    """The error of who looked for jobs where there are none."""
+    """Return the error for paths without any job."""
     return UsageError(f"{', '.join(map(str, paths))}: no file below it holds a document with apiVersion tfgen/...")
 
 
 def source_name(path: Path) -> str:
-    """A job's file, or a folder of such, from the root of its repository: the same from wherever a command is given."""
+    """Return the path of a job file or folder from its repository's root, whatever the working directory is."""
     whole = real_path(path)
     folder = whole if whole.is_dir() else whole.parent
     return whole.relative_to(root_above(folder) or folder).as_posix()
 
 
 def has_name_of_job(path: Path) -> bool:
-    """Whether a file below a folder may hold jobs, by its name."""
+    """Return whether a file below a folder may contain jobs, by its name."""
     return path.suffix in _SUFFIXES and path.name != FILE
 
 
 def holds_job(content: bytes) -> bool:
-    """Whether a document in a file's content says that it is tfgen's."""
+    """Return whether a document in the content of a file has an apiVersion of tfgen."""
     return _OURS.search(content) is not None
 
 
 def _source(path: Path, layers: _Layers) -> Source:
-    content, is_file = _read(path)  # a pipe has its content once
+    content, is_file = _read(path)  # a pipe can be read only once
     return Source(str(path), OnDisk(_digest(content)) if is_file else content, layers.under(path))
 
 
@@ -175,26 +176,26 @@ def _sources_in(folder: Path, layers: _Layers) -> Iterator[Source]:
 
 
 def _walk_files(folder: Path) -> Iterator[Path]:
-    """All files below a folder that are not hidden, in order; few of their names are in memory at once.
+    """Yield all files below a folder that are not hidden, in order. Only a few names are in memory at once.
 
     Raises:
-        UsageError: a folder cannot be read. It may hold jobs, which would be taken for removed.
+        UsageError: a folder cannot be read. Its jobs would look like removed jobs.
     """
-    above, folders, names = next(os.walk(folder, onerror=_unreadable))
-    below = {*folders}
+    parent, folders, names = next(os.walk(folder, onerror=_unreadable))
+    folder_names = {*folders}
     for name in sorted(name for name in (*folders, *names) if not name.startswith(".")):
-        path = Path(above) / name
-        if name not in below:
+        path = Path(parent) / name
+        if name not in folder_names:
             yield path
         elif not path.is_symlink():
             yield from _walk_files(path)
 
 
 def _is_file(path: Path) -> bool:
-    """Whether a path leads to a file. A link that leads to nothing does not.
+    """Return whether a path leads to a file. A link to a missing file does not.
 
     Raises:
-        UsageError: the disk does not say, as of a link that leads in a circle: it may be meant for a job.
+        UsageError: the disk cannot tell, for example because of a cycle of links. The path may be a job.
     """
     try:
         return stat.S_ISREG(path.stat().st_mode)
@@ -209,14 +210,14 @@ def _unreadable(error: OSError) -> NoReturn:
 
 
 class _Layers:
-    """The defaults on disk, each file read once."""
+    """The layers on disk. Each file is read once."""
 
     def __init__(self) -> None:
         self._contents: dict[Path, bytes | None] = {}
         self._of_folders: dict[tuple[Path, bool], Source | None] = {}
 
     def under(self, job: Path) -> Source | None:
-        """The defaults of a job's file."""
+        """Return the nearest layer of a job file."""
         folder = real_path(job).parent, job.is_absolute()
         if folder not in self._of_folders:
             self._of_folders[folder] = defaults_under(job, self._content)
@@ -229,11 +230,11 @@ class _Layers:
 
 
 def defaults_under(job: Path, content: Callable[[Path], bytes | None]) -> Source | None:
-    """The nearest defaults of a job's file, with those above them.
+    """Return the nearest layer of a job file, with the layers above.
 
     Args:
-        job: the file, which need not be there.
-        content: what a tfgen.yaml holds; None where there is none. It is asked for some of `defaults_paths`.
+        job: the file, which may be missing.
+        content: returns the content of a tfgen.yaml; None if the file is missing. Called for paths of `defaults_paths`.
     """
     under: Source | None = None
     for path in reversed(defaults_paths(job)):
@@ -254,9 +255,9 @@ def defaults_on_disk(job: Path) -> Source | None:
 
 
 def defaults_paths(job: Path) -> tuple[Path, ...]:
-    """Where defaults of a job's file may be: in its folder, and in each above it up to the root of its repository.
+    """Return the possible paths of layers: in the job's folder and in each folder up to the repository's root.
 
-    They are named as the job is: by absolute paths or by some from here.
+    The paths are absolute or relative, like the path of the job.
     """
     folder = real_path(job).parent
     paths = []
@@ -278,15 +279,17 @@ def read_defaults_file(path: Path) -> bytes | None:
     try:
         return read_file(path, MAX_BYTES + 1)
     except TfgenError as error:
-        raise UsageError(f"{error}; the jobs below it take their defaults from it: mend it, or remove it") from error
+        raise UsageError(
+            f"{error}; the jobs below take their defaults from this file: correct or delete the file"
+        ) from error
 
 
 def _read(path: Path) -> tuple[bytes, bool]:
-    """The content of a file, and whether it can be read again."""
+    """Return the content of a file, and whether the file can be read again."""
     try:
         with path.open("rb") as file:
             is_file = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
-            return file.read(MAX_BYTES + 1), is_file  # one more than the reader takes, so that it says what is wrong
+            return file.read(MAX_BYTES + 1), is_file  # one more byte than allowed, so that the reader reports the size
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from error
 

@@ -1,12 +1,12 @@
-"""The job: what a checked ``job.yaml`` says, as frozen records.
+"""The content of a checked ``job.yaml`` as frozen records.
 
     job = TrainingJob.from_document(document.data)
     job.structure.roles                        -> (Role("chief", ...), Role("ps", ...), Role("worker", ...))
     job.values["roles"]["worker"]["replicas"]  -> 4
 
-The two halves never meet. The `Structure` decides which objects there are and what shape they have; the graph is
-built from it alone. The values are what a chart's user or an environment may set; they only ever fill holes. So
-two jobs that differ in their values alone have one graph, and a chart is right for values that its job never had.
+The two halves are independent. The `Structure` decides the number and the shape of the objects; the object graph
+depends on nothing else. The values are the tunables of the chart and of the environments; they only fill holes. So two
+jobs that differ only in their values have the same graph, and the chart is valid for all values.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ class Role(Record):
     """The part of a role that no environment changes.
 
     Attributes:
-        serves: whether its tasks go on until the job is done; the others end by themselves.
-        ports: more ports of the main container, as Kubernetes' ContainerPort.
-        init_containers: as Kubernetes' Container; the job's come first.
-        sidecars: containers beside the main one; the job's come first.
-        pod_template: Kubernetes' PodTemplateSpec, merged over the job's.
+        serves: whether its tasks run until the job is complete; the tasks of other roles end by themselves.
+        ports: more ports of the main container, as ContainerPort of Kubernetes.
+        init_containers: as Container of Kubernetes; the init containers of the job come first.
+        sidecars: containers next to the main container; the sidecars of the job come first.
+        pod_template: a PodTemplateSpec of Kubernetes, merged over that of the job.
     """
 
     name: RoleName
@@ -77,8 +77,8 @@ class GitCode(Record):
     """Code that every pod fetches from a git repository.
 
     Attributes:
-        folder: the folder of the repository that is mounted; all of it where empty.
-        secret: the name of the Secret to read the repository with, or empty.
+        folder: the folder of the repository that is mounted; empty for the whole repository.
+        secret: the name of the Secret with the credentials of the repository, or empty.
     """
 
     repository: str
@@ -87,12 +87,12 @@ class GitCode(Record):
 
     @property
     def is_ssh(self) -> bool:
-        """Whether git asks for it by ssh."""
+        """True if git connects by ssh."""
         return _is_ssh(self.repository)
 
 
 class FileCode(Record):
-    """Code that stands in the job itself: the text of each file by its name."""
+    """Code in the job file: the text of each file by its name."""
 
     files: Mapping[str, str]
 
@@ -101,13 +101,13 @@ Code: TypeAlias = GitCode | FileCode
 
 
 class TFJobShape(Record):
-    """What decides the shape of a TFJob.
+    """The settings that decide the shape of a TFJob.
 
     Attributes:
-        api_version: of kubeflow.org.
-        leader: what the chief is called.
-        operator_gangs: whether the operator makes the gang's PodGroup.
-        dynamic_workers: whether workers may come and go.
+        api_version: the API version of kubeflow.org.
+        leader: the name of the chief.
+        operator_gangs: whether the operator creates the PodGroup of the gang.
+        dynamic_workers: whether the number of workers may change during the run.
     """
 
     api_version: Literal["v1", "v1beta1"]
@@ -117,24 +117,24 @@ class TFJobShape(Record):
 
 
 class Eci(Record):
-    """How the pods run on Alibaba Cloud's Elastic Container Instance.
+    """The settings of pods on Alibaba Cloud's Elastic Container Instance.
 
     Attributes:
-        makes_cache: whether the job makes a cache of its images.
+        makes_cache: whether the job creates a cache of its images.
     """
 
     makes_cache: bool
 
 
 class Patch(Record):
-    """A change of objects that tfgen makes.
+    """A change of objects that tfgen generates.
 
     Attributes:
-        name: the patch's own, in the job.
-        kind: the kind of those objects.
-        target: what one of them is in the job, as its file is called without the ending; empty for all of the kind.
-        merge: what is merged over each.
-        operations: what RFC 6902 does to each, where nothing is merged.
+        name: the name of the patch in the job.
+        kind: the kind of the objects.
+        target: the name of one object, as its file is named without the ending; empty for all objects of the kind.
+        merge: the data that is merged over each object.
+        operations: the operations of RFC 6902 for each object, if nothing is merged.
     """
 
     name: str
@@ -145,29 +145,30 @@ class Patch(Record):
 
 
 class Structure(Record):
-    """What decides which objects a job has: the same in every environment and for every user of its chart.
+    """The structure of a job, which decides its objects.
+
+    It is the same in every environment and for every user of the chart.
 
     Attributes:
         port: the TCP port of each TensorFlow server.
-        roles: in the order chief, ps, worker, evaluator; those that the job has.
-        completion: whose end ends the job.
-        releases: whether the tasks that still run are then released.
-        kind: the kind that runs the tasks.
-        tf_job: how a TFJob says it, where that is the kind.
-        volcano_plugin: whether Volcano's own plugin tells the tasks of a Volcano Job their cluster.
-        ps_first: whether a JobSet makes the others once its ps are ready.
-        legacy_flags: whether each task is told its place by TensorFlow 1's flags too.
-        legacy_variables: whether it is told it by variables of the same names too.
-        gang: the gang scheduler, or none.
-        tensorboard_port: the TCP port of TensorBoard, or none where the job has none.
-        disruption_budget: whether the tasks may be kept from being evicted.
-        service_account: whether the job may make the service account of its pods.
-        profile: the Pod Security Standard that the job's pods are to meet.
-        code: what is put into the image, or nothing.
-        eci: how the pods run on Alibaba's container instances, or nothing.
-        pod_template: Kubernetes' PodTemplateSpec for the pods of every role.
-        patches: what is changed of the objects, in the order of the patches' names.
-        environment_patches: the same of each environment that says patches of its own.
+        roles: the roles of the job, in the order chief, ps, worker, evaluator.
+        completion: the role whose end completes the job.
+        releases: whether the remaining tasks are then released.
+        kind: the workload kind.
+        tf_job: the settings of a TFJob, for this workload kind.
+        volcano_plugin: whether the plugin of Volcano sets TF_CONFIG of the tasks of a Volcano Job.
+        ps_first: whether a JobSet creates the other roles after its ps are ready.
+        legacy_flags: whether each task also receives its place by the flags of TensorFlow 1.
+        legacy_variables: whether each task also receives its place by variables with the names of these flags.
+        gang: the gang scheduler, or None.
+        tensorboard_port: the TCP port of TensorBoard, or None for a job without TensorBoard.
+        disruption_budget: whether the tasks may be protected from eviction.
+        profile: the Pod Security Standard for the pods of the job.
+        code: the code that is mounted into the containers, or None.
+        eci: the settings of pods on container instances of Alibaba Cloud, or None.
+        pod_template: a PodTemplateSpec of Kubernetes for the pods of every role.
+        patches: the patches of the objects, in the order of their names.
+        environment_patches: the patches of each environment that sets its own patches.
     """
 
     name: str
@@ -195,39 +196,42 @@ class Structure(Record):
 
     @cached_property
     def text(self) -> str:
-        """All that it says but the name: the same of two structures that are equal and have the same orders."""
+        """The content without the name.
+
+        Two structures have the same text if they are equal and have the same orders.
+        """
         return repr(self.replaced(name=""))
 
     def patches_in(self, environment: str | None) -> tuple[Patch, ...]:
-        """What is changed of the objects in an environment, or of the job's own."""
+        """Return the patches of the objects in an environment, or in the job without an environment."""
         return self.environment_patches.get(environment or "", self.patches)
 
     def role(self, name: RoleName) -> Role | None:
-        """The role of that name, if the job has it."""
+        """Return the role with a name, if the job has it."""
         return next((role for role in self.roles if role.name == name), None)
 
     @property
     def ends(self) -> RoleName:
-        """The role whose end ends the job."""
+        """The role whose end completes the job."""
         return "chief" if self.completion == "Chief" else "worker"
 
     @property
     def is_distributed(self) -> bool:
-        """Whether the tasks form a cluster, of which TF_CONFIG tells them."""
+        """True if the tasks form a cluster, which TF_CONFIG describes."""
         return self.strategy != "Single"
 
 
 class GitOps(Record):
-    """How a GitOps tool applies the job, from git to its clusters.
+    """The settings with which a GitOps tool applies the job from git to its clusters.
 
     Attributes:
-        repository: its address.
+        repository: the address of the repository.
         branch: the branch that the clusters follow.
-        path: the folder in it that charts/ and overlays/ are in, or empty.
-        is_chart: whether the chart is applied; else the overlay.
-        create_namespace: whether the tool makes the namespaces.
-        argocd: what job.yaml says of Argo CD, with the schema's defaults; or none.
-        flux: what it says of Flux, in the same way.
+        path: the folder of the repository with charts/ and overlays/, or empty.
+        is_chart: whether the tool applies the chart; otherwise it applies the overlay.
+        create_namespace: whether the tool creates the namespaces.
+        argocd: the settings of Argo CD in job.yaml with the defaults of the schema, or None.
+        flux: the settings of Flux in job.yaml with the defaults of the schema, or None.
     """
 
     repository: str
@@ -240,19 +244,19 @@ class GitOps(Record):
 
     @property
     def is_ssh(self) -> bool:
-        """Whether git asks for it by ssh."""
+        """True if git connects to the repository by ssh."""
         return _is_ssh(self.repository)
 
 
 class Environment(Record):
-    """One environment.
+    """An environment of a job.
 
     Attributes:
-        namespace: its own or the job's, or none.
-        cluster: the name of its cluster; none for that of the GitOps tool.
-        enabled: whether the job runs there.
-        overrides: what job.yaml says of the chart's values, as it stands: the content of ``values-NAME.yaml``.
-        values: the complete values, as Helm would merge them.
+        namespace: the namespace of the environment or of the job, or None.
+        cluster: the name of the cluster; None for the cluster of the GitOps tool.
+        enabled: whether the job runs in the environment.
+        overrides: the chart values that job.yaml sets for the environment: the content of ``values-NAME.yaml``.
+        values: the complete values, as Helm merges them.
     """
 
     name: str
@@ -264,12 +268,12 @@ class Environment(Record):
 
 
 class ChartPage(Record):
-    """What Chart.yaml says for the people who find the chart.
+    """The metadata of Chart.yaml for the people who find the chart.
 
     Attributes:
         home: the address of the project's page, or empty.
         sources: the addresses of the source code.
-        maintainers: as Chart.yaml has them.
+        maintainers: the maintainers in the format of Chart.yaml.
         icon: the address of a picture, or empty.
     """
 
@@ -281,7 +285,7 @@ class ChartPage(Record):
 
 
 class TrainingJob(Record):
-    """A job: its structure, its complete values, its environments, and what is rendered of it."""
+    """A job: its structure, its complete values, its environments, and its outputs."""
 
     structure: Structure
     namespace: str | None
@@ -293,7 +297,7 @@ class TrainingJob(Record):
 
     @property
     def name(self) -> str:
-        """The job's name, which its chart and, by default, its release have too."""
+        """The name of the job, of its chart and, by default, of the release of the chart."""
         return self.structure.name
 
     def namespace_of(self, environment: str | None) -> str | None:
@@ -302,24 +306,24 @@ class TrainingJob(Record):
 
     @staticmethod
     def from_document(data: Mapping[str, Any]) -> TrainingJob:
-        """The job of a document that the schema accepts. Rules, records and outputs ask for that of one in turn."""
+        """Return the job of a valid document. Rules, records and outputs read the same document in a row."""
         return _read(json.dumps(data))
 
 
 @functools.lru_cache(maxsize=1)
 def _read(document: str) -> TrainingJob:
-    """The job of a document's text in JSON: the same one while it is asked for again, so nobody changes it."""
+    """Return the job of a document in JSON. The last job is cached and shared, so callers must not change it."""
     data: Mapping[str, Any] = json.loads(document)
     metadata: Metadata = data["metadata"]
-    # In the schema's order, whatever the file's: equal jobs are to be printed alike.
+    # In the order of the schema, not of the file, so that equal jobs have equal output.
     spec: Spec = tunables.order_keys(data["spec"], schema_file.load()["properties"]["spec"])
     environments = spec.get("environments", {})
-    own, by_environment = tunables.all_values(spec)
+    job_values, by_environment = tunables.all_values(spec)
     overrides = tunables.chart_overrides(spec)
     return TrainingJob(
         structure=_structure(metadata["name"], spec),
         namespace=metadata.get("namespace"),
-        values=own,
+        values=job_values,
         outputs=frozenset(spec.get("outputs", OUTPUTS)),
         chart_page=_chart_page(spec),
         environments=tuple(
@@ -396,7 +400,7 @@ def _patch(name: str, patch: PatchData) -> Patch:
 
 
 def _chart_page(spec: Spec) -> ChartPage:
-    """What the job says, else the repositories that it names, as far as a browser reaches them."""
+    """Return the metadata of the job; without sources, the repositories of the job that a browser can open."""
     chart = spec.get("chart", {})
     schema = schema_file.load()
     complete = schema_file.complete(schema, schema["properties"]["spec"]["properties"]["chart"], chart)
@@ -430,7 +434,7 @@ def _gitops(gitops: Mapping[str, Any]) -> GitOps:
 
 
 def _is_ssh(repository: str) -> bool:
-    """Whether git asks for an address by ssh (`git@host:path` or `ssh://`)."""
+    """Return whether git uses ssh for an address (`git@host:path` or `ssh://`)."""
     return not repository.startswith(("http://", "https://"))
 
 
