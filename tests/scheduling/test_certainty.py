@@ -97,7 +97,7 @@ def drop(luck: random.Random, tried: Board) -> bool:
         ]
         if not moves:
             return not any(placement.left)
-        placement.put(*luck.choice(moves))
+        placement.place(*luck.choice(moves))
 
 
 @pytest.mark.parametrize("number", range(100))

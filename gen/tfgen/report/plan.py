@@ -15,7 +15,7 @@ from tfgen.words import either, printable
 
 def verdict_text(verdict: Verdict) -> str:
     """The answer for a run in one line, such as "mnist: does not fit: worker lacks 3 nvidia.com/gpu"."""
-    beside = f"beside {either(verdict.beside, 'and')}: " if verdict.beside else ""
+    beside = f"beside {either(verdict.competitors, 'and')}: " if verdict.competitors else ""
     reasons = [*_lack_texts(verdict.lacks), *map(_doubt_text, verdict.doubts)]
     text = ": ".join(filter(None, (verdict.run.title, verdict.answer, beside + "; ".join(reasons))))
     return printable(text)
@@ -28,7 +28,7 @@ def rows(verdicts: Iterable[Verdict]) -> list[dict[str, Any]]:
             "run": verdict.run.title,
             "answer": verdict.answer,
             "lacks": [_lack_row(lack) for lack in verdict.lacks],
-            "beside": [*verdict.beside],
+            "beside": [*verdict.competitors],
             "doubts": [{"roles": [*doubt.roles], "reason": doubt.reason} for doubt in verdict.doubts],
         }
         for verdict in verdicts

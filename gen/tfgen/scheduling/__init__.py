@@ -1,1 +1,1 @@
-"""Whether pods find room on nodes: the arithmetic of Kubernetes' scheduler, without the scheduler."""
+"""Placement of pods on nodes: the arithmetic of the Kubernetes scheduler, without the scheduler."""

@@ -24,36 +24,36 @@ _MILLI: Final = 1000
 
 
 def counts_of(quantities: Mapping[str, Any]) -> dict[str, int]:
-    """The quantities of a node's allocatable resources.
+    """Return the amounts of a node's allocatable resources.
 
     Raises:
-        ValueError: one is no quantity.
+        ValueError: a value is not a quantity.
     """
     return {resource: _count(resource, quantity.parse(value)) for resource, value in quantities.items()}
 
 
 def counts_of_pod(spec: Mapping[str, Any], status: Mapping[str, Any] = EMPTY) -> dict[str, int]:
-    """Return the amounts that a pod takes of a node, and its place among the node's pods; no amount is 0.
+    """Return the amounts that a pod takes of a node, and its place among the node's pods. Amounts of 0 are left out.
 
     Args:
         spec: the PodSpec.
-        status: the PodStatus of a pod that runs.
+        status: the PodStatus of a running pod.
 
     Raises:
-        ValueError: an amount is no quantity.
+        ValueError: an amount is not a quantity.
     """
     requests = {resource: _count(resource, value) for resource, value in pod_requests(spec, status).items()}
     return {PODS: 1} | {resource: value for resource, value in requests.items() if value > 0}
 
 
 def amount_of(resource: str, number: int) -> Amount:
-    """A count as a number of cores, bytes or devices."""
-    whole, rest = divmod(number, _MILLI)
+    """Return a count as a number of cores, bytes or devices."""
+    whole, remainder = divmod(number, _MILLI)
     if resource != _CPU:
         return number
-    if not rest:
+    if not remainder:
         return whole
-    from fractions import Fraction  # 10 ms, which most commands need not pay
+    from fractions import Fraction  # the import takes 10 ms, and most commands do not need it
 
     return Fraction(number, _MILLI)
 

@@ -13,18 +13,18 @@ from tfgen.kubernetes.label_selector import matches
 from tfgen.record import Record
 
 NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
-"""The label that Kubernetes gives to every namespace."""
+"""The label that Kubernetes sets on every namespace."""
 _TERMS: Final = ("affinity", "podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
 
 
 class Term(Record):
-    """Term of a pod's anti-affinity.
+    """A term of a pod's anti-affinity.
 
     Attributes:
-        key: the label of nodes; nodes with an equal value are near to each other.
+        key: the label of nodes; nodes with an equal value are in one domain.
         selector: the labels of the pods that the term keeps away.
         namespaces: the namespaces of these pods.
-        namespace_labels: the labels that select further namespaces; None where the term selects none by labels.
+        namespace_labels: the labels that select further namespaces; None if the term selects no namespaces by labels.
     """
 
     key: str

@@ -1,4 +1,4 @@
-"""Sets of equal pods to be placed on nodes, and what the sets have to do with each other. A board never changes."""
+"""Sets of equal pods that are to be placed on nodes, and the relations of these sets. A board never changes."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ class Domains:
     """The domains of one topology spread of one set of pods, on a board.
 
     Attributes:
-        of_node: the domain of each node that counts, by its index.
-        counts: the pods that are counted there already, by domain.
-        counted: which sets of pods are counted.
+        of_node: the domain of each node that counts, by the index of the node.
+        counts: the number of counted pods that each domain has already.
+        counted: for each set of pods, whether the spread counts its pods.
         counts_itself: whether a pod of the set counts for the spread of the set.
     """
 
@@ -30,12 +30,13 @@ class Board:
     """Sets of equal pods, and nodes.
 
     Attributes:
-        sites: for each set, the nodes that it may go to.
+        sites: for each set, the nodes that may take its pods.
         places: for each set, the indexes of these nodes.
-        room: for each set, the number of its pods that each of these nodes takes while no further pods come.
-        domains: for each set, those of its topology spreads.
-        counting: for each set, the spreads that count its pods: the number of the spread's set, and the spread's place.
-        conflicts: for each set, the sets that are kept off its pods: a label of nodes, and the number of the set.
+        room: for each set, the number of its pods that each of these nodes takes if no other pods come.
+        domains: for each set, the domains of its topology spreads.
+        counting: for each set, the spreads that count its pods: the index of the spread's set, and the index of the
+            spread.
+        conflicts: for each set, the sets that must keep away from its pods: a label of nodes, and the index of the set.
     """
 
     def __init__(self, pool: NodePool, sets: Sequence[PodSet]) -> None:
@@ -56,10 +57,10 @@ class Board:
         conflicts: list[dict[tuple[str, int], None]] = [{} for _ in sets]
         for number, item in enumerate(sets):
             for term in item.terms:
-                for other, pods in enumerate(sets):
+                for target, pods in enumerate(sets):
                     if pool.selects(term, pods):
-                        conflicts[number][term.key, other] = None
-                        conflicts[other][term.key, number] = None
+                        conflicts[number][term.key, target] = None
+                        conflicts[target][term.key, number] = None
         self.conflicts = [[*of_set] for of_set in conflicts]
 
     @cached_property

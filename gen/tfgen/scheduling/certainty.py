@@ -1,9 +1,9 @@
-"""What is certain of pods whatever the order in which the scheduler takes them, and whichever node it prefers.
+"""Statements about pods that hold for every order of scheduling and for every preference of nodes.
 
-The scheduler takes one pod after another, in no order that could be known before, and gives it any node that has room.
-So that there is room for all pods does not mean that all find it: small ones may be where a large one had to be. Two
-ways lead to certainty. `Certainty` counts how much others can take away at most; it costs little, and may miss
-some. `outcomes` tries all orders; it costs much, and ends without a word where there are too many.
+The scheduler takes the pods one after another, in an unpredictable order, and may place each on any node with room. So
+room for all pods does not guarantee that every pod finds a place: small pods may take the node that a large pod needs.
+Two methods give certainty. `Certainty` computes the maximum that other pods can take away; the method is fast, and may
+miss some certain sets. `outcomes` tries all orders; the method is slow, and gives up if there are too many.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from tfgen.scheduling.effort import Effort
 from tfgen.scheduling.placement import Placement
 
 STATES: Final = 4_000
-"""About a second of them."""
+"""Maximum number of states, which takes about a second."""
 
 
 class Outcomes(Record):
-    """Whether some orders place all pods, and whether some leave a pod over."""
+    """The outcomes of all orders: whether some place all pods, and whether some leave a pod without a place."""
 
     some_place_all: bool
     some_leave_over: bool
@@ -35,7 +35,7 @@ class Rivals(Record):
 
     Attributes:
         count: the number of these pods.
-        room: for each node that they may go to, the number of these pods that the node takes.
+        room: for each node that may take them, the number of these pods that the node takes.
         requests: the amounts that one of them takes.
         is_bounded: whether a topology spread bounds the number of these pods on the nodes in question.
         keeps_away: whether one of them closes its node to the set of pods.
@@ -49,7 +49,7 @@ class Rivals(Record):
 
 
 class Certainty:
-    """The sets of a board that have a place for each of their pods, whatever comes."""
+    """The sets of a board whose pods all have a place in every order of scheduling."""
 
     def __init__(self, board: Board) -> None:
         self._board = board
@@ -59,14 +59,16 @@ class Certainty:
         self._answers: dict[object, bool] = {}
 
     def always_placed(self, number: int) -> bool:
-        """Return whether each pod of a set has a place in every order of scheduling. False is no answer.
+        """Return whether each pod of a set has a place in every order of scheduling.
 
-        A node takes a number of the set's pods, and each pod of another set takes away at most some of these places, by
-        the resource that it asks for most. Where all others together cannot take away all places of all nodes, there is
-        one left. Only those resources are counted of which the pods that find room on a node can leave too little.
+        False means that the answer is not known.
 
-        With a topology spread, this must be so in each domain that has the fewest pods: that one takes a pod for
-        certain.
+        A node takes a number of the set's pods. Each pod of another set takes away at most some of these places, by the
+        resource of its largest request. If all other pods together cannot take away all places of all nodes, a place
+        remains. Only scarce resources count: resources of which the pods that fit on a node can leave too little.
+
+        With a topology spread, this must hold in each domain that has the fewest pods, because only that domain
+        certainly takes another pod.
         """
         board = self._board
         domains = board.domains[number]
@@ -85,18 +87,20 @@ class Certainty:
         if len(domains) > 1 or len(domains[0].counts) < domains[0].spread.min_domains:
             return False
         (spread,) = domains
-        coming = sum(own.count for own, is_counted in zip(board.sets, spread.counted, strict=True) if is_counted)
+        coming = sum(
+            pod_set.count for pod_set, is_counted in zip(board.sets, spread.counted, strict=True) if is_counted
+        )
         least = (sum(spread.counts.values()) + coming - spread.counts_itself) // max(len(spread.counts), 1)
-        counted = {other for other, is_counted in enumerate(spread.counted) if is_counted}
+        counted = {index for index, is_counted in enumerate(spread.counted) if is_counted}
         rivals = self._rivals(number, counted)
         nodes: dict[str, list[int]] = {}
         for index in board.places[number]:
             if index in spread.of_node:
                 nodes.setdefault(spread.of_node[index], []).append(index)
-        for domain, there in spread.counts.items():
-            if there > least:
-                continue  # it never has the fewest
-            if not self._has_place(number, nodes.get(domain, ()), rivals, least - there):
+        for domain, present in spread.counts.items():
+            if present > least:
+                continue  # the domain never has the fewest pods
+            if not self._has_place(number, nodes.get(domain, ()), rivals, least - present):
                 return False
         return bool(spread.counts)
 
@@ -104,13 +108,13 @@ class Certainty:
         """Return whether the rivals leave a place for a set on some nodes.
 
         Args:
-            number: of the set.
-            nodes: the nodes' indexes.
-            rivals: all pods beside the one that is looked for a place for.
-            bound: how many pods at most are on these nodes of all rivals that are bounded.
+            number: the index of the set.
+            nodes: the indexes of the nodes.
+            rivals: all pods except the pod that needs a place.
+            bound: the maximum number of pods of all bounded rivals on these nodes.
         """
         board = self._board
-        own, room = board.sets[number].requests, board.room[number]
+        requests, room = board.sets[number].requests, board.room[number]
         closers = [rival for rival in rivals if rival.keeps_away]
         if closers and any(self._is_shared(key) for key, _ in board.conflicts[number]):
             return False
@@ -123,40 +127,42 @@ class Certainty:
             if not scarce and not any(rival.room.get(index) for rival in closers):
                 return True
             free = board.nodes[index].free
-            count = min((free[resource] // own[resource] for resource in scarce), default=1)
+            count = min((free[resource] // requests[resource] for resource in scarce), default=1)
             places.setdefault(scarce, []).append((1 if is_alone else count, index))
         for of_scarce in places.values():
             of_scarce.sort(reverse=True)
         total = sum(count for of_scarce in places.values() for count, _ in of_scarce)
-        return total > self._loss(own, places, rivals, bound)
+        return total > self._loss(requests, places, rivals, bound)
 
     def _loss(
         self,
-        own: Counts,
+        requests: Counts,
         places: Mapping[tuple[str, ...], Sequence[tuple[int, int]]],
         rivals: Iterable[Rivals],
         bound: int,
     ) -> int:
-        """Return a bound on the places that the rivals take.
+        """Return an upper bound of the places that the rivals take.
 
         Args:
-            own: the amounts that one pod takes which has a place.
+            requests: the amounts that one pod of the set takes.
             places: by the scarce resources, the number of places and the index of each node, most places first.
             rivals: the pods that take places.
-            bound: how many pods at most are on these nodes of all rivals that are bounded.
+            bound: the maximum number of pods of all bounded rivals on these nodes.
         """
         lost = 0
         bounded: list[tuple[int, int]] = []
         for rival in rivals:
             losses: list[tuple[int, int]] = []
             for scarce, of_scarce in places.items():
-                loss = max((-(-rival.requests.get(resource, 0) // own[resource]) for resource in scarce), default=0)
+                loss = max(
+                    (-(-rival.requests.get(resource, 0) // requests[resource]) for resource in scarce), default=0
+                )
                 if not loss and not rival.keeps_away:
                     continue
                 pods = rival.count
                 for count, index in of_scarce:
                     if not pods:
-                        break  # the nodes that follow have no more places to lose
+                        break  # no pods are left to take places of the remaining nodes
                     most = min(rival.room.get(index, 0), pods)
                     if most:
                         losses.append((count if rival.keeps_away else min(loss, count), most))
@@ -168,35 +174,37 @@ class Certainty:
         return lost + _largest(bounded, bound)
 
     def _rivals(self, number: int, counted: Iterable[int] = ()) -> list[Rivals]:
-        """All pods beside one of a set: those that take equal places as one."""
+        """Return all pods except one pod of a set. Pods that take equal places are one group."""
         board = self._board
-        apart = {*counted, *(other for _, other in board.conflicts[number])}
-        conflicts = {other for _, other in board.conflicts[number]}
+        separate = {*counted, *(rival for _, rival in board.conflicts[number])}
+        conflicts = {rival for _, rival in board.conflicts[number]}
         bounded = {*counted}
         rivals = []
         for numbers in self._groups.values():
             requests = board.sets[numbers[0]].requests
-            count = sum(board.sets[other].count for other in numbers) - (number in numbers)
-            for other in apart.intersection(numbers):
-                own = board.sets[other].count - (other == number)
-                count -= own
-                rivals.append(Rivals(own, board.room[other], requests, other in bounded, other in conflicts))
+            count = sum(board.sets[rival].count for rival in numbers) - (number in numbers)
+            for rival in separate.intersection(numbers):
+                size = board.sets[rival].count - (rival == number)
+                count -= size
+                rivals.append(Rivals(size, board.room[rival], requests, rival in bounded, rival in conflicts))
             room = board.room[numbers[0]] if len(numbers) == 1 else self._room[self._key(numbers[0])]
             rivals.append(Rivals(count, room, requests))
         return [rival for rival in rivals if rival.count]
 
     def _scarce(self, number: int, index: int) -> tuple[str, ...]:
-        """The resources of a node of which the pods beside one of a set can leave too little for that one."""
+        """Return the resources of a node of which the other pods can leave too little for a pod of the set."""
         board = self._board
-        own, free, use = board.sets[number].requests, board.nodes[index].free, self._use[index]
+        requests, free, use = board.sets[number].requests, board.nodes[index].free, self._use[index]
         numbers = self._groups[self._key(number)]
-        count = sum(board.sets[other].count for other in numbers)
+        count = sum(board.sets[member].count for member in numbers)
         # The pod itself is no rival: on a node that has room for all pods like it, one fewer comes.
         without = 1 if self._room[self._key(number)][index] >= count else 0
-        return tuple([name for name, value in own.items() if use[name] - without * value > free.get(name, 0) - value])
+        return tuple(
+            [name for name, value in requests.items() if use[name] - without * value > free.get(name, 0) - value]
+        )
 
     def _key(self, number: int) -> object:
-        """A value that is equal for sets whose pods ask for equal amounts on equal nodes."""
+        """Return a value that is equal for sets whose pods have equal requests on equal nodes."""
         board = self._board
         site, requests = board.sites[number], board.sets[number].requests
         return (site.nodes, tuple(sorted(requests.items())), number if site.alone_keys else None)
@@ -208,7 +216,7 @@ class Certainty:
 
     @cached_property
     def _room(self) -> Mapping[object, Mapping[int, int]]:
-        """For each group of sets, how many of its pods each node takes."""
+        """The number of pods that each node takes, for each group of sets."""
         board = self._board
         rooms: dict[object, Mapping[int, int]] = {}
         for key, numbers in self._groups.items():
@@ -224,7 +232,7 @@ class Certainty:
 
     @cached_property
     def _use(self) -> Sequence[Mapping[str, int]]:
-        """The most that all pods can take of each node's resources: each group of sets as if it were alone."""
+        """The maximum that all pods can take of each node's resources, with each group of sets counted separately."""
         board = self._board
         uses: list[dict[str, int]] = [{} for _ in board.nodes]
         for key, numbers in self._groups.items():
@@ -237,7 +245,10 @@ class Certainty:
 
 
 def _largest(losses: list[tuple[int, int]], pods: int) -> int:
-    """The sum of the largest losses by some pods; each item is a loss, and by how many pods there can be such."""
+    """Return the sum of the largest losses by some pods.
+
+    Each item is a loss, and the maximum number of pods with this loss.
+    """
     total = 0
     for loss, most in sorted(losses, reverse=True):
         count = min(most, pods)
@@ -246,9 +257,9 @@ def _largest(losses: list[tuple[int, int]], pods: int) -> int:
 
 
 def outcomes(board: Board, effort: Effort | None = None, states: int = STATES) -> Outcomes | None:
-    """What all orders and choices of the scheduler come to; None where there are too many.
+    """Return the outcomes of all orders and choices of the scheduler; None if there are too many.
 
-    Nodes that differ in nothing but their name are taken for one another.
+    Nodes that differ only in their name count as one.
     """
     effort = effort or Effort()
     if board.pods > _DEEPEST or not effort.take(len(board.nodes) * len(board.sets)):
@@ -257,26 +268,26 @@ def outcomes(board: Board, effort: Effort | None = None, states: int = STATES) -
     alike: dict[int, list[int]] = {}
     for index, kind in enumerate(kinds):
         alike.setdefault(kind, []).append(index)
-    seen: set[object] = set()
+    visited: set[object] = set()
     ends = {True: False, False: False}
 
     def follow() -> bool:
-        """Whether all that comes of the placement as it is has been seen."""
+        """Follow all moves from the current placement. Return whether all of them were examined."""
         key = tuple(
             sorted((kinds[index], tuple(sorted(of_node.items()))) for index, of_node in placement.placed.items())
         )
-        if key in seen or all(ends.values()):
+        if key in visited or all(ends.values()):
             return True
-        seen.add(key)
-        if len(seen) > states or not effort.take((len(alike) + len(placement.placed)) * len(board.sets)):
+        visited.add(key)
+        if len(visited) > states or not effort.take((len(alike) + len(placement.placed)) * len(board.sets)):
             return False
         moves = [*_moves(board, placement, kinds, alike)]
         if not moves:
             ends[not any(placement.left)] = True
         for number, index in moves:
-            placement.put(number, index)
+            placement.place(number, index)
             is_whole = follow()
-            placement.put(number, index, -1)
+            placement.place(number, index, -1)
             if not is_whole:
                 return False
         return True
@@ -285,13 +296,13 @@ def outcomes(board: Board, effort: Effort | None = None, states: int = STATES) -
 
 
 _DEEPEST: Final = 200
-"""Pods; each is a level of Python's stack."""
+"""Maximum number of pods; each pod is a level of Python's stack."""
 
 
 def _moves(
     board: Board, placement: Placement, kinds: list[int], alike: Mapping[int, list[int]]
 ) -> Iterator[tuple[int, int]]:
-    """Each set and node of which a pod may be placed next; of nodes that are alike, one."""
+    """Yield the sets and the nodes of the possible next moves; only one of several equal nodes."""
     empty = (next((index for index in nodes if index not in placement.placed), None) for nodes in alike.values())
     indexes = [*(index for index in empty if index is not None), *placement.placed]
     for number, left in enumerate(placement.left):
@@ -308,7 +319,7 @@ def _moves(
 
 
 def _kinds(board: Board) -> Iterator[int]:
-    """A number for each node, equal where nodes are alike to all pods."""
+    """Yield a number for each node, equal for nodes that are equal to all pods."""
     kinds: dict[object, int] = {}
     all_domains = [domains for of_set in board.domains for domains in of_set]
     sizes = [Counter(domains.of_node.values()) for domains in all_domains]
@@ -319,14 +330,14 @@ def _kinds(board: Board) -> Iterator[int]:
         spreads = []
         for domains, size in zip(all_domains, sizes, strict=True):
             domain = domains.of_node.get(index)
-            own = node.labels.get(domains.spread.key)
+            value = node.labels.get(domains.spread.key)
             is_alone = domain is not None and size[domain] == 1
-            spreads.append((domain is None, None if is_alone else own, domains.counts.get(domain or "", 0)))
+            spreads.append((domain is None, None if is_alone else value, domains.counts.get(domain or "", 0)))
         near = tuple((key in node.labels, _if_shared(nodes_of, key, node.labels.get(key, ""))) for key in keys)
         whole = (tuple(sorted(node.free.items())), places, tuple(spreads), near)
         yield kinds.setdefault(whole, len(kinds))
 
 
 def _if_shared(nodes_of: Mapping[tuple[str, str], int], key: str, value: str) -> str:
-    """The value of a node's label; empty where no further node has the value."""
+    """Return the value of a node's label; empty if no other node has the value."""
     return value if nodes_of.get((key, value), 0) > 1 else ""

@@ -1,4 +1,4 @@
-"""What a cluster has that decides where pods go: nodes, what runs there, and what pods name."""
+"""The objects of a cluster that decide the placement of pods: nodes, running pods, and objects that pods name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KINDS: Final[Mapping[str, str]] = {
     "Namespace": "v1",
     "CSINode": "storage.k8s.io/v1",
 }
-"""What is read of a cluster, by the API version that says it."""
+"""The kinds that tfgen reads from a cluster, with their API versions."""
 
 _ENDED: Final = ("Succeeded", "Failed")
 _UNSCHEDULABLE: Final = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
@@ -30,12 +30,12 @@ _SYSTEM_PRIORITIES: Final = {"system-cluster-critical": 2_000_000_000, "system-n
 
 
 class Node(Record):
-    """A node and what is left of it.
+    """A node and its free resources.
 
     Attributes:
-        taints: Kubernetes' own, and one that says that it is cordoned.
-        free: what it has less what its pods ask for; less than 0 where they ask for more.
-        pods: those that it has.
+        taints: the taints in Kubernetes, and a taint for a cordoned node.
+        free: the allocatable amounts minus the requests of its pods; negative for an overcommitted node.
+        pods: the pods on the node.
     """
 
     name: str
@@ -46,14 +46,14 @@ class Node(Record):
 
 
 class Cluster(Record):
-    """Nodes, and what pods name.
+    """Nodes, and the objects that pods name.
 
     Attributes:
-        waiting: pods that have no node yet.
-        claims: by namespace and name.
-        volumes: by name, as the next two are.
+        waiting: the pods without a node.
+        claims: the claims by namespace and name.
+        volumes: the volumes by name. The next two tables are by name as well.
         priorities: the value of each PriorityClass.
-        default_priority: of a pod that names none.
+        default_priority: the priority of a pod without a PriorityClass.
         has_all_priorities: whether `priorities` has every class of the cluster.
         namespaces: the labels of each namespace, by its name.
         csi_nodes: the CSINodes, which have the names of their nodes.
@@ -71,7 +71,7 @@ class Cluster(Record):
     csi_nodes: Mapping[str, Object] = EMPTY
 
     def priority(self, spec: Mapping[str, Any]) -> int | None:
-        """The priority of a pod; None where it is that of a class that is not known."""
+        """Return the priority of a pod; None if its PriorityClass is not known."""
         if "priority" in spec:
             value: int = spec["priority"]
             return value
@@ -80,7 +80,7 @@ class Cluster(Record):
 
 
 def cluster_of(objects: Iterable[Object]) -> Cluster:
-    """The cluster that has some objects of `KINDS`; others say nothing."""
+    """Return the cluster that has some objects. Objects of kinds outside `KINDS` are ignored."""
     by_kind: dict[str, list[Object]] = defaultdict(list)
     for item in objects:
         by_kind[item["kind"]].append(item)
@@ -107,7 +107,7 @@ def cluster_of(objects: Iterable[Object]) -> Cluster:
 
 
 def namespace_of(item: Object) -> str:
-    """The namespace of an object; `default` where it says none, as kubectl has it."""
+    """Return the namespace of an object; `default`, as in kubectl, for an object without a namespace."""
     namespace: str = item["metadata"].get("namespace") or "default"
     return namespace
 

@@ -1,4 +1,4 @@
-"""Nodes that a pod may go to, whatever runs there: by the pod's selectors, the node's taints, and the pod's volumes."""
+"""The nodes that a pod may use, independent of running pods: by node selectors, taints and volumes."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _TOPOLOGY_LABELS: Final[Mapping[str, str]] = {
 }
 """The labels that bind a volume to a zone or a region, each with its current name."""
 _ZONES: Final = "__"
-"""The text between two zones of a volume."""
+"""The separator between two zones of a volume."""
 
 
 def is_selected(spec: Mapping[str, Any], node: Node) -> bool:
-    """Whether a PodSpec's node selector and node affinity choose a node.
+    """Return whether the node selector and the node affinity of a PodSpec select a node.
 
     https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/
     """
@@ -37,13 +37,15 @@ def is_selected(spec: Mapping[str, Any], node: Node) -> bool:
 
 
 def untolerated(spec: Mapping[str, Any], node: Node) -> Mapping[str, str] | None:
-    """The first taint of a node that keeps a PodSpec's pods away; None where there is none.
+    """Return the first taint of a node that a PodSpec does not tolerate; None if the PodSpec tolerates all taints.
 
     https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/
     """
     tolerations: Sequence[Mapping[str, Any]] = spec.get("tolerations") or ()
     taints = (taint for taint in node.taints if taint.get("effect") in _KEEPS_AWAY)
-    return next((taint for taint in taints if not any(_tolerates(own, taint) for own in tolerations)), None)
+    return next(
+        (taint for taint in taints if not any(_tolerates(toleration, taint) for toleration in tolerations)), None
+    )
 
 
 def reaches(volume: Object, node: Node) -> bool:
@@ -66,7 +68,7 @@ def reaches(volume: Object, node: Node) -> bool:
 
 
 def selection(spec: Mapping[str, Any]) -> str:
-    """What a PodSpec says of its nodes, in words: "nodes with zone=a and gpu=t4"; empty where it says nothing."""
+    """Return the node selection of a PodSpec in words: "nodes with zone=a and gpu=t4"; empty without a selection."""
     parts = [f"{key}={value}" for key, value in (spec.get("nodeSelector") or {}).items()]
     if data_path.at(spec, _NODE_TERMS):
         parts.append("its node affinity" if parts else "what its node affinity asks for")
@@ -74,7 +76,7 @@ def selection(spec: Mapping[str, Any]) -> str:
 
 
 def refusals(spec: Mapping[str, Any], nodes: Iterable[Node]) -> Iterator[str]:
-    """What keeps a PodSpec's pods off each of some nodes, as in "3 nodes without zone=a"."""
+    """Yield the reason for which each node refuses the pods of a PodSpec, as in "3 nodes without zone=a"."""
     for node in nodes:
         taint = untolerated(spec, node)
         if not is_selected(spec, node):
@@ -91,7 +93,7 @@ def _reaches(term: Mapping[str, Any], node: Node) -> bool:
 
 
 def _is_met(term: Mapping[str, Any], node: Node) -> bool:
-    """One term of a NodeSelector; an empty one matches no node."""
+    """Return whether a node meets a term of a NodeSelector. An empty term matches no node."""
     expressions, fields = term.get("matchExpressions") or (), term.get("matchFields") or ()
     return (
         bool(expressions or fields) and meets(expressions, node.labels) and meets(fields, {"metadata.name": node.name})
@@ -99,7 +101,10 @@ def _is_met(term: Mapping[str, Any], node: Node) -> bool:
 
 
 def _tolerates(toleration: Mapping[str, Any], taint: Mapping[str, Any]) -> bool:
-    """ToleratesTaint of https://github.com/kubernetes/api/blob/v0.36.3/core/v1/toleration.go, without its alpha."""
+    """Return whether a toleration matches a taint.
+
+    ToleratesTaint of https://github.com/kubernetes/api/blob/v0.36.3/core/v1/toleration.go, without its alpha feature.
+    """
     if toleration.get("effect") and toleration["effect"] != taint["effect"]:
         return False
     if toleration.get("key") and toleration["key"] != taint["key"]:

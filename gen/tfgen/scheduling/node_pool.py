@@ -1,7 +1,7 @@
 """The nodes of a cluster, and for each set of equal pods the nodes that may take a pod of the set.
 
-Sets of nodes are bits of an integer: bit 3 is the node with index 3. So many sets of pods with the same selectors share
-one answer, and a comparison of two sets of nodes takes a moment.
+A set of nodes is an integer: bit 3 is the node with index 3. So many sets of pods with the same selectors share one
+result, and the comparison of two sets of nodes is fast.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tfgen.scheduling.volume_limits import CsiVolume, NodeVolumes, csi_volumes, 
 from tfgen.words import either
 
 UNBOUND: Final = 1 << 62
-"""More pods than any cluster has."""
+"""A number of pods that no cluster reaches."""
 
 _NODE_AFFINITY: Final = ("affinity", "nodeAffinity")
 
@@ -191,8 +191,8 @@ class NodePool:
 
     def _surely_attaching(self, volumes: frozenset[CsiVolume]) -> int:
         def attaches(node: Node) -> bool:
-            there = self._volumes[node.name]
-            return there.csi_node is not None and not there.exceeded(volumes, len(there.unknown))
+            on_node = self._volumes[node.name]
+            return on_node.csi_node is not None and not on_node.exceeded(volumes, len(on_node.missing))
 
         return self._mask(f"surely attaching {sorted(volumes)}", attaches)
 
@@ -258,27 +258,27 @@ class NodePool:
                         domains.setdefault((term.key, node.labels[term.key]), pod)
         return domains
 
-    def volume_doubts(self, pods: PodSet, beside: Sequence[PodSet]) -> Iterator[str]:
+    def volume_doubts(self, pods: PodSet, placed_sets: Sequence[PodSet]) -> Iterator[str]:
         """Yield the first reason for which a node may not attach the volumes of a set of pods, in words.
 
         Args:
             pods: the set.
-            beside: all sets that are placed together.
+            placed_sets: all sets that are placed together.
         """
         drivers = {driver for driver, _ in csi_volumes(pods.volumes)}
         if not drivers:
             return
         nodes = self.site(pods).nodes
-        near = (item for item in beside if item.volumes and nodes & self.site(item).nodes)
+        near = (item for item in placed_sets if item.volumes and nodes & self.site(item).nodes)
         coming = frozenset(volume for item in near for volume in csi_volumes(item.volumes) if volume[0] in drivers)
         for index in self.indexes(nodes & ~self._surely_attaching(coming))[:1]:
-            there = self._volumes[self.nodes[index].name]
-            if there.csi_node is None:
-                yield f"the given objects lack the CSINode {there.node}, which limits the volumes of the node"
-            elif driver := there.exceeded(coming):
-                yield f"the pods that wait have more volumes of {driver} than the node {there.node} attaches"
+            on_node = self._volumes[self.nodes[index].name]
+            if on_node.csi_node is None:
+                yield f"the given objects lack the CSINode {on_node.node}, which limits the volumes of the node"
+            elif driver := on_node.exceeded(coming):
+                yield f"the pods that wait have more volumes of {driver} than the node {on_node.node} attaches"
             else:
-                yield f"the given objects lack the volume of the claim {there.unknown[0]} of a pod on {there.node}"
+                yield f"the given objects lack the volume of the claim {on_node.missing[0]} of a pod on {on_node.node}"
 
     def doubts(self, pods: PodSet) -> Iterator[str]:
         """Yield the namespaces whose labels an anti-affinity reads, and which nobody knows, in words."""

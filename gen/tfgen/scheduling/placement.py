@@ -1,4 +1,4 @@
-"""Pods on nodes, one after another, as the scheduler filters nodes for each; and first fit by decreasing size."""
+"""Placement of pods on nodes, one after another with the filters of the scheduler; first fit by decreasing size."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from tfgen.scheduling.node_pool import capacity
 
 
 class Placement:
-    """Which pods of a board are on which node.
+    """The pods of a board that each node has.
 
     Attributes:
-        left: of each set, how many pods have no place yet.
-        placed: for each node with pods, how many of each set it has.
+        left: for each set, the number of pods without a place.
+        placed: for each node with pods, the number of pods of each set.
     """
 
     def __init__(self, board: Board) -> None:
         self.board = board
-        self.left = [own.count for own in board.sets]
+        self.left = [pod_set.count for pod_set in board.sets]
         self.placed: dict[int, dict[int, int]] = {}
         self._free: dict[int, dict[str, int]] = {}
         self._counts = [[_DomainCounts(domains.counts) for domains in of_set] for of_set in board.domains]
@@ -31,18 +31,18 @@ class Placement:
         return self._free.get(index, self.board.nodes[index].free)
 
     def takes(self, number: int, index: int) -> bool:
-        """Whether the scheduler would place a pod of a set on one of its nodes now."""
+        """Return whether the scheduler would place a pod of a set on one of its nodes now."""
         board, free = self.board, self.free(index)
         if any(free.get(resource, 0) < value for resource, value in board.sets[number].requests.items()):
             return False
         labels = board.nodes[index].labels
-        for key, other in board.conflicts[number]:
-            if key in labels and self._near.get((key, labels[key], other)):
+        for key, rival in board.conflicts[number]:
+            if key in labels and self._near.get((key, labels[key], rival)):
                 return False
         return all(self._is_even(number, order, index) for order in range(len(board.domains[number])))
 
-    def put(self, number: int, index: int, pods: int = 1) -> None:
-        """Place some pods of a set on a node; fewer than none takes them back."""
+    def place(self, number: int, index: int, pods: int = 1) -> None:
+        """Place some pods of a set on a node; a negative number removes pods."""
         board = self.board
         self.left[number] -= pods
         placed = self.placed.setdefault(index, {})
@@ -63,22 +63,22 @@ class Placement:
             self._near[key, labels[key], number] += pods
 
     def withdraw(self, numbers: Iterable[int]) -> None:
-        """Take all pods of some sets back."""
+        """Remove all pods of some sets from their nodes."""
         for number in numbers:
             for index in [index for index, placed in self.placed.items() if number in placed]:
-                self.put(number, index, -self.placed[index][number])
+                self.place(number, index, -self.placed[index][number])
 
     def _is_even(self, number: int, order: int, index: int) -> bool:
-        """Whether one more pod on a node leaves its domain no fuller than the constraint allows."""
+        """Return whether one more pod on a node keeps the domain within the limit of the topology spread."""
         domains: Domains = self.board.domains[number][order]
         counts, spread = self._counts[number][order], domains.spread
         least = counts.least if len(counts.of_domain) >= spread.min_domains else 0
-        own = counts.of_domain.get(self.board.nodes[index].labels[spread.key], 0)
-        return own + domains.counts_itself - least <= spread.max_skew
+        present = counts.of_domain.get(self.board.nodes[index].labels[spread.key], 0)
+        return present + domains.counts_itself - least <= spread.max_skew
 
 
 class _DomainCounts:
-    """The counted pods of each domain; the least of the counts is known without a look at every domain."""
+    """The counted pods of each domain, and the least of these counts, which is updated with each change."""
 
     def __init__(self, counts: Mapping[str, int]) -> None:
         self.of_domain = dict(counts)
@@ -98,40 +98,40 @@ class _DomainCounts:
 
 
 def first_fit(board: Board) -> Placement:
-    """The pods of a board on the first nodes that take them, the largest pods first."""
+    """Place the pods of a board on the first nodes that take them, the largest pods first."""
     placement = Placement(board)
     fit(placement, range(len(board.sets)))
     return placement
 
 
 def fit(placement: Placement, numbers: Iterable[int]) -> None:
-    """Place the pods of some sets beside those that have a place, the largest pods first."""
+    """Place the pods of some sets in addition to the placed pods, the largest pods first."""
     board = placement.board
     for number in sorted(numbers, key=lambda number: (-_size(board, number), len(board.places[number]))):
         _place(placement, number)
 
 
 def _place(placement: Placement, number: int) -> None:
-    """Place the pods of a set, as many as find room."""
+    """Place as many pods of a set as fit."""
     board = placement.board
-    own = board.sets[number]
-    if not own.spreads and not board.conflicts[number]:
+    pod_set = board.sets[number]
+    if not pod_set.spreads and not board.conflicts[number]:
         for index in board.places[number]:
             if not placement.left[number]:
                 return
-            pods = min(placement.left[number], capacity(placement.free(index), own.requests))
+            pods = min(placement.left[number], capacity(placement.free(index), pod_set.requests))
             if pods:
-                placement.put(number, index, pods)
+                placement.place(number, index, pods)
         return
     while placement.left[number]:
         taker = next((index for index in board.places[number] if placement.takes(number, index)), None)
         if taker is None:
             return
-        placement.put(number, taker)
+        placement.place(number, taker)
 
 
 def _size(board: Board, number: int) -> float:
-    """The largest share that a pod takes of what all nodes have of a resource."""
+    """Return the largest share of a pod's requests in the total of a resource on all nodes."""
     totals = board.pool.totals
     shares = (value / totals[name] for name, value in board.sets[number].requests.items() if totals.get(name))
     return max(shares, default=0.0)

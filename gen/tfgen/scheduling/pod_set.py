@@ -1,4 +1,4 @@
-"""Equal pods that are to be placed, and what of them arithmetic does not know."""
+"""Sets of equal pods that are to be placed, and the properties that the arithmetic cannot evaluate."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class Spread(Record):
 
     Attributes:
         key: the label of nodes whose values are the domains.
-        selector: of the pods that are counted, in the pod's own namespace.
-        min_domains: with fewer domains, none counts as more than empty.
-        by_selection: whether only nodes count that the pod selects.
-        by_taints: whether only nodes count whose taints the pod tolerates.
+        selector: selects the counted pods in the namespace of the pod.
+        min_domains: with fewer domains, the least count of a domain is 0.
+        by_selection: whether only the nodes count that the pod selects.
+        by_taints: whether only the nodes count whose taints the pod tolerates.
     """
 
     key: str
@@ -46,17 +46,17 @@ class PodSet(Record):
     """Equal pods.
 
     Attributes:
-        owner: the run that they are of; empty for pods of others, which wait in the cluster.
-        role: what they are in it.
-        spec: Kubernetes' PodSpec, with what its RuntimeClass adds.
-        requests: what one of them takes of a node.
-        priority: None where it is not known.
-        terms: their anti-affinity.
+        owner: the title of their run; empty for other pods that wait in the cluster.
+        role: their role in the run.
+        spec: the PodSpec, with the fields that its RuntimeClass adds.
+        requests: the amounts that one pod takes of a node.
+        priority: the priority; None if it is not known.
+        terms: the terms of their anti-affinity.
         volumes: the PersistentVolumes that they mount.
-        obstacles: the reasons for which none of them starts, whatever the nodes have, in words.
-        doubts: why a place that arithmetic sees may be none, in words.
-        is_open: whether they may also have places that arithmetic does not see.
-        in_gang: whether none of them starts unless all of its owner's gang can.
+        obstacles: the reasons for which no pod of the set starts on any node, in words.
+        doubts: the reasons for which a place that the arithmetic finds may be unusable, in words.
+        is_open: whether they may also have places that the arithmetic does not find.
+        in_gang: whether no pod of the set starts unless the whole gang of its owner can start.
     """
 
     owner: str
@@ -76,12 +76,12 @@ class PodSet(Record):
     in_gang: bool
 
     def is_counted_by(self, namespace: str, selector: Mapping[str, Any]) -> bool:
-        """Whether a topology spread of a namespace's pods counts these."""
+        """Return whether a topology spread of pods in a namespace counts these pods."""
         return self.namespace == namespace and matches(selector, self.labels)
 
 
 def pod_set(template: PodTemplate, cluster: Cluster) -> PodSet:
-    """Equal pods as a cluster's admission has them; the template has all labels of the running pods."""
+    """Return the set of pods after the admission of a cluster. The template has all labels of the running pods."""
     spec = _with_runtime_class(template.spec, cluster)
     claims = tuple(claims_of(spec, template.namespace, cluster))
     return PodSet(
@@ -104,14 +104,17 @@ def pod_set(template: PodTemplate, cluster: Cluster) -> PodSet:
 
 
 def _with_runtime_class(spec: Mapping[str, Any], cluster: Cluster) -> Mapping[str, Any]:
-    """https://kubernetes.io/docs/concepts/containers/runtime-class/#scheduling and #pod-overhead."""
+    """Return the PodSpec with the fields of its RuntimeClass.
+
+    https://kubernetes.io/docs/concepts/containers/runtime-class/#scheduling and #pod-overhead.
+    """
     runtime = cluster.runtime_classes.get(spec.get("runtimeClassName") or "", _EMPTY)
-    own = _scheduling(cluster, spec.get("runtimeClassName") or "")
+    scheduling = _scheduling(cluster, spec.get("runtimeClassName") or "")
     overhead = (runtime.get("overhead") or {}).get("podFixed") or {}
     return {
         **spec,
-        "nodeSelector": {**(spec.get("nodeSelector") or {}), **(own.get("nodeSelector") or {})},
-        "tolerations": [*(spec.get("tolerations") or ()), *(own.get("tolerations") or ())],
+        "nodeSelector": {**(spec.get("nodeSelector") or {}), **(scheduling.get("nodeSelector") or {})},
+        "tolerations": [*(spec.get("tolerations") or ()), *(scheduling.get("tolerations") or ())],
         **({"overhead": overhead} if overhead else {}),
     }
 
@@ -125,10 +128,10 @@ def _obstacles(spec: Mapping[str, Any], cluster: Cluster) -> Iterator[str]:
     if priority_class and cluster.has_all_priorities and priority_class not in cluster.priorities:
         yield f"no pod is made, since the PriorityClass {priority_class} does not exist"
     name = spec.get("runtimeClassName") or ""
-    wanted = spec.get("nodeSelector") or {}
+    selector = spec.get("nodeSelector") or {}
     for key, value in (_scheduling(cluster, name).get("nodeSelector") or _EMPTY).items():
-        if wanted.get(key, value) != value:
-            reason = f"asks for nodes with {key}={value}, and the role for {key}={wanted[key]}"
+        if selector.get(key, value) != value:
+            reason = f"asks for nodes with {key}={value}, and the role for {key}={selector[key]}"
             yield f"no pod is made, since the RuntimeClass {name} {reason}"
 
 
@@ -148,9 +151,9 @@ def _spreads(spec: Mapping[str, Any], labels: Mapping[str, str]) -> Iterator[Spr
         if constraint.get("whenUnsatisfiable", "DoNotSchedule") != "DoNotSchedule":
             continue
         selector = constraint.get("labelSelector")
-        own = {key: labels[key] for key in constraint.get("matchLabelKeys") or () if key in labels}
+        copied_labels = {key: labels[key] for key in constraint.get("matchLabelKeys") or () if key in labels}
         if selector is not None:
-            selector = {**selector, "matchLabels": {**(selector.get("matchLabels") or {}), **own}}
+            selector = {**selector, "matchLabels": {**(selector.get("matchLabels") or {}), **copied_labels}}
         yield Spread(
             key=constraint["topologyKey"],
             max_skew=constraint["maxSkew"],

@@ -1,7 +1,7 @@
-"""Equal pods as their controller makes them, split where a selector tells the pods from each other.
+"""Equal pods as their controller creates them, split if a selector distinguishes the pods.
 
-A StatefulSet gives each pod labels that no other pod has. A topology spread or an anti-affinity that reads such a label
-treats the pods differently, so the pods are no longer equal for the scheduler.
+A StatefulSet sets labels on each pod that no other pod has. A topology spread or an anti-affinity that reads such a
+label treats the pods differently, so the pods are no longer equal for the scheduler.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from tfgen.scheduling import anti_affinity
 from tfgen.scheduling.anti_affinity import label_keys
 
 LabelReader: TypeAlias = tuple[Mapping[str, Any], Sequence[str]]
-"""A label selector, and the label keys whose values in the selector's pod the selector also asks for."""
+"""A label selector, and the label keys whose values the selector copies from its own pod."""
 
 
 class PodTemplate(Record):
-    """Equal pods as their owner has them, of no cluster yet: as `PodSet` has them.
+    """Equal pods as their owner defines them, independent of a cluster. The fields are those of `PodSet`.
 
     Attributes:
-        added: the labels that the pods' controller adds.
+        added: the labels that the controller adds to the pods.
     """
 
     owner: str
@@ -39,11 +39,11 @@ class PodTemplate(Record):
 
 
 class LabelReaders:
-    """The label selectors of all pods that the scheduler looks at.
+    """The label selectors of all pods that the scheduler considers.
 
     Attributes:
         keys: the label keys that the selectors read.
-        copied: the label keys whose values the selectors take from their own pod.
+        copied: the label keys whose values the selectors copy from their own pod.
     """
 
     def __init__(self, specs: Iterable[Mapping[str, Any]]) -> None:
@@ -53,7 +53,7 @@ class LabelReaders:
         self.keys = self.copied.union(*map(label_keys, self._selectors))
 
     def comparing(self, keys: Set[str], labels: Mapping[str, str]) -> set[str]:
-        """Return those of some label keys whose value decides whether a selector matches a pod with some labels."""
+        """Return the label keys whose value decides whether a selector matches a pod with some labels."""
         return {
             key
             for selector in (self.selectors(keys) if keys & self.keys else ())
@@ -69,8 +69,8 @@ class LabelReaders:
 def split(template: PodTemplate, readers: LabelReaders) -> Iterator[PodTemplate]:
     """Yield the pods of a template with their controller's labels: equal pods as one template."""
     added = template.added
-    unknown = dict.fromkeys(added.opaque, f"? of {added.controller}")  # equal to no value of a real label
-    labels = {**template.labels, **added.common, **unknown}
+    opaque = dict.fromkeys(added.opaque, f"? of {added.controller}")  # equal to no value of a real label
+    labels = {**template.labels, **added.common, **opaque}
     doubts = (
         f"the given objects lack the {added.controller}, which gives its pods the label {key}"
         for key in sorted(readers.comparing(added.opaque, labels))
@@ -107,7 +107,7 @@ def _compared_keys(selector: Mapping[str, Any]) -> set[str]:
 
 
 def _without(selector: Mapping[str, Any], keys: Set[str]) -> Mapping[str, Any]:
-    """Return a label selector that asks for nothing of some label keys."""
+    """Return a label selector without the requirements for some label keys."""
     labels = selector.get("matchLabels") or {}
     expressions = selector.get("matchExpressions") or ()
     return {

@@ -1,4 +1,4 @@
-"""A shortage that is certain: more is asked of some nodes than the nodes have, however the pods are placed."""
+"""Certain shortages: sets of pods request more of some nodes than the nodes have, in every placement."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tfgen.scheduling.pod_set import PodSet
 
 
 class Demand:
-    """The amounts that sets of pods ask for, by the nodes that the sets may go to."""
+    """The requests of sets of pods, by the nodes that may take the sets."""
 
     def __init__(self, pool: NodePool) -> None:
         self._pool = pool
@@ -23,7 +23,7 @@ class Demand:
             _add(self._amounts.setdefault(nodes, {}), amounts)
 
     def leaves_too_little(self, sets: Iterable[PodSet]) -> bool:
-        """Return whether the nodes have too little for some sets beside those that were added."""
+        """Return whether the nodes have too little for some sets in addition to the sets that were added."""
         coming = self._of(sets)
         for nodes in {*coming, *self._amounts}:
             if not any(within & ~nodes == 0 for within in coming):

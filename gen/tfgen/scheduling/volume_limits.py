@@ -15,7 +15,7 @@ from tfgen.record import Record
 from tfgen.scheduling.cluster import Cluster, Node, namespace_of
 
 CsiVolume: TypeAlias = tuple[str, str]
-"""A driver, and the driver's name of a volume."""
+"""A driver, and the handle of a volume in the driver."""
 
 _CSI: Final = ("spec", "csi")
 
@@ -24,15 +24,15 @@ class NodeVolumes(Record):
     """The volumes of the pods on a node.
 
     Attributes:
-        csi_node: the node's CSINode; None where the given objects lack it.
-        attached: the volumes that a CSI driver serves.
-        unknown: the claims whose volume the given objects lack, by namespace and name.
+        csi_node: the CSINode of the node; None if the given objects lack it.
+        attached: the volumes of CSI drivers.
+        missing: the claims whose volume the given objects lack, by namespace and name.
     """
 
     node: str
     csi_node: Object | None
     attached: frozenset[CsiVolume]
-    unknown: tuple[str, ...]
+    missing: tuple[str, ...]
 
     def limit(self, driver: str) -> int | None:
         """Return the number of a driver's volumes that the node attaches; None for any number."""
@@ -40,17 +40,17 @@ class NodeVolumes(Record):
         counts = ((item.get("allocatable") or {}).get("count") for item in drivers if item.get("name") == driver)
         return next(counts, None)
 
-    def exceeded(self, volumes: frozenset[CsiVolume], unknown: int = 0) -> str:
-        """Return the first driver whose limit some more volumes exceed, or could exceed; empty where none exists.
+    def exceeded(self, volumes: frozenset[CsiVolume], missing: int = 0) -> str:
+        """Return the first driver whose limit some more volumes exceed, or could exceed; empty if no limit is exceeded.
 
         Args:
             volumes: the volumes that come to the node.
-            unknown: the number of volumes on the node whose driver nobody knows.
+            missing: the number of volumes on the node whose driver is not known.
         """
         numbers = Counter(driver for driver, _ in self.attached | volumes)
         for driver in sorted({driver for driver, _ in volumes}):
             limit = self.limit(driver)
-            if limit is not None and numbers[driver] + unknown > limit:
+            if limit is not None and numbers[driver] + missing > limit:
                 return driver
         return ""
 
@@ -64,16 +64,16 @@ def csi_volumes(volumes: Iterable[Object]) -> frozenset[CsiVolume]:
 def node_volumes(cluster: Cluster, node: Node) -> NodeVolumes:
     """Return the volumes of the pods that a node has."""
     bound: list[Object] = []
-    unknown: dict[str, None] = {}
+    missing: dict[str, None] = {}
     for pod in node.pods:
         for name in _claim_names(pod):
             claim = cluster.claims.get((namespace_of(pod), name))
             volume = cluster.volumes.get((claim or {}).get("spec", {}).get("volumeName") or "")
             if volume is None:
-                unknown[f"{namespace_of(pod)}/{name}"] = None
+                missing[f"{namespace_of(pod)}/{name}"] = None
             else:
                 bound.append(volume)
-    return NodeVolumes(node.name, cluster.csi_nodes.get(node.name), csi_volumes(bound), tuple(unknown))
+    return NodeVolumes(node.name, cluster.csi_nodes.get(node.name), csi_volumes(bound), tuple(missing))
 
 
 def _claim_names(pod: Object) -> Iterator[str]:
