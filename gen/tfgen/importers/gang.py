@@ -91,28 +91,32 @@ def unbind(template: Part) -> Binding:
     return Binding(template, tuple(parts))
 
 
-def read(
-    job: str,
-    bindings: Sequence[Part],
-    schedulers: Sequence[Part],
-    policy: Part | None,
-    others: Iterable[Part],
-    tasks: Sequence[int],
-    account: Account,
-) -> Gang:
-    """The gang of a job.
+class Sources(Record):
+    """The parts of a foreign job that describe its gang.
 
-    Args:
-        job: the foreign job's name, by which operators call its group.
-        bindings: what binds its pods to a group.
-        schedulers: the scheduler's name in each pod template that has one.
-        policy: what an operator is told of the group.
+    Attributes:
+        job: the name of the foreign job, which operators give to its group.
+        bindings: the labels and annotations that bind pods to a group.
+        schedulers: the names of schedulers in the pod templates.
+        policy: the scheduling policy of an operator.
         others: the objects beside the job.
-        tasks: numbers of pods that mean all of them.
-        account: what becomes of each line.
+        tasks: numbers of pods that mean all pods.
     """
-    names = {job, *(part.written for part in bindings)} - {""}
-    group = next((o for o in others if kind(o) == "PodGroup" and api_group(o) in _BY_GROUP and name(o) in names), None)
+
+    job: str
+    bindings: Sequence[Part]
+    schedulers: Sequence[Part]
+    policy: Part | None
+    others: Iterable[Part]
+    tasks: Sequence[int]
+
+
+def read(sources: Sources, account: Account) -> Gang:
+    """Return the gang of a job."""
+    bindings, schedulers, policy, tasks = sources.bindings, sources.schedulers, sources.policy, sources.tasks
+    names = {sources.job, *(part.written for part in bindings)} - {""}
+    groups = (item for item in sources.others if kind(item) == "PodGroup" and api_group(item) in _BY_GROUP)
+    group = next((item for item in groups if name(item) in names), None)
     named = schedulers[0] if schedulers else None
     usual = _USUAL.get(named.written) if named else None
     if group is None and policy is None and usual is None:

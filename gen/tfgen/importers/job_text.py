@@ -75,17 +75,21 @@ def job_text(data: Mapping[str, Any], head: Sequence[str], comments: Mapping[Pat
     yaml.width = _LONG
     yaml.indent(mapping=2, sequence=2, offset=0)
     document = styled(data, (), 0)
-    spec = document["spec"]
+    _set_apart(document["spec"], comments)
+    stream = io.StringIO()
+    yaml.dump(document, stream)
+    text = "".join(f"{line.rstrip()}\n" for line in stream.getvalue().removesuffix("\n").split("\n"))
+    return "".join(f"# {line}".rstrip() + "\n" for line in head) + text
+
+
+def _set_apart(spec: Any, comments: Mapping[Path, str]) -> None:
+    """Put an empty line before some keys of a spec."""
     for position, key in enumerate(spec):
         if position and key in _APART:
             lines = comments.get(("spec", key))
             before = f"\n{lines}" if lines else "\n"
             spec.ca.items.pop(key, None)
             spec.yaml_set_comment_before_after_key(key, before=before, indent=2)
-    stream = io.StringIO()
-    yaml.dump(document, stream)
-    text = "".join(f"{line.rstrip()}\n" for line in stream.getvalue().removesuffix("\n").split("\n"))
-    return "".join(f"# {line}".rstrip() + "\n" for line in head) + text
 
 
 def _in_line(value: Any, path: Path, indent: int, comments: Mapping[Path, str]) -> bool:

@@ -459,9 +459,8 @@ class _TFJob(FormReader):
         tasks = sum(role.replicas for name, role in roles.items() if name != "evaluator")
         every = sum(role.replicas for role in roles.values())
         policy = self.job.get("spec", "runPolicy", "schedulingPolicy")
-        foreign_gang = gang.read(
-            self.name, self.bindings, schedulers, policy, self.others, (tasks, every), self.account
-        )
+        sources = gang.Sources(self.name, self.bindings, schedulers, policy, self.others, (tasks, every))
+        foreign_gang = gang.read(sources, self.account)
         if foreign_gang.scheduler_name:
             self.spec["podTemplate"] = {"spec": {"schedulerName": foreign_gang.scheduler_name}}
         if foreign_gang.data is None or settled.strategy == "Single":
