@@ -372,6 +372,24 @@ def _let(node: Node) -> Filler:
 # -- expressions ---------------------------------------------------------------------------------------------------
 
 
+_OF_ONE: Final[Mapping[type[Node], Callable[[Any], Any]]] = {
+    Clean: cleaned,
+    IsMap: lambda data: isinstance(data, dict),
+    Join: lambda items: ",".join(items or ()),
+    Length: lambda text: len(text.encode()),
+    Not: operator.not_,
+}
+"""The functions of nodes that have one value."""
+_OF_TWO: Final[Mapping[type[Node], Callable[[Any, Any], Any]]] = {
+    Contains: operator.contains,
+    Equal: operator.eq,
+    Greater: operator.gt,
+    Has: lambda items, item: item in (items or ()),
+    HasKey: lambda data, key: key in (data or {}),
+}
+"""The functions of nodes that have two values."""
+
+
 @once_a_record
 def compile_expression(node: Node) -> Filler:  # noqa: C901 - a branch a node
     """What `evaluate` does with the node."""
@@ -418,28 +436,12 @@ def compile_expression(node: Node) -> Filler:  # noqa: C901 - a branch a node
             return _all(nodes)
         case AnyOf(nodes):
             return _any(nodes)
-        case Not(inner):
-            return _applied(operator.not_, compile_expression(inner))
-        case IsMap(inner):
-            return _applied(lambda data: isinstance(data, dict), compile_expression(inner))
-        case Length(inner):
-            return _applied(lambda text: len(text.encode()), compile_expression(inner))
-        case Clean(inner):
-            return _applied(cleaned, compile_expression(inner))
-        case Join(inner):
-            return _applied(lambda items: ",".join(items or ()), compile_expression(inner))
+        case Not(inner) | IsMap(inner) | Length(inner) | Clean(inner) | Join(inner):
+            return _applied(_OF_ONE[type(node)], compile_expression(inner))
         case Matches(inner, pattern):
             return _applied(lambda text: re.search(pattern, text) is not None, compile_expression(inner))
-        case Equal(one, other):
-            return _of_two(operator.eq, one, other)
-        case Greater(one, other):
-            return _of_two(operator.gt, one, other)
-        case Contains(one, other):
-            return _of_two(operator.contains, one, other)
-        case Has(one, other):
-            return _of_two(lambda items, item: item in (items or ()), one, other)
-        case HasKey(one, other):
-            return _of_two(lambda data, key: key in (data or {}), one, other)
+        case Equal(one, other) | Greater(one, other) | Contains(one, other) | Has(one, other) | HasKey(one, other):
+            return _of_two(_OF_TWO[type(node)], one, other)
         case Each() | Let() | Mapping() | Sequence():
             raise TypeError(f"no expression: {node!r}")
     assert_never(node)

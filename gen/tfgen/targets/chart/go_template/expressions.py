@@ -6,7 +6,7 @@ AllOf((Value("gang.enabled", "boolean"), Equal(IMAGE, "a")))  ->  and .Values.ga
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, assert_never
+from typing import Final, TypeAlias, assert_never
 
 from tfgen.graph.holes import (
     Absent,
@@ -62,6 +62,9 @@ _FROM_YAML: Final[Mapping[ValueType, str]] = {"map": " | fromYaml", "list": " | 
 """The function that reads the text of a map or list back as data."""
 
 
+_Test: TypeAlias = Not | AllOf | AnyOf | Equal | Greater | Has | HasKey | Contains | IsMap | Matches
+
+
 def expression(node: Node, context: Context) -> str:  # noqa: C901 - a branch a node
     """A node as a Go template pipeline."""
     if context.subject is not None and node == context.subject:
@@ -106,6 +109,18 @@ def expression(node: Node, context: Context) -> str:  # noqa: C901 - a branch a 
             return dict_of(entries, context)
         case str() | int():
             return literal(node)
+        case Not() | AllOf() | AnyOf() | Equal() | Greater() | Has() | HasKey() | Contains() | IsMap() | Matches():
+            return _test(node, context)
+        case When() | Merged() | Filtered() | Each() | Items() | Let() | Repeat() | JoinEach() | ChartOnly():
+            raise TypeError(f"no expression of Go templates: {node!r}")
+        case None | Absent() | Mapping() | Sequence():
+            raise TypeError(f"not an expression: {node!r}")
+    assert_never(node)
+
+
+def _test(node: _Test, context: Context) -> str:
+    """Return the pipeline of a node that is true or false."""
+    match node:
         case Not(Equal(one, other)):
             return f"ne {argument(one, context)} {argument(other, context)}"
         case Not(inner):
@@ -131,10 +146,6 @@ def expression(node: Node, context: Context) -> str:  # noqa: C901 - a branch a 
             return f'kindIs "map" {argument(inner, context)}'
         case Matches(text, pattern):
             return f"regexMatch {literal(pattern)} {argument(text, context)}"
-        case When() | Merged() | Filtered() | Each() | Items() | Let() | Repeat() | JoinEach() | ChartOnly():
-            raise TypeError(f"no expression of Go templates: {node!r}")
-        case None | Absent() | Mapping() | Sequence():
-            raise TypeError(f"not an expression: {node!r}")
     assert_never(node)
 
 
