@@ -89,7 +89,7 @@ def _without(template: Part, path: Sequence[str], *names: str) -> Part:
     below = template.get(*path)
     if below is None or not names:
         return template
-    return _replaced(template, path, below.without(*names))
+    return template.with_part(path, below.without(*names))
 
 
 def _unplaced(template: Part, placed: Sequence[tuple[str, Part]]) -> Part:
@@ -102,12 +102,5 @@ def _unplaced(template: Part, placed: Sequence[tuple[str, Part]]) -> Part:
             left = below.replaced(value=[item for item in below.value if item is not part])
         else:
             left = below.without(*(label for label, _ in eci.NODE_LABELS.values() if below.get(label) is part))
-        template = _replaced(template, path, left) if left.value else _without(template, ("spec",), key)
+        template = template.with_part(path, left) if left.value else _without(template, ("spec",), key)
     return template
-
-
-def _replaced(part: Part, path: Sequence[str], new: Part) -> Part:
-    if not path:
-        return new
-    key, *rest = path
-    return part.replaced(value={**part.value, key: _replaced(part.value[key], rest, new)})

@@ -14,9 +14,10 @@ from tfgen.importers.objects import LAST_APPLIED, drop_server_fields
 from tfgen.importers.options import Options
 from tfgen.importers.part import Part
 from tfgen.importers.task_command import TaskCommand, legacy_keys, read_command, why_changed
-from tfgen.job.training_job import RoleName
+from tfgen.job.training_job import ROLE_NAMES, RoleName
 from tfgen.kubernetes import keys
 from tfgen.schema.workload_kinds.facts import WorkloadKind
+from tfgen.words import either
 
 ROLE_WORDS: Final[Mapping[str, RoleName]] = {
     **dict.fromkeys(("chief", "master"), "chief"),
@@ -26,6 +27,8 @@ ROLE_WORDS: Final[Mapping[str, RoleName]] = {
 }
 """The roles by the names that people give to tasks, and by the types in TF_CONFIG."""
 
+NO_ROLE: Final = either(ROLE_NAMES)
+"""The names of the roles, for a task without a role."""
 RESTARTS: Final = "a task that fails is started again, up to retries times"
 _METADATA: Final[Fields] = {
     "name": carried("metadata", "name"),

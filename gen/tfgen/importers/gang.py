@@ -85,9 +85,7 @@ def unbind(template: Part) -> Binding:
         bound = [key for key, _ in mapping.entries() if key in _BINDINGS]
         parts += [mapping.value[key] for key in bound]
         if bound:
-            metadata = template.value["metadata"]
-            metadata = metadata.replaced(value={**metadata.value, where: mapping.without(*bound)})
-            template = template.replaced(value={**template.value, "metadata": metadata})
+            template = template.with_part(("metadata", where), mapping.without(*bound))
     return Binding(template, tuple(parts))
 
 

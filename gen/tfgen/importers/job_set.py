@@ -17,6 +17,7 @@ from tfgen.importers.foreign_job import ROLES, ForeignJob, ForeignRole, settle
 from tfgen.importers.form_reader import (
     AS_PODS,
     AS_WORKLOAD,
+    NO_ROLE,
     RESTARTS,
     ROLE_WORDS,
     FormReader,
@@ -36,7 +37,6 @@ from tfgen.words import either
 GROUP: Final = "jobset.x-k8s.io"
 
 _ROLE_WORDS: Final[Mapping[str, RoleName]] = {**ROLE_WORDS, "node": "worker"}
-_NO_ROLE: Final = either(("chief", "ps", "worker", "evaluator"))
 _JOB_SET: Final = ("spec", "workload", "jobSet")
 _SPEC: Final[Fields] = {
     **AS_PODS,
@@ -148,7 +148,7 @@ class _JobSet(FormReader):
             role = _role(job)
             if role is None or role in roles:
                 name = job.text_at("name")
-                account.refuse(job, f"nothing says which role of its own the Job {name} has: {_NO_ROLE}")
+                account.refuse(job, f"nothing says which role of its own the Job {name} has: {NO_ROLE}")
             elif read_role := self._read_role(role, job, command):
                 roles[role] = read_role
         if account.problems or not roles:

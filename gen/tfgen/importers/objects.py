@@ -51,26 +51,22 @@ def _items(part: Part) -> Iterator[Part]:
 
 def api_group(item: Part) -> str:
     """The API group of an object; empty for the core group."""
-    version = item.get("apiVersion")
-    return version.written.rpartition("/")[0] if version else ""
+    return item.text_at("apiVersion").rpartition("/")[0]
 
 
 def api_version(item: Part) -> str:
     """The version of an object's API group."""
-    version = item.get("apiVersion")
-    return version.written.rpartition("/")[2] if version else ""
+    return item.text_at("apiVersion").rpartition("/")[2]
 
 
 def kind(item: Part) -> str:
     """The kind of an object."""
-    part = item.get("kind")
-    return part.written if part else ""
+    return item.text_at("kind")
 
 
 def name(item: Part) -> str:
     """The name of an object."""
-    part = item.get("metadata", "name")
-    return part.written if part else ""
+    return item.text_at("metadata", "name")
 
 
 def drop_server_fields(item: Part, account: Account) -> None:

@@ -167,11 +167,7 @@ def main_container(template: Part) -> Part | None:
 
 
 def translate(
-    template: Part,
-    role: str,
-    account: Account,
-    ports: Sequence[str | int],
-    program: Program,
+    template: Part, role: str, account: Account, ports: Sequence[str | int], program: Program
 ) -> PodData | None:
     """The pod template in a role's words; None where it has no container, or a field is of another type.
 

@@ -25,11 +25,8 @@ TEXTS: Final = {EACH: SCALAR}
 """Any keys, such as those of labels."""
 
 METADATA: Final = {
-    "name": SCALAR,
-    "generateName": SCALAR,
-    "namespace": SCALAR,
-    "labels": TEXTS,
-    "annotations": TEXTS,
+    **dict.fromkeys(("name", "generateName", "namespace"), SCALAR),
+    **dict.fromkeys(("labels", "annotations"), TEXTS),
 }
 
 

@@ -27,12 +27,7 @@ from tfgen.importers.options import Options
 from tfgen.importers.part import Part, mapping, sequence
 from tfgen.importers.pod_template import Program
 from tfgen.importers.shapes import EACH, METADATA, SCALAR, refuse_misshapen
-from tfgen.importers.task_command import (
-    TF_CONFIG,
-    TaskCommand,
-    legacy_keys,
-    variables_of_tf_config,
-)
+from tfgen.importers.task_command import TF_CONFIG, TaskCommand, legacy_keys, variables_of_tf_config
 from tfgen.job.training_job import RoleName
 from tfgen.schema import file as schema_file
 from tfgen.schema.workload_kinds.facts import CompletionBy

@@ -18,6 +18,7 @@ from tfgen.importers.foreign_job import ROLES, ForeignJob, ForeignRole, Settled,
 from tfgen.importers.form_reader import (
     AS_PODS,
     AS_WORKLOAD,
+    NO_ROLE,
     RESTARTS,
     ROLE_WORDS,
     FormReader,
@@ -191,8 +192,7 @@ class _VolcanoJob(FormReader):
         if role:
             why = f"it is {role}, and so is another task; a job has each role once. See its TF_CONFIG or --job_name"
         else:
-            names = either(("chief", "ps", "worker", "evaluator"))
-            why = f"nothing says which role the task {task.text_at('name')} has: {names}"
+            why = f"nothing says which role the task {task.text_at('name')} has: {NO_ROLE}"
         self.account.refuse(task, why)
 
     def _task(self, role: RoleName, key: str, task: Part) -> ForeignRole | None:

@@ -62,10 +62,10 @@ class _Volumes:
 
     def __init__(self, template: Part, main: Part, at: Path, account: Account) -> None:
         self.account, self.at = account, at
-        self.sources = {_name(item): item for item in template.items("spec", "volumes") if item.get("name")}
+        self.sources = {item.text_at("name"): item for item in template.items("spec", "volumes") if item.get("name")}
         self.mounts = [item for item in main.items("volumeMounts") if item.get("name") and item.get("mountPath")]
         beside = [c for key in ("containers", "initContainers") for c in template.items("spec", key) if c is not main]
-        self.beside = {_name(mount) for container in beside for mount in container.items("volumeMounts")}
+        self.beside = {mount.text_at("name") for container in beside for mount in container.items("volumeMounts")}
         self.storage: dict[str, Any] = {}
         self.role: dict[str, Any] = {}
         self.odd: dict[str, Any] = {}
@@ -73,10 +73,10 @@ class _Volumes:
         self.names = {name: f"{name}-volume" for name in self.sources if name in _TAKEN}
 
     def volume_data(self) -> VolumeData:
-        by_name = {name: [m for m in self.mounts if _name(m) == name] for name in self.sources}
+        by_name = {name: [m for m in self.mounts if m.text_at("name") == name] for name in self.sources}
         for mount in self.mounts:
-            if _name(mount) not in self.sources:
-                self.account.refuse(mount, f"the pod has no volume {_name(mount)}")
+            if mount.text_at("name") not in self.sources:
+                self.account.refuse(mount, f"the pod has no volume {mount.text_at('name')}")
         for name, source in self.sources.items():
             self._volume(name, source, by_name[name])
         return VolumeData(self.storage, self.role, list(self.odd.values()), self.odd_mounts, self.names)
@@ -126,16 +126,11 @@ class _Volumes:
         return False
 
     def _odd_mount(self, mount: Part) -> None:
-        self.odd_mounts.append({**mount.data, "name": self._final(_name(mount))})
+        self.odd_mounts.append({**mount.data, "name": self._final(mount.text_at("name"))})
         self.account.carry(mount, *self.at, "podTemplate", "spec", "containers", 0, "volumeMounts")
 
     def _final(self, name: str) -> str:
         return self.names.get(name, name)
-
-
-def _name(part: Part) -> str:
-    name = part.get("name")
-    return name.written if name else ""
 
 
 def _is_odd(mount: Part) -> bool:
