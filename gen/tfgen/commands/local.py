@@ -319,7 +319,7 @@ class _Planner:
         if gpus < number:
             here = f"here, which the tasks share: {gpus}" if gpus else "here"
             yield f"the tasks ask for {count(number, 'GPU')}; there {'is none' if not gpus else 'are less'} {here}"
-        for name in self._volumes.unknown(self._pods):
+        for name in self._volumes.unmounted(self._pods):
             yield f"the volume {name} is empty: its content is in the cluster; --mount {name}=DIR gives it a folder"
         for pod in self._pods:
             for source in unknown_sources(pod, self._maps):

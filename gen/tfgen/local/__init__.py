@@ -1,7 +1,7 @@
-"""A job on this machine: its tasks as local processes, each told what its pod would be told.
+"""A job on this machine. Its tasks are local processes with the same settings as their pods.
 
     filled objects -> pods -> processes -> supervisor
 
-Nothing here says anew what a task is told. The pods are those of the filled graph; what is changed in them is only
-what this machine has otherwise: addresses, folders, GPUs.
+The pods come from the filled object graph, so the settings of a task are defined only once. This package changes only
+the settings that differ on this machine: addresses, folders, GPUs.
 """

@@ -1,4 +1,4 @@
-"""The tasks' addresses on this machine: a free port of the loopback for each host of the cluster.
+"""The addresses of tasks on this machine: a free loopback port for each host of the cluster.
 
 local = loopback({"mnist": {"cluster": '{"worker":["mnist-worker-0.mnist:2222"]}'}})
 replace_addresses("mnist-worker-0.mnist:2222", local)  ->  "127.0.0.1:21345"
@@ -19,17 +19,19 @@ from tfgen.local.variables import ConfigMaps
 
 _LOOPBACK: Final = "127.0.0.1"
 _PORTS: Final = range(20_000, 32_000)
-"""Below the ports that systems give to connections of their own (32768 on Linux, 49152 elsewhere): what is free there
-when a task is started is free when it listens."""
+"""Ports below the range for outgoing connections, which begins at 32768 on Linux and at 49152 elsewhere.
+
+A port that is free at the start of a task is then still free when the task listens.
+"""
 _TRIES: Final = 200
 _ADDRESS: Final = re.compile(r"[\w.-]+:\d+")
 
 
 def loopback(maps: ConfigMaps) -> dict[str, str]:
-    """The local address of each host of the cluster, as the run's ConfigMap lists them; none without a cluster.
+    """Return the local address of each host in the ConfigMap of the run; empty for a job without a cluster.
 
     Raises:
-        TfgenError: there are not so many ports in a row that are free.
+        TfgenError: not enough consecutive ports are free.
     """
     hosts = dict.fromkeys(
         host
@@ -42,12 +44,12 @@ def loopback(maps: ConfigMaps) -> dict[str, str]:
 
 
 def replace_addresses(text: str, local: Mapping[str, str]) -> str:
-    """The text with each host of the cluster at its local address."""
+    """Return the text with the local address of each host of the cluster."""
     return _ADDRESS.sub(lambda match: local.get(match[0], match[0]), text) if local else text
 
 
 def _free_ports(number: int) -> range:
-    """Ports in a row, from anywhere in the range: two runs that start at once hardly meet."""
+    """Return free consecutive ports from a random place in the range, so that two simultaneous runs rarely collide."""
     for _ in range(_TRIES):
         first = random.randrange(_PORTS.start, _PORTS.stop - number)  # noqa: S311 - no secret
         ports = range(first, first + number)
@@ -58,7 +60,7 @@ def _free_ports(number: int) -> range:
 
 def _is_free(port: int) -> bool:
     with socket.socket() as probe:
-        # A server that has just ended keeps its port from nobody who says this, as servers do.
+        # With this option, the port of a server that has just ended is free, as for the servers of TensorFlow.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((_LOOPBACK, port))

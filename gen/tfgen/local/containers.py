@@ -1,7 +1,7 @@
-"""A task as a container of this machine: the command line of docker or podman.
+"""A task as a container on this machine: the command line of docker or podman.
 
-It runs as the user, in this machine's network, where the tasks' addresses are. A secret is handed over by its name, so
-that it stands in no list of processes.
+The container runs as the user, in the network of this machine, which has the addresses of the tasks. A secret variable
+is passed by name only, so that no list of processes shows its value.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ RUNTIMES: Final = ("docker", "podman")
 
 
 class Runtime(Record):
-    """What runs containers here: the path of a program with docker's command line."""
+    """The container runtime of this machine: the path of a program with docker's command line."""
 
     program: str
 
     @property
     def is_podman(self) -> bool:
-        """Whether it is podman, or what it is called by."""
+        """Return whether the runtime is podman, possibly under the name of docker."""
         return self.program.endswith("podman")
 
 
 def find_runtime() -> Runtime:
-    """The first of `RUNTIMES` that is installed.
+    """Return the first program of `RUNTIMES` that is installed.
 
     Raises:
-        UsageError: there is none.
+        UsageError: no program is installed.
     """
     for name in RUNTIMES:
         program = shutil.which(name)
@@ -56,17 +56,17 @@ def run_command(
     mounts: Sequence[Mount],
     gpus: str,
 ) -> tuple[str, ...]:
-    """The command that runs a task's container, and ends with it.
+    """Return the command that runs the container of a task, and that ends with the container.
 
     Args:
-        runtime: what runs it.
-        name: the container's, by which it is removed.
-        pod: the task's.
-        words: the container's command and arguments, each reference put in.
-        variables: all of the container's own.
-        secret: the names of those that are taken from this process's environment instead.
-        mounts: its folders.
-        gpus: those that it gets, with commas between them.
+        runtime: the container runtime.
+        name: the name of the container, for its removal.
+        pod: the pod of the task.
+        words: the command and the arguments of the container, with expanded references.
+        variables: all variables of the container.
+        secret: the names of variables that the container takes from the environment of this process.
+        mounts: the folders of the container.
+        gpus: the GPUs of the container, separated by commas.
     """
     container = pod.container
     has_command = bool(container.get("command"))
@@ -85,7 +85,7 @@ def run_command(
 
 
 def remove_command(runtime: Runtime, name: str) -> tuple[str, ...]:
-    """The command that removes a container, whether it runs or not."""
+    """Return the command that removes a container, even if it runs."""
     return (runtime.program, "rm", "--force", name)
 
 
@@ -94,7 +94,10 @@ def _variable(name: str, value: str, secret: Collection[str]) -> tuple[str, str]
 
 
 def _gpu_options(runtime: Runtime, gpus: str) -> list[str]:
-    """https://docs.docker.com/engine/containers/resource_constraints/#gpu and podman's names by CDI."""
+    """Return the options for GPUs.
+
+    https://docs.docker.com/engine/containers/resource_constraints/#gpu and podman's names by CDI.
+    """
     if not gpus:
         return []
     if runtime.is_podman:

@@ -1,4 +1,4 @@
-"""A task that is killed on purpose, to see that the program goes on: `worker=1@30s`."""
+"""Intentional failures of tasks, to test that the program recovers: `worker=1@30s`."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ _FAILURE: Final = re.compile(r"(?P<role>[a-z]+)(?:=(?P<index>[0-9]{1,5}))?@(?P<s
 
 
 class Failure(Record):
-    """Which task is killed, and how many seconds after the start."""
+    """The task that is killed, and the number of seconds after the start."""
 
     task: str
     seconds: float
 
 
 def read_failure(text: str) -> Failure:
-    """The failure that a text names.
+    """Parse a failure.
 
     >>> read_failure("worker=1@30s"), read_failure("chief@2.5s")
     (Failure(task='worker-1', seconds=30.0), Failure(task='chief-0', seconds=2.5))
 
     Raises:
-        ValueError: it is none.
+        ValueError: the text is not a failure.
     """
     match = _FAILURE.fullmatch(text)
     if match is None:

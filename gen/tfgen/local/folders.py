@@ -1,9 +1,9 @@
-"""A pod's folders on this machine: each volume is a folder, and paths below its mount are paths below that.
+"""The folders of a pod on this machine: each volume is a local folder, and the paths below its mount are in the folder.
 
     folders.replace_paths("--data=/data/train")  ->  "--data=/home/ada/data/train"
 
-Only what the job says is changed: variables, command and arguments. A path that stands in the program itself is this
-machine's own.
+tfgen replaces paths only in the settings of the job: variables, command and arguments. A path in the code of the
+program is a path of this machine.
 """
 
 from __future__ import annotations
@@ -29,27 +29,28 @@ _UNKNOWN: Final = ("secret", "configMap", "projected", "downwardAPI", "image")
 
 
 class Mount(Record):
-    """A folder of a pod, and the one that stands for it here."""
+    """The path of a mount in the pod, and its folder on this machine."""
 
     path: str
     folder: Path
 
 
 class Folders(Record):
-    """A task's folders: its mounts, the deepest first, and the folder that its code is in."""
+    """The folders of a task: its mounts, the deepest first, and the folder of its code."""
 
     mounts: tuple[Mount, ...]
     workdir: Path
 
     def replace_paths(self, text: str) -> str:
-        """The text with each absolute path that this machine has elsewhere."""
+        """Return the text with the local path of each absolute path of the pod."""
         return _ABSOLUTE.sub(lambda match: self.local_path(match[0]), text)
 
     def local_path(self, path: str) -> str:
-        """Where a path of the pod is here.
+        """Return the local path of a path in the pod.
 
-        Below a mount, it is in the mount's folder. Else, where this machine has no such file, it is the part of the
-        path that the code's folder has: `/opt/train.py` is `train.py` there. Else it stays as it is.
+        A path below a mount is in the folder of the mount. For any other path that does not exist on this machine, the
+        result is the part of the path that exists in the folder of the code: `train.py` for `/opt/train.py`. Other
+        paths are unchanged.
         """
         if path.startswith("//"):
             return path
@@ -64,28 +65,28 @@ class Folders(Record):
 
 
 class Volumes(Record):
-    """The volumes of a job here.
+    """The volumes of a job on this machine.
 
     Attributes:
-        structure: the job.
-        root: the folder that the run's own folders are made in.
-        given: the user's folders, by the volume's name.
-        workdir: the folder that the code is in.
-        maps: the job's own ConfigMaps.
+        structure: the structure of the job.
+        root: the folder in which tfgen creates the folders of the run.
+        user_folders: the folders of the user, by the name of the volume.
+        workdir: the folder of the code.
+        maps: the ConfigMaps of the job.
     """
 
     structure: Structure
     root: Path
-    given: Mapping[str, Path]
+    user_folders: Mapping[str, Path]
     workdir: Path
     maps: ConfigMaps
 
     def folders(self, pod: Pod, variables: Mapping[str, str]) -> Folders:
-        """The folders of a pod, each made where it is not there.
+        """Return the folders of a pod. Missing folders are created.
 
         Args:
-            pod: the task's.
-            variables: its own, which a mount's `subPathExpr` names.
+            pod: the pod of the task.
+            variables: the variables of the task, which `subPathExpr` of a mount refers to.
         """
         volumes = {volume["name"]: volume for volume in pod.spec.get("volumes", ())}
         mounts = [
@@ -96,35 +97,35 @@ class Volumes(Record):
         return Folders(tuple(sorted(mounts, key=lambda mount: -len(mount.path))), self.workdir)
 
     def shared(self, pods: Sequence[Pod]) -> dict[str, Path]:
-        """The folders that outlive the tasks, by the volume's name."""
+        """Return the folders that outlive the tasks, by the name of the volume."""
         return {
             volume["name"]: self._shared_folder(volume["name"])
             for pod in pods
             for volume in _volumes(pod)
-            if volume["name"] in self.given or not (_is_of_task(volume) or self._has_code(volume))
+            if volume["name"] in self.user_folders or not (_is_of_task(volume) or self._has_code(volume))
         }
 
-    def unknown(self, pods: Sequence[Pod]) -> Iterator[str]:
-        """The volumes whose content is made in the cluster, and that the user does not give."""
+    def unmounted(self, pods: Sequence[Pod]) -> Iterator[str]:
+        """Yield the volumes whose content is created in the cluster, and for which the user passes no folder."""
         for volume in {volume["name"]: volume for pod in pods for volume in _volumes(pod)}.values():
             is_own = volume.get("configMap", {}).get("name") in self.maps
-            if volume["name"] not in self.given and not is_own and any(source in volume for source in _UNKNOWN):
+            if volume["name"] not in self.user_folders and not is_own and any(source in volume for source in _UNKNOWN):
                 yield volume["name"]
 
     def check_given(self, pods: Sequence[Pod]) -> None:
-        """See that each volume that the user gives a folder for is one, and each folder is there.
+        """Check that each folder of the user exists and belongs to a volume of the job.
 
         Raises:
-            UsageError: one is not; the message has all of them.
+            UsageError: a folder or a volume does not exist. The message lists all of them.
         """
         names = {volume["name"] for pod in pods for volume in _volumes(pod)}
         wrong = []
-        for name, folder in self.given.items():
+        for name, folder in self.user_folders.items():
             if name not in names:
                 wrong.append(f"--mount {name}: the job has no such volume, but {either(sorted(names), 'and')}")
                 wrong[-1] += meant(nearest(name, names))
             elif not folder.is_dir():
-                wrong.append(f"--mount {name}={folder}: no such folder; make it first")
+                wrong.append(f"--mount {name}={folder}: no such folder; create the folder first")
         if wrong:
             raise UsageError("\n".join(wrong))
 
@@ -132,29 +133,29 @@ class Volumes(Record):
         self, pod: Pod, volume: Mapping[str, Any], mount: Mapping[str, Any], variables: Mapping[str, str]
     ) -> Path:
         name = volume["name"]
-        if name not in self.given and self._has_code(volume):
+        if name not in self.user_folders and self._has_code(volume):
             return self.workdir
-        is_own = _is_of_task(volume) and name not in self.given
+        is_own = _is_of_task(volume) and name not in self.user_folders
         folder = self.root / "tasks" / pod.task / name if is_own else self._shared_folder(name)
-        data = self.maps.get(volume.get("configMap", {}).get("name"), {}) if name not in self.given else {}
+        data = self.maps.get(volume.get("configMap", {}).get("name"), {}) if name not in self.user_folders else {}
         folder.mkdir(parents=True, exist_ok=True)
         _write_files(folder, data, volume.get("configMap", {}).get("items"))
         part = mount.get("subPath") or expand(mount.get("subPathExpr", ""), variables)
-        inner = folder / part
-        if not inner.exists():
-            inner.mkdir(parents=True)
-        return inner
+        mounted = folder / part
+        if not mounted.exists():
+            mounted.mkdir(parents=True)
+        return mounted
 
     def _shared_folder(self, name: str) -> Path:
-        return self.given[name].resolve() if name in self.given else self.root / "volumes" / name
+        return self.user_folders[name].resolve() if name in self.user_folders else self.root / "volumes" / name
 
     def _has_code(self, volume: Mapping[str, Any]) -> bool:
-        """Whether a volume holds what is fetched from git, which here is in the code's folder."""
+        """Return whether a volume has the code from git, which is the folder of the code on this machine."""
         return volume["name"] == code.VOLUME and isinstance(self.structure.code, GitCode)
 
 
 def _volumes(pod: Pod) -> list[Mapping[str, Any]]:
-    """The pod's volumes, but for the program of the run lock: here no other run can come."""
+    """Return the volumes of a pod without the program of the run lock. On this machine no other run can start."""
     return [volume for volume in pod.spec.get("volumes", ()) if volume["name"] != run_lock.VOLUME]
 
 
@@ -163,7 +164,7 @@ def _is_of_task(volume: Mapping[str, Any]) -> bool:
 
 
 def _write_files(folder: Path, data: Mapping[str, str], items: Sequence[Mapping[str, Any]] | None) -> None:
-    """The files of a ConfigMap: https://kubernetes.io/docs/concepts/storage/volumes/#configmap."""
+    """Write the files of a ConfigMap: https://kubernetes.io/docs/concepts/storage/volumes/#configmap."""
     paths = {item["key"]: item["path"] for item in items} if items else {key: key for key in data}
     for key, path in paths.items():
         if key in data:

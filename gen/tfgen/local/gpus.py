@@ -1,4 +1,4 @@
-"""The GPUs of this machine, and who gets which.
+"""The GPUs of this machine, and their distribution to the tasks.
 
 shares([0, 1, 1], ["0", "1"])  ->  ["", "0", "1"]
 shares([1, 1, 1], ["0"])       ->  ["0", "0", "0"]
@@ -17,9 +17,9 @@ VISIBLE: Final = "CUDA_VISIBLE_DEVICES"
 
 
 def find_gpus() -> list[str]:
-    """Those that this process may use; none where NVIDIA's driver is not installed."""
+    """Return the GPUs that this process may use; empty without NVIDIA's driver."""
     if VISIBLE in os.environ:
-        # CUDA reads the list up to the first that is none, such as -1.
+        # CUDA ignores the list from the first invalid index, such as -1, on.
         named = itertools.takewhile(lambda name: name and name != "-1", os.environ[VISIBLE].split(","))
         return [name.strip() for name in named]
     try:
@@ -36,6 +36,6 @@ def find_gpus() -> list[str]:
 
 
 def shares(numbers: Sequence[int], gpus: Sequence[str]) -> list[str]:
-    """What each task sees, as `VISIBLE` says it: GPUs of its own while there are enough, else in turn with others."""
+    """Return the value of `VISIBLE` for each task: exclusive GPUs if enough exist, and shared GPUs in turn if not."""
     turn = itertools.cycle(gpus)
     return [",".join(itertools.islice(turn, min(number, len(gpus)))) for number in numbers]

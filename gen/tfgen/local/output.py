@@ -1,4 +1,4 @@
-"""What the tasks print, read from their log files as it comes."""
+"""The output of the tasks, which tfgen reads from their log files while they run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tfgen.local.task import Task
 from tfgen.record import Record
 
 _MOST: Final = 1 << 20
-"""Bytes of one task at a time, so that none keeps the others from being heard."""
+"""Maximum number of bytes that tfgen reads of one task in a row, so that the output of other tasks is not delayed."""
 
 
 class Line(Record):
@@ -20,7 +20,10 @@ class Line(Record):
 
 
 class Output:
-    """The tasks' log files. A task writes to its own by itself, so that nothing is lost with whoever reads it."""
+    """The log files of the tasks.
+
+    Each task writes to its file directly, so that no output is lost if the reader ends.
+    """
 
     def __init__(self, tasks: Sequence[Task]) -> None:
         self._tasks = tasks
@@ -28,17 +31,17 @@ class Output:
         self._rest = {task.name: b"" for task in tasks}
 
     def add(self, task: Task, text: str) -> None:
-        """Write a line of tfgen's own to a task's log."""
+        """Write a line of tfgen to the log of a task."""
         with task.log.open("ab") as log:
             log.write(f"{text}\n".encode())
 
     def new_lines(self) -> Iterator[Line]:
-        """The lines that have become whole."""
+        """Yield the new complete lines."""
         for task in self._tasks:
             yield from self._lines(task)
 
     def last_lines(self) -> Iterator[Line]:
-        """All that is left, the last line of each task also where it has no end."""
+        """Yield all remaining lines, including the last line of a task without a line end."""
         for task in self._tasks:
             while True:
                 before = self._read[task.name]

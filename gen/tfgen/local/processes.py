@@ -1,10 +1,10 @@
-"""The processes of the tasks, through the supervisor that keeps them.
+"""The processes of the tasks. A supervisor starts and ends them.
 
     with Processes(root) as processes:
         processes.start(task)
         for ended in processes.poll(0.1): ...
 
-Leaving ends all of them; so does the end of this process, whatever its cause.
+All processes end when the context ends, or when this process ends for any reason.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from tfgen.record import Record
 _PROGRAM: Final = Path(__file__).with_name("supervisor.py")
 
 LEAVES_NONE: Final = sys.platform == "linux"
-"""Whether no process outlives the run, not even one that leaves its task's process group."""
+"""True if no process can outlive the run, even a process that leaves the process group of its task."""
 
 
 class Ended(Record):
-    """A task's end: its exit code, as `subprocess` has it, or why it could not be started."""
+    """The end of a task: its exit code, as in `subprocess`, or the reason for which the task could not be started."""
 
     task: str
     code: int
@@ -39,14 +39,14 @@ class Ended(Record):
 
 
 CANNOT_START: Final = 127
-"""As shells have it."""
+"""The exit code of shells for a command that cannot be started."""
 
 
 class Processes:
-    """The tasks' processes. Leaving the context ends what is left of them."""
+    """The processes of the tasks. The end of the context ends the remaining processes."""
 
     def __init__(self, root: Path) -> None:
-        """Args: `root` gets what the supervisor says of its own faults."""
+        """Args: `root` receives the log of the supervisor."""
         self._log = root / "supervisor.log"
         self._rest = b""
 
@@ -57,7 +57,7 @@ class Processes:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
-                start_new_session=True,  # a terminal's Ctrl-C is for tfgen alone
+                start_new_session=True,  # Ctrl-C in a terminal must reach only tfgen
             )
         return self
 
@@ -71,7 +71,7 @@ class Processes:
         self._supervisor.stdout.close()
 
     def start(self, task: Task) -> None:
-        """Start a task, or start it again."""
+        """Start a task for the first time or again."""
         self._command(
             {
                 "start": task.name,
@@ -84,14 +84,14 @@ class Processes:
         )
 
     def send(self, task: str, number: signal.Signals) -> None:
-        """Send a signal to a task's first process; SIGKILL ends all of them."""
+        """Send a signal to the first process of a task. SIGKILL ends all its processes."""
         self._command({"signal": task, "number": number})
 
     def poll(self, seconds: float) -> Iterator[Ended]:
-        """The tasks that have ended since the last time; waits for one as long as it is said.
+        """Yield the tasks that have ended since the last call. Wait up to `seconds` for the first one.
 
         Raises:
-            TfgenError: the supervisor is not there any more.
+            TfgenError: the supervisor has ended.
         """
         assert self._supervisor.stdout  # noqa: S101 - for the type
         stream = self._supervisor.stdout.fileno()
@@ -116,4 +116,6 @@ class Processes:
             raise self._is_gone() from error
 
     def _is_gone(self) -> TfgenError:
-        return TfgenError(f"the process that keeps the tasks has ended, and they with it; {self._log} may say why")
+        return TfgenError(
+            f"the supervisor of the tasks has ended, and with it all tasks; see {self._log} for the reason"
+        )

@@ -1,12 +1,12 @@
-"""One local run: its tasks from their start to the end of the job, and what they print.
+"""A local run: its tasks from their start to the end of the job, and their output.
 
     with Processes(root) as processes:
         run = Run(tasks, Ending("Chief"), processes, time.monotonic)
         for line in run.lines(): print(line.task, line.text)
     run.code
 
-The task that ends the job ends the others. A task that fails ends the run, so that a mistake shows at once, unless it
-may be started again.
+When the task that completes the job ends, tfgen ends the other tasks. A failed task without retries ends the run, so
+that a mistake is visible at once.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from tfgen.schema.workload_kinds.facts import CompletionBy
 _POLL_SECONDS: Final = 0.1
 _FIRST_PAUSE: Final = 1.0
 _LONGEST_PAUSE: Final = 10.0
-"""Seconds before a task is started again, doubled with each time."""
+"""Maximum pause in seconds before a task starts again. The pause doubles with each start."""
 
 
 class Ending(Record):
-    """When the run ends.
+    """The conditions for the end of the run.
 
     Attributes:
-        by: whose end is the job's.
-        grace: seconds that the evaluator has after it.
-        retries: how often a task that fails is started again; None for as often as its controller does.
-        failures: the tasks that are killed on purpose. Each is started again.
-        ignored_codes: exit codes after which a task starts again without a retry.
+        by: the role or the group of tasks whose end completes the job.
+        grace: the time in seconds that the evaluator has after the end of the job.
+        retries: the number of restarts of a failed task; None for the number of the task's controller.
+        failures: the tasks that are killed intentionally. Each starts again.
+        ignored_codes: exit codes after which a task starts again without using a retry.
     """
 
     by: CompletionBy
@@ -48,13 +48,13 @@ class Ending(Record):
 
 
 class State:
-    """How one task is.
+    """The state of one task.
 
     Attributes:
-        code: its exit code, once it has ended; as shells have it.
-        starts: how often it was started.
-        start_at: when it is to be started again; None if not.
-        kill_at: when its time to end is over; None while nothing told it to end.
+        code: the exit code of an ended task, as in shells.
+        starts: the number of starts.
+        start_at: the time of the next start; None for no start.
+        kill_at: the time at which a task is killed that received a signal to end; None without such a signal.
     """
 
     def __init__(self, task: Task) -> None:
@@ -68,20 +68,20 @@ class State:
         self.is_to_fail = False
 
     def end(self, code: int) -> None:
-        """Take note of its end."""
+        """Record the end of the task."""
         self.is_running = False
         self.code = code
 
 
 class Run:
-    """The tasks of a run. Every member is for reading, once `lines` is at its end."""
+    """The tasks of a run. All attributes are valid after the end of `lines`."""
 
     def __init__(self, tasks: Sequence[Task], ending: Ending, processes: Processes, clock: Callable[[], float]) -> None:
         self.states = {task.name: State(task) for task in tasks}
         self.code: int | None = None
-        """The job's exit code, once it has one."""
+        """The exit code of the job, after its end."""
         self.reason = ""
-        """Which task gave it."""
+        """The task that decided the exit code."""
         self._ending = ending
         self._processes = processes
         self._clock = clock
@@ -92,16 +92,16 @@ class Run:
 
     @property
     def seconds(self) -> float:
-        """How long it has been going on."""
+        """Return the duration of the run in seconds."""
         return self._clock() - self._began
 
     @property
     def not_failed(self) -> tuple[Failure, ...]:
-        """The failures that the job's end came before."""
+        """Return the intentional failures that did not happen before the end of the job."""
         return tuple(self._failures)
 
     def lines(self) -> Iterator[Line | None]:
-        """What the tasks print, line by line; None now and then, when there is something else to do."""
+        """Yield the output of the tasks line by line, and None at intervals, so that the caller can do other work."""
         for state in self.states.values():
             self._start(state)
         while any(state.is_running or state.start_at is not None for state in self.states.values()):
@@ -114,7 +114,7 @@ class Run:
         yield from self._output.last_lines()
 
     def stop(self, code: int, reason: str) -> None:
-        """Tell every task to end; a second time, end them at once. Of a job that has ended, those that are left."""
+        """Ask every task to end. A second call kills the tasks. After the end of the job, the remaining tasks end."""
         now = self._clock()
         if self.code is None:
             self.code, self.reason = code, reason
@@ -156,7 +156,7 @@ class Run:
         return retries is None or state.retried < retries
 
     def _keep_times(self) -> None:
-        """Do what it is time for."""
+        """Do the work whose time has come."""
         now = self._clock()
         for failure in [failure for failure in self._failures if self.seconds >= failure.seconds]:
             state = self.states[failure.task]
@@ -176,7 +176,7 @@ class Run:
             self._tell_to_end([state for state in self.states.values() if state.task.role == "evaluator"])
 
     def _judge(self) -> None:
-        """See whether the job has ended, and how."""
+        """Check whether the job has ended, and set the exit code."""
         if self.code is not None:
             return
         failed = next((state for state in self.states.values() if state.code and state.start_at is None), None)
@@ -197,7 +197,7 @@ class Run:
         return task.role == "worker"
 
     def _end_others(self, grace: float) -> None:
-        """Tell the tasks that still run to end, and the evaluator so many seconds later."""
+        """Ask the running tasks to end, and the evaluator `grace` seconds later."""
         self._evaluator_ends_at = self._clock() + grace
         self._tell_to_end([state for state in self.states.values() if state.task.role != "evaluator"])
         for state in self.states.values():

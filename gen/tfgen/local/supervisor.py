@@ -1,18 +1,19 @@
-"""Keeps the tasks of one local run, and leaves none of them: a program of its own, for Python alone.
+"""Supervisor of the tasks of a local run. It leaves no process behind. It is a separate program for Python alone.
 
     supervisor.py <commands >events
 
-It reads commands from standard input, a JSON object a line, and writes what happens to standard output:
+The supervisor reads commands from standard input, a JSON object on each line, and writes events to standard output:
 
     {"start": "ps-0", "command": [...], "variables": {...}, "folder": "/x", "log": "/x/ps-0.log", "after": []}
     {"signal": "ps-0", "number": 15}
     {"task": "ps-0", "pid": 4711}
     {"task": "ps-0", "code": -15}
 
-The end of its input is the end of the run, be it closed or its writer killed: every process below this one gets
-SIGTERM, and SIGKILL after `GRACE`. On Linux that is all of them, however they were started. A process whose parent has
-ended becomes this one's child (PR_SET_CHILD_SUBREAPER, https://man7.org/linux/man-pages/man2/prctl.2.html), and where
-this one is killed itself, its tasks are killed with it (PR_SET_PDEATHSIG). Elsewhere it is the tasks' process groups.
+The end of the input is the end of the run, even if its writer was killed: every process below the supervisor receives
+SIGTERM, and SIGKILL after `GRACE`. On Linux these are all processes, however they were started: the supervisor becomes
+the parent of a process whose parent has ended (PR_SET_CHILD_SUBREAPER,
+https://man7.org/linux/man-pages/man2/prctl.2.html), and if the supervisor is killed, its tasks are killed as well
+(PR_SET_PDEATHSIG). On other systems these are the process groups of the tasks.
 """
 
 import contextlib
@@ -37,7 +38,7 @@ _LIBC = ctypes.CDLL(None) if _IS_LINUX else None
 
 
 class Supervisor:
-    """The tasks that run, by name and by process id."""
+    """The running tasks, by name and by process id."""
 
     def __init__(self) -> None:
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
@@ -45,8 +46,8 @@ class Supervisor:
         self._rest = b""
 
     def run(self) -> None:
-        """Obey until the input ends, and leave no process."""
-        # A child's end interrupts the wait for input: its signal's number comes through this pipe.
+        """Carry out commands until the input ends, and leave no process behind."""
+        # SIGCHLD must interrupt the wait for input, so the numbers of signals arrive through this pipe.
         ended, wake = os.pipe()
         os.set_blocking(wake, False)
         os.set_blocking(ended, False)
@@ -63,7 +64,7 @@ class Supervisor:
         self._end_all()
 
     def _obey(self) -> bool:
-        """Do what the input says so far; whether there may be more."""
+        """Carry out the commands that the input has. Return whether more commands may follow."""
         data = os.read(0, 1 << 20)
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
@@ -95,7 +96,10 @@ class Supervisor:
         _tell({"task": name, "pid": process.pid})
 
     def _signal(self, name: str, number: int) -> None:
-        """Send a signal to a task, as to the first process of a container; SIGKILL ends the others, too."""
+        """Send a signal to the first process of a task, as for a container.
+
+        SIGKILL ends its other processes as well.
+        """
         process = self._processes.get(name)
         if process is None:
             return
@@ -106,7 +110,7 @@ class Supervisor:
                 os.kill(process.pid, number)
 
     def _reap(self) -> None:
-        """Take note of every process that has ended: of the tasks, and of those that were left to this one."""
+        """Record every process that has ended: tasks, and orphans that the supervisor has adopted."""
         names = {process.pid: name for name, process in self._processes.items()}
         while True:
             try:
@@ -134,10 +138,10 @@ class Supervisor:
     def _end_all(self) -> None:
         deadline = time.monotonic() + GRACE
         self._send_all(signal.SIGTERM)
-        while self._below() and time.monotonic() < deadline:
+        while self._descendants() and time.monotonic() < deadline:
             time.sleep(0.02)
             self._reap()
-        while self._below():  # again and again: one may start another meanwhile
+        while self._descendants():  # repeatedly, because a process may start another one meanwhile
             self._send_all(signal.SIGKILL)
             time.sleep(0.02)
             self._reap()
@@ -145,26 +149,29 @@ class Supervisor:
             self._clean_up(name)
 
     def _send_all(self, number: int) -> None:
-        for pid in self._below():
+        for pid in self._descendants():
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 (os.kill if _IS_LINUX else os.killpg)(pid, number)
 
-    def _below(self) -> list[int]:
-        """The processes below this one that are not known to have ended."""
+    def _descendants(self) -> list[int]:
+        """Return the processes below the supervisor that have not ended, as far as the supervisor knows."""
         if not _IS_LINUX:
             return [process.pid for process in self._processes.values()]
         parents = dict(_parents())
-        below = {os.getpid()}
+        descendants = {os.getpid()}
         grown = True
         while grown:
-            more = {pid for pid, parent in parents.items() if parent in below} - below
-            below |= more
-            grown = bool(more)
-        return sorted(below - {os.getpid()})
+            children = {pid for pid, parent in parents.items() if parent in descendants} - descendants
+            descendants |= children
+            grown = bool(children)
+        return sorted(descendants - {os.getpid()})
 
 
 def _parents() -> "list[tuple[int, int]]":
-    """Every process with its parent. A name may hold anything, and the fields stand behind its bracket."""
+    """Return every process with its parent.
+
+    A process name may contain any character, so the fields follow its last bracket.
+    """
     pairs = []
     for entry in os.listdir("/proc"):  # noqa: PTH208 - names alone
         if entry.isdecimal():
@@ -191,7 +198,7 @@ def _tell(event: "dict[str, Any]") -> None:
 
 
 def main() -> None:
-    """Keep the tasks until the input ends, whatever signal comes. A task would inherit one that is ignored."""
+    """Supervise the tasks until the input ends, whatever signal comes. A task would inherit an ignored signal."""
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
         signal.signal(number, lambda *_: None)
     if _LIBC is not None:

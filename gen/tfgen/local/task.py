@@ -1,4 +1,4 @@
-"""A task as a local process: what it runs, with which variables, where."""
+"""A task as a local process: its command, its variables and its folder."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from tfgen.record import Record
 
 
 class Task(Record):
-    """One task.
+    """A task.
 
     Attributes:
-        name: its role and index, such as `worker-1`.
+        name: the role and the index, such as `worker-1`.
         command: the program and its arguments.
-        variables: all of its environment.
-        folder: where it starts.
-        log: the file that its output goes to.
-        grace: seconds that it has to end once it is told to.
-        retries: how often its controller would start it again; None for always.
-        after: what is run once it has ended, however it did; nothing where empty.
+        variables: the complete environment.
+        folder: the working directory.
+        log: the log file for its output.
+        grace: the time in seconds from the signal to end to the kill.
+        retries: the number of restarts by its controller; None for no limit.
+        after: a command that runs after the end of the task; empty for no command.
     """
 
     name: str

@@ -1,9 +1,9 @@
-"""The environment variables of a task, as the kubelet puts them together.
+"""The environment variables of a task, computed as by the kubelet.
 
     variables(pod, {"mnist": {"cluster": "..."}}, {"TOKEN": "..."})
       ->  Variables({"TASK_INDEX": "1", "TF_CONFIG": '{"cluster":...', "TOKEN": "..."}, lacking=())
 
-What is kept in the cluster, such as a Secret, is not on this machine: the user gives it by the variable's name.
+This machine lacks data that only the cluster has, such as Secrets. The user passes such a value by the variable's name.
 """
 
 from __future__ import annotations
@@ -20,40 +20,41 @@ from tfgen.kubernetes.expansion import expand
 from tfgen.record import Record
 
 ConfigMaps: TypeAlias = Mapping[str, Mapping[str, str]]
-"""The data of the job's own ConfigMaps, by name."""
+"""The data of the job's ConfigMaps, by name."""
 
 _ENTRY: Final = re.compile(r"metadata\.(labels|annotations)\['(.*)'\]")
 
 
 class Lack(Record):
-    """A variable whose value this machine does not have, and where the cluster has it."""
+    """A variable whose value this machine does not have, and the place of the value in the cluster."""
 
     name: str
     source: str
 
 
 class Variables(Record):
-    """What a task is told, and what of it is lacking."""
+    """The variables of a task, and the variables that this machine lacks."""
 
     values: Mapping[str, str]
     lacking: tuple[Lack, ...]
 
 
 def config_maps(objects: Any) -> ConfigMaps:
-    """The ConfigMaps among a job's objects."""
+    """Return the ConfigMaps among the objects of a job."""
     data = {item["metadata"]["name"]: item.get("data") for item in objects if item["kind"] == "ConfigMap"}
     return {name: texts if isinstance(texts, Mapping) else {} for name, texts in data.items()}
 
 
-def variables(pod: Pod, maps: ConfigMaps, given: Mapping[str, str]) -> Variables:
-    """The variables of a pod's container.
+def variables(pod: Pod, maps: ConfigMaps, user_values: Mapping[str, str]) -> Variables:
+    """Return the variables of the container of a pod.
 
     Args:
-        pod: the task's.
-        maps: the job's own ConfigMaps.
-        given: what the user gives, which stands where `envFrom` does: under what the container says itself.
+        pod: the pod of the task.
+        maps: the ConfigMaps of the job.
+        user_values: the values of the user. Like `envFrom`, they have a lower priority than the variables of the
+            container.
     """
-    values = {**given, **dict(_from_config_maps(pod, maps))}
+    values = {**user_values, **dict(_from_config_maps(pod, maps))}
     lacking = []
     for variable in pod.container.get("env", ()):
         name, source = variable["name"], variable.get("valueFrom")
@@ -63,13 +64,13 @@ def variables(pod: Pod, maps: ConfigMaps, given: Mapping[str, str]) -> Variables
         value = _value(pod, source, maps)
         if value is not None:
             values[name] = value
-        elif name not in given and not _is_optional(source):
+        elif name not in user_values and not _is_optional(source):
             lacking.append(Lack(name, _source_name(source)))
     return Variables(values, tuple(lacking))
 
 
 def unknown_sources(pod: Pod, maps: ConfigMaps) -> Iterator[str]:
-    """What a pod takes all variables of, and this machine does not have."""
+    """Yield the sources from which a pod takes all variables, and which this machine does not have."""
     for source in pod.container.get("envFrom", ()):
         for kind, noun in (("configMapRef", "ConfigMap"), ("secretRef", "Secret")):
             name = source.get(kind, {}).get("name")
@@ -93,7 +94,7 @@ def _value(pod: Pod, source: Mapping[str, Any], maps: ConfigMaps) -> str | None:
 
 
 def _field(pod: Pod, path: str) -> str:
-    """A field of a pod, as the downward API has it.
+    """Return a field of a pod, as in the downward API.
 
     https://kubernetes.io/docs/concepts/workloads/pods/downward-api/#available-fields. The node is this machine.
     """
@@ -111,7 +112,10 @@ def _field(pod: Pod, path: str) -> str:
 
 
 def _resource(pod: Pod, reference: Mapping[str, Any]) -> str:
-    """An amount of a container, rounded up to whole divisors; of what is not limited, all that this machine has."""
+    """Return an amount of a container, rounded up to whole divisors.
+
+    Without a limit, the amount of this machine counts.
+    """
     side, _, resource = reference["resource"].partition(".")
     amounts: Mapping[str, str] = pod.container.get("resources", {}).get(side, {})
     amount = quantity.parse(amounts[resource]) if resource in amounts else _of_machine(resource)
