@@ -80,7 +80,11 @@ def _print_written(args: Namespace, done: Written, plan: WritePlan) -> None:
             numbers[word] += len(changes)
     numbers["unchanged"] = sum(1 for _ in plan.unchanged())
     show(f"{count(done.jobs, 'job')}, ", end="")
-    show(", ".join(f"{number} {word}" for word, number in numbers.items()))
+    show(", ".join(f"{number} {word}" for word, number in numbers.items()), flush=True)
+    if done.unmanaged:
+        from tfgen.report.gitops_advice import gitops_advice
+
+        say(f"\n{gitops_advice(done.unmanaged)}", end="")
     if sys.stdout.isatty() and any(numbers[word] for word in actions):
         say(_next_steps(args))
 

@@ -18,7 +18,7 @@ from tfgen.git.under_way import is_under_way
 from tfgen.job.output_root import output_root_of
 from tfgen.job.sources import no_job_below, read_sources
 from tfgen.problems import Problem, has_errors, in_order
-from tfgen.record import Record
+from tfgen.record import EMPTY, Record
 from tfgen.tree.ledger import Ledger, LedgerConflictError
 from tfgen.tree.plan import WritePlan, nothing_committed
 from tfgen.tree.rendering import Rendering
@@ -28,6 +28,7 @@ from tfgen.tree.write import apply, plan_write, read_ledgers
 if TYPE_CHECKING:
     from tfgen.commands.pipeline.merged_files import MergedFiles
     from tfgen.commands.pipeline.rendered_file import RenderedFile
+    from tfgen.targets.gitops.delivery import ChangedField
     from tfgen.tree.ledgers import Ledgers
 
 
@@ -38,12 +39,15 @@ class Written(Record):
         plan: the plan that was carried out; None if a job has errors.
         jobs: the number of jobs.
         resolved: the number of merge conflicts that the render resolved.
+        unmanaged: the fields of new jobs that a controller in the cluster changes, where no GitOps object of tfgen
+            ignores them: group, kind and field, by the name of the job.
     """
 
     problems: tuple[Problem, ...]
     plan: WritePlan | None = None
     jobs: int = 0
     resolved: int = 0
+    unmanaged: Mapping[str, Sequence[ChangedField]] = EMPTY
 
 
 @contextmanager
@@ -102,7 +106,14 @@ def render_paths(
             if merge:
                 merge.undo()
             raise
-        yield Written(in_order(problems), plan, len(jobs), merge.resolve(plan) if merge else 0)
+        resolved = merge.resolve(plan) if merge else 0
+        yield Written(in_order(problems), plan, len(jobs), resolved, _unmanaged(results.rendered, ledgers))
+
+
+def _unmanaged(files: Mapping[str, RenderedFile], ledgers: Mapping[str, Ledger]) -> dict[str, tuple[ChangedField, ...]]:
+    """Return the fields of new jobs that no GitOps object of tfgen ignores."""
+    jobs = (job for file in files.values() for job in file.jobs)
+    return {job.name: job.unmanaged for job in jobs if job.unmanaged and job.name not in ledgers}
 
 
 def _read_ledgers(out: Path) -> tuple[Ledgers, MergedFiles | None]:

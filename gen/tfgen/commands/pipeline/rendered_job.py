@@ -15,6 +15,7 @@ from tfgen.check.severities import set_severities
 from tfgen.graph.built import build
 from tfgen.job.facts import name_of, rendered_branch
 from tfgen.problems import Place
+from tfgen.targets.gitops.delivery import ChangedField, changed_outside
 from tfgen.targets.render import render_document
 from tfgen.text.document import Document
 from tfgen.tree.spool import Slot, Spool
@@ -30,6 +31,7 @@ class RenderedJob(NamedTuple):
         unknown: the kinds of objects that have no schema.
         uses: the resources that the job requests, where a tfgen.yaml limits the sum of them.
         rendering: the job's files (`Rendering`) in the spool.
+        unmanaged: the fields that a controller in the cluster changes, where no GitOps object of tfgen ignores them.
     """
 
     name: str
@@ -39,6 +41,7 @@ class RenderedJob(NamedTuple):
     unknown: frozenset[str]
     uses: tuple[JobUse, ...]
     rendering: Slot
+    unmanaged: tuple[ChangedField, ...]
 
 
 def render_job(
@@ -69,4 +72,5 @@ def render_job(
         unknown=schemas.unknown(items),
         uses=uses(built) if has_limited_sums(document) else (),
         rendering=spool.store(render_document(document, built).spooled(spool)),
+        unmanaged=tuple(changed_outside(items)) if built.job.gitops is None else (),
     )

@@ -12,7 +12,7 @@ repository; and the health checks of the kinds that Argo CD does not know, as a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object
 from tfgen.places import ARGOCD, OVERLAYS, TOOLS
 from tfgen.schema.workload_kinds import RESOURCES
-from tfgen.targets.gitops.delivery import SUSPENDED, Delivery, Site, changed_outside, pod_security
+from tfgen.targets.gitops.delivery import SUSPENDED, ChangedField, Delivery, Site, changed_outside, pod_security
 
 API_VERSION: Final = "argoproj.io/v1alpha1"
 IN_CLUSTER: Final = "https://kubernetes.default.svc"
@@ -105,13 +105,16 @@ def check(name: str) -> str:
     return (_HEALTH / f"{name}.lua").read_text(encoding="utf-8")
 
 
+def ignore_differences(fields: Iterable[ChangedField]) -> list[dict[str, Any]]:
+    """Return the ``ignoreDifferences`` of an Application for the fields that a controller in the cluster changes."""
+    return [{"group": group, "kind": kind, "jsonPointers": [field]} for group, kind, field in fields]
+
+
 def _settings(site: Site) -> Mapping[str, Any]:
     return site.gitops.argocd or {}
 
 
-def _application(
-    site: Site, source: Object, ignored: Sequence[tuple[str, str, str]], *, may_be_empty: bool
-) -> dict[str, Any]:
+def _application(site: Site, source: Object, ignored: Sequence[ChangedField], *, may_be_empty: bool) -> dict[str, Any]:
     """An Application without its name, or the template of one."""
     settings, gitops = _settings(site), site.gitops
     empty = {"allowEmpty": True} if may_be_empty else {}
@@ -128,7 +131,7 @@ def _application(
         **({"managedNamespaceMetadata": {"labels": pod_security(site.job)}} if gitops.create_namespace else {}),
         "retry": _RETRY,
     }
-    ignore = [{"group": group, "kind": kind, "jsonPointers": [field]} for group, kind, field in ignored]
+    ignore = ignore_differences(ignored)
     return {
         "metadata": {
             "annotations": {keys.MANIFEST_PATHS: "." if site.is_chart else ".;../base"},

@@ -19,6 +19,9 @@ from tfgen.schema.workload_kinds import RESOURCES
 
 Files: TypeAlias = Mapping[str, tuple[Object, ...]]
 
+ChangedField: TypeAlias = tuple[str, str, str]
+"""The group, the kind and the field of an object that a controller in the cluster changes."""
+
 SUSPENDED: Final[Mapping[tuple[str, str], str]] = {
     ("batch", "Job"): "/spec/suspend",
     **{key: resource.suspend for key, resource in sorted(RESOURCES.items()) if resource.suspend},
@@ -71,13 +74,13 @@ class Site(Record):
         return self.path(CHARTS, self.job.name)
 
 
-def changed_outside(objects: Iterable[Object]) -> Iterator[tuple[str, str, str]]:
+def changed_outside(objects: Iterable[Object]) -> Iterator[ChangedField]:
     """Group, kind and field of what a controller in the cluster changes: no GitOps tool may put it back.
 
     The finisher scales what its Role names. What git suspends, or the webhook of the queue that it names, somebody lets
     start later: put back, its pods would be killed.
     """
-    fields: dict[tuple[str, str, str], None] = {}
+    fields: dict[ChangedField, None] = {}
     for item in objects:
         key = (group(item), item["kind"])
         if item["kind"] == "Role" and literal_name(item) is None:

@@ -13,14 +13,14 @@ authors who add a job each meet.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, group
 from tfgen.places import FLUX
 from tfgen.schema.workload_kinds import RESOURCES
-from tfgen.targets.gitops.delivery import Delivery, Site, changed_outside, pod_security
+from tfgen.targets.gitops.delivery import ChangedField, Delivery, Site, changed_outside, pod_security
 
 # It goes on waiting for its pods where there are none yet: that it is known to its scheduler is all it can be.
 _POD_GROUP: Final = {"current": "has(status.phase)"}
@@ -76,7 +76,7 @@ def _url(address: str) -> str:
 
 def _kustomization(site: Site) -> Object:
     settings = _settings(site)
-    ignore = _ignore(site)
+    ignored = ignore(changed_outside(site.objects))
     return {
         "apiVersion": "kustomize.toolkit.fluxcd.io/v1",
         "kind": "Kustomization",
@@ -92,7 +92,7 @@ def _kustomization(site: Site) -> Object:
             "prune": settings["prune"],
             "force": False,
             "wait": settings["wait"],
-            **({"ignore": ignore} if ignore else {}),
+            **({"ignore": ignored} if ignored else {}),
             **_health(site),
         },
     }
@@ -106,7 +106,7 @@ def _release(site: Site) -> Object:
     new image was seen to start that run by the chart of the commit before; the chart that came next was then refused.
     """
     settings = _settings(site)
-    ignore = _ignore(site)
+    ignored = ignore(changed_outside(site.objects))
     step = {"disableWait": not settings["wait"], "disableWaitForJobs": not settings["wait"]}
     return {
         "apiVersion": "helm.toolkit.fluxcd.io/v2",
@@ -129,7 +129,7 @@ def _release(site: Site) -> Object:
             },
             "install": {**step, "strategy": {"name": "RetryOnFailure", "retryInterval": "1m"}},
             "upgrade": {**step, "force": False, "strategy": {"name": "RetryOnFailure", "retryInterval": "1m"}},
-            "driftDetection": {"mode": "enabled", **({"ignore": ignore} if ignore else {})},
+            "driftDetection": {"mode": "enabled", **({"ignore": ignored} if ignored else {})},
             **_health(site),
         },
     }
@@ -156,11 +156,9 @@ def _account(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {"serviceAccountName": settings["serviceAccountName"]} if settings["serviceAccountName"] else {}
 
 
-def _ignore(site: Site) -> list[dict[str, Any]]:
-    return [
-        {"paths": [field], "target": {"group": group, "kind": kind}}
-        for group, kind, field in changed_outside(site.objects)
-    ]
+def ignore(fields: Iterable[ChangedField]) -> list[dict[str, Any]]:
+    """Return the ``ignore`` of a Kustomization for the fields that a controller in the cluster changes."""
+    return [{"paths": [field], "target": {"group": group, "kind": kind}} for group, kind, field in fields]
 
 
 def _health(site: Site) -> dict[str, Any]:
