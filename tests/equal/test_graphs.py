@@ -114,6 +114,8 @@ COUNT, ON = Value("count", "integer"), Value("on", "boolean")
 MAP, MORE, LIST = Value("map", "map"), Value("more", "map"), Value("list", "list")
 MORE_OR_MAP, DEEP = Default(MORE, MAP), Value("deep", "map")
 MERGED, LAID, FILTERED = Bound("merged", "map"), Bound("laid", "map"), Bound("filtered", "map")
+CHOSEN = Bound("chosen", "map")
+"""Entries of a map of texts; those of FILTERED may be maps, of which Go writes another text than Python."""
 NAME, ENTRY_VALUE = Bound("name"), Bound("value")
 
 TEXTS, TEXT_LIST = as_text(MORE_OR_MAP), as_text(LIST)
@@ -243,7 +245,7 @@ of_parts = st.recursive(
 )  # fmt: skip
 calls = st.builds(
     lambda node, more, p, m: call(_part(node, more), p=p, m=m),
-    of_parts, of_parts, strings, st.sampled_from([MAP, MORE, MORE_OR_MAP, MERGED, FILTERED, TEXTS]),
+    of_parts, of_parts, strings, st.sampled_from([MAP, MORE, MORE_OR_MAP, MERGED, CHOSEN, TEXTS]),
 )  # fmt: skip
 
 
@@ -282,6 +284,7 @@ def bindings(draw: st.DrawFn) -> list[tuple[str, Hole]]:
         ("merged", Merged((draw(lowest), draw(st.sampled_from([MAP, TEXTS])), MORE))),
         ("laid", Merged((draw(lowest), DEEP, Bound("merged", "map")), flat=False)),
         ("filtered", Filtered(draw(st.sampled_from([MAP, DEEP, MERGED, LAID])), draw(of_entries))),
+        ("chosen", Filtered(draw(st.sampled_from([MAP, MERGED])), draw(of_entries))),
     ]
 
 
