@@ -123,9 +123,10 @@ def test_an_output_that_is_asked_for_no_longer_is_removed_and_check_says_so(out:
 
 
 def test_a_hand_edit_is_said_at_its_line(out: Path) -> None:
+    line = Path(PROD).read_text(encoding="utf-8").splitlines().index("  count: 4") + 1
     edit(PROD, "count: 4", "count: 7")
     assert as_text(found().problems) == (
-        f'{PROD}:7:1: "  count: 7" where tfgen renders "  count: 4"; '
+        f'{PROD}:{line}:1: "  count: 7" where tfgen renders "  count: 4"; '
         "change job.yaml instead, or take the edit back: tfgen render --force job.yaml [hand-edited]\n"
     )
 

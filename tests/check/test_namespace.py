@@ -171,8 +171,12 @@ LIMITED_ELSEWHERE = "  network: {egress: {limited: true, apiServer: [{ports: [{p
 @pytest.mark.parametrize(
     ("policies", "closed"),
     [
-        (DENY, "Job mnist-chief: NetworkPolicy deny of k8s/deny.yaml keeps the pods from DNS"),
-        (DENY + ALLOW_DNS, "Job mnist-chief: NetworkPolicy deny of k8s/deny.yaml keeps the pods from each other"),
+        (DENY, "Job mnist-finisher: NetworkPolicy deny of k8s/deny.yaml keeps the pods from the API server"),
+        (DENY + ALLOW_SERVER, "Job mnist-chief: NetworkPolicy deny of k8s/deny.yaml keeps the pods from DNS"),
+        (
+            DENY + ALLOW_DNS + ALLOW_SERVER,
+            "Job mnist-chief: NetworkPolicy deny of k8s/deny.yaml keeps the pods from each other",
+        ),
         (
             DENY + ALLOW_DNS + ALLOW_EACH_OTHER.replace("podSelector: {}, ", "podSelector: {matchLabels: ROLED}, "),
             "Job mnist-finisher: NetworkPolicy deny of k8s/deny.yaml keeps the pods from the API server",

@@ -209,7 +209,7 @@ def test_a_side_that_is_not_a_ledger(clone: Path, capsys: Printed) -> None:
     before = git("status", "--porcelain"), LEDGER.read_bytes()
     printed = run(capsys, "render", "jobs", code=3)
     assert ".tfgen/mnist.json: its keys are " in printed
-    assert "restore it from git, or remove it" in printed
+    assert "or delete the ledger" in printed
     assert (git("status", "--porcelain"), LEDGER.read_bytes()) == before
 
 
