@@ -183,6 +183,7 @@ def test_a_plan_of_who_may_list_little_says_what_it_left_out(
         "runtimeclasses.node.k8s.io",
         "priorityclasses.scheduling.k8s.io",
         "namespaces",
+        "csinodes.storage.k8s.io",
     ]
 
 
