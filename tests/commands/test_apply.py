@@ -13,27 +13,40 @@ pytest.importorskip("kubernetes", reason="needs the kubernetes client: pip insta
 
 from tfgen.commands.apply import live_changes
 
-JOB_SET = Path(__file__).parents[1] / "golden/job-set/expected/overlays/job-set/base/jobset.yaml"
+GOLDENS = Path(__file__).parents[1] / "golden"
+CUSTOM_KINDS = {
+    "JobSet": (GOLDENS / "job-set/expected/overlays/job-set/base/jobset.yaml", ("spec", "replicatedJobs")),
+    "TFJob": (
+        GOLDENS / "tfjob/expected/overlays/tfjob/base/tfjob.yaml",
+        ("spec", "tfReplicaSpecs", "Chief", "template", "spec", "containers"),
+    ),
+}
 
 
-def containers(job_set: Any) -> list[dict[str, Any]]:
-    return [
-        container
-        for job in job_set["spec"]["replicatedJobs"]
-        for container in job["template"]["spec"]["template"]["spec"]["containers"]
+def first_container(value: Any) -> Any:
+    """Return the first container of an object, at any depth."""
+    if isinstance(value, dict) and "containers" in value:
+        return value["containers"][0]
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return next((found for item in items if (found := first_container(item))), None)
+
+
+@pytest.mark.parametrize("kind", CUSTOM_KINDS)
+def test_a_webhook_s_form_of_quantities_is_no_change(kind: str) -> None:
+    """The webhooks of JobSet and Kueue write each object anew: https://pkg.go.dev/encoding/json of a Quantity."""
+    path, changed = CUSTOM_KINDS[kind]
+    after = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert after["kind"] == kind
+    first_container(after)["env"] += [
+        {"name": "C", "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu"}}},
+        {"name": "RUN", "value": ""},
     ]
-
-
-def test_a_webhook_s_form_of_quantities_is_no_change() -> None:
-    """JobSet's webhook writes the object anew at its creation: https://pkg.go.dev/encoding/json of a Quantity."""
-    after = yaml.safe_load(JOB_SET.read_text(encoding="utf-8"))
-    containers(after)[0]["env"].append({"name": "C", "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu"}}})
-    containers(after)[0]["env"].append({"name": "RUN", "value": ""})
-    containers(after)[0]["resources"] = {"limits": {"cpu": 2, "memory": "1024Mi"}}
+    first_container(after)["resources"] = {"limits": {"cpu": 2, "memory": "1024Mi"}}
     before = copy.deepcopy(after)
-    del containers(before)[0]["env"][-1]["value"]
-    containers(before)[0]["env"][-2]["valueFrom"]["resourceFieldRef"]["divisor"] = "0"
-    containers(before)[0]["resources"] = {"limits": {"cpu": "2", "memory": "1Gi"}}
+    field, text = first_container(before)["env"][-2:]
+    field["valueFrom"]["resourceFieldRef"]["divisor"] = "0"
+    del text["value"]
+    first_container(before)["resources"] = {"limits": {"cpu": "2", "memory": "1Gi"}}
     assert live_changes(before, after) == ()
-    containers(before)[0]["resources"] = {"limits": {"cpu": "3", "memory": "1Gi"}}
-    assert [change.path.steps for change in live_changes(before, after)] == [("spec", "replicatedJobs")]
+    first_container(before)["resources"] = {"limits": {"cpu": "3", "memory": "1Gi"}}
+    assert [change.path.steps[: len(changed)] for change in live_changes(before, after)] == [changed]

@@ -222,7 +222,7 @@ def test_tfgen_apply_finds_an_unchanged_job_unchanged_and_gives_a_refusal_in_sho
     there: Running, place: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, client = tmp_path / "job.yaml", there.cluster.client
-    path.write_text(_text(there), encoding="utf-8")
+    path.write_text(_text(there).replace("1Gi", "1024Mi"), encoding="utf-8")
     apply = ["apply", str(path), "--kubeconfig", str(there.cluster.admin), "--namespace", place]
     assert cli.run(apply) == cli.OK
     eventually(lambda: _runs(there, place), "all pods")
@@ -230,9 +230,12 @@ def test_tfgen_apply_finds_an_unchanged_job_unchanged_and_gives_a_refusal_in_sho
     capsys.readouterr()
     assert cli.run([*apply, "--dry-run"]) == cli.OK
     assert {line.split()[0] for line in capsys.readouterr().out.splitlines()} == {"unchanged"}
+    assert cli.run(["diff", "--live", "--exit-code", *apply[1:]]) == cli.OK
+    assert capsys.readouterr().out == ""
     assert cli.run(apply) == cli.OK
     assert client.get(there.operator.kind, "mnist", place)["metadata"]["generation"] == before
     path.write_text(_text(there, image="registry.example.com/mnist:2"), encoding="utf-8")
+    assert cli.run(["diff", "--live", *apply[1:]]) == cli.FAILED
     capsys.readouterr()
     assert cli.run(apply) == cli.FAILED
     lines = capsys.readouterr().err.splitlines()
