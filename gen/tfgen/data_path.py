@@ -1,4 +1,4 @@
-"""Paths into plain data: what stands at one, data with another value there, and where several paths begin alike.
+"""Paths into plain data: the value at a path, data with another value there, and all texts with their paths.
 
     >>> at({"roles": {"ps": {"replicas": 2}}}, ("roles", "ps", "replicas"))
     2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tfgen.data_path import at, follow, has, shared, with_value, without
+from tfgen.data_path import at, follow, has, leaves, shared, texts, with_value, without
 
 DATA = {"spec": {"args": ["a"], "gang": None, "roles": {"ps": {"replicas": 0}}}}
 
@@ -74,3 +74,14 @@ def test_data_without_a_value(path, expected):
 )
 def test_what_several_begin_with(paths, expected):
     assert shared(paths) == expected
+
+
+def test_the_texts_of_data():
+    data = {"a": "x", "b": [{"c": "y"}, 1, "z"], "d": {}, "e": None}
+    assert list(texts(data)) == [(("a",), "x"), (("b", 0, "c"), "y"), (("b", 2), "z")]
+    assert list(texts("x", ("a",))) == [(("a",), "x")]
+
+
+def test_the_leaves_of_mappings():
+    data = {"a": {"b": 1, "c": {}}, "d": [{"e": 2}]}
+    assert list(leaves(data)) == [(("a", "b"), 1), (("a", "c"), {}), (("d",), [{"e": 2}])]

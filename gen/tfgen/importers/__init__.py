@@ -1,7 +1,7 @@
-"""Foreign jobs to a job's data: one module a form, and the parts that they share.
+"""Foreign jobs to a job's data: a module for each form, and the parts that the forms share.
 
-A form is read into a `ForeignJob`, and one writer makes the data of job.yaml of that. Each line of the source has an
-entry in the `Account` in the end.
+A reader makes a `ForeignJob`, mostly by tables of fields (`fields.py`), and one writer makes the data of job.yaml. Each
+line of the source has an entry in the `Account` in the end.
 """
 
 from __future__ import annotations
