@@ -1,1 +1,1 @@
-"""The schema of job.yaml: what a job may say, and its verdict in words."""
+"""The schema of job.yaml: the allowed content of a job, and the check of a job with messages in words."""

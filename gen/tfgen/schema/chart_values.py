@@ -1,8 +1,8 @@
-"""The values that only a chart has. A job says its name itself, so its file has no word for another.
+"""The values that only a chart has. The job file has no keys for them, because a job has one name.
 
-Helm's own starter chart has both names, and its users look for them:
-https://helm.sh/docs/chart_best_practices/conventions/. Which environment it is, a chart must be told where it is not
-the same in all: where one says patches of its own. The file of its values does.
+Helm's starter chart has both names, and its users expect them:
+https://helm.sh/docs/chart_best_practices/conventions/. A chart needs the name of its environment if the environments
+have different patches. The values file of an environment sets the name.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any, Final
 from tfgen.schema.file import Schema
 
 _NAME_MAX: Final = 63
-"""Characters of a label's value, and of a DNS label."""
+"""Maximum number of characters of a label's value, and of a DNS label."""
 
 ENVIRONMENT: Final = "environment"
-"""The value that says the environment."""
+"""The value with the name of the environment."""
 
 _NAMES: Final[Mapping[str, Schema]] = {
     "nameOverride": {
@@ -37,10 +37,10 @@ _NAMES: Final[Mapping[str, Schema]] = {
 
 
 def chart_values(environments: Sequence[str]) -> Mapping[str, Schema]:
-    """The values that only a chart has, by their path. Each is empty where nobody sets it.
+    """Return the values that only a chart has, by their path. Their default is empty.
 
     Args:
-        environments: those that the chart is told, as `told_environments` has them.
+        environments: the environments of the chart, from `told_environments`.
     """
     if not environments:
         return _NAMES
@@ -54,6 +54,6 @@ def chart_values(environments: Sequence[str]) -> Mapping[str, Schema]:
 
 
 def told_environments(spec: Mapping[str, Any]) -> tuple[str, ...]:
-    """The environments of which a job's chart is told which it is: all of them, where one says patches of its own."""
+    """Return the environments that a chart distinguishes: all environments, if one of them sets patches."""
     environments = spec.get("environments", {})
-    return tuple(sorted(environments)) if any("patches" in one for one in environments.values()) else ()
+    return tuple(sorted(environments)) if any("patches" in environment for environment in environments.values()) else ()

@@ -26,12 +26,12 @@ _ROOT: Final = "#/definitions/"
 _SHORT_ROOT: Final = "#/$defs/"
 _NULL: Final[Schema] = {"type": "null"}
 _SMALLEST: Final = 80
-"""Characters of a node below which a reference is no shorter."""
+"""Minimum number of characters of a node that is replaced by a reference."""
 
 
 @functools.cache
 def editor_schema(name: str = NAME) -> str:
-    """The text of a schema for an editor."""
+    """Return the text of a schema for an editor."""
     shared = _Shared(load(name))
     root = shared.node(shared.root)
     lines = [f"{json.dumps(key)}: {_one_line(value)}" for key, value in root.items()]
@@ -45,7 +45,10 @@ def _one_line(value: Any) -> str:
 
 
 def _plain(node: Schema) -> dict[str, Any]:
-    """A node without what editors do not need; null beside a type becomes a choice, so that the type can be shared."""
+    """Return a node without the keywords that editors do not need.
+
+    Null next to a type becomes a choice, to share the type.
+    """
     fields = {key: value for key, value in node.items() if key not in _LEFT_OUT and not key.startswith("x-")}
     if "description" in fields:
         fields["description"] = first_sentence(fields)
@@ -61,20 +64,20 @@ def _plain(node: Schema) -> dict[str, Any]:
 
 
 def _map_nodes(node: Schema, change: Callable[[Schema], Any]) -> dict[str, Any]:
-    """A node with each node below changed."""
+    """Return a node with each child node changed."""
     changed = dict(node)
     for key, value in node.items():
         if key in _BY_NAME:
-            changed[key] = {name: change(below) for name, below in value.items()}
+            changed[key] = {name: change(child) for name, child in value.items()}
         elif key in _ONE_NODE and isinstance(value, Mapping):
             changed[key] = change(value)
         elif key in _LISTS:
-            changed[key] = [change(below) for below in value]
+            changed[key] = [change(child) for child in value]
     return changed
 
 
-def _below(node: Schema) -> Iterator[Schema]:
-    """The nodes below a node."""
+def _children(node: Schema) -> Iterator[Schema]:
+    """Yield the child nodes of a node."""
     for key, value in node.items():
         if key in _BY_NAME:
             yield from value.values()
@@ -85,10 +88,10 @@ def _below(node: Schema) -> Iterator[Schema]:
 
 
 class _Shared:
-    """The definitions of a schema, which gain each node that two places have.
+    """The definitions of a schema, to which each repeated node is added.
 
     Attributes:
-        definitions: the definitions by name, without those of another definition.
+        definitions: the definitions by name, without the definitions inside of another definition.
     """
 
     def __init__(self, schema: Schema) -> None:
@@ -108,7 +111,7 @@ class _Shared:
             self.definitions[self._pointers[pointer]] = self.node(node)
 
     def _free(self, word: str) -> str:
-        """A name for a definition, which no other has."""
+        """Return an unused name for a definition."""
         base = re.sub("[^A-Za-z0-9]", "", word) or "text"
         taken = {*self._pointers.values()}
         return next(name for name in (base, *(f"{base}{number}" for number in range(2, 1_000))) if name not in taken)
@@ -117,11 +120,11 @@ class _Shared:
         for part in (node, _constraint(node)):
             key = _key(part)
             self._count[key] += 1
-        for below in _below(node):
-            self._measure(below)
+        for child in _children(node):
+            self._measure(child)
 
     def node(self, node: Schema) -> dict[str, Any]:
-        """A node in which repeated nodes are references."""
+        """Return a node whose repeated nodes are references."""
         if "$ref" in node:
             return {**node, "$ref": f"{_SHORT_ROOT}{self._pointers[node['$ref']]}"}
         return _map_nodes(node, self._reference)
@@ -152,20 +155,20 @@ class _Shared:
 
 
 def _required_form(pointer: str, named: Mapping[str, Schema]) -> str | None:
-    """The definition that differs from another one only in null, which the latter allows."""
+    """Return the definition that differs from another definition only in null, which the latter allows."""
     plain = named.get(f"{_ROOT}{pointer.rpartition('/')[2]}")
     return f"{_ROOT}{pointer.rpartition('/')[2]}" if named[pointer] == {"anyOf": [plain, _NULL]} else None
 
 
 def _without_null(node: Schema, optional: Mapping[str, str]) -> dict[str, Any]:
-    """A node in which a reference to a definition with null is a choice of the definition and null."""
+    """Return a node in which a reference to a definition with null is a choice of the definition and null."""
     if node.get("$ref") in optional:
         return {"anyOf": [{**node, "$ref": optional[node["$ref"]]}, _NULL]}
-    return _map_nodes(node, lambda below: _without_null(below, optional))
+    return _map_nodes(node, lambda child: _without_null(child, optional))
 
 
 def _constraint(node: Schema) -> Schema:
-    """A node without its description."""
+    """Return a node without its description."""
     return {key: value for key, value in node.items() if key != "description"}
 
 
@@ -174,7 +177,7 @@ def _key(node: Schema) -> str:
 
 
 def _pointers(definitions: Schema, base: str) -> Iterator[str]:
-    """The pointers of definitions, with those inside of a definition."""
+    """Yield the pointers of definitions, including definitions inside of another definition."""
     for name, node in definitions.items():
         yield f"{base}{name}"
         if "definitions" in node:

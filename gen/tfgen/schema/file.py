@@ -1,11 +1,11 @@
-"""The published schemas, and how their nodes are read.
+"""The published schemas, and the access to their nodes.
 
     >>> node(load(), ("spec", "roles", "worker", "replicas"))["maximum"]
     10000
 
-A file is JSON Schema draft-07, in which a validator ignores what stands beside a `$ref`. The keywords that
-validators ignore anyway (description, default, examples, x-tunable) may stand there all the same: here they win over
-those of the target, so that one definition serves properties with different descriptions.
+A file is JSON Schema draft-07, in which a validator ignores keywords next to a `$ref`. The keywords that validators
+ignore anyway (description, default, examples, x-tunable) may be next to a `$ref`. tfgen uses them in place of the
+keywords of the target, so that properties with different descriptions share one definition.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ Schema = Mapping[str, Any]
 NAME = "trainingjob.v1alpha1.schema.json"
 """The schema of a job."""
 DEFAULTS = "defaults.v1alpha1.schema.json"
-"""The schema of a team's defaults."""
+"""The schema of a layer."""
 
 
 def path(name: str = NAME) -> Path:
-    """Where a schema's file is: inside the installed package, or else in the checkout.
+    """Return the path of a schema: inside the installed package, or in the checkout.
 
-    An editable install has no copy inside the package. `importlib.resources` would find the same two places and
-    cost 6 ms more at each start.
+    An editable install has no copy inside the package. `importlib.resources` would find the same two paths and take 6
+    ms more at each start.
     """
     package = Path(__file__).parent.parent
     installed = package / "schemas" / name
@@ -38,51 +38,51 @@ def path(name: str = NAME) -> Path:
 
 
 def text(name: str = NAME) -> str:
-    """A schema as published."""
+    """Return the text of a published schema."""
     return path(name).read_text(encoding="utf-8")
 
 
 def load(name: str = NAME) -> Schema:
-    """A schema as data, read once. It is shared: nobody changes it."""
+    """Return a schema as data. The data is cached and shared, so callers must not change it."""
     return _load(name)
 
 
-@functools.cache  # which would keep `load()` and `load(NAME)` apart
+@functools.cache  # with separate entries for `load()` and `load(NAME)`
 def _load(name: str) -> Schema:
     schema: Schema = json.loads(text(name))
     return schema
 
 
 def resolve(schema: Schema, node: Schema) -> Schema:
-    """A node with its `$ref` followed; what stands beside the `$ref` wins."""
+    """Return a node with its `$ref` resolved. Keywords next to the `$ref` override those of the target."""
     while "$ref" in node:
-        beside = {key: value for key, value in node.items() if key != "$ref"}
-        node = {**target(schema, node["$ref"]), **beside}
+        siblings = {key: value for key, value in node.items() if key != "$ref"}
+        node = {**target(schema, node["$ref"]), **siblings}
     return node
 
 
 def target(schema: Schema, ref: str) -> Schema:
-    """What `#/definitions/NAME` points to. Only such local references are used."""
+    """Return the target of a reference `#/definitions/NAME`. The schemas use only such local references."""
     node: Schema = data_path.follow(schema, ref.removeprefix("#/").split("/"))
     return node
 
 
 def is_record(node: Schema) -> bool:
-    """Whether a resolved node is an object with named properties, and not a map by name."""
+    """Return whether a resolved node is an object with named properties, and not a map by name."""
     return node.get("type") == "object" and "properties" in node
 
 
 def entry(schema: Schema, node: Schema, key: str | int) -> Schema | None:
-    """The node of one key (or index) of a resolved node, resolved too; None where the schema knows no such key."""
+    """Return the resolved node of a key (or index) of a resolved node; None for a key that the schema does not have."""
     if isinstance(key, int):
-        inner = node.get("items")
+        child = node.get("items")
     else:
-        inner = node.get("properties", {}).get(key) or node.get("additionalProperties")
-    return resolve(schema, inner) if isinstance(inner, dict) else None
+        child = node.get("properties", {}).get(key) or node.get("additionalProperties")
+    return resolve(schema, child) if isinstance(child, dict) else None
 
 
 def node(schema: Schema, path: Sequence[str | int]) -> Schema | None:
-    """The resolved node at a path of the document; None where the schema knows no such path."""
+    """Return the resolved node at a path of the document; None for a path that the schema does not have."""
     current: Schema | None = schema
     for key in path:
         if current is None:
@@ -92,19 +92,19 @@ def node(schema: Schema, path: Sequence[str | int]) -> Schema | None:
 
 
 def complete(schema: Schema, node: Schema, value: Mapping[str, Any]) -> dict[str, Any]:
-    """A record's value with the defaults of what it does not say. A record without a default stays absent."""
+    """Return the value of a record with the defaults of its missing keys. A record without a default remains absent."""
     completed: dict[str, Any] = {}
     for key in node["properties"]:
-        inner = entry(schema, node, key) or {}
+        child = entry(schema, node, key) or {}
         if key in value:
-            completed[key] = complete(schema, inner, value[key]) if is_record(inner) else value[key]
-        elif "default" in inner:
-            completed[key] = inner["default"]
+            completed[key] = complete(schema, child, value[key]) if is_record(child) else value[key]
+        elif "default" in child:
+            completed[key] = child["default"]
     return completed
 
 
 def used_definitions(root: Schema, definitions: Schema) -> dict[str, Any]:
-    """The definitions that a schema refers to, and those that they refer to, in the order of their names."""
+    """Return the definitions that a schema refers to, directly or indirectly, in the order of their names."""
     used: dict[str, Any] = {}
     waiting = list(_references(root))
     while waiting:
@@ -116,19 +116,19 @@ def used_definitions(root: Schema, definitions: Schema) -> dict[str, Any]:
 
 
 def _references(value: Any) -> Iterator[str]:
-    """The names of the definitions that are referred to; of one within another, the outer's."""
+    """Yield the names of the definitions that a value refers to. A nested definition counts as its outer definition."""
     if isinstance(value, Mapping):
         if "$ref" in value:
             yield value["$ref"].split("/")[2]
-        for inner in value.values():
-            yield from _references(inner)
+        for item in value.values():
+            yield from _references(item)
     elif isinstance(value, list):
         for item in value:
             yield from _references(item)
 
 
 def first_sentence(node: Schema) -> str:
-    """The short text of a node: what its description begins with, up to the first full stop."""
+    """Return the first sentence of the description of a node."""
     description: str = node.get("description", "")
     head, stop, _ = description.partition(". ")
     return head + stop.strip()

@@ -1,4 +1,4 @@
-"""Which keys of ``gang`` each scheduler has a use for; all of them have one for those that are not here."""
+"""The keys of ``gang`` that each scheduler uses. Every scheduler uses the keys that are missing in the table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Field: TypeAlias = Literal[
     "requiredTopology",
     "scheduleTimeoutSeconds",
 ]
-"""A key of ``gang`` that not every scheduler has a use for."""
+"""A key of ``gang`` that not every scheduler uses."""
 
 FIELDS: Final[Mapping[str, frozenset[Field]]] = {
     "volcano": frozenset(("minAvailable", "minResources", "priorityClassName", "queue")),
@@ -24,4 +24,4 @@ FIELDS: Final[Mapping[str, frozenset[Field]]] = {
     "kubernetes": frozenset(("apiVersion", "minAvailable", "priorityClassName", "requiredTopology")),
     "kueue": frozenset(("preferredTopology", "priorityClassName", "queue", "requiredTopology")),
 }
-"""By scheduler."""
+"""The keys by scheduler."""

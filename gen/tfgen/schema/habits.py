@@ -1,11 +1,11 @@
-"""What people write as Kubernetes has it, and how a job says the same.
+"""Notations of Kubernetes that users write out of habit, and their equivalents in a job.
 
     >>> instead(("spec", "roles", "worker", "resources", "nvidia.com/gpu"), 2)
     '; write gpu: {count: 2}'
     >>> instead(("spec", "env"), [{"name": "DATA_DIR", "value": "/data"}, {"name": "SEED", "value": "1"}])
     '; write them by name: {DATA_DIR: /data, ...}'
 
-A habit is a line of a table here. Their own values come back in the advice, but for what may be a secret.
+A habit is a line of a table in this module. The advice repeats the values of the user, except for possible secrets.
 """
 
 from __future__ import annotations
@@ -68,8 +68,11 @@ _HABITS: Final[Mapping[tuple[str, ...], str]] = {
     ("successPolicy",): "write completion: {{by: AllWorkers}} for AllWorkers, or {{by: Worker0}} for the default",
     ("volumeMounts",): "a volume of spec.storage has its mountPath itself, and in for the roles that mount it",
 }
-"""By the end of a key's path, what to do; `name` is the key around it, `value` what it has, in our words, and `named`
-the same where a text is a name."""
+"""The advice by the end of a key's path.
+
+`name` is the parent key, `value` the value in the notation of a job, and `named` the same value with a text as its
+name.
+"""
 
 LONG_FORMS: Final[Mapping[str, str]] = {
     "RWO": "ReadWriteOnce",
@@ -92,14 +95,14 @@ _IMPORTED: Final[Mapping[str, tuple[str, ...]]] = {
 
 _OUR_KEYS: Final = {"persistentVolumeClaim": "claim", "claimName": "name"}
 _WRAPPERS: Final = ("value", "valueFrom")
-"""Keys that say only that a value follows."""
+"""Keys that only introduce a value."""
 
 _LONGEST: Final = 80
 _PLAIN: Final = re.compile(r"[\w./:@+-]+", re.ASCII)
 
 
 def instead(path: Path, value: Any) -> str:
-    """What to write in the place of a key that a job has not, or of a list where names belong; empty if unknown."""
+    """Return the advice for an unknown key of a job, or for a list in place of a mapping by name; may be empty."""
     for end, advice in _HABITS.items():
         if _ends(path, end):
             around = "".join(map(str, path[-2:-1]))
@@ -113,23 +116,23 @@ def instead(path: Path, value: Any) -> str:
 
 
 def can_import(kind: str, version: Any) -> bool:
-    """Check that `tfgen import` reads objects of a kind."""
+    """Return whether `tfgen import` reads objects of a kind."""
     return isinstance(version, str) and version.rpartition("/")[0] in _IMPORTED.get(kind, ())
 
 
 def one_line(value: Any) -> str:
-    """A value as YAML in one line, without what may be a secret; shortened if the line is long."""
+    """Return a value as YAML on one line without possible secrets. A long line is shortened."""
     text = flow(_hidden("", value))
     return text if len(text) <= _LONGEST else "[{...}]" if isinstance(value, list) else "{...}"
 
 
 def as_items(value: Any, key: str) -> str:
-    """What is no list as one of Kubernetes': a lone item, or a map by name, of which the first is shown.
+    """Return a value as a list in the notation of Kubernetes: a single item, or the first entry of a map by name.
 
         >>> as_items({"scratch": {"emptyDir": {}}}, "name"), as_items({"A": "b", "C": "d"}, "name"), as_items("x", "")
         ('[{name: scratch, emptyDir: {}}]', '[{name: A, value: b}, ...]', '[x]')
 
-    Empty where that is not plain.
+    The result is empty if the conversion is ambiguous.
     """
     items: list[Any]
     if isinstance(value, str):
@@ -140,10 +143,10 @@ def as_items(value: Any, key: str) -> str:
         items = [_hidden(value.get("name"), value)]
     else:
         name, first = next(iter(value.items()))
-        rest = (
+        remaining = (
             first if isinstance(first, Mapping) else {"value": first if isinstance(first, str) else json.dumps(first)}
         )
-        items = [_hidden(name, {key: name, **rest})]
+        items = [_hidden(name, {key: name, **remaining})]
     text = flow(items)
     if isinstance(value, Mapping) and key not in value and len(value) > 1:
         text = f"{text[:-1]}, ...]"
@@ -151,11 +154,11 @@ def as_items(value: Any, key: str) -> str:
 
 
 def _hidden(name: Any, value: Any) -> Any:
-    """A value of Kubernetes', but for what may be a secret."""
+    """Return a value of Kubernetes without possible secrets."""
     if isinstance(value, Mapping):
-        return {key: _hidden(name if key == "value" else key, inner) for key, inner in value.items()}
+        return {key: _hidden(name if key == "value" else key, item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_hidden(name, inner) for inner in value]
+        return [_hidden(name, item) for item in value]
     return "..." if isinstance(value, str) and looks_secret(str(name), value) else value
 
 
@@ -165,7 +168,7 @@ def _ends(path: Path, end: Sequence[str]) -> bool:
 
 
 def _shown(value: Any, name: str = "") -> str:
-    """A value in our words, as YAML in one line; of what has names, the first."""
+    """Return a value in the notation of a job, as YAML on one line. Only the first entry of a map by name is shown."""
     text = flow(_ours(name, value))
     if isinstance(value, list) and len(value) > 1 and _by_name(value):
         text = f"{text[:-1]}, ...}}"
@@ -176,34 +179,34 @@ def _shown(value: Any, name: str = "") -> str:
 
 def _ours(name: str, value: Any) -> Any:
     if isinstance(value, list) and (named := _by_name(value)):
-        key, rest = named
-        return {key: _ours(key, rest)}
+        key, fields = named
+        return {key: _ours(key, fields)}
     if isinstance(value, Mapping):
         if len(value) == 1 and (wrapper := next(iter(value))) in _WRAPPERS:
             return _ours(name, value[wrapper])
-        return {_OUR_KEYS.get(key, key): _ours(key, inner) for key, inner in value.items()}
+        return {_OUR_KEYS.get(key, key): _ours(key, item) for key, item in value.items()}
     return "..." if isinstance(value, str) and looks_secret(name, value) else value
 
 
 def _by_name(items: Sequence[Any]) -> tuple[str, Any] | None:
-    """The first item's name, and the rest of it."""
+    """Return the name of the first item, and its remaining fields."""
     first = items[0] if items else None
     if not isinstance(first, Mapping) or not isinstance(first.get("name"), str):
         return None
-    return first["name"], {key: inner for key, inner in first.items() if key != "name"}
+    return first["name"], {key: item for key, item in first.items() if key != "name"}
 
 
 def flow(value: Any) -> str:
-    """A value as YAML in one line."""
+    """Return a value as YAML on one line."""
     if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{_scalar(key)}: {flow(inner)}' for key, inner in value.items())}}}"
+        return f"{{{', '.join(f'{_scalar(key)}: {flow(item)}' for key, item in value.items())}}}"
     if isinstance(value, list):
         return f"[{', '.join(map(flow, value))}]"
     return _scalar(value)
 
 
 def _scalar(value: Any) -> str:
-    """A scalar that is safe in braces."""
+    """Return a scalar that is valid in braces."""
     if isinstance(value, str) and value != "..." and not (_PLAIN.fullmatch(value) and scalar(value) == value):
         return json.dumps(value, ensure_ascii=False)
     return scalar(value) if value != "..." else value

@@ -1,4 +1,4 @@
-"""Words for what the schema allows, shared by its messages and its explanations.
+"""Words for the constraints of the schema, for messages and explanations.
 
 >>> expected({"type": "integer", "minimum": 1, "maximum": 65535})
 'an integer from 1 to 65535'
@@ -27,11 +27,11 @@ _TYPE_NAMES = {
     "null": "null",
 }
 _SHORT_LIST = 12
-"""Names; a longer list of what is allowed hides what was wrong."""
+"""Maximum number of names in a list of allowed names. A longer list hides the fault."""
 
 
 def expected(node: Schema) -> str:
-    """What a value must be: its type, its range or its choices."""
+    """Return the constraint of a value in words: its type, its range or its choices."""
     if "enum" in node:
         return f"one of {either(choice for choice in node['enum'] if choice is not None)}"
     if node.get("x-kind") == "quantity":
@@ -42,13 +42,13 @@ def expected(node: Schema) -> str:
 
 
 def json_types(node: Schema) -> list[str]:
-    """The JSON types of a node; those of its constant if it has no other."""
+    """Return the JSON types of a node, or the type of its constant."""
     types = node.get("type", ["string"])
     return [types] if isinstance(types, str) else list(types)
 
 
 def integers(node: Schema) -> str:
-    """The range of a number, where it is narrower than what JSON carries."""
+    """Return the range of a number, if the range is narrower than that of JSON."""
     if node["maximum"] == MAX_INTEGER:
         return "an integer"
     kind = "a number" if "number" in json_types(node) else "an integer"
@@ -56,20 +56,20 @@ def integers(node: Schema) -> str:
 
 
 def choices(node: Schema) -> list[str]:
-    """The keys of which a mapping needs exactly one."""
+    """Return the keys of which a mapping needs exactly one."""
     return [key for choice in node["oneOf"] for key in choice["required"]]
 
 
 def hint_for_key(key: str, owner: Schema, schema: Schema, path: Path = ()) -> str:
-    """What was probably meant by a key that the mapping at a path does not have, and what is allowed if short."""
-    known = owner["properties"] if "properties" in owner else owner["propertyNames"]["enum"]
-    listed = f" (allowed: {', '.join(sorted(known))})" if len(known) <= _SHORT_LIST else ""
+    """Return the probable intention of an unknown key in a mapping, and a short list of the allowed keys."""
+    allowed = owner["properties"] if "properties" in owner else owner["propertyNames"]["enum"]
+    listed = f" (allowed: {', '.join(sorted(allowed))})" if len(allowed) <= _SHORT_LIST else ""
     name = (
-        _in_our_words(key, known)
-        or nearest(key, known, NEAR)
+        _in_our_words(key, allowed)
+        or nearest(key, allowed, NEAR)
         or _nested(key, owner, schema)
         or _around(key, path, schema)
-        or nearest(key, known)
+        or nearest(key, allowed)
         or _of_spec(key, schema)
     )
     return meant(name) + listed
@@ -94,20 +94,20 @@ _OTHER_WORDS = {
 }
 
 
-def _in_our_words(key: str, known: Iterable[str]) -> str | None:
-    """`storage` for `volumes`, in a mapping that has it."""
+def _in_our_words(key: str, allowed: Iterable[str]) -> str | None:
+    """Return the name of a key in a job for its name in Kubernetes, such as `storage` for `volumes`."""
     ours = _OTHER_WORDS.get(key) or _OTHER_WORDS.get(key.lower(), "")
-    return ours if ours.partition(".")[0] in known else None
+    return ours if ours.partition(".")[0] in allowed else None
 
 
 def _of_spec(key: str, schema: Schema) -> str | None:
-    """`spec.labels` for `labels` that stand elsewhere, as in Kubernetes' metadata."""
+    """Return `spec.labels` for a key such as `labels` in a wrong place, for example in the metadata of Kubernetes."""
     spec = schema["properties"].get("spec", {}).get("properties", {})
     return f"spec.{key}" if key in spec else None
 
 
 def _nested(key: str, owner: Schema, schema: Schema) -> str | None:
-    """`resources.gpu` for a `gpu` that stands where resources do."""
+    """Return `resources.gpu` for a `gpu` next to `resources`."""
     for name, written in owner.get("properties", {}).items():
         if key in resolve(schema, written).get("properties", {}):
             return f"{name}.{key}"
@@ -115,7 +115,7 @@ def _nested(key: str, owner: Schema, schema: Schema) -> str | None:
 
 
 def _around(key: str, path: Path, schema: Schema) -> str | None:
-    """`spec.gitops.createNamespace` for a `createNamespace` that stands deeper in `spec.gitops`."""
+    """Return `spec.gitops.createNamespace` for a `createNamespace` too deep in `spec.gitops`."""
     for end in range(len(path) - 1, 0, -1):
         owner = schema_file.node(schema, path[:end])
         if owner is not None and is_record(owner) and key in owner["properties"]:

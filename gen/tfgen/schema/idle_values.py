@@ -1,10 +1,10 @@
-"""Values that nothing reads, because the part of the job that would is not there: its chart does not have them.
+"""Idle values: values that nothing reads, because the job lacks the part that would read them. Its chart omits them.
 
     >>> [idle.path for idle in idle_values({"roles": {"worker": {}}, "completion": {"release": "Keep"}})]
     ['completion.evaluatorGrace', 'completion.onFailure']
 
-A job may say them all the same: a team's defaults are the same for all of its jobs. So a rule warns of them
-(`rules.idle_value`), but for what no gang scheduler of that name knows, which is an error.
+A job may still set an idle value, because layers set the same defaults for all jobs. A rule warns of idle values
+(`rules.idle_value`). A gang value that the scheduler does not support is an error.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from tfgen.schema.gang_fields import FIELDS, Field
 
 
 class IdleValue(Record):
-    """A values path, and why nothing reads it."""
+    """A values path, and the reason for which nothing reads the value."""
 
     path: str
     why: str
 
 
 def idle_values(spec: Mapping[str, Any]) -> Iterator[IdleValue]:
-    """The values that nothing of the job reads; of those that its workload kind has a place for at all."""
+    """Yield the values that nothing of the job reads, among the values that its workload kind supports."""
     roles, kind = spec["roles"], kinds.of_spec(spec)
     if "evaluator" not in roles:
         yield IdleValue("completion.evaluatorGrace", "the job has no evaluator")

@@ -1,4 +1,4 @@
-"""A path into a job as a person writes it.
+"""A path in a job, as users write it.
 
 >>> read_path("roles.worker.replicas"), read_path('spec.labels["example.com/team"]')
 (('spec', 'roles', 'worker', 'replicas'), ('spec', 'labels', 'example.com/team'))
@@ -16,14 +16,14 @@ from tfgen.schema import file as schema_file
 from tfgen.words import shown
 
 _STEP: Final = re.compile(r"""\.?(?P<key>[^.\[\]"=]+)|\[(?P<written>[0-9]+|"(?:[^"\\]|\\["\\])+")\]""")
-"""A part of a path, as `words.path_name` writes it."""
+"""A step of a path, as `words.path_name` writes it."""
 
 
 def read_path(text: str) -> Path:
-    """The path that a text names. `spec.` in front may be left out.
+    """Parse a path. The prefix `spec.` is optional.
 
     Raises:
-        UsageError: it is no path.
+        UsageError: the text is not a path.
     """
     path, end = _read_steps(text)
     if end != len(text) or text.startswith("."):
@@ -32,10 +32,10 @@ def read_path(text: str) -> Path:
 
 
 def read_assignment(text: str) -> tuple[Path, str]:
-    """The path and the value of `PATH=VALUE`.
+    """Parse the path and the value of `PATH=VALUE`.
 
     Raises:
-        UsageError: it is none.
+        UsageError: the text is not an assignment.
     """
     path, end = _read_steps(text)
     if not path or text.startswith(".") or text[end : end + 1] != "=":
@@ -44,7 +44,7 @@ def read_assignment(text: str) -> tuple[Path, str]:
 
 
 def _read_steps(text: str) -> tuple[Path, int]:
-    """The steps at the beginning of a text, and where they end."""
+    """Return the steps at the start of a text, and the offset of their end."""
     steps: list[str | int] = []
     end = 0
     while match := _STEP.match(text, end):

@@ -1,4 +1,4 @@
-"""The order in which a person reads the keys of a job: that of `tfgen init`.
+"""The order of the keys of a job for readers, which `tfgen init` uses.
 
 key_order(("spec", "roles", "worker", "resources"))  ->  ("cpu", "memory", "requests", "limits", "gpu")
 key_order(("spec", "env"))                           ->  None
@@ -40,14 +40,14 @@ _OF_ENVIRONMENT: Final = ("namespace", "cluster", "enabled")
 
 
 def key_order(path: Path, schema: str = schema_file.NAME) -> tuple[str, ...] | None:
-    """The keys that a mapping of a document may have, in their order.
+    """Return the keys that a mapping of a document may have, in their order.
 
     Args:
-        path: of the mapping.
-        schema: the name of the document's schema: a job's, or a team's defaults.
+        path: the path of the mapping.
+        schema: the name of the document's schema: the schema of a job or of a layer.
 
     Returns:
-        None where the schema names no keys: those of a map by name are in their author's order.
+        None for a map by name, whose keys keep the order of the author.
     """
     node = schema_file.node(schema_file.load(schema), path)
     if node is None or not schema_file.is_record(node):

@@ -30,7 +30,7 @@ NAME: Final = "kubernetes.fields.json"
 """The file name of the table."""
 
 WrittenText: TypeAlias = Callable[[Path], str]
-"""The scalar at a path as it was written."""
+"""Returns the text of the scalar at a path."""
 
 _INTEGER: Final[Schema] = {"type": "integer", "minimum": -MAX_INTEGER, "maximum": MAX_INTEGER}
 _SCALARS: Final[Mapping[str, Schema]] = {
@@ -44,15 +44,15 @@ _QUANTITY: Final = "quantity"
 
 
 _MOST_UNKNOWN: Final = 100
-"""Unknown fields of one mapping that are said: more help nobody, and the search for each one's nearest takes time."""
+"""Maximum number of reported unknown fields of one mapping. The search for the nearest name of each takes time."""
 
 
 class Misfit(NamedTuple):
-    """A value that Kubernetes' type has no place for.
+    """A value that the type of Kubernetes does not allow.
 
     Attributes:
-        mistake: "unknown" for a field that a later Kubernetes may have, "misspelt" for one that is a slip of the pen
-            from one that it has, "shape" for a value of another type, or one that lacks a field.
+        mistake: "unknown" for a field that a later Kubernetes may have, "misspelt" for a typing error in the name of a
+            field, "shape" for a value of a wrong type or without a required field.
     """
 
     path: Path
@@ -61,11 +61,11 @@ class Misfit(NamedTuple):
 
 
 class KeyedList(NamedTuple):
-    """A list of which Kubernetes takes two items with equal keys for one.
+    """A list in which Kubernetes treats two items with equal keys as one item.
 
     Attributes:
-        owner: the mapping that has it.
-        keys: those of an item; none where the item itself tells it apart.
+        owner: the mapping with the list.
+        keys: the key fields of an item; empty if the whole item is the key.
     """
 
     path: Path
@@ -79,8 +79,8 @@ class FieldTypes(NamedTuple):
 
     Attributes:
         fields: the type of each field.
-        required: the fields that it must have.
-        keys: by field, the keys that tell the items of its list apart; a merge goes by the first.
+        required: the required fields.
+        keys: field -> the keys that identify the items of its list. A merge uses the first key.
     """
 
     fields: Mapping[str, str]
@@ -111,12 +111,12 @@ def type_of_kind(api_version: str, kind: str) -> str | None:
 
 
 def keyed_lists(path: Path, value: Any, type_name: str) -> Iterator[KeyedList]:
-    """The lists in a value that Kubernetes merges by keys, those in their items too.
+    """Yield the lists in a value that Kubernetes merges by keys, including lists in their items.
 
     Args:
-        path: of the value.
-        value: as the job says it; what is not as the table has it is left out.
-        type_name: as `misfits` takes it.
+        path: the path of the value.
+        value: the value in the job. Parts with a wrong shape are left out.
+        type_name: the type, as for `misfits`.
     """
     if type_name.startswith("["):
         for index, item in enumerate(value if isinstance(value, list) else ()):
@@ -124,23 +124,24 @@ def keyed_lists(path: Path, value: Any, type_name: str) -> Iterator[KeyedList]:
     elif type_name in types() and isinstance(value, Mapping):
         fields, _, keys = types()[type_name]
         for field in value.keys() & fields.keys():
-            here = (*path, field)
+            field_path = (*path, field)
             if field in keys and isinstance(value[field], list):
-                yield KeyedList(here, value, value[field], keys[field])
-            yield from keyed_lists(here, value[field], fields[field])
+                yield KeyedList(field_path, value, value[field], keys[field])
+            yield from keyed_lists(field_path, value[field], fields[field])
 
 
 def misfits(path: Path, value: Any, type_name: str, text: WrittenText, under: Any = None) -> Iterator[Misfit]:
-    """What a value, and all in it, has that a type of the table has not, and what it lacks.
+    """Yield the parts of a value that do not match a type of the table, and the missing required fields.
 
-    Null, which removes a field, is no mistake where the type can do without.
+    Null, which removes a field, is allowed for optional fields.
 
     Args:
-        path: of the value.
-        value: as the job says it.
-        type_name: NAME, [TYPE] for a list, {TYPE} for a map, or a scalar's type.
-        text: for what is quoted.
-        under: what the value is merged over; null for nothing. What is neither a mapping nor a list may have anything.
+        path: the path of the value.
+        value: the value in the job.
+        type_name: NAME, [TYPE] for a list, {TYPE} for a map, or the type of a scalar.
+        text: returns the text of quoted scalars.
+        under: the data that the value is merged over; null for no data. Data without a mapping or a list may have any
+            field.
     """
     if value is None:
         return
@@ -154,9 +155,9 @@ def misfits(path: Path, value: Any, type_name: str, text: WrittenText, under: An
             yield _shape(path, value, {"type": "array"}, text, _list_hint(path, value, type_name[1:-1]))
     elif type_name.startswith("{"):
         if isinstance(value, Mapping):
-            for key, inner in value.items():
+            for key, item in value.items():
                 if not key.startswith("$"):
-                    yield from misfits((*path, key), inner, type_name[1:-1], text)
+                    yield from misfits((*path, key), item, type_name[1:-1], text)
         else:
             yield _shape(path, value, {"type": "object"}, text)
     elif type_name in (*_SCALARS, _QUANTITY):
@@ -169,69 +170,75 @@ def misfits(path: Path, value: Any, type_name: str, text: WrittenText, under: An
 
 def _record(path: Path, value: Mapping[str, Any], type_name: str, text: WrittenText, under: Any) -> Iterator[Misfit]:
     fields, _, keys = types()[type_name]
-    unknown = 0
-    for key, inner in value.items():
-        here = (*path, key)
-        below = under.get(key) if isinstance(under, Mapping) else under
-        if key in keys and keys[key] and isinstance(inner, list):
-            yield from _keyed(here, inner, fields[key][1:-1], keys[key][0], text, below)
+    unknown_count = 0
+    for key, item in value.items():
+        field_path = (*path, key)
+        default = under.get(key) if isinstance(under, Mapping) else under
+        if key in keys and keys[key] and isinstance(item, list):
+            yield from _keyed(field_path, item, fields[key][1:-1], keys[key][0], text, default)
         elif key in fields:
-            yield from misfits(here, inner, fields[key], text, below)
+            yield from misfits(field_path, item, fields[key], text, default)
         elif key.startswith("$"):
-            yield _directive(here)
+            yield _directive(field_path)
         else:
             near = _misspelt(key, type_name)
-            unknown += near is None
-            message = f"unknown field {shown(key)} in {path_name(path)}" if unknown <= _MOST_UNKNOWN or near else ""
+            unknown_count += near is None
+            message = (
+                f"unknown field {shown(key)} in {path_name(path)}" if unknown_count <= _MOST_UNKNOWN or near else ""
+            )
             if near:
-                yield Misfit(here, "misspelt", message + meant(near))
+                yield Misfit(field_path, "misspelt", message + meant(near))
             elif message:
-                yield Misfit(here, "unknown", f"{message} (Kubernetes' {type_name}){meant(nearest(key, fields))}")
-            if key in MERGE_KEYS or isinstance(inner, Mapping):
-                yield from _untyped(path, {key: inner}, text)
+                yield Misfit(field_path, "unknown", f"{message} (Kubernetes' {type_name}){meant(nearest(key, fields))}")
+            if key in MERGE_KEYS or isinstance(item, Mapping):
+                yield from _untyped(path, {key: item}, text)
     for field in _missing(value, type_name, under):
         yield Misfit(path, "shape", f"{path_name(path)}: found no {field}, which Kubernetes' {type_name} must have")
 
 
 def _missing(value: Mapping[str, Any], type_name: str, under: Any) -> Iterator[str]:
-    """The fields that must be there and are not: not removed, nor misspelt."""
+    """Yield the required fields that are missing, and neither removed nor misspelt."""
     if under is not None and not isinstance(under, Mapping):
         return
     fields, required, _ = types()[type_name]
-    unknown = [key for key in value if key not in fields]
+    unknown_keys = [key for key in value if key not in fields]
     for field in required:
         is_there = value[field] is not None if field in value else field in (under or ())
-        if not is_there and not any(_misspelt(key, type_name) == field for key in unknown):
+        if not is_there and not any(_misspelt(key, type_name) == field for key in unknown_keys):
             yield field
 
 
 def _untyped(path: Path, value: Any, text: WrittenText) -> Iterator[Misfit]:
-    """What cannot be merged in a value of which the table has nothing: a merge goes by the names of fields."""
-    for key, inner in value.items() if isinstance(value, Mapping) else ():
-        here = (*path, key)
+    """Yield the directives in a value without a type, which cannot be merged: a merge needs the names of fields."""
+    for key, item in value.items() if isinstance(value, Mapping) else ():
+        item_path = (*path, key)
         if key.startswith("$"):
-            yield _directive(here)
-        elif key not in MERGE_KEYS or inner is None:
-            yield from _untyped(here, inner, text)
-        elif isinstance(inner, list):
-            yield from _keyed(here, inner, _ANY, MERGE_KEYS[key], text, None)
+            yield _directive(item_path)
+        elif key not in MERGE_KEYS or item is None:
+            yield from _untyped(item_path, item, text)
+        elif isinstance(item, list):
+            yield from _keyed(item_path, item, _ANY, MERGE_KEYS[key], text, None)
         else:
-            yield _shape(here, inner, {"type": "array"}, text, _list_hint(here, inner, _ANY))
+            yield _shape(item_path, item, {"type": "array"}, text, _list_hint(item_path, item, _ANY))
 
 
 def _keyed(
     path: Path, items: Sequence[Any], type_name: str, key: str, text: WrittenText, under: Any
 ) -> Iterator[Misfit]:
-    """What the items of a list have and lack that merge by a key."""
+    """Yield the misfits of the items of a list that merges by a key."""
     for index, item in enumerate(items):
-        here = (*path, index)
+        item_path = (*path, index)
         name = item.get(key) if isinstance(item, Mapping) else item
         if name is None or (type_name == _ANY and (name is item or isinstance(name, (Mapping, list)))):
-            written = "" if isinstance(item, (Mapping, list)) else text(here)
-            wanted = f"one with the key {key}, as in {{{key}: ...}}"
-            yield Misfit(here, "shape", f"{path_name(here)}: found {found_words(item, written)}, expected {wanted}")
+            written = "" if isinstance(item, (Mapping, list)) else text(item_path)
+            requirement = f"one with the key {key}, as in {{{key}: ...}}"
+            yield Misfit(
+                item_path,
+                "shape",
+                f"{path_name(item_path)}: found {found_words(item, written)}, expected {requirement}",
+            )
         elif name is item or item.get("$patch") != "delete" or path[-1] not in MERGE_KEYS:
-            yield from misfits(here, item, type_name, text, _own_item(under, key, name))
+            yield from misfits(item_path, item, type_name, text, _own_item(under, key, name))
 
 
 def _directive(path: Path) -> Misfit:
@@ -239,27 +246,27 @@ def _directive(path: Path) -> Misfit:
 
 
 def _own_item(items: Any, key: str, name: Any) -> Any:
-    """The item of a list that one with such a key is merged over."""
+    """Return the item of a list that an item with this key is merged over."""
     if items is None or not isinstance(items, (list, tuple)):
         return items
     return next((item for item in items if isinstance(item, Mapping) and item.get(key) == name), None)
 
 
 def is_misspelt(name: str, type_name: str) -> bool:
-    """Whether a type has no such field, and one that was surely meant."""
+    """Return whether a type has no field with this name, but a field with nearly this name."""
     return name not in types()[type_name].fields and _misspelt(name, type_name) is not None
 
 
-def misspelt(name: str, known: Collection[str]) -> str | None:
-    """The field from which a name is one slip: a letter too many, too few, or wrong, two that changed places, case.
+def misspelt(name: str, fields: Collection[str]) -> str | None:
+    """Return the field whose name differs by one typing error: an extra, missing or wrong letter, a swap, or case.
 
-    No two fields of a type are as near to each other, apart from clusterIP and clusterIPs of a Service. Nor is a field
-    that Kubernetes added since 1.26 as near to an earlier field.
+    No two fields of a type are so similar, apart from clusterIP and clusterIPs of a Service. No field that Kubernetes
+    added since 1.26 is so similar to an earlier field.
     """
-    return _slip_of(name, _by_length(known))
+    return _slip_of(name, _by_length(fields))
 
 
-@functools.lru_cache(maxsize=1 << 12)  # a name is asked about for each role, rule and environment
+@functools.lru_cache(maxsize=1 << 12)  # each role, rule and environment looks up the same names
 def _misspelt(name: str, type_name: str) -> str | None:
     return _slip_of(name, _fields_by_length(type_name))
 
@@ -276,17 +283,17 @@ def _by_length(names: Iterable[str]) -> Mapping[int, Sequence[str]]:
     return lengths
 
 
-def _slip_of(name: str, known: Mapping[int, Sequence[str]]) -> str | None:
+def _slip_of(name: str, fields: Mapping[int, Sequence[str]]) -> str | None:
     lowered = name.lower()
-    near = (field for length in (-1, 0, 1) for field in known.get(len(lowered) + length, ()))
+    near = (field for length in (-1, 0, 1) for field in fields.get(len(lowered) + length, ()))
     return next((field for field in near if _is_slip(lowered, field.lower())), None)
 
 
 def _is_slip(name: str, field: str) -> bool:
-    """Whether one is a slip of the other, whose length is not that of two slips."""
+    """Return whether two names differ by one typing error."""
     short, long = sorted((name, field), key=len)
-    same = next((i for i, (a, b) in enumerate(zip(short, long, strict=False)) if a != b), len(short))
-    a, b = short[same:], long[same:]
+    common = next((i for i, (a, b) in enumerate(zip(short, long, strict=False)) if a != b), len(short))
+    a, b = short[common:], long[common:]
     if len(a) != len(b):
         return a == b[1:]
     return a[1:] == b[1:] or (a[:2] == b[1::-1] and a[2:] == b[2:])
@@ -315,7 +322,7 @@ def _shape(path: Path, value: Any, node: Schema, text: WrittenText, instead: str
 
 
 def _list_hint(path: Path, value: Any, type_name: str) -> str:
-    """How the same, or anything, is written as a list."""
+    """Return the notation of a value, or of any value, as a list."""
     key = MERGE_KEYS.get(str(path[-1]), "")
     if type_name in types() and key not in types()[type_name].fields:
         key = ""  # the field of a pod and a field of a different kind have one name: `ports` of a Service
@@ -334,5 +341,5 @@ def _list_hint(path: Path, value: Any, type_name: str) -> str:
 
 
 def _record_hint(value: Any, type_name: str) -> str:
-    """`{name: hub}` for `hub`, where that is a name."""
+    """Return `{name: hub}` for `hub`, if the type has a name."""
     return f"; write {flow({'name': value})}" if isinstance(value, str) and "name" in types()[type_name].fields else ""

@@ -1,10 +1,10 @@
-"""A validator's errors in words: what was found, what is allowed, what was probably meant.
+"""The errors of a validator in words: the value that was found, the allowed values, and the probable intention.
 
     SchemaError(("spec", "port"), "maximum", {"type": "integer", "minimum": 1, "maximum": 65535}, ())
     job.yaml:9:9: spec.port: found 70000, expected an integer from 1 to 65535 [out-of-range]
 
-One mistake gives one problem: a key that is misspelt is not reported as missing too, and a value that breaks two
-constraints breaks the first.
+A mistake causes one problem: a misspelt key is not reported as missing too, and a value that violates two constraints
+is reported for the first.
 """
 
 from __future__ import annotations
@@ -48,26 +48,26 @@ RULES: Mapping[str, str] = {
     "wrong-kind": "The document is not of the kind that its file is to have: a TrainingJob, or Defaults in tfgen.yaml.",
     "wrong-type": "A value is of another type than its key needs.",
 }
-"""The ids of the problems that the schema finds, and what each is about."""
+"""The ids of the problems that the schema finds, with their summaries."""
 
 JOB_KIND = "TrainingJob"
 
 _BY_NAME: Final = (("roles",), ("environments",))
-"""The keys of a spec whose entries exist by their name alone, so that an empty entry counts."""
+"""The keys of a spec whose entries exist by name, so that an empty entry counts."""
 _OF_ENVIRONMENT: Final = ("spec", "environments", "ENV")
 
 MOST = 100
-"""Problems of a document; more help nobody, and each costs a search for the nearest name."""
+"""Maximum number of problems of a document, because each problem costs a search for the nearest name."""
 
 
 class SchemaError(Record):
-    """A value that breaks a keyword of the schema.
+    """A value that violates a keyword of the schema.
 
     Attributes:
-        path: of the value; of the mapping for what is said of its keys.
-        node: the part of the schema that has the keyword.
-        names: the unknown keys, the missing key, or the key that is wrong.
-        of_key: whether the keyword is about the key `names[0]` itself, and not about the value.
+        path: the path of the value; the path of the mapping for a problem of its keys.
+        node: the part of the schema with the keyword.
+        names: the unknown keys, the missing key, or the wrong key.
+        of_key: whether the keyword constrains the key `names[0]` itself, and not the value.
     """
 
     path: Path
@@ -78,12 +78,12 @@ class SchemaError(Record):
 
 
 class CheckedData(Record):
-    """The data that was checked, and where it is written.
+    """The checked data, and its positions.
 
     Attributes:
-        data: the document's, or the job's with the environment merged over it.
-        schema: what it is checked by.
-        environment: its name, for merged data: the spec is then looked up in the environment.
+        data: the data of the document, or of the job with the environment merged over it.
+        schema: the schema of the check.
+        environment: the name of the environment for merged data, whose spec is then looked up in the environment.
     """
 
     document: Document
@@ -92,42 +92,42 @@ class CheckedData(Record):
     environment: str | None = None
 
     def written(self, path: Path) -> Path:
-        """The path at which the user wrote (or would write) what the data has at `path`."""
+        """Return the path at which the user wrote, or would write, the data at `path`."""
         if self.environment is None or path[:1] != ("spec",):
             return path
         return ("spec", "environments", self.environment, *path[1:])
 
     def value(self, path: Path) -> Any:
-        """What the data has at the path."""
+        """Return the data at a path."""
         return data_path.follow(self.data, path)
 
     def text(self, path: Path) -> str | None:
-        """A scalar as it was written."""
+        """Return the text of a scalar in the file."""
         return self.document.text(self.written(path))
 
     def problem(self, path: Path, message: str, rule: str, *, at_key: bool = False) -> Problem:
-        """A problem at the value (or the key) of the path."""
+        """Return a problem at the value (or the key) of a path."""
         place = self.document.key if at_key else self.document.value
         written = self.written(path)
         return Problem(self.document.source(written), place(written), message, rule)
 
     def name(self, path: Path) -> str:
-        """The path as messages show it."""
+        """Return a path in the notation of messages."""
         return path_name(self.written(path))
 
 
 def translate(checked: CheckedData, schema_errors: Iterable[SchemaError]) -> Iterator[Problem]:
-    """One problem for each mistake, up to `MOST` of them."""
-    other = _other_kind(checked)
-    if other is not None:
-        yield other
+    """Yield one problem for each mistake, up to `MOST` problems."""
+    other_kind = _other_kind(checked)
+    if other_kind is not None:
+        yield other_kind
         return
     problems = (problem for error in _without_echoes(schema_errors) for problem in _SAY[error.keyword](checked, error))
     yield from islice(problems, MOST)
 
 
 def missing_section(document: Document, environment: str, section: tuple[str, ...]) -> Problem:
-    """The environment changes a section that the job does not have."""
+    """Return the problem of an environment that changes a section which the job does not have."""
     path = ("spec", "environments", environment, *section)
     *_, name = section
     if _can_be_off(schema_file.load(), section):
@@ -139,43 +139,43 @@ def missing_section(document: Document, environment: str, section: tuple[str, ..
 
 
 def _can_be_off(schema: Schema, section: Path) -> bool:
-    """Whether a section of the spec is there or not by its own `enabled`, which an environment may say."""
+    """Return whether a section of the spec has a key `enabled` that an environment may set."""
     node = schema_file.node(schema, ("spec", *section)) or {}
     return "enabled" in node.get("properties", {}) and "default" not in node
 
 
-def _off(section: Path, own: Mapping[str | int, Any]) -> str:
-    """The section as the job may say it for some environments alone, with the keys that it has to have."""
+def _off(section: Path, values: Mapping[str | int, Any]) -> str:
+    """Return the notation of a section that exists only in some environments, with its required keys."""
     schema = schema_file.load()
     node = schema_file.node(schema, ("spec", *section)) or {}
     examples = {key: (schema_file.entry(schema, node, key) or {})["examples"][0] for key in node.get("required", ())}
-    needed = {key: own.get(key, example) for key, example in examples.items()}
+    needed = {key: values.get(key, example) for key, example in examples.items()}
     return f"{path_name(('spec', *section))}: {flow({**needed, 'enabled': False})}"
 
 
 def _without_echoes(schema_errors: Iterable[SchemaError]) -> Iterator[SchemaError]:
-    """The schema_errors, but for those that only follow from another."""
+    """Yield the errors without those that only follow from another error."""
     ordered = sorted(schema_errors, key=lambda error: SAID.index(error.keyword))
-    unknown: dict[Path, set[str]] = {}
+    unknown_keys: dict[Path, set[str]] = {}
     for error in ordered:
         if error.keyword == "additionalProperties" or (error.of_key and error.keyword == "enum"):
-            unknown.setdefault(error.path, set()).update(error.names)
+            unknown_keys.setdefault(error.path, set()).update(error.names)
     reported: set[tuple[Path, tuple[str, ...]]] = set()
     for error in ordered:
         subject = (error.path, error.names)
-        if subject not in reported and not _follows(error, unknown, reported):
+        if subject not in reported and not _follows(error, unknown_keys, reported):
             reported.add(subject)
             yield error
 
 
 def _follows(
-    error: SchemaError, unknown: Mapping[Path, Collection[str]], reported: Collection[tuple[Path, tuple[str, ...]]]
+    error: SchemaError, unknown_keys: Mapping[Path, Collection[str]], reported: Collection[tuple[Path, tuple[str, ...]]]
 ) -> bool:
-    """Whether a error follows from an unknown key, or from a choice that was not made."""
+    """Return whether an error follows from an unknown key, or from a missing choice."""
     path = error.path
-    if any(path[end] in unknown.get(path[:end], ()) for end in range(len(path))):
+    if any(path[end] in unknown_keys.get(path[:end], ()) for end in range(len(path))):
         return True
-    misspelt = unknown.get(path, ())
+    misspelt = unknown_keys.get(path, ())
     if error.keyword == "required":
         return any(nearest(name, error.names) for name in misspelt)
     if error.keyword == "dependencies" and (path, ()) in reported:
@@ -197,7 +197,7 @@ def _unknown_key(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
 
 
 def _instead(checked: CheckedData, path: Path) -> str:
-    """What to write in the place of a habit from Kubernetes."""
+    """Return the advice for a habit from Kubernetes."""
     return instead(path, checked.value(path))
 
 
@@ -205,8 +205,8 @@ def _not_tunable(checked: CheckedData, path: Path) -> Problem:
     environment, inside = path_name(path[:3]), path[3:]
     section = inside[:1]
     if _can_be_off(checked.schema, section) and not data_path.has(checked.data, ("spec", *section)):
-        own = {inside[-1]: checked.value(path)} if len(inside) == len(section) + 1 else {}
-        cure = f"write {_off(section, own)}, and enabled: true in {environment} in its place"
+        values = {inside[-1]: checked.value(path)} if len(inside) == len(section) + 1 else {}
+        cure = f"write {_off(section, values)}, and enabled: true in {environment} in its place"
     else:
         cure = f"set {path_name(('spec', *inside))}, or make {environment} a job of its own"
     message = f"{path_name(inside)} must be the same in every environment; {cure}"
@@ -214,7 +214,7 @@ def _not_tunable(checked: CheckedData, path: Path) -> Problem:
 
 
 def _is_in_spec(schema: Schema, path: Path) -> bool:
-    """Whether the path of an environment is one that the spec knows."""
+    """Return whether the spec has the path of an environment."""
     inside = path[:2] == ("spec", "environments") and len(path) > 3
     return inside and schema_file.node(schema, ("spec", *path[3:])) is not None
 
@@ -250,10 +250,10 @@ def _wrong_type(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
         or _as_items(checked, value, error.node)
         or _as_text(checked, error)
     )
-    wanted = expected(error.node) + ("" if hint else _such_as(checked, error))
+    requirement = expected(error.node) + ("" if hint else _such_as(checked, error))
     if not isinstance(value, (str, bool)) and text and "string" in json_types(error.node):
-        wanted = _form(text, error.node) or wanted
-    message = f"{checked.name(error.path)}: found {found_words(value, text)}, expected {wanted}"
+        requirement = _form(text, error.node) or requirement
+    message = f"{checked.name(error.path)}: found {found_words(value, text)}, expected {requirement}"
     yield checked.problem(error.path, message + (hint or hint_for_value(value, text, error.node)), "wrong-type")
 
 
@@ -311,27 +311,29 @@ def _refused(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
     yield _wrong_text(checked, error, error.node["x-not-says"], error.node.get("x-not-rule", "wrong-format"))
 
 
-def _wrong_text(checked: CheckedData, error: SchemaError, wanted: str, rule: str) -> Problem:
+def _wrong_text(checked: CheckedData, error: SchemaError, requirement: str, rule: str) -> Problem:
     if error.of_key:
         (key,) = error.names
-        message = f"{checked.name(error.path)}: found the key {shown(key)}, expected {wanted}"
+        message = f"{checked.name(error.path)}: found the key {shown(key)}, expected {requirement}"
         return checked.problem((*error.path, key), message, rule, at_key=True)
-    message = f"{checked.name(error.path)}: found {shown(checked.value(error.path))}, expected {wanted}"
+    message = f"{checked.name(error.path)}: found {shown(checked.value(error.path))}, expected {requirement}"
     return checked.problem(error.path, message, rule)
 
 
 def _too_long(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
     long = error.names[0] if error.of_key else checked.value(error.path)
-    wanted = f"at most {error.node['maxLength']} characters (it has {len(long)})"
-    yield _wrong_text(checked, error, wanted, "too-long")
+    requirement = f"at most {error.node['maxLength']} characters (it has {len(long)})"
+    yield _wrong_text(checked, error, requirement, "too-long")
 
 
 def _too_few(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
     if error.node.get("maxProperties") == 1:
         yield from _not_exactly_one(checked, error)
         return
-    wanted = f"one of {either(error.node['properties'])}" if "properties" in error.node else "one item"
-    yield checked.problem(error.path, f"{checked.name(error.path)}: found none, expected at least {wanted}", "too-few")
+    requirement = f"one of {either(error.node['properties'])}" if "properties" in error.node else "one item"
+    yield checked.problem(
+        error.path, f"{checked.name(error.path)}: found none, expected at least {requirement}", "too-few"
+    )
 
 
 def _too_many(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
@@ -380,28 +382,28 @@ _SAY: Mapping[str, Callable[[CheckedData, SchemaError], Iterator[Problem]]] = {
     "required": _missing_key,
 }
 SAID = tuple(_SAY)
-"""The keywords that the schema may use. Of several that one value breaks, the first is said."""
+"""The keywords that the schema may use. If a value violates several, the first is reported."""
 
 
 def _other_kind(checked: CheckedData) -> Problem | None:
-    """The one problem of a document of another kind, in which nothing else is worth saying."""
+    """Return the only problem of a document of another kind, for which other problems are irrelevant."""
     kind = checked.data.get("kind") if isinstance(checked.data, dict) else None
-    wanted = checked.schema["properties"]["kind"]["const"]
-    if kind == wanted or not isinstance(kind, str):
+    expected_kind = checked.schema["properties"]["kind"]["const"]
+    if kind == expected_kind or not isinstance(kind, str):
         return None
     version = checked.data.get("apiVersion")
-    is_importable = wanted == JOB_KIND and can_import(kind, version)
-    if nearest(kind, [wanted]) and not is_importable:  # TrainJob is near to TrainingJob
+    is_importable = expected_kind == JOB_KIND and can_import(kind, version)
+    if nearest(kind, [expected_kind]) and not is_importable:  # TrainJob is near to TrainingJob
         return None
     of = f" of {shown(version)}" if isinstance(version, str) else ""
-    message = f"found a document of kind {shown(kind)}{of}, expected kind {wanted} of tfgen/v1alpha1"
+    message = f"found a document of kind {shown(kind)}{of}, expected kind {expected_kind} of tfgen/v1alpha1"
     if is_importable:
         message += f"; tfgen import {checked.document.file} makes a job.yaml from it"
     return checked.problem(("kind",), message, "wrong-kind")
 
 
 def found_words(value: Any, text: str) -> str:
-    """What a value is, given the text of it if it is a scalar."""
+    """Return a value in words; `text` is the text of a scalar in the file."""
     if value is None:
         return text or "nothing"
     if isinstance(value, bool):
@@ -414,7 +416,7 @@ def found_words(value: Any, text: str) -> str:
 
 
 def hint_for_value(value: Any, text: str, node: Schema) -> str:
-    """How to write what was meant, where that is plain."""
+    """Return the correct notation of a value, if the intention is clear."""
     if isinstance(value, str):
         return _in_seconds(value, node) or _hint_for_text(value, json_types(node))
     if isinstance(value, (dict, list)):
@@ -429,13 +431,13 @@ def hint_for_value(value: Any, text: str, node: Schema) -> str:
 
 
 _PUNCTUATION: Final = re.compile(r"[^\w. -]")
-"""Characters that no name has, so that the text is probably something else, such as a path."""
+"""Characters that no name has. A text with such a character is probably no name, but for example a path."""
 _DURATION: Final = re.compile(r"(?:([0-9]{1,6})d)?(?:([0-9]{1,6})h)?(?:([0-9]{1,6})m(?:in)?)?(?:([0-9]{1,6})s)?")
 _SECONDS: Final = (86_400, 3600, 60, 1)
 
 
 def _in_seconds(text: str, node: Schema) -> str:
-    """`7200` for `2h`, where a key takes seconds."""
+    """Return `7200` for `2h`, for a key whose value is in seconds."""
     duration = _DURATION.fullmatch(text)
     if not (text and duration and "integer" in json_types(node) and "econds" in node.get("description", "")):
         return ""
@@ -458,7 +460,7 @@ def as_name(text: object, node: Schema) -> str:
 
 
 def _as_quantity(text: object) -> str:
-    """`4Gi` for `4g`: of the two units that Kubernetes has, most mean the larger."""
+    """Return `4Gi` for `4g`. Of the two units of Kubernetes, most users mean the larger one."""
     amount = _AMOUNT.fullmatch(str(text))
     if amount is None or quantity.is_quantity(text):
         return ""
@@ -467,7 +469,7 @@ def _as_quantity(text: object) -> str:
 
 
 def _form(text: str, node: Schema) -> str:
-    """What a text must be, where this one is not that."""
+    """Return the required format of a text in words, if the text does not have it."""
     if "enum" in node and text not in node["enum"]:
         return expected(node)
     fits = re.search(node.get("pattern", ""), text)
@@ -475,7 +477,7 @@ def _form(text: str, node: Schema) -> str:
 
 
 def _as_only_key(value: Any, node: Schema) -> str:
-    """`{name: hub}` for `hub`, where a mapping needs one key only."""
+    """Return `{name: hub}` for `hub`, if a mapping needs only one key."""
     needed = node.get("required", ())
     if not isinstance(value, str) or json_types(node) != ["object"] or len(needed) != 1:
         return ""
@@ -483,20 +485,20 @@ def _as_only_key(value: Any, node: Schema) -> str:
 
 
 def _odd_space(text: object) -> str:
-    """The name of a space in a key or a text that looks like a blank."""
+    """Return the name of a space in a key or a text that looks like a blank."""
     odd = find_odd_space(text) if isinstance(text, str) else None
     return f"; {odd}" if odd else ""
 
 
 def _as_items(checked: CheckedData, value: Any, node: Schema) -> str:
-    """`[{key: gpu}]` for `{key: gpu}`, where a list needs items with that key."""
+    """Return `[{key: gpu}]` for `{key: gpu}`, if a list needs items with this key."""
     items = schema_file.resolve(checked.schema, node.get("items", {}))
     is_item = isinstance(value, dict) and value and value.keys() <= items.get("properties", {}).keys()
     return f"; write {one_line([value])}" if is_item and json_types(node) == ["array"] else ""
 
 
 def _as_text(checked: CheckedData, error: SchemaError) -> str:
-    """`"--x: y"` for `{--x: y}`, where the item of a list is a text with a colon."""
+    """Return `"--x: y"` for `{--x: y}`, if the item of a list is a text with a colon."""
     value = checked.value(error.path)
     is_item = isinstance(value, dict) and len(value) == 1 and isinstance(error.path[-1], int)
     if not is_item or json_types(error.node) != ["string"]:
@@ -507,7 +509,7 @@ def _as_text(checked: CheckedData, error: SchemaError) -> str:
 
 
 def _such_as(checked: CheckedData, error: SchemaError) -> str:
-    """The example of a key whose value is a mapping or a list: its type alone would not help."""
+    """Return the example of a key whose value is a mapping or a list, for which the type is no sufficient hint."""
     node = schema_file.node(checked.schema, error.path) or {}
     if (
         checked.value(error.path) is None

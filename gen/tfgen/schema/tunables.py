@@ -1,14 +1,14 @@
-"""What a chart's user or an environment may set, read off the job schema.
+"""The tunables: the values that a user of the chart or an environment may set, from the job schema.
 
     >>> values({"image": "x:1", "roles": {"worker": {"replicas": 4}}})["roles"]["worker"]["replicas"]
     4
 
-A property with `x-tunable: true` is tunable; on a record it holds for all that the record has, but for what says
-`x-tunable: false`. A values path is the spec's path without `spec`. A record without a default is a *section* (each
-role, the gang): it has tunables only in a job that has the section. A job has no tunable for what its workload kind
-never reads (`workload_kinds`), nor for what it has no part for (`idle_values`). values.yaml, values.schema.json and
-what an environment may say all come from here. values.schema.json also accepts an idle value, because the check accepts
-the value in an environment.
+A property with `x-tunable: true` is tunable; on a record, the keyword applies to all properties of the record, except
+for properties with `x-tunable: false`. A values path is the path in the spec without `spec`. A record without a default
+is a *section* (each role, the gang): a job has its tunables only if the job has the section. A job has no tunable for a
+value that its workload kind never reads (`workload_kinds`), and none for an idle value (`idle_values`). values.yaml,
+values.schema.json and the allowed keys of an environment all come from this module. values.schema.json also accepts an
+idle value, because the check accepts the value in an environment.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 ValuesPath = tuple[str, ...]
 
 CHART_ACCEPTS: Final = "x-chart-accepts"
-"""The keyword of the job schema for `Tunable.chart_types`. job.yaml itself accepts text alone."""
+"""The keyword of the job schema for `Tunable.chart_types`. job.yaml itself accepts only text."""
 
 _TYPES: Mapping[str, ValueType] = {
     "string": "string",
@@ -45,7 +45,7 @@ _TYPES: Mapping[str, ValueType] = {
 
 
 class Tunable(Record):
-    """One value of the chart. `schema` is the resolved node of the property."""
+    """A value of the chart. `schema` is the resolved node of the property."""
 
     path: ValuesPath
     type: ValueType
@@ -61,29 +61,29 @@ class Tunable(Record):
 
 
 class _Present(Record):
-    """The tunables that jobs of one kind have, and how they are looked up."""
+    """The tunables of jobs of one kind, with their indexes."""
 
     tunables: tuple[Tunable, ...]
 
     @cached_property
     def by_path(self) -> Mapping[ValuesPath, Tunable]:
-        """Each by its path."""
+        """The tunables by path."""
         return {tunable.path: tunable for tunable in self.tunables}
 
     @cached_property
     def by_record(self) -> Sequence[tuple[ValuesPath, Sequence[tuple[str, Tunable]]]]:
-        """Those that follow each other in one record, by their names, with the record's path."""
+        """The consecutive tunables of each record by name, with the path of the record."""
         groups = groupby(self.tunables, key=lambda tunable: tunable.path[:-1])
         return [(record, [(tunable.path[-1], tunable) for tunable in group]) for record, group in groups]
 
     @cached_property
     def records(self) -> frozenset[ValuesPath]:
-        """The paths of all that they stand in."""
+        """The paths of all records with tunables."""
         return frozenset(path[:depth] for path in self.by_path for depth in range(len(path)))
 
 
 class Leaf(Record):
-    """A tunable, its node as the file has it (a `$ref` not followed), and the sections that it is in."""
+    """A tunable, its unresolved node, and its sections."""
 
     tunable: Tunable
     written: Schema
@@ -91,11 +91,11 @@ class Leaf(Record):
 
 
 def tunables(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> tuple[Tunable, ...]:
-    """The tunables of a job, in the schema's order: those of the sections that its spec has.
+    """Return the tunables of a job, in the order of the schema: those of the sections that its spec has.
 
     Args:
-        spec: the job's.
-        of_any_kind: also those that nothing of the job reads.
+        spec: the spec of the job.
+        of_any_kind: whether to include the values that nothing of the job reads.
     """
     return _present(spec, of_any_kind=of_any_kind).tunables
 
@@ -117,10 +117,10 @@ def idle_paths(spec: Mapping[str, Any]) -> tuple[ValuesPath, ...]:
 
 
 def at(path: Sequence[str]) -> Tunable:
-    """The tunable at a values path, whichever sections a job has.
+    """Return the tunable at a values path, independent of the sections of a job.
 
     Raises:
-        LookupError: there is none, so that a misspelt path never becomes a value that is silently empty.
+        LookupError: no tunable exists, so that a misspelt path never becomes an empty value.
     """
     leaf = all_leaves().get(tuple(path))
     if leaf is None:
@@ -129,91 +129,91 @@ def at(path: Sequence[str]) -> Tunable:
 
 
 def values(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> dict[str, Any]:
-    """The complete values of a job: each tunable, with its default where the spec says nothing.
+    """Return the complete values of a job: each tunable, with its default if the spec does not set it.
 
-    Keys are in the schema's order, and sorted where the schema has none, so that equal specs print alike.
+    Keys are in the order of the schema, and sorted without such an order, so that equal specs have equal output.
 
     Args:
-        spec: the job's.
-        of_any_kind: also those that nothing of the job reads.
+        spec: the spec of the job.
+        of_any_kind: whether to include the values that nothing of the job reads.
     """
     return _complete(spec, _present(spec, of_any_kind=of_any_kind))
 
 
 def environment_values(spec: Mapping[str, Any], name: str, *, of_any_kind: bool = False) -> dict[str, Any]:
-    """The complete values of one environment, as Helm merges them over the job's.
+    """Return the complete values of an environment, as Helm merges them over those of the job.
 
     Raises:
         KeyError: the spec has no such environment.
     """
-    there = _present(spec, of_any_kind=of_any_kind)
-    return _of_environment(spec, _complete(spec, there), name, there)
+    present = _present(spec, of_any_kind=of_any_kind)
+    return _of_environment(spec, _complete(spec, present), name, present)
 
 
 def all_values(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What `values` gives, and what `environment_values` gives for each environment by its name."""
-    there = _present(spec, of_any_kind=of_any_kind)
-    own = _complete(spec, there)
-    return own, {name: _of_environment(spec, own, name, there) for name in spec.get("environments", ())}
+    """Return the results of `values`, and of `environment_values` for each environment by its name."""
+    present = _present(spec, of_any_kind=of_any_kind)
+    job_values = _complete(spec, present)
+    return job_values, {name: _of_environment(spec, job_values, name, present) for name in spec.get("environments", ())}
 
 
 def without_environments(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """The spec of the job itself: all but its environments."""
+    """Return the spec without its environments."""
     return {key: value for key, value in spec.items() if key != "environments"}
 
 
 def overrides(environment: Mapping[str, Any]) -> dict[str, Any]:
-    """What an environment changes of the chart's values: all but its place."""
+    """Return the chart values that an environment changes, without its namespace and cluster."""
     place = schema_file.load()["definitions"]["place"]["properties"]
     return {key: value for key, value in environment.items() if key not in place}
 
 
 def chart_overrides(spec: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The same of each environment by its name, without what the job's chart has no value for."""
-    there = _present(spec)
+    """Return the overrides of each environment by its name, without values that the chart of the job lacks."""
+    present = _present(spec)
     return {
-        name: {**_of_chart(spec, name), **_known(overrides(environment), (), there)}
+        name: {**_of_chart(spec, name), **_chart_part(overrides(environment), (), present)}
         for name, environment in spec.get("environments", {}).items()
     }
 
 
-def _known(data: Mapping[str, Any], above: ValuesPath, there: _Present) -> dict[str, Any]:
-    known: dict[str, Any] = {}
+def _chart_part(data: Mapping[str, Any], parent: ValuesPath, present: _Present) -> dict[str, Any]:
+    values_of_chart: dict[str, Any] = {}
     for key, value in data.items():
-        path = (*above, key)
-        if path in there.by_path:
-            known[key] = value
-        elif path in there.records:
-            known[key] = _known(value, path, there)
-    return known
+        path = (*parent, key)
+        if path in present.by_path:
+            values_of_chart[key] = value
+        elif path in present.records:
+            values_of_chart[key] = _chart_part(value, path, present)
+    return values_of_chart
 
 
 def merge(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """What Helm makes of a chart's values and a user's: maps merge, lists and scalars are replaced, null removes.
+    """Return the values of a chart and of a user as Helm merges them: maps merge, null removes, the rest is replaced.
 
-    A null for a key that `under` lacks stays a null, as it does in Helm 4. Neither argument is changed.
+    A null for a key that `under` lacks remains, as in Helm 4. Both arguments remain unchanged.
     """
     merged = {key: value for key, value in under.items() if key not in over or over[key] is not None}
     for key, value in over.items():
-        below = under.get(key)
-        if isinstance(value, dict) and isinstance(below, dict):
-            merged[key] = merge(below, value)
+        lower = under.get(key)
+        if isinstance(value, dict) and isinstance(lower, dict):
+            merged[key] = merge(lower, value)
         elif value is not None or key not in under:
             merged[key] = value
     return merged
 
 
 def missing_sections(spec: Mapping[str, Any], environment: Mapping[str, Any]) -> tuple[ValuesPath, ...]:
-    """The sections that an environment changes and the job does not have."""
+    """Return the sections that an environment changes and the job does not have."""
     return tuple(
         section for section in _sections() if data_path.has(environment, section) and not data_path.has(spec, section)
     )
 
 
 def order_keys(value: Any, node: Schema) -> Any:
-    """A copy with the keys of its mappings in the order of the schema node, and sorted where that has none.
+    """Return a copy whose mappings have the key order of the schema node; sorted if the node has no order.
 
-    Helm has one kind of number, so that a fraction that is whole, such as 2.0, is 2.
+    Helm has only one type of number, so a whole fraction such as 2.0 becomes 2.
     """
     if isinstance(value, float) and value.is_integer():
         return int(value)
@@ -221,42 +221,44 @@ def order_keys(value: Any, node: Schema) -> Any:
         return value
     schema = schema_file.load()
     if isinstance(value, dict):
-        known = [key for key in node.get("properties", ()) if key in value]
-        keys = known + sorted(key for key in value if key not in known)
+        ordered_keys = [key for key in node.get("properties", ()) if key in value]
+        keys = ordered_keys + sorted(key for key in value if key not in ordered_keys)
         return {key: order_keys(value[key], schema_file.entry(schema, node, key) or {}) for key in keys}
     items = schema_file.entry(schema, node, 0) or {}
     return [order_keys(item, items) for item in value]
 
 
-def _of_environment(spec: Mapping[str, Any], own: Mapping[str, Any], name: str, there: _Present) -> dict[str, Any]:
-    laid = _laid_over(own, overrides(spec["environments"][name]), (), there.by_path)
+def _of_environment(
+    spec: Mapping[str, Any], job_values: Mapping[str, Any], name: str, present: _Present
+) -> dict[str, Any]:
+    laid = _laid_over(job_values, overrides(spec["environments"][name]), (), present.by_path)
     return {**laid, **_of_chart(spec, name)}
 
 
 def _of_chart(spec: Mapping[str, Any], name: str) -> dict[str, str]:
-    """What an environment sets that is a value of the chart alone."""
+    """Return the values of an environment that only the chart has."""
     return {ENVIRONMENT: name} if told_environments(spec) else {}
 
 
 def _laid_over(
-    own: Mapping[str, Any], over: Mapping[str, Any], above: ValuesPath, by_path: Mapping[ValuesPath, Tunable]
+    base: Mapping[str, Any], over: Mapping[str, Any], parent: ValuesPath, by_path: Mapping[ValuesPath, Tunable]
 ) -> dict[str, Any]:
-    """Complete values with others over them, as `merge` has it; what is removed has its default."""
-    laid = dict(own)
+    """Return complete values with others merged over them, as in `merge`. A removed value has its default."""
+    laid = dict(base)
     for key, value in over.items():
-        path, below = (*above, key), own.get(key)
+        path, lower = (*parent, key), base.get(key)
         if tunable := by_path.get(path):
-            merged = merge({key: below}, {key: value})
+            merged = merge({key: lower}, {key: value})
             laid[key] = order_keys(merged[key], tunable.schema) if key in merged else tunable.default
-        elif isinstance(below, dict):
-            laid[key] = _laid_over(below, dict.fromkeys(below) if value is None else value, path, by_path)
+        elif isinstance(lower, dict):
+            laid[key] = _laid_over(lower, dict.fromkeys(lower) if value is None else value, path, by_path)
     return laid
 
 
-def _complete(spec: Mapping[str, Any], there: _Present) -> dict[str, Any]:
-    """The values that a spec gives, in order, and the defaults of all others."""
+def _complete(spec: Mapping[str, Any], present: _Present) -> dict[str, Any]:
+    """Return the values of a spec in order, with the defaults of all other values."""
     complete: dict[str, Any] = {}
-    for records, tunables_there in there.by_record:
+    for records, tunables_there in present.by_record:
         place, source = complete, spec
         for record in records:
             place = place.setdefault(record, {})
@@ -272,14 +274,14 @@ def _present(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> _Present:
 
 
 def _unread(spec: Mapping[str, Any]) -> Iterator[str]:
-    """The paths of what nothing of the job reads."""
+    """Yield the paths of values that nothing of the job reads."""
     yield from (lack.path for lack in kinds.without(spec))
     yield from (idle.path for idle in idle_values(spec))
 
 
 @functools.cache
 def _with(has: frozenset[ValuesPath], lacks: tuple[str, ...]) -> _Present:
-    """The tunables of a job that has these sections, less those that nothing of it reads."""
+    """Return the tunables of a job with these sections, without the values that nothing of the job reads."""
     without = [path.split(".") for path in lacks]
     leaves_there = (leaf for leaf in all_leaves().values() if has.issuperset(leaf.sections))
     return _Present(
@@ -293,18 +295,18 @@ def _with(has: frozenset[ValuesPath], lacks: tuple[str, ...]) -> _Present:
 
 @functools.cache
 def _sections() -> tuple[ValuesPath, ...]:
-    """Every section that the schema knows, in its order."""
+    """Return every section of the schema, in its order."""
     return tuple(dict.fromkeys(section for leaf in all_leaves().values() for section in leaf.sections))
 
 
 @functools.cache
 def all_leaves() -> Mapping[ValuesPath, Leaf]:
-    """Every tunable that the schema knows, in its order."""
+    """Return every tunable of the schema, in its order."""
     return {leaf.tunable.path: leaf for leaf in leaves(schema_file.load())}
 
 
 def leaves(schema: Schema) -> Iterator[Leaf]:
-    """Every tunable of a job schema."""
+    """Yield every tunable of a job schema."""
     return _walk(schema, schema["properties"]["spec"], (), (), inherited=False)
 
 
@@ -312,15 +314,15 @@ def _walk(
     schema: Schema, record: Schema, path: ValuesPath, sections: tuple[ValuesPath, ...], *, inherited: bool
 ) -> Iterator[Leaf]:
     for key, written in record["properties"].items():
-        node, here = resolve(schema, written), (*path, key)
+        node, leaf_path = resolve(schema, written), (*path, key)
         tunable = node.get("x-tunable", inherited)
         if is_record(node):
-            inside = sections if "default" in node else (*sections, here)
-            yield from _walk(schema, node, here, inside, inherited=tunable)
+            inside = sections if "default" in node else (*sections, leaf_path)
+            yield from _walk(schema, node, leaf_path, inside, inherited=tunable)
         elif tunable:
-            yield Leaf(Tunable(here, type_of(node), node["default"], node["description"], node), written, sections)
+            yield Leaf(Tunable(leaf_path, type_of(node), node["default"], node["description"], node), written, sections)
 
 
 def type_of(node: Schema) -> ValueType:
-    """The type of the values that a resolved leaf allows."""
+    """Return the type of the values that a resolved leaf allows."""
     return "quantity" if node.get("x-kind") == "quantity" else _TYPES[node["type"]]

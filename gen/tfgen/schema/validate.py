@@ -1,10 +1,10 @@
-"""The check of a document against the job schema, in our own words.
+"""The check of a document with the job schema, with messages in words.
 
     >>> check(parse("{apiVersion: tfgen/v1alpha1, kind: TrainingJob, metadata: {name: a}}", "job.yaml").documents[0])
     (Problem(file='job.yaml', position=Position(line=1, column=1), message='missing key "spec" in the document: ...
 
-A fast validator finds what is wrong and where; `messages` puts it into words. An environment is checked twice: as
-it is written, and merged over the job, since a volume may have one source in each and two together.
+A fast validator finds the errors; `messages` translates them to words. An environment is checked twice: alone, and
+merged over the job, because a volume may have a source in each and two sources together.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ _OF_THE_VALUE = frozenset(
 
 
 def check(document: Document) -> tuple[Problem, ...]:
-    """What is wrong with a document, in order; nothing for a valid job.
+    """Return the problems of a document, in order; empty for a valid job.
 
-    Environments are merged only over a job without problems: everything else would be said twice.
+    Environments are merged only over a job without problems, because other problems would be reported twice.
     """
     data = document.data
     problems = list(schema_messages.translate(CheckedData(document, data, load()), schema_errors(data)))
@@ -57,19 +57,19 @@ def check(document: Document) -> tuple[Problem, ...]:
 
 
 def check_alone(document: Document) -> tuple[Problem, ...]:
-    """What is wrong with a job whatever the defaults under it say: what no default could add, remove or choose."""
+    """Return the problems of a job that no default could correct by adding, removing or choosing a value."""
     data = _without_nulls(document.data)
     problems = schema_messages.translate(CheckedData(document, data, load()), schema_errors(data))
     return in_order(problem for problem in problems if problem.rule in _OF_THE_VALUE)
 
 
 def check_defaults(document: Document) -> tuple[Problem, ...]:
-    """What is wrong with defaults over those above them, in order."""
+    """Return the problems of a layer merged over the layers above, in order."""
     return _defaults_problems(document, document.data)
 
 
 def check_defaults_alone(document: Document) -> tuple[Problem, ...]:
-    """What is wrong with defaults whatever those above them say, which a null may be there to remove."""
+    """Return the problems of a layer, independent of the layers above, whose values a null may remove."""
     return _defaults_problems(document, _without_nulls(document.data))
 
 
@@ -91,7 +91,7 @@ def _environment(document: Document, name: str) -> Iterator[Problem]:
 
 
 def schema_errors(data: Any, name: str = schema_file.NAME) -> tuple[SchemaError, ...]:
-    """What the validator finds by a schema, with the nodes of the schema that are broken."""
+    """Return the errors that the validator finds, with the violated nodes of the schema."""
     checkable = _checkable(data)
     errors = islice(_validator(name).iter_errors(checkable), _MOST_ERRORS)
     return tuple(finding for error in errors for finding in _schema_errors(error, checkable, load(name)))
@@ -99,20 +99,20 @@ def schema_errors(data: Any, name: str = schema_file.NAME) -> tuple[SchemaError,
 
 @functools.cache
 def _validator(name: str) -> Draft7Validator:
-    import jsonschema_rs  # 20 ms, which commands without a job need not pay
+    import jsonschema_rs  # the import takes 20 ms; commands without a job do not need it
 
     return jsonschema_rs.Draft7Validator(dict(load(name)))
 
 
 def _checkable(value: Any) -> Any:
-    """The data with each fraction that is whole, as 2.0 is, as one beside it that draft-07 takes for no integer.
+    """Return the data with each whole fraction, such as 2.0, replaced by the nearest number that is not whole.
 
-    Draft-07 lets 2.0 pass for an integer, but it would be printed as 2.0, which Kubernetes refuses.
+    Draft-07 accepts 2.0 as an integer, but tfgen would print 2.0, which Kubernetes refuses.
     """
     if isinstance(value, dict):
-        return {key: _checkable(inner) for key, inner in value.items()}
+        return {key: _checkable(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_checkable(inner) for inner in value]
+        return [_checkable(item) for item in value]
     if isinstance(value, float) and value.is_integer():
         return math.nextafter(max(-_BEYOND, min(value, _BEYOND)), 0.5)  # inwards: it stays in every range of amounts
     return value
@@ -122,7 +122,7 @@ def _schema_errors(error: ValidationError, data: Any, schema: Schema) -> Iterato
     *place, keyword = error.schema_path
     node = data_path.follow(schema, place)
     if keyword in ("minimum", "maximum") and isinstance(error.instance, float) and "number" not in json_types(node):
-        return  # its type is said
+        return  # the wrong type is reported instead
     details = error.kind.as_dict()
     of_key = "error" in details  # propertyNames: the error inside is the key's
     if of_key:
@@ -134,11 +134,11 @@ def _schema_errors(error: ValidationError, data: Any, schema: Schema) -> Iterato
 
 
 def _paths(data: Any, pointer: Sequence[str | int], instance: Any) -> Iterator[Path]:
-    """The paths that the validator's pointer to an instance may mean.
+    """Yield the possible paths of the validator's pointer to an instance.
 
-    It gives a key such as "08" as the number 8. So a number in a mapping means each key of that value that leads to
-    the instance; they have one schema, since the names that the schema knows have letters. And it leaves out empty
-    keys, so one may stand wherever the pointer leads nowhere.
+    The pointer has a key such as "08" as the number 8. So a number in a mapping means each key with this value that
+    leads to the instance; they have one schema, because the names of the schema contain letters. The pointer omits
+    empty keys, so an empty key is possible wherever the pointer leads nowhere.
     """
     if not pointer and data == instance:
         yield ()
@@ -154,14 +154,14 @@ def _paths(data: Any, pointer: Sequence[str | int], instance: Any) -> Iterator[P
 
 
 def _without_nulls(value: Any) -> Any:
-    """The value without the keys that only remove a default."""
+    """Return the value without the keys that only remove a default."""
     if isinstance(value, dict):
-        return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
     return value
 
 
 def _steps(data: Any, first: str | int) -> list[str | int]:
-    """The keys or the index that the pointer's next part may mean here."""
+    """Return the keys or the index that the next part of the pointer may mean."""
     if isinstance(data, list):
         return [first] if isinstance(first, int) and first < len(data) else []
     if not isinstance(data, dict):

@@ -1,4 +1,4 @@
-"""Paths of values: of those that are read, and of those that two forms of a job do not share."""
+"""Paths of values: the paths that are read, and the paths in which two variants of a job differ."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from tfgen.data_path import Path
 from tfgen.schema import tunables
 
 
-def differences(one: Any, other: Any, path: Path = ()) -> Iterator[Path]:
-    """The paths of the values that are not the same object, and of the records that they are in."""
-    if one is other:
+def differences(before: Any, after: Any, path: Path = ()) -> Iterator[Path]:
+    """Yield the paths of the values that are not the same object, and of the records with such values."""
+    if before is after:
         return
     yield path
-    if type(one) is dict and type(other) is dict and path not in tunables.all_leaves():
-        for key in {**one, **other}:
-            yield from differences(one.get(key), other.get(key), (*path, key))
+    if type(before) is dict and type(after) is dict and path not in tunables.all_leaves():
+        for key in {**before, **after}:
+            yield from differences(before.get(key), after.get(key), (*path, key))
 
 
 def whole_values(paths: Iterable[Path]) -> frozenset[Path]:
-    """Values paths, each cut where it leads into a value."""
+    """Return values paths, each shortened if it leads into a value."""
     leaves = tunables.all_leaves()
     ends = ((path, next((end for end in range(len(path)) if path[:end] in leaves), len(path))) for path in paths)
     return frozenset(path[:end] for path, end in ends)

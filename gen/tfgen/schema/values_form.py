@@ -1,7 +1,7 @@
-"""What decides how the files of a chart's values look, but for the values: most jobs of a team have it alike.
+"""The form of a chart's values files, without the values: most jobs of a team have the same form.
 
-So what is printed of it, and of values that are the schema's defaults, is put together once for all jobs that have it,
-within a bound.
+So tfgen prints the text of a form, and of values with the defaults of the schema, only once for all jobs with the form,
+within a limit.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ class ValuesForm(Record):
     """The form of a chart's values.
 
     Attributes:
-        paths: those that there are, in the schema's order.
-        lacks: the paths of what a job's kind or profile has no place for, such as ``storage.*.nfs``.
-        environments: those that the chart is told, as `told_environments` has them.
-        idle: the paths of values that no template reads and that a job may set, as an environment may.
+        paths: the paths of the values, in the order of the schema.
+        lacks: the paths that the workload kind or the profile of a job does not support, such as ``storage.*.nfs``.
+        environments: the environments of the chart, from `told_environments`.
+        idle: the paths of values that no template reads and that a job or an environment may set.
     """
 
     paths: tuple[ValuesPath, ...]
@@ -38,19 +38,19 @@ class ValuesForm(Record):
 
 
 once_a_form: Final = functools.lru_cache(maxsize=64)
-"""For a function of a form: it does its work once for each, and keeps it for those that were asked for last."""
+"""Caches the results of a function of a form for the most recent forms."""
 
 
 class ValuesText(Record):
-    """What a chart's file says of some values.
+    """The text of some values in a file of the chart.
 
     Attributes:
-        paths: those of the values.
-        start: what stands before them.
-        write: makes the text of the values themselves.
-        end: what stands behind that text.
-        defaults: what the schema has for them, as most of them are.
-        of_defaults: the text of these.
+        paths: the paths of the values.
+        start: the text before the values.
+        write: returns the text of the values.
+        end: the text after the values.
+        defaults: the defaults of the values in the schema.
+        of_defaults: the text of the defaults.
     """
 
     paths: tuple[ValuesPath, ...]
@@ -62,21 +62,21 @@ class ValuesText(Record):
 
     @classmethod
     def of(cls, paths: Iterable[ValuesPath], start: str, write: Callable[[Sequence[Any]], str], end: str = "") -> Self:
-        """What is said of values, with the text of their defaults."""
+        """Return the text of values, with the cached text of their defaults."""
         places = tuple(paths)
         defaults = tuple(tunables.at(path).default for path in places)
         return cls(places, start, write, end, defaults, write(defaults))
 
     def text(self, values: Mapping[str, Any]) -> str:
-        """What is said of the values at the paths, start and end with it."""
-        own = [data_path.follow(values, path) for path in self.paths]
-        # Equal is not enough: True is equal to 1, and is written otherwise.
-        is_default = all(map(operator.is_, own, self.defaults))
-        return f"{self.start}{self.of_defaults if is_default else self.write(own)}{self.end}"
+        """Return the text of the values at the paths, including start and end."""
+        current = [data_path.follow(values, path) for path in self.paths]
+        # Equality is not sufficient: True equals 1, but has a different text.
+        is_default = all(map(operator.is_, current, self.defaults))
+        return f"{self.start}{self.of_defaults if is_default else self.write(current)}{self.end}"
 
 
 def values_form(spec: Mapping[str, Any]) -> ValuesForm:
-    """The form of the values of a job's chart."""
+    """Return the form of the values of a job's chart."""
     paths = tuple(tunable.path for tunable in tunables.tunables(spec))
     return ValuesForm(paths, _lacks(spec), told_environments(spec), tunables.idle_paths(spec))
 
@@ -88,7 +88,7 @@ def _lacks(spec: Mapping[str, Any]) -> tuple[str, ...]:
 
 @functools.cache
 def _refused_volumes(profile: Profile) -> tuple[str, ...]:
-    """The sources of volumes that a Pod Security profile refuses."""
+    """Return the volume sources that a Pod Security profile refuses."""
     keys = schema_file.load()["definitions"]["volume"]["oneOf"]
     sources = (choice["required"][0] for choice in keys)
     return tuple(f"storage.*.{source}" for source in sources if source != "claim" and refuses(profile, source))

@@ -1,12 +1,11 @@
-"""values.schema.json: what a chart's user may set, in draft-07 and in few words.
+"""values.schema.json: the schema of a chart's values, in draft-07 and as short as possible.
 
     {"worker": {"allOf": [{"$ref": "#/definitions/role"}], "required": ["replicas"]}}
 
-It accepts of the values what the job schema accepts of a job. What several places have alike stands once, as a
-definition: a role, which characters a text may have, and whatever else is said twice. What a value is for, values.yaml
-says. Both libraries that Helm has had read it (gojsonschema until 3.17,
-santhosh-tekuri/jsonschema since): in draft-07 nothing counts that stands beside a `$ref`, so what does not stand alone
-stands in `allOf`.
+The schema accepts the values that the job schema accepts. Parts that several places share are one definition: a role,
+the characters of a text, and any other repeated part. The descriptions of values are in values.yaml. Both libraries of
+Helm (gojsonschema until 3.17, santhosh-tekuri/jsonschema since) read the schema: in draft-07 keywords next to a `$ref`
+have no effect, so such keywords are in `allOf`.
 """
 
 from __future__ import annotations
@@ -29,26 +28,26 @@ _DRAFT: Final = "http://json-schema.org/draft-07/schema#"
 _ROLE: Final = "role"
 _CHARACTERS: Final = "characters"
 _IN_VALUES: Final = "InValues"
-"""The end of the name of a definition whose texts a chart's user may set as numbers."""
+"""The end of the name of a definition whose texts a user of the chart may set as numbers."""
 _LONG: Final = 80
-"""Characters of a node that is worth a definition."""
+"""Minimum number of characters of a node that becomes a definition."""
 _NAMED: Final = ("properties", "definitions")
-"""Keywords whose keys are names, and no keywords."""
+"""Keywords whose keys are names and not keywords."""
 _BELOW: Final = ("items", "propertyNames", "additionalProperties", *_NAMED)
-"""Keywords that say of what is in a value what it may be. They stand behind those that speak of the value itself."""
+"""Keywords that constrain the parts of a value. They follow the keywords that constrain the value itself."""
 
 
 @once_a_form
 def values_schema(form: ValuesForm) -> Schema:
-    """The schema of a chart's values. It is shared: nobody changes it.
+    """Return the schema of a chart's values. The schema is cached and shared, so callers must not change it.
 
-    Every key that a template reads is required, so that a null (which Helm takes for "remove") is refused instead of
+    Every key that a template reads is required, so that a null (which Helm uses for "remove") is refused instead of
     printed. A key that no template reads is optional, because an environment of the job may set the key. Helm adds
-    `global` to a subchart's values, and `enabled` is where a parent's condition stands.
+    `global` to the values of a subchart, and the condition of a parent chart is in `enabled`.
     """
     root = _closed()
-    own = {name: _short(node) for name, node in chart_values(form.environments).items()}
-    root["properties"] = {"global": {"type": "object"}, "enabled": {"type": "boolean"}, **own}
+    chart_only = {name: _short(node) for name, node in chart_values(form.environments).items()}
+    root["properties"] = {"global": {"type": "object"}, "enabled": {"type": "boolean"}, **chart_only}
     for path in form.paths:
         *records, key = path
         place = root
@@ -80,7 +79,7 @@ def values_schema(form: ValuesForm) -> Schema:
 
 
 def _accepted(node: Schema) -> Any:
-    """The node of a value, in short, with the types that the chart accepts in place of a text."""
+    """Return the short node of a value, with the types that the chart accepts in place of a text."""
     types = schema_file.resolve(schema_file.load(), node).get(CHART_ACCEPTS)
     if not types:
         return _short(node)
@@ -88,14 +87,14 @@ def _accepted(node: Schema) -> Any:
 
 
 def _in_values(node: Schema) -> Any:
-    """The node of a map or list of texts, in short, with the types that the chart accepts in place of each text."""
+    """Return the short node of a map or list of texts, with the types that the chart accepts in place of each text."""
     (place,) = (key for key in ("additionalProperties", "items") if key in node)
     entry = schema_file.resolve(schema_file.load(), node[place])
     return _short({**node, place: _with_types(entry, node[CHART_ACCEPTS])})
 
 
 def _with_types(node: Schema, types: Sequence[str]) -> Schema:
-    """The node of a text with more types, and with the range of the integers whose digits the text allows."""
+    """Return the node of a text with more types, and with the range of the integers whose digits the text allows."""
     text = node["type"] if isinstance(node["type"], list) else [node["type"]]
     is_long = node.get("maxLength", MAX_INTEGER) >= len(str(MAX_INTEGER))
     range_of_text = {
@@ -111,13 +110,13 @@ def _closed() -> dict[str, Any]:
 
 @once_a_form
 def values_schema_text(form: ValuesForm) -> str:
-    """The same as the chart's file has it."""
+    """Return the text of the schema in the file of the chart."""
     return json_text.dump(values_schema(form), listings=_NAMED)
 
 
 @functools.cache
 def _definitions() -> str:
-    """The definitions that values may refer to, in short. As text, of which each schema has a copy that it changes."""
+    """Return the short definitions as text. Each schema changes its own copy."""
     values = {"values": [leaf.written for leaf in all_leaves().values()]}
     used = used_definitions(values, schema_file.load()["definitions"])
     accepting = {f"{name}{_IN_VALUES}": _in_values(node) for name, node in used.items() if CHART_ACCEPTS in node}
@@ -128,7 +127,7 @@ def _definitions() -> str:
 
 
 def _shared(roles: Mapping[str, Schema]) -> dict[str, Any]:
-    """What all roles are: they have the same keys, but some lack one."""
+    """Return the definition of all roles. They have the same keys, except that some roles lack a key."""
     properties = {key: node for role in roles.values() for key, node in role["properties"].items()}
     return {
         **_closed(),
@@ -138,53 +137,53 @@ def _shared(roles: Mapping[str, Schema]) -> dict[str, Any]:
 
 
 def _of_shared(role: Schema, shared: Schema) -> dict[str, Any]:
-    """A role, by what it has beyond the required keys of all, and by what it lacks of the others."""
-    more = [key for key in role["required"] if key not in shared["required"]]
+    """Return a role by its additional required keys, and by the keys that it lacks."""
+    required = [key for key in role["required"] if key not in shared["required"]]
     lacks = {key: False for key in shared["properties"] if key not in role["properties"]}
-    own = {**({"required": more} if more else {}), **({"properties": lacks} if lacks else {})}
+    differences = {**({"required": required} if required else {}), **({"properties": lacks} if lacks else {})}
     reference = {"$ref": f"#/definitions/{_ROLE}"}
-    return {"allOf": [reference], **own} if own else reference
+    return {"allOf": [reference], **differences} if differences else reference
 
 
 def _share(schema: dict[str, Any]) -> None:
-    """Makes a definition of each long node that stands in several places, by the name of the first that has one."""
+    """Make a definition of each long node that occurs several times, named after the first named place."""
     places: dict[str, list[tuple[dict[str, Any], str, bool]]] = {}
     for place in _nodes(schema):
         places.setdefault(json.dumps(place[0][place[1]]), []).append(place)
     gone: set[int] = set()
-    for text, alike in sorted(places.items(), key=lambda item: -len(item[0])):  # the whole before its parts
-        there = [place for place in alike if id(place[0]) not in gone]
-        names = [name for _, name, is_property in there if is_property and name not in schema["definitions"]]
-        if len(text) < _LONG or len(there) < 2 or not names:
+    for text, alike in sorted(places.items(), key=lambda item: -len(item[0])):  # a node before its parts
+        remaining = [place for place in alike if id(place[0]) not in gone]
+        names = [name for _, name, is_property in remaining if is_property and name not in schema["definitions"]]
+        if len(text) < _LONG or len(remaining) < 2 or not names:
             continue
-        first, *copies = [parent[key] for parent, key, _ in there]
+        first, *copies = [parent[key] for parent, key, _ in remaining]
         gone.update(id(parent) for copy in copies for parent, _, _ in _nodes(copy))
         schema["definitions"][names[0]] = first
-        for parent, key, _ in there:
+        for parent, key, _ in remaining:
             parent[key] = {"$ref": f"#/definitions/{names[0]}"}
 
 
 def _refer_to_bases(schema: dict[str, Any]) -> None:
-    """Makes of each text that is a definition's, but for some that it may not be, a reference with these alone."""
+    """Replace each text that a definition covers, apart from some keywords, by a reference with these keywords."""
     definitions = schema["definitions"]
     bases = {name: node for name, node in definitions.items() if "pattern" in node and "not" not in node}
-    inner = [(parent, key) for parent, key, _ in _nodes(schema)]
-    for parent, key in [*inner, *((definitions, name) for name in definitions)]:
+    candidates = [(parent, key) for parent, key, _ in _nodes(schema)]
+    for parent, key in [*candidates, *((definitions, name) for name in definitions)]:
         node = parent[key]
         name = next((name for name, base in bases.items() if "not" in node and base.items() <= node.items()), None)
         if name is not None:
-            more = {keyword: value for keyword, value in node.items() if keyword not in bases[name]}
-            parent[key] = {"allOf": [{"$ref": f"#/definitions/{name}"}], **more}
+            keywords = {keyword: value for keyword, value in node.items() if keyword not in bases[name]}
+            parent[key] = {"allOf": [{"$ref": f"#/definitions/{name}"}], **keywords}
 
 
 def _nodes(node: Any) -> Iterator[tuple[dict[str, Any], str, bool]]:
-    """Each node below another: what has it, its key there, and whether the key is a property's name."""
+    """Yield each node below another: its parent, its key, and whether the key is the name of a property."""
     for keyword in ("properties", "definitions"):
-        for name, inner in node.get(keyword, {}).items():
-            if isinstance(inner, dict):
+        for name, child in node.get(keyword, {}).items():
+            if isinstance(child, dict):
                 if keyword == "properties":
                     yield node[keyword], name, True
-                yield from _nodes(inner)
+                yield from _nodes(child)
     for keyword in ("items", "additionalProperties", "propertyNames"):
         if isinstance(node.get(keyword), dict):
             yield node, keyword, False
@@ -193,23 +192,23 @@ def _nodes(node: Any) -> Iterator[tuple[dict[str, Any], str, bool]]:
 
 @functools.cache
 def _uncarried() -> str:
-    """The characters that no text may have, as they stand in a class of a regular expression."""
+    """Return the characters that no text may have, as in a class of a regular expression."""
     pattern: str = schema_file.load()["definitions"]["text"]["pattern"]
     return pattern.removeprefix("^[^").removesuffix("]*$")
 
 
 def _characters() -> dict[str, Any]:
-    """The characters that a text may have; it says nothing of other values."""
+    """Return the constraint on the characters of a text. Values that are not text are not constrained."""
     text = schema_file.load()["definitions"]["text"]
     return {"pattern": text["pattern"], "not": text["not"]}
 
 
 def _short(node: Any) -> Any:
-    """A copy of a node without what a validator passes over, and with the characters of texts by reference."""
+    """Return a copy of a node without ignored keywords, and with references for the characters of texts."""
     if not isinstance(node, dict):
         return [_short(item) for item in node] if isinstance(node, list) else node
     copy: dict[str, Any] = {
-        keyword: {name: _short(inner) for name, inner in value.items()} if keyword in _NAMED else _short(value)
+        keyword: {name: _short(child) for name, child in value.items()} if keyword in _NAMED else _short(value)
         for keyword, value in node.items()
         if keyword not in ("description", "default", "examples", "$comment") and not keyword.startswith("x-")
     }
@@ -221,30 +220,30 @@ def _short(node: Any) -> Any:
     del copy["pattern"]
     if copy.get("not") == _characters()["not"]:
         del copy["not"]
-    rest = pattern.replace(f"[^{uncarried}]", r"[\s\S]").replace(uncarried, "")
-    more = {} if rest == r"^[\s\S]*$" else {"pattern": rest}
-    return _ordered({**copy, **more, "allOf": [{"$ref": f"#/definitions/{_CHARACTERS}"}]})
+    remaining = pattern.replace(f"[^{uncarried}]", r"[\s\S]").replace(uncarried, "")
+    constraint = {} if remaining == r"^[\s\S]*$" else {"pattern": remaining}
+    return _ordered({**copy, **constraint, "allOf": [{"$ref": f"#/definitions/{_CHARACTERS}"}]})
 
 
 def _ordered(node: dict[str, Any]) -> dict[str, Any]:
-    below = {keyword: node[keyword] for keyword in _BELOW if isinstance(node.get(keyword), dict)}
-    return {**{keyword: value for keyword, value in node.items() if keyword not in below}, **below}
+    parts = {keyword: node[keyword] for keyword in _BELOW if isinstance(node.get(keyword), dict)}
+    return {**{keyword: value for keyword, value in node.items() if keyword not in parts}, **parts}
 
 
 # -- what a workload kind, or a profile, does without -------------------------------------------------------------
 
 
 def _keep_roles(mounted_by: dict[str, Any], paths: Sequence[ValuesPath]) -> None:
-    """Leaves, of those that may mount a volume, the job's roles, and TensorBoard where the job has it."""
-    there = {path[1] if path[0] == "roles" else path[0] for path in paths}
-    mounted_by["items"]["enum"] = [role for role in mounted_by["items"]["enum"] if role in there]
+    """Keep only the roles of the job, and TensorBoard if the job has it, among the possible mounts of a volume."""
+    mounting = {path[1] if path[0] == "roles" else path[0] for path in paths}
+    mounted_by["items"]["enum"] = [role for role in mounted_by["items"]["enum"] if role in mounting]
 
 
 def _take_out(schema: dict[str, Any], path: Sequence[str]) -> None:
-    """Takes a key out of the entries of a map, such as ``storage.*.nfs``, where the values schema has it."""
-    *above, key = path
+    """Remove a key from the entries of a map, such as ``storage.*.nfs``."""
+    *parents, key = path
     node: Any = schema
-    for step in above:
+    for step in parents:
         node = node.get("additionalProperties") if step == "*" else node.get("properties", {}).get(step)
         if not isinstance(node, dict):
             return

@@ -34,17 +34,17 @@ FACTS: Final[Mapping[WorkloadKind, Facts]] = {
 RESOURCES: Final[Mapping[tuple[str, str], CustomResource]] = {
     (facts.resource.group, facts.resource.kind): facts.resource for facts in FACTS.values() if facts.resource
 }
-"""By group and kind: the custom objects."""
+"""The custom objects by group and kind."""
 
 
 def of_spec(spec: Mapping[str, Any]) -> WorkloadKind:
-    """The kind that a spec asks for."""
+    """Return the workload kind of a spec."""
     kind: WorkloadKind = value_of(spec, "workload.kind")
     return kind
 
 
 def value_of(spec: Mapping[str, Any], path: str) -> Any:
-    """What a spec has at a path: by itself, else by default, else nothing."""
+    """Return the value of a spec at a path, or its default, or None."""
     value = data_path.at(spec, path.split("."))
     return _default(path) if value is None else value
 
@@ -56,7 +56,7 @@ def _default(path: str) -> Any:
 
 
 def without(spec: Mapping[str, Any]) -> Iterator[Without]:
-    """All that the spec's kind has no place for."""
+    """Yield the fields that the workload kind of a spec does not support."""
     kind = of_spec(spec)
     yield from _owned_by_others(kind)
     yield from (lack for lack in FACTS[kind].without if _holds(spec, lack.when))
@@ -72,30 +72,30 @@ def _owned_by_others(kind: WorkloadKind) -> tuple[Without, ...]:
 
 
 def only(spec: Mapping[str, Any]) -> Iterator[Only]:
-    """All of which the spec's kind has a place for some values only."""
+    """Yield the fields of which the workload kind of a spec supports only some values."""
     yield from (key for key in FACTS[of_spec(spec)].only if _holds(spec, key.when))
 
 
 def lacking(spec: Mapping[str, Any], path: Sequence[str | int]) -> str:
-    """The way out of what the spec's kind has no place for; empty where it has one."""
+    """Return the cure for a field that the workload kind of a spec does not support; empty for a supported field."""
     return next((lack.way_out for lack in without(spec) if covers(lack.path.split("."), path)), "")
 
 
 def _holds(spec: Mapping[str, Any], when: Condition) -> bool:
     if when is None:
         return True
-    path, wanted = when
+    path, required_value = when
     value = value_of(spec, path)
-    return value is not None if wanted == "*" else value == wanted
+    return value is not None if required_value == "*" else value == required_value
 
 
 def covers(steps: Sequence[str], path: Sequence[str | int]) -> bool:
-    """Whether a path with ``*`` for any key stands for another, or for something above it."""
+    """Return whether a path with ``*`` for any key is equal to another path or to one of its ancestors."""
     return len(steps) <= len(path) and all(step in ("*", key) for step, key in zip(steps, path, strict=False))
 
 
 @functools.cache
 def _owners() -> Mapping[str, tuple[WorkloadKind, ...]]:
-    """By path: the kinds that have what not all kinds have."""
-    paths = dict.fromkeys(path for facts in FACTS.values() for path in facts.own)
-    return {path: tuple(kind for kind, facts in FACTS.items() if path in facts.own) for path in paths}
+    """Return the workload kinds of each path that not all kinds support."""
+    paths = dict.fromkeys(path for facts in FACTS.values() for path in facts.specific)
+    return {path: tuple(kind for kind, facts in FACTS.items() if path in facts.specific) for path in paths}

@@ -1,4 +1,4 @@
-"""ElasticDL: a master that makes the pods of ps and workers."""
+"""ElasticDL: a master that creates the pods of ps and workers."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ FACTS: Final = Facts(
             "its master gives the pods no security context, which restricted refuses; say baseline",
         ),
     ),
-    own=("workload.elasticDL",),
+    specific=("workload.elasticDL",),
     default_end="AllWorkers",
     asks_api_server=True,
 )

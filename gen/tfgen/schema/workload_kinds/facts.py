@@ -9,14 +9,14 @@ from tfgen.record import Record
 WorkloadKind: TypeAlias = Literal["StatefulSet", "Job", "TFJob", "VolcanoJob", "JobSet", "Pod", "ElasticDL"]
 
 CompletionBy: TypeAlias = Literal["Chief", "Worker0", "AllWorkers"]
-"""Whose end ends a job."""
+"""The role or the group of tasks whose end completes a job."""
 
 Condition: TypeAlias = tuple[str, str | bool] | None
 """A path of the spec and its value, or ``*`` for any value; None for always."""
 
 
 class Without(Record):
-    """What a kind has no place for, and the way out."""
+    """A field that a workload kind does not support, and the cure."""
 
     path: str
     way_out: str
@@ -24,7 +24,7 @@ class Without(Record):
 
 
 class Only(Record):
-    """The values that a kind has a place for, of a key that decides the structure, and why."""
+    """The values that a workload kind supports for a structural field, and the reason."""
 
     path: str
     values: tuple[str, ...]
@@ -33,16 +33,16 @@ class Only(Record):
 
 
 class CustomResource(Record):
-    """The custom object of a kind, as those who apply it need to know it.
+    """The custom object of a workload kind, for the tools that apply it.
 
     Attributes:
         group: the API group.
-        kind: Kubernetes' kind.
-        completed: true of an object that has ended well, in CEL.
-        failed: true of an object that has failed, in CEL.
-        argocd_health: the name of the check by which Argo CD calls it healthy (targets/gitops/health).
-        suspend: the JSON pointer of the field that holds it back; empty where there is none.
-        free: the fields that its operator lets change while a run lasts; paths below its spec.
+        kind: the kind in Kubernetes.
+        completed: a CEL expression that is true for a completed object.
+        failed: a CEL expression that is true for a failed object.
+        argocd_health: the name of the health check of Argo CD (targets/gitops/health).
+        suspend: the JSON pointer of the field that suspends the object; empty without such a field.
+        free: the fields that may change during a run; paths below the spec of the object.
     """
 
     group: str
@@ -55,25 +55,25 @@ class CustomResource(Record):
 
 
 class Facts(Record):
-    """What one kind cannot say of a job, and what is peculiar to its objects.
+    """The limits of one workload kind, and the properties of its objects.
 
     Attributes:
-        without: what the kind has no place for.
-        only: the keys of which it has a place for some values alone.
-        own: paths that it has, and most other kinds have not.
-        resource: its custom object; None where Kubernetes' own kinds carry the roles.
-        controller_keys: labels and annotations that its controllers write on pods: whole keys, or all of a domain's.
-        makes_object_a_role: whether each role has an object of its own.
-        makes_pods: whether a role's pod is an object of the job itself, and not what a controller makes of one.
-        is_admitted_whole: whether Kueue admits all of its roles together.
-        default_end: whose end ends a job that does not say it; None for what the strategy says.
-        asks_api_server: whether a pod beside the tasks, or before them, asks the API server.
-        teller: who tells each task its cluster where tfgen does not, and how to have tfgen tell it.
+        without: the fields that the kind does not support.
+        only: the fields of which the kind supports only some values.
+        specific: the paths that the kind supports, and most other kinds do not.
+        resource: the custom object; None if built-in kinds of Kubernetes run the roles.
+        controller_keys: labels and annotations that its controllers set on pods: whole keys, or the domain of keys.
+        makes_object_a_role: whether each role has a separate object.
+        makes_pods: whether the pod of a role is an object of the job itself, and not created by a controller.
+        is_admitted_whole: whether Kueue admits all roles together.
+        default_end: the role whose end completes a job by default; None for the choice of the strategy.
+        asks_api_server: whether a pod next to the tasks, or before them, sends requests to the API server.
+        teller: the component that sets TF_CONFIG if tfgen does not, and the cure to let tfgen set it.
     """
 
     without: tuple[Without, ...] = ()
     only: tuple[Only, ...] = ()
-    own: tuple[str, ...] = ()
+    specific: tuple[str, ...] = ()
     resource: CustomResource | None = None
     controller_keys: tuple[str, ...] = ()
     makes_object_a_role: bool = False

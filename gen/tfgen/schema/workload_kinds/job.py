@@ -1,4 +1,4 @@
-"""An Indexed Job a role."""
+"""An Indexed Job for each role."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The JobSet: a Job a role, made by its controller."""
+"""The JobSet, whose controller creates a Job for each role."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FACTS: Final = Facts(
             ("gang.scheduler", "*"),
         ),
     ),
-    own=("workload.suspend", "workload.ttlSecondsAfterFinished", "workload.jobSet"),
+    specific=("workload.suspend", "workload.ttlSecondsAfterFinished", "workload.jobSet"),
     resource=CustomResource(
         group="jobset.x-k8s.io",
         kind="JobSet",

@@ -1,4 +1,4 @@
-"""A bare Pod, for one task."""
+"""A bare Pod for one task."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts that several workload kinds have alike."""
+"""Facts that several workload kinds share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NO_FINISHER: Final = (
     Without("tensorboard.keep", "no finisher scales TensorBoard down; remove it"),
 )
 LEGACY: Final = ("legacyFlags", "legacyVariables")
-"""What tells the programs of TensorFlow 1 their place."""
+"""The fields that give the programs of TensorFlow 1 their place in the cluster."""
 NO_LEGACY: Final = tuple(Without(key, "its tasks read TF_CONFIG; take the kind StatefulSet or Job") for key in LEGACY)
 # Of a kind whose controller ends the rest itself.
 RELEASES: Final = Only("completion.release", ("ScaleToZero",), "it ends what is left as soon as it is complete")

@@ -1,4 +1,4 @@
-"""A StatefulSet a role that serves, and an Indexed Job a role that ends."""
+"""A StatefulSet for each role that serves, and an Indexed Job for each role that ends."""
 
 from __future__ import annotations
 

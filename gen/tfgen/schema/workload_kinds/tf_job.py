@@ -64,7 +64,7 @@ FACTS: Final = Facts(
             ("workload.tfJob.gang", "Operator"),
         ),
     ),
-    own=(
+    specific=(
         "workload.suspend",
         "workload.ttlSecondsAfterFinished",
         "workload.tfJob",

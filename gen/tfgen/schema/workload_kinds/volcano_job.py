@@ -32,7 +32,7 @@ FACTS: Final = Facts(
         ),
         Only("gang.scheduler", ("volcano",), "the job is Volcano's own; say volcano, or take another kind"),
     ),
-    own=("workload.ttlSecondsAfterFinished", "workload.volcanoJob"),
+    specific=("workload.ttlSecondsAfterFinished", "workload.volcanoJob"),
     resource=CustomResource(
         group="batch.volcano.sh",
         kind="Job",
