@@ -1,4 +1,4 @@
-r"""JSON patches: the operations, in order, that turn one object into another.
+"""JSON patches: the operations, in order, that turn one object into another.
 
     >>> json_patch({"args": ["a"], "old": 1}, {"args": ["b"], "a/b": 2})
     [{'op': 'replace', 'path': '/args', 'value': ['b']}, {'op': 'add', 'path': '/a~1b', 'value': 2}, {'op': 'remove', \
