@@ -101,6 +101,10 @@ class LocalCluster:
         self._processes[f"{role}-{index}"].kill()
         self._processes[f"{role}-{index}"].wait()
 
+    def terminate(self, role: str, index: int = 0) -> None:
+        """Send SIGTERM to a task, as the kubelet does before a node drains."""
+        self._processes[f"{role}-{index}"].terminate()
+
     def wait(self, role: str, index: int = 0, *, timeout: float) -> int:
         """Return a task's exit code. Raises as `_until` does."""
         return self._until(lambda: self._processes[f"{role}-{index}"].poll(), f"{role}-{index} has ended", timeout)

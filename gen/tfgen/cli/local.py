@@ -9,12 +9,13 @@ import shutil
 import signal
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
 
 from tfgen.cli.command import OK, PROBLEMS, Command
 from tfgen.cli.output import COLOURS, is_in_colour, job_name_argument, number, path, print_json, report, say
+from tfgen.training_errors import TrainingError, find_error
 
 if TYPE_CHECKING:
     from tfgen.commands.local import LocalJob, LocalOptions
@@ -183,6 +184,16 @@ def _status(run: Run) -> str:
     return "  ".join([*parts, f"{minutes}:{seconds:02}"])
 
 
+def _known_errors(run: Run) -> Iterator[tuple[str, TrainingError]]:
+    """Yield the usual errors in the logs of a run that failed, each with the first task that has the error."""
+    seen: set[str] = set()
+    for name, state in run.states.items() if run.code else ():
+        error = find_error(state.task.log.read_text(errors="replace")) if state.task.log.exists() else None
+        if error and error.name not in seen:
+            seen.add(error.name)
+            yield name, error
+
+
 def _print_end(args: Namespace, plan: LocalJob, run: Run) -> None:
     logs = plan.tasks[0].log.parent
     if args.format == "json":
@@ -194,6 +205,8 @@ def _print_end(args: Namespace, plan: LocalJob, run: Run) -> None:
         print_json({"code": run.code, "endedBy": run.reason, "tasks": tasks, "volumes": volumes, "problems": []})
     for failure in run.not_failed:
         say(f"note: {failure.task} was not killed: the job ended before {failure.seconds:g} s")
+    for task, error in _known_errors(run):
+        say(f"{task}: {error}")
     say(f"{run.reason} ended the job with {run.code} after {run.seconds:.0f} s\nlogs: {logs}")
     for name, folder in plan.folders.items():
         say(f"volume {name}: {folder}")

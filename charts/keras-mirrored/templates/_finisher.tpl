@@ -1,0 +1,113 @@
+{{- /* The pod of what releases the run once the Job that ends it has ended. */}}
+
+{{/* The hash of finisher.pod, a label of its pods. A StatefulSet has it in its selector too, which never changes. */}}
+{{- define "keras-mirrored.finisher.podHash" -}}
+{{ printf "%s\n" (include "keras-mirrored.finisher.pod" (dict "root" $)) | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
+{{- end }}
+
+{{/* The pod of the finisher. Takes root, hash. */}}
+{{- define "keras-mirrored.finisher.pod" -}}
+{{- $labels := mergeOverwrite (dict "sidecar.istio.io/inject" "false") (include "keras-mirrored.texts" .root.Values.labels | fromYaml) }}
+{{- $annotations := mergeOverwrite (dict "linkerd.io/inject" "disabled")
+    (include "keras-mirrored.texts" .root.Values.annotations | fromYaml) -}}
+metadata:
+  labels:
+    {{- include "keras-mirrored.selector" .root | nindent 4 }}
+    tfgen/role: finisher
+    app.kubernetes.io/name: {{ include "keras-mirrored.name" .root | quote }}
+    app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
+    app.kubernetes.io/component: finisher
+    {{- toYaml $labels | nindent 4 }}
+    {{- with .hash }}
+    tfgen/pod-template-hash: {{ . | quote }}
+    {{- end }}
+  annotations:
+    {{- toYaml $annotations | nindent 4 }}
+spec:
+  {{- include "keras-mirrored.finisher.podSpec" .root | nindent 2 }}
+{{- end }}
+
+{{/* The spec of the finisher's pod. */}}
+{{- define "keras-mirrored.finisher.podSpec" -}}
+{{- $run := include "keras-mirrored.run" . -}}
+serviceAccountName: {{ $run }}-finisher
+{{- with .Values.priorityClassName }}
+priorityClassName: {{ . | quote }}
+{{- end }}
+automountServiceAccountToken: true
+{{- /* No variables for the Services of the namespace: many of them can fill a container's environment. */}}
+enableServiceLinks: false
+restartPolicy: Never
+securityContext:
+  {{- include "keras-mirrored.podSecurityContext" . | nindent 2 }}
+{{- with .Values.nodeSelector }}
+nodeSelector:
+  {{- include "keras-mirrored.texts" . | trimPrefix "\n" | nindent 2 }}
+{{- end }}
+{{- with include "keras-mirrored.tolerations" (dict "spot" .Values.spot "tolerations" .Values.tolerations) }}
+tolerations:
+{{- . }}
+{{- end }}
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets:
+{{- toYaml . | nindent 0 }}
+{{- end }}
+volumes:
+- name: finisher
+  configMap:
+    name: {{ $run }}-finisher-7c62bd91
+containers:
+- name: finisher
+  {{- if .Values.completion.image }}
+  image: {{ .Values.completion.image | quote }}
+  {{- with .Values.imagePullPolicy }}
+  imagePullPolicy: {{ . | quote }}
+  {{- end }}
+  {{- else }}
+  image: {{ .Values.roles.worker.image | default .Values.image | quote }}
+  {{- with .Values.roles.worker.imagePullPolicy | default .Values.imagePullPolicy }}
+  imagePullPolicy: {{ . | quote }}
+  {{- end }}
+  {{- end }}
+  {{- /* Isolated: no variable and no module of the image comes between the program and its library. */}}
+  command:
+  - python3
+  - -I
+  - -u
+  - /finisher/finisher.py
+  args:
+  - {{ printf "--ends=%v-worker" $run | quote }}
+  {{- if .Values.startDeadline }}
+  - {{ printf "--starts=jobs/%v-worker" $run | quote }}
+  - --start-deadline={{ .Values.startDeadline | int64 }}
+  {{- end }}
+  {{- if .Values.completion.notify.secretKeyRef.name }}
+  - --job={{ include "keras-mirrored.fullname" . }}
+  - {{ printf "--run=%v" (include "keras-mirrored.text" .Values.run) | quote }}
+  {{- end }}
+  env:
+  - name: NVIDIA_VISIBLE_DEVICES
+    value: void
+  {{- if .Values.completion.notify.secretKeyRef.name }}
+  - name: NOTIFY_ADDRESS
+    valueFrom:
+      secretKeyRef:
+        name: {{ .Values.completion.notify.secretKeyRef.name | quote }}
+        key: {{ .Values.completion.notify.secretKeyRef.key | quote }}
+        {{- /* Without the Secret all is released, and nobody is told. */}}
+        optional: true
+  {{- end }}
+  resources:
+    requests:
+      cpu: {{ .Values.helpers.resources.requests.cpu | quote }}
+      memory: {{ .Values.helpers.resources.requests.memory | quote }}
+    limits:
+      cpu: {{ .Values.helpers.resources.limits.cpu | quote }}
+      memory: {{ .Values.helpers.resources.limits.memory | quote }}
+  securityContext:
+    {{- include "keras-mirrored.containerSecurityContext" . | nindent 4 }}
+  volumeMounts:
+  - name: finisher
+    mountPath: /finisher
+    readOnly: true
+{{- end }}

@@ -1,0 +1,92 @@
+{{- /* Names, labels and the cluster. A part takes the root context, or a dict of what its comment says. */}}
+
+{{/* The name of one run: the job's, and the run's behind it where there is one. */}}
+{{- define "keras-mirrored.run" -}}
+{{ include "keras-mirrored.fullname" . }}{{ if include "keras-mirrored.text" .Values.run }}-{{ include "keras-mirrored.text"
+    .Values.run }}{{ end }}
+{{- end }}
+
+{{/* The job's name: fullnameOverride, else the release's, with the chart's behind it unless it is in it already. */}}
+{{- define "keras-mirrored.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{ .Values.fullnameOverride }}
+{{- else if contains (include "keras-mirrored.name" .) .Release.Name -}}
+{{ .Release.Name }}
+{{- else -}}
+{{ .Release.Name }}-{{ include "keras-mirrored.name" . }}
+{{- end }}
+{{- end }}
+
+{{/* The chart's name: nameOverride, else its own. */}}
+{{- define "keras-mirrored.name" -}}
+{{ .Values.nameOverride | default .Chart.Name }}
+{{- end }}
+
+{{/* A text. A number in the values, such as the 2 of --set run=2, is written in all its digits. */}}
+{{- define "keras-mirrored.text" -}}
+{{ if kindIs "float64" . }}{{ int64 . }}{{ else }}{{ . }}{{ end }}
+{{- end }}
+
+{{/* The labels of every object. */}}
+{{- define "keras-mirrored.labels" -}}
+{{ include "keras-mirrored.owner" . }}
+{{- with .Values.labels }}
+{{- include "keras-mirrored.texts" . }}
+{{- end }}
+{{- end }}
+
+{{/* The labels that say whose an object is. */}}
+{{- define "keras-mirrored.owner" -}}
+app.kubernetes.io/name: {{ include "keras-mirrored.name" . | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-._" }}
+{{- end }}
+
+{{/* A map or list of texts, with numbers and booleans as texts. A map in it stays a map. */}}
+{{- define "keras-mirrored.texts" -}}
+{{- range $key, $value := . }}
+{{ if kindIs "string" $key }}{{ $key | quote }}:{{ else }}-{{ end }}
+{{- if kindIs "map" $value }} {{ mustToRawJson $value }}
+{{- else if kindIs "float64" $value }} {{ $value | int64 | quote }}
+{{- else }} {{ $value | quote }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* What selects the pods of one run. */}}
+{{- define "keras-mirrored.selector" -}}
+tfgen/job: {{ include "keras-mirrored.fullname" . | quote }}
+tfgen/run: {{ include "keras-mirrored.text" .Values.run | quote }}
+{{- end }}
+
+{{/* The cluster part of TF_CONFIG. */}}
+{{- define "keras-mirrored.cluster" -}}
+{"worker":[{{ include "keras-mirrored.hosts" (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}]}
+{{- end }}
+
+{{/* The hosts of a role's tasks, by index. Takes root, role, replicas. */}}
+{{- define "keras-mirrored.hosts" -}}
+{{- $run := include "keras-mirrored.run" .root -}}
+{{- range $i := until (int .replicas) }}{{ if $i }},{{ end }}"{{ $run }}-{{ $.role }}-{{ $i | int64 }}.{{ $run }}:2222"{{ end }}
+{{- end }}
+
+{{/* The security context of a pod, for the profile restricted. */}}
+{{- define "keras-mirrored.podSecurityContext" -}}
+runAsNonRoot: true
+runAsUser: {{ .Values.security.runAsUser | int64 }}
+runAsGroup: {{ .Values.security.runAsGroup | int64 }}
+fsGroup: {{ .Values.security.fsGroup | int64 }}
+fsGroupChangePolicy: OnRootMismatch
+seccompProfile:
+  type: RuntimeDefault
+{{- end }}
+
+{{/* The security context of a container, for the profile restricted. */}}
+{{- define "keras-mirrored.containerSecurityContext" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: {{ .Values.security.readOnlyRootFilesystem }}
+capabilities:
+  drop:
+  - ALL
+{{- end }}

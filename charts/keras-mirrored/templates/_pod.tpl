@@ -1,0 +1,169 @@
+{{- /* The pod of a task, whatever object makes it. The role's templates call it with the role's name and values. */}}
+
+{{/* The hash of pod, a label of its pods. A StatefulSet has it in its selector too, which never changes. Takes
+     root, role, values. */}}
+{{- define "keras-mirrored.podHash" -}}
+{{ printf "%s\n" (include "keras-mirrored.pod" .) | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
+{{- end }}
+
+{{/* The pod of a task: a PodTemplateSpec, whatever object makes it. Takes root, role, values, hash. */}}
+{{- define "keras-mirrored.pod" -}}
+metadata:
+  labels:
+    {{- include "keras-mirrored.pod.labels" . | nindent 4 }}
+    {{- with .hash }}
+    tfgen/pod-template-hash: {{ . | quote }}
+    {{- end }}
+  annotations:
+    {{- include "keras-mirrored.pod.annotations" . | nindent 4 }}
+spec:
+  {{- include "keras-mirrored.pod.spec" . | nindent 2 }}
+{{- end }}
+
+{{/* The labels of a task's pod. Takes root, role, values. */}}
+{{- define "keras-mirrored.pod.labels" -}}
+{{- $labels := mergeOverwrite (dict "sidecar.istio.io/inject" "false") (include "keras-mirrored.texts" .root.Values.labels | fromYaml)
+    (include "keras-mirrored.texts" .values.labels | fromYaml) -}}
+{{ include "keras-mirrored.selector" .root }}
+tfgen/role: {{ .role | quote }}
+app.kubernetes.io/name: {{ include "keras-mirrored.name" .root | quote }}
+app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
+app.kubernetes.io/component: {{ .role | quote }}
+{{- toYaml $labels | nindent 0 }}
+{{- end }}
+
+{{/* The annotations of a task's pod. Takes root, values. */}}
+{{- define "keras-mirrored.pod.annotations" -}}
+{{- $annotations := mergeOverwrite (dict "cluster-autoscaler.kubernetes.io/safe-to-evict" "false" "karpenter.sh/do-not-disrupt" "true"
+    "linkerd.io/inject" "disabled") (include "keras-mirrored.texts" .root.Values.annotations | fromYaml)
+    (include "keras-mirrored.texts" .values.annotations | fromYaml) -}}
+{{ toYaml $annotations }}
+{{- end }}
+
+{{/* The spec of a task's pod. Takes root, role, values. */}}
+{{- define "keras-mirrored.pod.spec" -}}
+{{- $limits := dict }}
+{{- if .values.resources.cpu }}
+{{- $_ := set $limits "cpu" (toString .values.resources.cpu) }}
+{{- end }}
+{{- if .values.resources.memory }}
+{{- $_ := set $limits "memory" (toString .values.resources.memory) }}
+{{- end }}
+{{- if .values.resources.gpu.count }}
+{{- $_ := set $limits .values.resources.gpu.resource .values.resources.gpu.count }}
+{{- $limits = mergeOverwrite $limits .values.resources.gpu.share }}
+{{- end }}
+{{- $limits = mergeOverwrite $limits .values.resources.limits }}
+{{- $devices := dict }}
+{{- range $name, $value := $limits }}
+{{- if and (regexMatch "gpu|nvidia|vcuda" $name) (ne (printf "%v" $value) "0") }}
+{{- $_ := set $devices $name $value }}
+{{- end }}
+{{- end }}
+{{- $gpus := or .values.resources.gpu.count $devices }}
+{{- $locked := dict }}
+{{- range $name, $storage := .root.Values.storage }}
+{{- if and $storage.runs (or (not $storage.for) (has $.role $storage.for)) }}
+{{- $_ := set $locked $name $storage }}
+{{- end }}
+{{- end -}}
+automountServiceAccountToken: false
+{{- with .values.priorityClassName | default .root.Values.priorityClassName }}
+priorityClassName: {{ . | quote }}
+{{- end }}
+{{- with .values.runtimeClassName | default .root.Values.runtimeClassName }}
+runtimeClassName: {{ . | quote }}
+{{- end }}
+{{- with .values.serviceAccountName | default .root.Values.serviceAccountName }}
+serviceAccountName: {{ . | quote }}
+{{- end }}
+{{- /* No variables for the Services of the namespace: many of them can fill a container's environment. */}}
+enableServiceLinks: false
+subdomain: {{ include "keras-mirrored.run" .root | quote }}
+restartPolicy: Never
+{{- if .root.Values.deadline }}
+{{- if $locked }}
+activeDeadlineSeconds: {{ add .root.Values.deadline .root.Values.lockWait }}
+{{- else }}
+activeDeadlineSeconds: {{ .root.Values.deadline | int64 }}
+{{- end }}
+{{- end }}
+terminationGracePeriodSeconds: {{ .values.terminationGracePeriodSeconds | default 30 | int64 }}
+securityContext:
+  {{- include "keras-mirrored.podSecurityContext" .root | nindent 2 }}
+{{- include "keras-mirrored.pod.scheduling" (dict "root" .root "role" .role "values" .values "gpus" $gpus) }}
+{{- with .root.Values.imagePullSecrets }}
+imagePullSecrets:
+{{- toYaml . | nindent 0 }}
+{{- end }}
+volumes:
+{{- include "keras-mirrored.pod.volumes" (dict "root" .root "role" .role "values" .values "locked" $locked) | nindent 0 }}
+{{- if $locked }}
+initContainers:
+{{- range $name, $storage := $locked }}
+- name: {{ printf "lock-%v" $name | quote }}
+  {{- include "keras-mirrored.pod.runLock" (dict "root" $.root "values" $.values "name" $name "storage" $storage) | nindent 2 }}
+{{- end }}
+{{- end }}
+containers:
+- name: tensorflow
+  {{- include "keras-mirrored.pod.container" (dict "root" .root "role" .role "values" .values "limits" $limits "gpus" $gpus) | nindent 2 }}
+{{- end }}
+
+{{/* A task's main container, but for its name. Takes root, role, values, limits, gpus. */}}
+{{- define "keras-mirrored.pod.container" -}}
+image: {{ .values.image | default .root.Values.image | quote }}
+{{- with .values.imagePullPolicy | default .root.Values.imagePullPolicy }}
+imagePullPolicy: {{ . | quote }}
+{{- end }}
+{{- with .values.command | default .root.Values.command }}
+command:
+{{- include "keras-mirrored.texts" . }}
+{{- end }}
+{{- with .values.args | default .root.Values.args }}
+args:
+{{- include "keras-mirrored.texts" . }}
+{{- end }}
+{{- with .values.workingDir | default .root.Values.workingDir }}
+workingDir: {{ . | quote }}
+{{- end }}
+{{- /* Kubernetes expands $(X) from the variables before it alone: first our own, then the values that refer to
+       none. */}}
+env:
+{{- include "keras-mirrored.pod.env" (dict "root" .root "role" .role "values" .values "cpuLimit" .limits.cpu "gpus" .gpus) | nindent 0 }}
+{{- with .values.envFrom | default .root.Values.envFrom }}
+envFrom:
+{{- toYaml . | nindent 0 }}
+{{- end }}
+ports:
+- name: tensorflow
+  containerPort: 2222
+{{- include "keras-mirrored.pod.resources" . }}
+securityContext:
+  {{- include "keras-mirrored.containerSecurityContext" .root | nindent 2 }}
+volumeMounts:
+{{- include "keras-mirrored.pod.mounts" . | nindent 0 }}
+{{- end }}
+
+{{/* The resources of a task's main container. Takes values, limits. */}}
+{{- define "keras-mirrored.pod.resources" -}}
+{{- $requests := dict }}
+{{- if .values.resources.cpu }}
+{{- $_ := set $requests "cpu" (toString .values.resources.cpu) }}
+{{- end }}
+{{- if .values.resources.memory }}
+{{- $_ := set $requests "memory" (toString .values.resources.memory) }}
+{{- end }}
+{{- $requests = mergeOverwrite $requests .values.resources.requests -}}
+{{- if or $requests .limits }}
+resources:
+  {{- with $requests }}
+  requests:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with .limits }}
+  limits:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,124 @@
+{{- /* The pod of what releases the run once the Job that ends it has ended. */}}
+
+{{/* The hash of finisher.pod, a label of its pods. A StatefulSet has it in its selector too, which never changes. */}}
+{{- define "keras-ps.finisher.podHash" -}}
+{{ printf "%s\n" (include "keras-ps.finisher.pod" (dict "root" $)) | fromYaml | mustToRawJson | sha256sum | trunc 12 }}
+{{- end }}
+
+{{/* The pod of the finisher. Takes root, hash. */}}
+{{- define "keras-ps.finisher.pod" -}}
+{{- $labels := mergeOverwrite (dict "sidecar.istio.io/inject" "false") (include "keras-ps.texts" .root.Values.labels | fromYaml) }}
+{{- $annotations := mergeOverwrite (dict "linkerd.io/inject" "disabled") (include "keras-ps.texts" .root.Values.annotations | fromYaml) -}}
+metadata:
+  labels:
+    {{- include "keras-ps.selector" .root | nindent 4 }}
+    tfgen/role: finisher
+    app.kubernetes.io/name: {{ include "keras-ps.name" .root | quote }}
+    app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
+    app.kubernetes.io/component: finisher
+    {{- toYaml $labels | nindent 4 }}
+    {{- with .hash }}
+    tfgen/pod-template-hash: {{ . | quote }}
+    {{- end }}
+  annotations:
+    {{- toYaml $annotations | nindent 4 }}
+spec:
+  {{- include "keras-ps.finisher.podSpec" .root | nindent 2 }}
+{{- end }}
+
+{{/* The spec of the finisher's pod. */}}
+{{- define "keras-ps.finisher.podSpec" -}}
+{{- $run := include "keras-ps.run" . -}}
+serviceAccountName: {{ $run }}-finisher
+{{- with .Values.priorityClassName }}
+priorityClassName: {{ . | quote }}
+{{- end }}
+automountServiceAccountToken: true
+{{- /* No variables for the Services of the namespace: many of them can fill a container's environment. */}}
+enableServiceLinks: false
+restartPolicy: Never
+securityContext:
+  {{- include "keras-ps.podSecurityContext" . | nindent 2 }}
+{{- with .Values.nodeSelector }}
+nodeSelector:
+  {{- include "keras-ps.texts" . | trimPrefix "\n" | nindent 2 }}
+{{- end }}
+{{- with include "keras-ps.tolerations" (dict "spot" .Values.spot "tolerations" .Values.tolerations) }}
+tolerations:
+{{- . }}
+{{- end }}
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets:
+{{- toYaml . | nindent 0 }}
+{{- end }}
+volumes:
+- name: finisher
+  configMap:
+    name: {{ $run }}-finisher-7c62bd91
+containers:
+- name: finisher
+  {{- if .Values.completion.image }}
+  image: {{ .Values.completion.image | quote }}
+  {{- with .Values.imagePullPolicy }}
+  imagePullPolicy: {{ . | quote }}
+  {{- end }}
+  {{- else if and .Values.startDeadline (ne (.Values.roles.ps.image | default .Values.image)
+      (.Values.roles.chief.image | default .Values.image))
+      (ne (.Values.roles.worker.image | default .Values.image) (.Values.roles.chief.image | default .Values.image)) }}
+  image: {{ .Values.roles.ps.image | default .Values.image | quote }}
+  {{- with .Values.roles.ps.imagePullPolicy | default .Values.imagePullPolicy }}
+  imagePullPolicy: {{ . | quote }}
+  {{- end }}
+  {{- else }}
+  image: {{ .Values.roles.chief.image | default .Values.image | quote }}
+  {{- with .Values.roles.chief.imagePullPolicy | default .Values.imagePullPolicy }}
+  imagePullPolicy: {{ . | quote }}
+  {{- end }}
+  {{- end }}
+  {{- /* Isolated: no variable and no module of the image comes between the program and its library. */}}
+  command:
+  - python3
+  - -I
+  - -u
+  - /finisher/finisher.py
+  args:
+  - {{ printf "--ends=%v-chief" $run | quote }}
+  - {{ printf "--scale=statefulsets/%v-ps" $run | quote }}
+  - {{ printf "--scale=statefulsets/%v-worker" $run | quote }}
+  - {{ printf "--on-failure=%v" .Values.completion.onFailure | quote }}
+  {{- if .Values.startDeadline }}
+  - {{ printf "--starts=jobs/%v-chief" $run | quote }}
+  - {{ printf "--starts=statefulsets/%v-ps" $run | quote }}
+  - {{ printf "--starts=statefulsets/%v-worker" $run | quote }}
+  - --start-deadline={{ .Values.startDeadline | int64 }}
+  {{- end }}
+  {{- if .Values.completion.notify.secretKeyRef.name }}
+  - --job={{ include "keras-ps.fullname" . }}
+  - {{ printf "--run=%v" (include "keras-ps.text" .Values.run) | quote }}
+  {{- end }}
+  env:
+  - name: NVIDIA_VISIBLE_DEVICES
+    value: void
+  {{- if .Values.completion.notify.secretKeyRef.name }}
+  - name: NOTIFY_ADDRESS
+    valueFrom:
+      secretKeyRef:
+        name: {{ .Values.completion.notify.secretKeyRef.name | quote }}
+        key: {{ .Values.completion.notify.secretKeyRef.key | quote }}
+        {{- /* Without the Secret all is released, and nobody is told. */}}
+        optional: true
+  {{- end }}
+  resources:
+    requests:
+      cpu: {{ .Values.helpers.resources.requests.cpu | quote }}
+      memory: {{ .Values.helpers.resources.requests.memory | quote }}
+    limits:
+      cpu: {{ .Values.helpers.resources.limits.cpu | quote }}
+      memory: {{ .Values.helpers.resources.limits.memory | quote }}
+  securityContext:
+    {{- include "keras-ps.containerSecurityContext" . | nindent 4 }}
+  volumeMounts:
+  - name: finisher
+    mountPath: /finisher
+    readOnly: true
+{{- end }}

@@ -1,0 +1,95 @@
+"""The usual errors of a training program: each by its text in a log, with its meaning and the page of its cure.
+
+>>> find_error("tensorflow.python.framework.errors_impl.UnknownError: Could not start gRPC server").name
+'port-in-use'
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from tfgen.record import Record
+
+_PAGE: Final = "docs/keras.md#errors-and-cures"
+
+
+class TrainingError(Record):
+    """A usual error.
+
+    Attributes:
+        name: the name of the error.
+        pattern: the text in a log.
+        meaning: the meaning of the text.
+        page: the page of the cure.
+    """
+
+    name: str
+    pattern: re.Pattern[str]
+    meaning: str
+    page: str = _PAGE
+
+    def __str__(self) -> str:
+        """Return the line for people."""
+        return f"{self.meaning}: see {self.page}"
+
+
+def _error(name: str, pattern: str, meaning: str) -> TrainingError:
+    return TrainingError(name, re.compile(pattern), meaning)
+
+
+# The first error of the table that a log has is the cause: an error further down may only follow.
+ERRORS: Final = (
+    _error(
+        "keras-3-mirrored",
+        r"Attempt to convert a value \(PerReplica",
+        "model.fit of Keras 3 does not train under MultiWorkerMirroredStrategy; use tf_keras",
+    ),
+    _error(
+        "keras-3-parameter-server",
+        r"pass this dataset to [`'\"]?ClusterCoordinator\.create_per_worker_dataset",
+        "model.fit of Keras 3 does not train under ParameterServerStrategy; use tf_keras",
+    ),
+    _error(
+        "no-tf-keras",
+        r"do not have the tf_keras package installed|No module named '?tf_keras\b",
+        "TF_USE_LEGACY_KERAS is set, and the image has no tf_keras; install the package",
+    ),
+    _error(
+        "no-tensorboard",
+        r"No module named '?tensorboard\b|tensorboard: (command )?not found|\"tensorboard\": executable file not found",
+        "the image has no tensorboard; install the package, or set tensorboard.image",
+    ),
+    _error(
+        "port-in-use",
+        r"Could not start gRPC server|Address already in use|Failed to add port to server",
+        "another process has the port of the task",
+    ),
+    _error(
+        "no-tf-config",
+        r"Cluster spec must be non-empty",
+        "the program found no cluster in TF_CONFIG",
+    ),
+    _error(
+        "out-of-memory",
+        r"\bResourceExhaustedError\b|\bOOM when allocating tensor|CUDA_ERROR_OUT_OF_MEMORY|\bMemoryError\b",
+        "the task has too little memory for the model and the batch",
+    ),
+    _error(
+        "nan-loss",
+        r"(?i:\bloss['\"]?\s*(?:[:=]|is)\s*nan\b)|Invalid loss, terminating training",
+        "the loss is not a number; the training diverges or the data has bad values",
+    ),
+    _error(
+        "no-connection",
+        r"failed to connect to all addresses|Connection refused",
+        "a task does not reach a peer: the peer has ended, or a network policy refuses the connection",
+    ),
+)
+
+
+def find_error(lines: str | Iterable[str]) -> TrainingError | None:
+    """Return the first error of the table in the lines of a log; None for a log without one."""
+    text = lines if isinstance(lines, str) else "\n".join(lines)
+    return next((error for error in ERRORS if error.pattern.search(text)), None)
