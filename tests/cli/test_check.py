@@ -90,7 +90,7 @@ def test_another_revision(job: Path, capsys: Printed) -> None:
     assert cli.run(["check", "--no-files", "job.yaml", "--against", "HEAD~1"]) == 1
     assert capsys.readouterr().err.endswith("1 error, 0 warnings; 1 job compared with HEAD~1\n")
     assert cli.run(["check", "--no-files", "job.yaml", "--against", "nowhere"]) == 2
-    assert capsys.readouterr() == ("", "tfgen: error: job.yaml: git has no revision 'nowhere' where it is\n")
+    assert capsys.readouterr() == ("", "tfgen: error: job.yaml: git has no revision 'nowhere' in its repository\n")
 
 
 def test_jobs_are_compared_by_their_names(job: Path, capsys: Printed) -> None:
@@ -145,6 +145,7 @@ def test_a_new_run_is_the_way_out(job: Path, capsys: Printed) -> None:
 
 def test_the_files_are_compared_where_they_are_kept(job: Path, capsys: Printed) -> None:
     assert cli.run(["render", "job.yaml"]) == 0
+    capsys.readouterr()
     assert cli.run(["check", "job.yaml"]) == 0
     out, err = capsys.readouterr()
     assert err == "0 errors, 0 warnings; 1 job compared with HEAD\n"

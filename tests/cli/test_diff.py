@@ -55,7 +55,7 @@ def test_json_has_what_was_and_what_is(job: Path, capsys: Printed) -> None:
     found = json.loads(capsys.readouterr().out)
     assert (found["against"], [each["job"] for each in found["jobs"]]) == ("HEAD", ["mnist"])
     (environment,) = found["jobs"][0]["environments"]
-    fields = environment["objects"][0]["fields"]
+    fields = next(item["fields"] for item in environment["objects"] if item["name"] == "mnist-chief")
     path = "spec.template.spec.containers[tensorflow].image"
     assert fields == [{"path": path, "before": "mnist:1", "after": "mnist:2"}]
     assert found["jobs"][0]["needsNewRun"][0]["line"] == 5

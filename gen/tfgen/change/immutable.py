@@ -11,6 +11,7 @@ from functools import partial
 from typing import Final, get_args
 
 from tfgen import data_path
+from tfgen.graph.objects import finisher
 from tfgen.job.training_job import RoleName
 from tfgen.kubernetes import keys, quantity
 from tfgen.kubernetes.object import Object, group, identity, literal_name
@@ -46,13 +47,15 @@ class Loss(Record):
 
 
 def find_losses(before: Iterable[Object], after: Iterable[Object]) -> dict[str, Loss]:
-    """The rules that the change of some objects into others breaks, each with the first object that is to blame.
+    """Return the rules that a change of objects breaks, each with the first object that breaks the rule.
 
-    An object that comes or goes is no loss, unless it makes the tasks of a run.
+    The finisher comes last, because a user knows the tasks better. A new or removed object breaks a rule only if the
+    object makes tasks.
     """
     was, now = _by_name(before), _by_name(after)
     losses: dict[str, Loss] = {}
-    for key in {**was, **now}:
+    objects = {**was, **now}
+    for key in sorted(objects, key=lambda key: _is_of_finisher(objects[key])):
         _, kind, name = key
         one = was.get(key) or now[key]
         is_literal = literal_name(one) is not None
@@ -87,8 +90,18 @@ def _is_task(item: Object) -> bool:
     """Whether an object makes the tasks of a role. The finisher does not, and may come and go."""
     if (group(item), item["kind"]) in RESOURCES:
         return True
+    return _role(item) in get_args(RoleName)
+
+
+def _role(item: Object) -> str | None:
+    """Return the role of the pods that an object makes."""
     template = item if item["kind"] == "Pod" else item.get("spec", {}).get("template", {})
-    return template.get("metadata", {}).get("labels", {}).get(keys.ROLE) in get_args(RoleName)
+    labels: Mapping[str, str] = template.get("metadata", {}).get("labels", {})
+    return labels.get(keys.ROLE)
+
+
+def _is_of_finisher(item: Object) -> bool:
+    return _role(item) == finisher.ROLE
 
 
 def _config_map(name: str, was: Object, now: Object) -> str | None:
