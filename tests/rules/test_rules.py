@@ -125,7 +125,8 @@ def test_every_summary_has_its_guard() -> None:
     elastic = (ROOT / "examples" / "seed-elasticdl-mnist" / "job.yaml").read_text(encoding="utf-8")
     eci = (ROOT / "examples" / "seed-eci-imagenet" / "job.yaml").read_text(encoding="utf-8")
     volcano = f"{JOB}  workload: {{kind: VolcanoJob}}\n"
-    texts = (JOB, MIRRORED, SINGLE, MIRRORED.replace("kube-batch", "kueue"), elastic, eci, volcano)
+    account = f"{JOB}  serviceAccount: {{create: true}}\n"
+    texts = (JOB, MIRRORED, SINGLE, MIRRORED.replace("kube-batch", "kueue"), elastic, eci, volcano, account)
     structures = [TrainingJob.from_document(parse(text, "job.yaml").documents[0].data).structure for text in texts]
     rules = {guard.rule for structure in structures for guard in (*guards(structure), *file_guards(structure))}
     assert rules == {*guarded.SUMMARIES, *SEEN_BY_OTHERS}
