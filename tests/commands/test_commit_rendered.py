@@ -322,7 +322,7 @@ def test_branches_that_went_apart_are_refused(clone: Path, tmp_path: Path, capsy
     write("jobs/mnist.yaml", MORE)
     commit("jobs")
     commit("jobs", "--push", code=1)
-    assert "take theirs and render again: git branch --force rendered " in capsys.readouterr().err
+    assert "take the remote branch and render again: git branch --force rendered " in capsys.readouterr().err
 
 
 def test_a_file_edited_by_hand_there_is_not_lost(clone: Path, tmp_path: Path, capsys: Printed) -> None:
