@@ -222,7 +222,10 @@ def test_an_alias_is_left_to_its_author(
     body = "spec: {image: a:1, roles: {chief: {}, ps: &p {replicas: 2}, worker: *p}}\n"
     Path("job.yaml").write_text(HEAD + body)
     assert run(["set", "job.yaml", "roles.ps.replicas=3"]) == 3
-    assert "job.yaml:4:43: cannot set replicas to 3 in spec.roles.ps and leave all else" in capsys.readouterr().err
+    assert (
+        "job.yaml:4:43: cannot set replicas to 3 in spec.roles.ps without a change of other values"
+        in capsys.readouterr().err
+    )
     assert Path("job.yaml").read_text() == HEAD + body
 
 

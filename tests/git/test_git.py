@@ -135,7 +135,7 @@ def test_without_git_there_is_nothing_to_compare_with(
     commit(git, repository, {"job.yaml": "it"})
     monkeypatch.setenv("PATH", str(tmp_path))
     assert committed(repository / "job.yaml") is None
-    with pytest.raises(UsageError, match="no git on the PATH"):
+    with pytest.raises(UsageError, match="git is not on the PATH"):
         committed(repository / "job.yaml", "main")
 
 

@@ -555,7 +555,7 @@ def object_patches(name: str, item: Mapping[str, Any]) -> Strategy:
 def _carry(spec: Mapping[str, Any], said: dict[str, Any]) -> None:
     """Leave out the labels and annotations of objects that kustomize takes for something else."""
     makes_pods = kinds.FACTS[kinds.of_spec(spec)].makes_pods
-    owners = [said, *(said.get("roles", {}).values() if makes_pods else ())]
+    owners = [said, said.get("serviceAccount"), *(said.get("roles", {}).values() if makes_pods else ())]
     for owner, field in itertools.product(owners, ("labels", "annotations")):
         if owner and owner.get(field):
             owner[field] = {key: text for key, text in owner[field].items() if not NOT_TEXT.fullmatch(key)}

@@ -56,6 +56,7 @@ def _metadata(view: View) -> Iterator[tuple[Path, Mapping[str, Any]]]:
     A role's own are its pods', which kustomize leaves alone where a controller makes them.
     """
     yield (), view.values
+    yield ("serviceAccount",), _map(view.values.get("serviceAccount"))
     if FACTS[view.job.structure.kind].makes_pods:
         for role in view.roles:
             yield ("roles", role.name), view.values["roles"][role.name]
