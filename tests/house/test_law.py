@@ -74,6 +74,15 @@ def test_a_module_of_the_printer_uses_only_what_its_package_lists_above_it() -> 
     assert [i for i in uses if order.index(i.imported) >= order.index(i.importer)] == []
 
 
+def test_a_step_of_commands_imports_no_command() -> None:
+    """Only the replay of commits renders again."""
+    commands = ROOT / "gen" / "tfgen" / "commands"
+    modules = {f"tfgen.commands.{path.stem}" for path in commands.glob("*.py") if path.stem != "__init__"}
+    steps = {f"tfgen.commands.{path.parent.name}" for path in commands.glob("*/__init__.py")}
+    found = {(i.importer, i.imported) for i in found_imports() if parent(i.importer) in steps and i.imported in modules}
+    assert found == {("tfgen.commands.git.replay_jobs", "tfgen.commands.render")}
+
+
 def test_an_import_in_a_function_says_what_it_saves() -> None:
     """Those of cli need no reason: a command loads only what it uses."""
     for item in found_imports():
