@@ -90,12 +90,12 @@ def check_role(role: str | None, run: WantedRun) -> None:
 
 
 def wait_for_run(args: Namespace, run: WantedRun, *, may_run_on: bool) -> RunState:
-    """How a run is when it has ended and is released, was deleted, or with `may_run_on` has all of its tasks running.
+    """Wait until a run has ended and is released, or is deleted. With `may_run_on`, wait until all tasks run.
 
-    A line is printed for each change: on standard error where the result is data.
+    The function prints a line for each change, on standard error if the result is data.
 
     Raises:
-        TfgenError: it is not so after `args.timeout` seconds, or the cluster cannot be read.
+        TfgenError: the run is in none of these states after `args.timeout` seconds, or the cluster cannot be read.
     """
     import time
 

@@ -61,7 +61,7 @@ class FormReader(FieldReader):
 
     @property
     def keeps_kind(self) -> bool:
-        """Whether the job keeps the workload kind of the foreign job."""
+        """Return whether the job keeps the workload kind of the foreign job."""
         return self.options.kind == self.kind
 
     @property

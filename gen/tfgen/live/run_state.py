@@ -107,9 +107,9 @@ class RunState(Record):
 
     @property
     def is_releasing(self) -> bool:
-        """Whether the run has succeeded, and the finisher has yet to free nodes.
+        """Return whether the run has succeeded, and the finisher still has to free nodes.
 
-        An evaluator holds its node until its grace is over, which a finisher that runs waits for.
+        A running finisher waits for the grace of an evaluator. The node of the evaluator does not count until then.
         """
         is_over = self.end is not None and self.end.result == "Succeeded"
         roles = [role for role in self.held if role != "evaluator" or self.finisher != "Releasing"]

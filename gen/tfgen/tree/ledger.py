@@ -81,7 +81,7 @@ class Ledger(Record):
     files: Mapping[str, str]
     """Path -> digest of each rendered file."""
     unfinished: Mapping[str, str] | None = None
-    """None after a complete render; before that, path -> digest of each file that the render replaces or removes."""
+    """Path -> digest of each file that an incomplete render replaces or removes; None after a complete render."""
     defaults_digest: str = ""
     """Digest of the job merged with the defaults of its layers; empty for a job without defaults."""
     source: str = ""

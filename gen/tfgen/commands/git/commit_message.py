@@ -1,4 +1,4 @@
-"""A commit's message in words of the jobs that it changes.
+"""The message of a commit, in words of the changed jobs.
 
 mnist: workers 4 -> 8 in prod
 
@@ -24,17 +24,17 @@ from tfgen.text.document import Document
 from tfgen.words import either, shown
 
 _SUBJECT: Final = 72
-"""Characters of a subject, as git's own documentation has it: https://git-scm.com/docs/git-commit#_discussion."""
+"""The maximum number of characters of a subject, from the documentation of git: https://git-scm.com/docs/git-commit#_discussion."""
 _BODY: Final = 20
-"""Changes of a job that are listed."""
+"""The maximum number of listed changes of a job."""
 _LONGEST: Final = 40
-"""Characters of a value."""
+"""The maximum number of characters of a value."""
 
 _TASKS: Final = {"chief": "chiefs", "ps": "ps", "worker": "workers", "evaluator": "evaluators"}
 
 
 def commit_message(changes: Mapping[str, Sequence[str]]) -> str:
-    """The whole message: a subject, and a body where that says more.
+    """Return the message: a subject, and a body if the changes do not fit into the subject.
 
     Args:
         changes: by job, what `job_changes` says of it; at least one.
@@ -52,7 +52,7 @@ def commit_message(changes: Mapping[str, Sequence[str]]) -> str:
 
 
 def job_changes(pair: Pair) -> list[str]:
-    """What changes of a job, each in a few words; nothing where what it says is the same."""
+    """Return the changes of a job, each in a few words."""
     if pair.before is None:
         return ["new job"]
     if pair.after is None:
@@ -81,7 +81,7 @@ def _changes(before: Document, after: Document) -> Iterator[str]:
 
 
 def _values(document: Document, environment: str | None) -> dict[str, Any]:
-    """All that a job says in an environment, with the defaults of what may be tuned."""
+    """Return all values of a job in an environment, with the defaults of tunables."""
     spec = tunables.without_environments(document.data["spec"])
     if environment is None:
         return tunables.merge(spec, tunables.values(spec))
@@ -110,7 +110,7 @@ def _words(change: FieldChange) -> str:
 
 
 def _images(before: Any, after: Any) -> str:
-    """Two images; of those that differ in their tags alone, the tags."""
+    """Return the words for a change of an image: only the tags if only the tags differ."""
     was, now = str(before or "none"), str(after or "none")
     (repository, _, tag), (other, _, new) = was.rpartition(":"), now.rpartition(":")
     return f"{tag} -> {new}" if repository and repository == other and "/" not in tag + new else f"{was} -> {now}"
@@ -126,7 +126,7 @@ def _value(value: Any) -> str:
 
 
 def _fitting(head: str, words: Sequence[str]) -> str:
-    """As many of the words as a subject holds, and how many more there are."""
+    """Return the words that fit into a subject, and the number of further words."""
     for number in range(len(words), 0, -1):
         more = len(words) - number
         subject = head + ", ".join(words[:number]) + (f" and {more} more" if more else "")

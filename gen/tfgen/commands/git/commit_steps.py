@@ -32,17 +32,17 @@ from tfgen.tree.rendering import Rendering
 from tfgen.tree.spool import Spool, Spooled
 
 _OTHER_DEFAULTS: Final = "other defaults, rendered files unchanged"
-"""The words for a job whose rendered files stay."""
+"""The words for a job whose rendered files stay unchanged."""
 
 
 class CommitOptions(Record):
-    """What the user chooses of a commit.
+    """The options of a commit.
 
     Attributes:
-        out: the folder of charts/ and overlays/ beside the jobs.
-        message: the commit's, in place of one in words of the jobs.
+        out: the output folder beside the jobs.
+        message: the message of the commit; empty for a message in words of the jobs.
         branch: a new branch for the commit.
-        pushes: whether to push it.
+        pushes: whether to push the commit.
     """
 
     out: Path
@@ -52,15 +52,15 @@ class CommitOptions(Record):
 
 
 class Outcome(Record):
-    """What came of it.
+    """The result of a commit.
 
     Attributes:
-        commit: the id; empty where there was nothing to commit.
-        files: what it changes, from the repository's root.
-        branch: the branch that it is on.
-        pushed_to: REMOTE/BRANCH; empty where nothing was pushed.
-        rendered: what came of it in the branch for charts/ and overlays/ alone; none where they are beside the jobs.
-        notes: what the user should know.
+        commit: the id of the commit; empty if nothing changed.
+        files: the changed files, from the root of the repository.
+        branch: the branch of the commit.
+        pushed_to: REMOTE/BRANCH; empty without a push.
+        rendered: the commit to the branch of rendered files; None if rendered files are beside the jobs.
+        notes: messages for the user that are not problems.
         ends: the runs that the commit ends, and the claims that stay.
     """
 
@@ -106,7 +106,7 @@ def _way_on(to: Target) -> str:
 
 
 def open_on_branch(out: Path, branch: str) -> Repository:
-    """The repository around the output folder, for a commit to the branch that is checked out or to a new one."""
+    """Open the repository of the output folder for a commit to the current branch or to a new branch."""
     repository = open_repository(out)
     if not (branch or repository.branch):
         raise UsageError("no branch is checked out (a detached HEAD): name a new branch with --branch")
@@ -116,12 +116,12 @@ def open_on_branch(out: Path, branch: str) -> Repository:
 
 
 def with_removals(report: Report, removals: Iterable[Rendering], spool: Spool) -> Spooled[Rendering]:
-    """What is rendered of the jobs of a report, and what is left of the jobs that are gone."""
+    """Return the rendered files of the jobs of a report, and the empty trees of removed jobs."""
     return Spooled([*(job.rendering for job in report.jobs), *map(spool.store, removals)])
 
 
 def commit_to_branch(before: Repository, branch: str, paths: Sequence[str], message: str) -> tuple[Repository, str]:
-    """Commit to the branch, which is made if it is a new one; gives it, and the commit's id."""
+    """Commit to a branch, and create the branch if necessary. Return the branch and the id of the commit."""
     repository = start_branch(before, branch) if branch else before
     try:
         return repository, commit(repository, paths, message)
@@ -131,13 +131,13 @@ def commit_to_branch(before: Repository, branch: str, paths: Sequence[str], mess
 
 
 def source_paths(pair: PairPlaces) -> set[Path]:
-    """The files that a job was and is read from."""
+    """Return the files that contain a job or its defaults, in the committed version and now."""
     sources = [place.source for place in (pair.before, pair.after) if place]
     return {Path(one.file) for source in sources for one in (source, *source.layers())}
 
 
 def paths_from_root(repository: Repository, paths: Iterable[Path]) -> dict[Path, str]:
-    """The paths from the root. It leaves out what is elsewhere: that is another repository's."""
+    """Return the paths from the root of the repository, without the paths outside the repository."""
     root = real_path(repository.root)
     # The file itself may be a link, which is what git has of it.
     wholes = {path: real_path(path.parent) / path.name for path in paths}
@@ -150,7 +150,7 @@ def job_words(
     wanted: Sequence[str],
     kept: Container[str] = (),
 ) -> dict[str, list[str]]:
-    """Return the words of the message by job, for the jobs that have a file which changes.
+    """Return the words of the commit message by job, for the jobs with changed files.
 
     Args:
         matched: the jobs.

@@ -1,10 +1,10 @@
-"""Jobs into git: checked, rendered and committed, and pushed if asked.
+"""The commit of jobs together with their rendered files, in one branch.
 
     commit_jobs([Path("jobs/mnist.yaml")], results, spool, CommitOptions(Path(".")))
         ->  Outcome("1f0c...", "mnist: workers 4 -> 8", ...)
 
-What is committed of a job is what its ledger has, the ledger, and what the job was read from: its own file and all
-defaults under it. So a commit never has one without the other.
+A commit contains the rendered files of a job, the ledger, the job file and all defaults under the job file. So no
+commit contains a job without its rendered files.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _WRITTEN: Final = b"tfgen"
 
 
 def commit_jobs(jobs: Sequence[Path], results: FileResults, spool: Spool, options: CommitOptions) -> Outcome:
-    """Write what is rendered of the jobs and commit it, and nothing else.
+    """Write the rendered files of the jobs, and commit only these files and the jobs.
 
     Args:
         jobs: the files and folders that were named.
@@ -119,7 +119,7 @@ def commit_jobs(jobs: Sequence[Path], results: FileResults, spool: Spool, option
 
 
 class _Work(Record):
-    """What there is to do: the jobs beside what is committed of them, and what is to be written."""
+    """The input of a commit: the report on the jobs, the jobs with their committed versions, and the planned write."""
 
     report: Report
     pairs: tuple[PairPlaces, ...]
@@ -143,7 +143,7 @@ def _plan_work(jobs: Sequence[Path], results: FileResults, spool: Spool, out: Pa
 
 
 def _check_ledgers(plan: WritePlan, out: Path) -> None:
-    """See that each job has the ledger that its files were worked out by. Raises TfgenError."""
+    """Check that each job still has the ledger of the plan. Raises TfgenError."""
     now = read_ledgers(out)
     planned = (job.rendering.job for job in plan.jobs if now.get(job.rendering.job) != job.after)
     kept = (job for job in plan.kept_jobs if now.digests.get(job) != plan.ledgers.digests[job])
@@ -154,7 +154,7 @@ def _check_ledgers(plan: WritePlan, out: Path) -> None:
 def _files_of_jobs(
     repository: Repository, out: Path, work: _Work
 ) -> tuple[dict[str, str | None], dict[str, set[str]], set[str]]:
-    """The files of the jobs, from the repository's root.
+    """Return the files of the jobs, from the root of the repository.
 
     Returns:
         The digests of those that are planned, all of each job, and those of which none is planned.
@@ -195,7 +195,7 @@ def _is_of_init(content: bytes, path: str, committed: bytes | None) -> bool:
 def _files_of_job(
     out: Path, pair: PairPlaces, planned: Mapping[str, str | None], now: Ledger | None, committed: bytes | None
 ) -> set[Path]:
-    """The files that one job has once all is written, and those that it had and has lost by then.
+    """Return the files that one job has after the write, and the committed files that it loses.
 
     Args:
         out: the output folder.
@@ -218,7 +218,7 @@ def _files_that_differ(report: Report, spool: Spool, out: Path) -> tuple[Problem
 
 
 def _committed_ledger(job: str, content: bytes | None) -> Ledger | None:
-    """The ledger that is committed; none where it is broken, since only a commit can mend it."""
+    """Return the committed ledger; None for an invalid ledger, which only a new commit can repair."""
     if content is None:
         return None
     with suppress(TfgenError):

@@ -1,4 +1,4 @@
-"""Jobs into git whose charts/ and overlays/ have a branch for themselves: ``gitops.rendered``.
+"""The commit of jobs whose rendered files are in another branch (``gitops.rendered``).
 
     commit_rendered([Path("jobs")], results, spool, branches, CommitOptions(Path("."), pushes=True))
         ->  Outcome("1f0c...", ..., branch="main", rendered=Outcome("88ab...", ..., branch="rendered"))
@@ -58,18 +58,18 @@ from tfgen.tree.spool import Spool
 from tfgen.tree.write import apply, plan_write, read_ledgers
 
 SOURCE_COMMIT: Final = "Source-commit"
-"""The line of a commit's message that names the commit which it was rendered from."""
+"""The line of a commit message that names the commit of the jobs."""
 
 
 class Branches(Record):
-    """The branch that jobs are in, and the one that what is rendered of them is in."""
+    """The branch of the jobs, and the branch of their rendered files."""
 
     source: str
     rendered: str
 
 
 def rendered_branches(jobs: Sequence[Path], checked: Checked) -> Branches | None:
-    """The branches of jobs that are rendered elsewhere; none for jobs that are rendered beside themselves.
+    """Return the branches of jobs with `gitops.rendered`; None if the rendered files are beside the jobs.
 
     Where no job is left, the committed jobs name the branches, or the last jobs that a commit removed.
 
@@ -94,7 +94,7 @@ def rendered_branches(jobs: Sequence[Path], checked: Checked) -> Branches | None
 
 
 def _last_jobs(jobs: Sequence[Path], checked: Checked) -> list[Document]:
-    """Read the jobs of the last commit that has some."""
+    """Read the jobs of the last commit that contains jobs."""
     revisions = chain((git.HEAD,), chain.from_iterable(map(git.before_removals, jobs)))
     documents = ([pair.before.read() for pair in _pairs(jobs, checked, commit) if pair.before] for commit in revisions)
     return next(filter(None, documents), [])
@@ -103,7 +103,7 @@ def _last_jobs(jobs: Sequence[Path], checked: Checked) -> list[Document]:
 def commit_rendered(
     jobs: Sequence[Path], results: FileResults, spool: Spool, branches: Branches, options: CommitOptions
 ) -> Outcome:
-    """Commit the jobs, and what is rendered of them into the other branch.
+    """Commit the jobs, and commit their rendered files to the branch of rendered files.
 
     Args:
         jobs: the files and folders that were named.
@@ -134,11 +134,11 @@ def commit_rendered(
     report = check_for_commit(results, spool, out, since, find_pushed(before, to) if to else "")
     if not (is_rendered or _pairs(jobs, results.checked, git.HEAD)):
         raise no_job_below(jobs)
-    own, is_replayed = _commit_sources(jobs, results.checked, before, options=options, to=to)
+    committed, is_replayed = _commit_sources(jobs, results.checked, before, options=options, to=to)
     if is_replayed and is_rendered:
         results = check_files(read_sources(jobs, may_be_none=True), {}, spool, results.scope, untracked)
         report = check_for_commit(results, spool, out, since)
-    outcome = own.replaced(problems=report.problems, notes=report.notes)
+    outcome = committed.replaced(problems=report.problems, notes=report.notes)
     if not is_rendered:
         note = f"{branches.rendered} is rendered from {branches.source}, so nothing of {name} is"
         return outcome.replaced(notes=(*report.notes, note))
@@ -152,7 +152,7 @@ def _pairs(jobs: Sequence[Path], checked: Checked, revision: str) -> tuple[PairP
 
 
 def _since(repository: Repository, tip: str) -> str:
-    """The commit that was rendered last: HEAD where none was, or where the repository lacks it."""
+    """Return the commit that was rendered last; HEAD if no such commit is in the repository."""
     named = trailer(repository, tip, SOURCE_COMMIT) if tip else ""
     return named if named and has_commit(repository, named) else git.HEAD
 
@@ -203,7 +203,7 @@ def _commit_sources(
 
 
 class _Work(Record):
-    """What is to be rendered.
+    """The input of a commit to the branch of rendered files.
 
     Attributes:
         jobs: the files and folders that were named.
@@ -225,7 +225,7 @@ class _Work(Record):
 
 
 def _render_into(repository: Repository, branch: str, to: Target | None, work: _Work) -> Outcome:
-    """Render into the branch; where others have pushed meanwhile, again on top of theirs."""
+    """Render into the branch, and render again on top of the remote branch if the remote branch has moved."""
     took_s = 0.0
     for attempt in range(ATTEMPTS):
         began = time.monotonic()
@@ -276,7 +276,7 @@ def _commit_once(repository: Repository, branch: str, tip: str, work: _Work) -> 
 
 
 def _words(pairs: Sequence[PairPlaces], touched: Sequence[str], known: Collection[str]) -> str:
-    """The message in words of the jobs whose files change.
+    """Return the message in words of the jobs whose files change.
 
     Args:
         pairs: the jobs as they were and are.

@@ -83,8 +83,8 @@ def _variant(templates: Sequence[Template], patches: Sequence[Patch], profile: P
         if not places:
             faults[missing_target(templates, patch)] = None
         if bool(patch.merge) is bool(patch.operations):
-            there = "both merge and json" if patch.merge else "neither merge nor json"
-            faults[Fault((*target_path(patch), "kind"), f"found {there} beside the target, expected one of them")] = (
+            content = "both merge and json" if patch.merge else "neither merge nor json"
+            faults[Fault((*target_path(patch), "kind"), f"found {content} beside the target, expected one of them")] = (
                 None
             )
             continue

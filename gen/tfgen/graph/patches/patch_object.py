@@ -1,4 +1,4 @@
-"""One patch of the objects of one template."""
+"""A patch, applied to the objects of one template."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tfgen.kubernetes.merge import JSON_MERGE, kubectl
 from tfgen.kubernetes.merge_keys import STRATEGIC_GROUPS
 from tfgen.kubernetes.object import group
 
-_OTHERS: Final = ""
+_REMAINING: Final = ""
 """The key for the entries of a map that a patch does not name."""
 
 
@@ -54,7 +54,7 @@ class ObjectPatch:
             return change_objects(node, lambda item: self._object(item, None))
         name = Bound(node.key)
         one = change_objects(node.body, lambda item: self._object(item, Equal(name, entry)))
-        return node.replaced(body=join({entry: one, _OTHERS: node.body}, name, others=_OTHERS))
+        return node.replaced(body=join({entry: one, _REMAINING: node.body}, name, others=_REMAINING))
 
     def _object(self, item: dict[Key, Node], test: Expression | None) -> Node:
         over = self.template.node
@@ -89,9 +89,9 @@ class ObjectPatch:
         self, item: Mapping[Key, Node], patch: Mapping[str, Any], path: Path, test: Expression | None
     ) -> None:
         for name, entries in patch.items():
-            own = labels.own_entries(item, name)
+            reserved = labels.own_entries(item, name)
             for key, text in entries.items():
-                if key in own and (name == "labels" or key in KEEP):
+                if key in reserved and (name == "labels" or key in KEEP):
                     why = "selectors need it" if name == "labels" else "it keeps a model that was trained"
                     message = f"a patch must leave {key} to tfgen: {why}; remove it"
                     self.faults[Fault((*path, name, key), message)] = None

@@ -68,14 +68,14 @@ def missing_target(templates: Sequence[Template], patch: Patch) -> Fault:
         return Fault(
             (*path, "name"), f"{patch.target} is an object of the job's own; change it in objects.{name}", True
         )
-    there = [(kind, t.name) for t in templates if not t.chart_only for kind in dict.fromkeys(_kinds(t.node))]
-    of_kind = [name for kind, name in there if kind == patch.kind]
+    targets = [(kind, t.name) for t in templates if not t.chart_only for kind in dict.fromkeys(_kinds(t.node))]
+    of_kind = [name for kind, name in targets if kind == patch.kind]
     if of_kind:
         return Fault(
             (*path, "name"), f"the job has no {patch.kind} {patch.target}{likely(patch.target, of_kind)}", True
         )
-    kinds = [*dict.fromkeys(kind for kind, _ in there)]
-    of_name = next((kind for kind, name in there if name == patch.target), None)
+    kinds = [*dict.fromkeys(kind for kind, _ in targets)]
+    of_name = next((kind for kind, name in targets if name == patch.target), None)
     hint = f"; {patch.target} is a {of_name}" if of_name else likely(patch.kind, kinds)
     return Fault((*path, "kind"), f"tfgen makes no {patch.kind} of this job{hint}", is_of_target=True)
 
@@ -85,10 +85,10 @@ def target_path(patch: Patch) -> Path:
     return ("patches", patch.name, "target")
 
 
-def likely(name: str, known: Sequence[str]) -> str:
+def likely(name: str, names: Sequence[str]) -> str:
     """Return the end of a message about an unknown name: the name that was probably meant, or the existing names."""
-    if not known:
+    if not names:
         return ""
-    more = len(known) - _MOST
-    names = either(known, "and") if more <= 0 else f"{', '.join(known[:_MOST])} and {more} more"
-    return meant(nearest(name, known)) or f"; there is {names}"
+    more = len(names) - _MOST
+    listed = either(names, "and") if more <= 0 else f"{', '.join(names[:_MOST])} and {more} more"
+    return meant(nearest(name, names)) or f"; there is {listed}"
