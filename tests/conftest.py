@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -26,6 +27,11 @@ TIERS = ("train", E2E)
 # A hook of git's, in which the tests may run, names its repository to every git that they start.
 for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"):
     os.environ.pop(name, None)
+
+# Python writes compiled modules to disk, as for a user. Without these files, each `tfgen` that a test starts compiles
+# 300 modules first.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 load_profile()
 
