@@ -83,8 +83,8 @@ ESCAPED = "a\\x1b[31mred\\x07\\x9b2J\\u202eb\\r\nc\td\\u2028\\U000e0041é🚀\n"
 
 
 def test_no_message_or_result_reaches_the_terminal_as_an_escape_sequence(capsys: pytest.CaptureFixture[str]) -> None:
-    output.say(HOSTILE)
-    output.show(HOSTILE)
+    output.print_message(HOSTILE)
+    output.print_result(HOSTILE)
     assert capsys.readouterr() == (ESCAPED, ESCAPED)
 
 

@@ -20,7 +20,7 @@ from types import FrameType
 from typing import Final, NoReturn
 
 from tfgen.cli.command import FAILED, OK, PROBLEMS, USAGE, Run
-from tfgen.cli.output import drop_output, print_json, say, take_any_text
+from tfgen.cli.output import accept_any_text, discard_output, print_json, print_message
 from tfgen.cli.parser import COMMANDS, read_arguments
 from tfgen.errors import TfgenError
 
@@ -57,9 +57,9 @@ def run(argv: Sequence[str]) -> int:
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115 - print would take stdout instead
     if sys.stdout is None:
-        say("tfgen: error: standard output is closed")
+        print_message("tfgen: error: standard output is closed")
         return FAILED
-    take_any_text()
+    accept_any_text()
     is_debug = False
     try:
         args = _read_arguments(argv)
@@ -70,7 +70,7 @@ def run(argv: Sequence[str]) -> int:
         sys.stdout.flush()
     except BrokenPipeError:
         # Whoever read our output has gone (| head): there is nobody left to tell.
-        drop_output()
+        discard_output()
         return OK
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -81,18 +81,18 @@ def run(argv: Sequence[str]) -> int:
             raise
         if _wants_json(argv):
             print_json({"error": {"message": str(error), "exitCode": error.exit_code}})
-        say(f"tfgen: error: {error}")
+        print_message(f"tfgen: error: {error}")
         return error.exit_code
     except OSError as error:
         if is_debug:
             raise
-        drop_output()
-        say(f"tfgen: error: {error.filename or 'standard output'}: {error.strerror}")
+        discard_output()
+        print_message(f"tfgen: error: {error.filename or 'standard output'}: {error.strerror}")
         return FAILED
     except Exception as error:
         if is_debug:
             raise
-        say(f"tfgen: internal error: {type(error).__name__}: {error}\nRun it again with --debug for where.")
+        print_message(f"tfgen: internal error: {type(error).__name__}: {error}\nRun it again with --debug for where.")
         return FAILED
     return code
 

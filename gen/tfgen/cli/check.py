@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.output import jobs_argument, path, print_json, problem_text, say, show, with_progress
+from tfgen.cli.output import jobs_argument, path, print_json, print_message, print_result, problem_text, with_progress
 from tfgen.plural import count
 
 if TYPE_CHECKING:
@@ -73,11 +73,11 @@ def _print(args: Namespace, report: Report) -> None:
             print_json(sarif(report.problems, report.notes, rule_summaries()))
         case _:
             is_github = args.format == "github"
-            show(as_github(report.problems) if is_github else problem_text(report.problems, sys.stdout), end="")
+            print_result(as_github(report.problems) if is_github else problem_text(report.problems, sys.stdout), end="")
             for note in report.notes:
-                say(f"note: {note}")
+                print_message(f"note: {note}")
             errors = sum(problem.severity == "error" for problem in report.problems)
-            say(
+            print_message(
                 f"{count(errors, 'error')}, {count(len(report.problems) - errors, 'warning')}; "
                 f"{count(report.compared, 'job')} compared with {args.against}"
             )

@@ -13,8 +13,8 @@ from tfgen.cli.output import (
     path,
     print_commit,
     print_json,
+    print_message,
     report,
-    say,
     with_progress,
 )
 
@@ -46,7 +46,7 @@ def _run(args: Namespace) -> int:
         )
     except ProblemsError as error:
         report(args, error.problems)
-        say(str(error))
+        print_message(str(error))
         return PROBLEMS
     if args.format == "json":
         print_json(commit_data(done))

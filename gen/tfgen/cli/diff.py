@@ -14,9 +14,9 @@ from tfgen.cli.output import (
     job_name_argument,
     jobs_argument,
     print_json,
+    print_message,
+    print_result,
     report,
-    say,
-    show,
     with_progress,
 )
 from tfgen.errors import UsageError
@@ -73,16 +73,16 @@ def _run_in_git(args: Namespace) -> int:
         return PROBLEMS
     diff = diff_jobs(jobs, args.jobs, args.against, partial(with_progress, doing="comparing"))
     for note in diff.notes:
-        say(f"note: {note}")
+        print_message(f"note: {note}")
     match args.format:
         case "json":
             problems = problem_rows(jobs.problems)
             print_json({"against": args.against, "jobs": [rows(job) for job in diff.changed], "problems": problems})
         case "markdown":
-            show(diff_markdown(diff.changed), end="")
+            print_result(diff_markdown(diff.changed), end="")
         case _:
             print(diff_text(diff.changed, colour=is_in_colour(sys.stdout)), end="")
-            say(f"{count(len(diff.changed), 'job')} of {diff.compared} changed since {args.against}")
+            print_message(f"{count(len(diff.changed), 'job')} of {diff.compared} changed since {args.against}")
     return PROBLEMS if diff.changed and args.exit_code else OK
 
 

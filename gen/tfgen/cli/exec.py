@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from tfgen.cli.command import PROBLEMS, Command
 from tfgen.cli.live import check_role, cluster_arguments, clusters_of, job_argument, one_run_of, release_argument
-from tfgen.cli.output import number, print_json, say
+from tfgen.cli.output import number, print_json, print_message
 from tfgen.errors import UsageError
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _ends(args: Namespace, kept: dict[int, bytes]) -> Iterator[Ends]:
             yield ends.replaced(terminal=terminal)
         return
     if args.tty:
-        say("note: the command gets no terminal: standard input or output is none")
+        print_message("note: the command gets no terminal: standard input or output is none")
     yield ends
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.output import checked, columns, print_json, report, show
+from tfgen.cli.output import checked, columns, print_json, print_result, report
 from tfgen.errors import UsageError
 
 
@@ -37,7 +37,7 @@ def _run(args: Namespace) -> int:
     if args.format == "json":
         print_json({"path": args.path, "text": text})
     else:
-        show(text, end="")
+        print_result(text, end="")
     return OK
 
 
@@ -58,7 +58,7 @@ def _line(args: Namespace) -> int:
     if args.format == "json":
         print_json(as_data(origin))
     else:
-        show(as_text(origin), end="")
+        print_result(as_text(origin), end="")
     return OK
 
 
@@ -99,8 +99,8 @@ def _origin(args: Namespace) -> int:
         return OK
     for name, rows in origins_by_job.items():
         if len(origins_by_job) > 1:
-            show(f"{name}:")
-        show(as_table(rows), end="")
+            print_result(f"{name}:")
+        print_result(as_table(rows), end="")
     return OK
 
 

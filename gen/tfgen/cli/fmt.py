@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.output import jobs_argument, report, say, show
+from tfgen.cli.output import jobs_argument, print_message, print_result, report
 from tfgen.plural import count
 
 
@@ -36,8 +36,8 @@ def _run(args: Namespace) -> int:
         return PROBLEMS
     if args.format == "text":
         for file in changed:
-            show(f"{'would change' if args.check else 'changed'}  {file}")
-        say(f"{count(len(sources), 'file')}, {len(changed)} {'to be changed' if args.check else 'changed'}")
+            print_result(f"{'would change' if args.check else 'changed'}  {file}")
+        print_message(f"{count(len(sources), 'file')}, {len(changed)} {'to be changed' if args.check else 'changed'}")
     return PROBLEMS if args.check and changed else OK
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tfgen.cli.command import OK, PROBLEMS, Command
 from tfgen.cli.live import cluster_arguments
-from tfgen.cli.output import path, report, say
+from tfgen.cli.output import path, print_message, report
 from tfgen.plural import count
 
 if TYPE_CHECKING:
@@ -116,12 +116,12 @@ def _run(args: Namespace) -> int:
     written = {"entries": entry_rows(imported.entries), "job": imported.text, "verified": verified_rows(verified)}
     report(args, imported.problems, written=written)
     if args.format == "text":
-        say("".join(f"{entry}\n" for entry in imported.entries), end="")
-        say(f"{count(len(imported.jobs), 'job')}: {summary(imported.entries)}")
-        say(verified_text(verified), end="")
+        print_message("".join(f"{entry}\n" for entry in imported.entries), end="")
+        print_message(f"{count(len(imported.jobs), 'job')}: {summary(imported.entries)}")
+        print_message(verified_text(verified), end="")
         if args.out:
-            say(f"\nNext:\n\n  tfgen check {args.out.path}\n  tfgen render {args.out.path}")
-        say(advice(imported.jobs), end="")
+            print_message(f"\nNext:\n\n  tfgen check {args.out.path}\n  tfgen render {args.out.path}")
+        print_message(advice(imported.jobs), end="")
     return OK if all(job.is_explained for job in verified) else PROBLEMS
 
 
@@ -132,7 +132,7 @@ def _live(args: Namespace) -> list[Source]:
     from tfgen.commands.importing.live_manifests import live_manifests
     from tfgen.live.connection import Access
 
-    return live_manifests(Access(args.kubeconfig, args.context, args.namespace), args.cluster, say)
+    return live_manifests(Access(args.kubeconfig, args.context, args.namespace), args.cluster, print_message)
 
 
 def _environment(text: str) -> tuple[str, Path]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from tfgen.cli.command import OK, Command
-from tfgen.cli.output import path, print_json, say, show
+from tfgen.cli.output import path, print_json, print_message, print_result
 from tfgen.errors import UsageError
 
 
@@ -62,15 +62,15 @@ def _run(args: Namespace) -> int:
         written = {"created": added.created, "changed": added.added, "kept": added.kept}
         print_json({state: [str(path) for path in paths] for state, paths in written.items()})
         return OK
-    show("".join(f"created  {path}\n" for path in added.created), end="")
-    show("".join(f"added to {path}\n" for path in added.added), end="")
+    print_result("".join(f"created  {path}\n" for path in added.created), end="")
+    print_result("".join(f"added to {path}\n" for path in added.added), end="")
     for file, text in added.kept.items():
-        show(f"kept     {file}")
+        print_result(f"kept     {file}")
         if file.suffix in (".yaml", ".yml") and "tfgen" not in text:
-            say(f"note: nothing in {file} runs tfgen; add what docs/git.md says of hooks and CI")
+            print_message(f"note: nothing in {file} runs tfgen; add what docs/git.md says of hooks and CI")
     if is_configured:
-        show("set      merge.tfgen.driver in the git configuration of this clone")
-    show(f"\nNext:\n\n  tfgen render {added.created[0]}")
+        print_result("set      merge.tfgen.driver in the git configuration of this clone")
+    print_result(f"\nNext:\n\n  tfgen render {added.created[0]}")
     return OK
 
 

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from tfgen.cli.output import checked, job_name_argument, one_job, path, print_json, report, say, show
+from tfgen.cli.output import checked, job_name_argument, one_job, path, print_json, print_message, print_result, report
 from tfgen.errors import UsageError
 from tfgen.words import either
 
@@ -58,7 +58,7 @@ def clusters_of(args: Namespace, patience: Patience) -> Clusters:
     from tfgen.commands.cluster.live_runs import Clusters
     from tfgen.live.connection import Access
 
-    return Clusters(Access(args.kubeconfig, args.context, args.namespace), patience, say)
+    return Clusters(Access(args.kubeconfig, args.context, args.namespace), patience, print_message)
 
 
 def one_run_of(args: Namespace, *, may_be_retired: bool = False) -> WantedRun | None:
@@ -111,7 +111,7 @@ def wait_for_run(args: Namespace, run: WantedRun, *, may_run_on: bool) -> RunSta
     for state in follow_run(clusters, run, args.timeout, deadline):
         line = as_line(state)
         if line != last and (state.is_stuck or not has_ended):  # a release changes the numbers after the end
-            say(line) if args.format == "json" else show(line, flush=True)
+            print_message(line) if args.format == "json" else print_result(line, flush=True)
         last, has_ended = line, state.end is not None
         if may_run_on and state.phase == "Running":
             break
@@ -208,7 +208,7 @@ def print_changes(args: Namespace, changes: Iterable[ObjectChange], *, is_detail
         rows.append(change_row(change))
         if args.format == "text":
             for line in change_lines(change, is_detailed=is_detailed):
-                show(line, flush=True)
+                print_result(line, flush=True)
     if args.format == "json":
         print_json({"objects": rows})
 

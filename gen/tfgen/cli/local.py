@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.output import COLOURS, is_in_colour, job_name_argument, number, path, print_json, report, say
+from tfgen.cli.output import COLOURS, is_in_colour, job_name_argument, number, path, print_json, print_message, report
 from tfgen.training_errors import TrainingError, find_error
 
 if TYPE_CHECKING:
@@ -93,9 +93,9 @@ def _run(args: Namespace) -> int:
             report(args, (*job.problems, *plan.problems))
             return PROBLEMS
         for note in plan.notes:
-            say(f"note: {note}")
+            print_message(f"note: {note}")
         if not LEAVES_NONE:
-            say("note: on this system, a process that leaves its task's process group may outlive the run")
+            print_message("note: on this system, a process that leaves its task's process group may outlive the run")
         with Processes(root) as processes:
             run = _watch(args, plan, processes)
     _print_end(args, plan, run)
@@ -130,7 +130,7 @@ def _watch(args: Namespace, plan: LocalJob, processes: Processes) -> Run:
     try:
         for line in run.lines():
             if line is not None:
-                screen.show(line.task, line.text)
+                screen.print_line(line.task, line.text)
             screen.show_status(run)
             while stops:
                 run.stop(128 + stops.pop(), "the user")
@@ -154,7 +154,7 @@ class _Screen:
         self._has_status = sys.stderr.isatty()
         self._status = ""
 
-    def show(self, task: str, text: str) -> None:
+    def print_line(self, task: str, text: str) -> None:
         """Print a line of a task."""
         self.clear_status()
         print(f"{self._prefixes[task]}{text}", file=self._stream, flush=True)
@@ -204,12 +204,12 @@ def _print_end(args: Namespace, plan: LocalJob, run: Run) -> None:
         volumes = {name: str(folder) for name, folder in plan.folders.items()}
         print_json({"code": run.code, "endedBy": run.reason, "tasks": tasks, "volumes": volumes, "problems": []})
     for failure in run.not_failed:
-        say(f"note: {failure.task} was not killed: the job ended before {failure.seconds:g} s")
+        print_message(f"note: {failure.task} was not killed: the job ended before {failure.seconds:g} s")
     for task, error in _known_errors(run):
-        say(f"{task}: {error}")
-    say(f"{run.reason} ended the job with {run.code} after {run.seconds:.0f} s\nlogs: {logs}")
+        print_message(f"{task}: {error}")
+    print_message(f"{run.reason} ended the job with {run.code} after {run.seconds:.0f} s\nlogs: {logs}")
     for name, folder in plan.folders.items():
-        say(f"volume {name}: {folder}")
+        print_message(f"volume {name}: {folder}")
 
 
 def _folder(text: str) -> Path:

@@ -17,7 +17,7 @@ from tfgen.cli.live import (
     release_argument,
     seconds,
 )
-from tfgen.cli.output import COLOURS, is_in_colour, number, say
+from tfgen.cli.output import COLOURS, is_in_colour, number, print_message
 
 if TYPE_CHECKING:
     from tfgen.live.follow_logs import TaskLine
@@ -58,7 +58,7 @@ def _run(args: Namespace) -> int:
     if follower.end is None or follower.end.result != "NotStarted":
         return OK
     (state,) = read_states(clusters, [run], with_logs=True)
-    say(as_line(state))
+    print_message(as_line(state))
     return PROBLEMS
 
 

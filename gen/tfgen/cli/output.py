@@ -91,7 +91,7 @@ def report(args: Namespace, problems: Iterable[Problem], *, written: Mapping[str
     if args.format == "json":
         print_json({"problems": rows(problems), **(written or {})})
     else:
-        say(problem_text(problems, sys.stderr), end="")
+        print_message(problem_text(problems, sys.stderr), end="")
 
 
 def problem_text(problems: Iterable[Problem], stream: TextIO) -> str:
@@ -143,33 +143,33 @@ def print_ends(ends: Sequence[JobDiff]) -> None:
     from tfgen.report.diff_text import ends_text
 
     if ends:
-        show(f"runs that end, and claims that stay:\n{ends_text(ends)}", end="")
+        print_result(f"runs that end, and claims that stay:\n{ends_text(ends)}", end="")
 
 
 def print_remaining(files: Sequence[str]) -> None:
     """Print the files that stay in the folders of a job without rendered files."""
     if files:
-        show(f"files that stay, because tfgen did not write the files: {', '.join(files)}")
+        print_result(f"files that stay, because tfgen did not write the files: {', '.join(files)}")
 
 
 def print_commit(done: Outcome) -> None:
     """What a commit did, as text."""
     from tfgen.plural import count
 
-    say(problem_text(done.problems, sys.stderr), end="")
+    print_message(problem_text(done.problems, sys.stderr), end="")
     for note in done.notes:
-        say(f"note: {note}")
+        print_message(f"note: {note}")
     commits = [one for one in (done, done.rendered) if one]
     for one in commits:
         if one.commit:
             subject = one.message.partition("\n")[0]
-            show(f"{one.branch} {one.commit[:12]} {subject}\n{count(len(one.files), 'file')} committed")
+            print_result(f"{one.branch} {one.commit[:12]} {subject}\n{count(len(one.files), 'file')} committed")
     print_ends(done.ends)
     if not any(one.commit for one in commits):
-        show("nothing to commit: what is committed is what the jobs render to")
+        print_result("nothing to commit: what is committed is what the jobs render to")
     for one in commits:
         if one.pushed_to:
-            show(f"pushed to {one.pushed_to}")
+            print_result(f"pushed to {one.pushed_to}")
 
 
 def with_progress(items: Iterable[_Item], many: int, doing: str) -> Generator[_Item, None, None]:
@@ -219,23 +219,23 @@ def _escaped(line: str) -> str:
     return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in line)
 
 
-def say(text: str, end: str = "\n") -> None:
+def print_message(text: str, end: str = "\n") -> None:
     """Print a message, which is no data, on standard error, without what a terminal would obey or hide."""
     print(for_terminal(text), end=end, file=sys.stderr)
 
 
-def show(text: str, end: str = "\n", *, flush: bool = False) -> None:
+def print_result(text: str, end: str = "\n", *, flush: bool = False) -> None:
     """Print a result in words on standard output, without what a terminal would obey or hide."""
     print(for_terminal(text), end=end, flush=flush)
 
 
-def take_any_text() -> None:
+def accept_any_text() -> None:
     """Lets both streams take what a job may hold, whatever the locale: data is UTF-8, as YAML and JSON are."""
     for stream, encoding in ((sys.stdout, "utf-8"), (sys.stderr, None)):
         if isinstance(stream, io.TextIOWrapper):  # a test may have put something else in its place
             stream.reconfigure(encoding=encoding, errors="backslashreplace")
 
 
-def drop_output() -> None:
+def discard_output() -> None:
     """Keeps Python from writing at its end what could not be written before."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

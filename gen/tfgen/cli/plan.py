@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
 from tfgen.cli.live import cluster_arguments, clusters_of
-from tfgen.cli.output import checked, path, print_json, report, say, show
+from tfgen.cli.output import checked, path, print_json, print_message, print_result, report
 from tfgen.errors import UsageError
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def _run(args: Namespace) -> int:
         if item.run.is_enabled:
             runs.append(item)
         else:
-            say(f"{item.run.title}: left out, since the job is not to run there (enabled: false)")
+            print_message(f"{item.run.title}: left out, since the job is not to run there (enabled: false)")
     verdicts = _of_file(args, runs) if args.nodes else _of_clusters(args, runs)
     if verdicts is None:
         return PROBLEMS
@@ -55,7 +55,7 @@ def _run(args: Namespace) -> int:
         print_json({"runs": rows(verdicts)})
     else:
         for verdict in verdicts:
-            show(verdict_text(verdict))
+            print_result(verdict_text(verdict))
     return PROBLEMS if any(verdict.answer == DOES_NOT_FIT for verdict in verdicts) else OK
 
 
@@ -86,7 +86,7 @@ def _of_clusters(args: Namespace, runs: Iterable[RunObjects]) -> list[Verdict]:
     verdicts = []
     for context, of_context in groups.items():
         api = clusters.api(context)
-        objects = read_cluster(api, say)
+        objects = read_cluster(api, print_message)
         _tell_size(api.connection.host, objects)
         verdicts += plan_runs(of_context, objects)
     return verdicts
@@ -97,7 +97,7 @@ def _tell_size(where: str, objects: Iterable[Object]) -> None:
     from tfgen.plural import count
 
     kinds = [item["kind"] for item in objects]
-    say(f"{where}: {count(kinds.count('Node'), 'node')}, {count(kinds.count('Pod'), 'pod')} there")
+    print_message(f"{where}: {count(kinds.count('Node'), 'node')}, {count(kinds.count('Pod'), 'pod')} there")
 
 
 COMMAND: Final = Command(

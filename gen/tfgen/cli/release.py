@@ -7,7 +7,7 @@ from typing import Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
 from tfgen.cli.live import cluster_arguments, clusters_of, job_argument, one_run_of, release_argument
-from tfgen.cli.output import print_json, show
+from tfgen.cli.output import print_json, print_result
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -34,7 +34,7 @@ def _run(args: Namespace) -> int:
         _, kind, name = item.identity
         rows.append({"kind": kind, "name": name, "fate": item.fate})
         if args.format == "text":
-            show(f"{kind} {name} {item.fate}", flush=True)
+            print_result(f"{kind} {name} {item.fate}", flush=True)
     if args.format == "json":
         print_json({"objects": rows})
     return OK

@@ -14,10 +14,10 @@ from tfgen.cli.output import (
     path,
     print_ends,
     print_json,
+    print_message,
     print_remaining,
+    print_result,
     report,
-    say,
-    show,
 )
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def _run(args: Namespace) -> int:
     result = rename_job(document, args.name, args.out or output_root(Path(file).parent), keeps_data=args.keep_data)
     if has_errors(result.problems):
         report(args, result.problems)
-        say(f"{file}: nothing is written; the lines are those that it would have")
+        print_message(f"{file}: nothing is written; the lines are those that it would have")
         return PROBLEMS
     if args.format == "json":
         names = {"before": job, "after": args.name}
@@ -63,7 +63,7 @@ def _run(args: Namespace) -> int:
             }
         )
     else:
-        show(f"{file}: {job} -> {args.name}")
+        print_result(f"{file}: {job} -> {args.name}")
         _print_result(file, job, result)
     return OK
 
@@ -72,15 +72,15 @@ def _print_result(file: str, job: str, result: Rename) -> None:
     from tfgen.plural import count
 
     if result.claims:
-        show(f"claims that stay in use: {', '.join(result.claims)}")
+        print_result(f"claims that stay in use: {', '.join(result.claims)}")
     if result.created is not None:
-        show(f"{count(result.created, 'rendered file')} created, {result.removed} removed")
+        print_result(f"{count(result.created, 'rendered file')} created, {result.removed} removed")
     print_remaining(result.remaining)
     folder = Path(file).absolute().parent
     if folder.name == job:
-        show(f"the job file stays in the folder {Path(file).parent}")
+        print_result(f"the job file stays in the folder {Path(file).parent}")
     print_ends(result.ends)
-    show(f"\nNext:\n\n  tfgen {'commit' if result.has_runs else 'render'} {file}")
+    print_result(f"\nNext:\n\n  tfgen {'commit' if result.has_runs else 'render'} {file}")
 
 
 COMMAND: Final = Command(

@@ -8,7 +8,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.output import jobs_argument, path, print_json, problem_text, report, say, show, with_progress
+from tfgen.cli.output import (
+    jobs_argument,
+    path,
+    print_json,
+    print_message,
+    print_result,
+    problem_text,
+    report,
+    with_progress,
+)
 from tfgen.errors import UsageError
 from tfgen.plural import count
 
@@ -55,13 +64,13 @@ def _print_written(args: Namespace, done: Written, plan: WritePlan) -> None:
     from tfgen.tree.plan import FileAction
 
     for conflict in plan.lost:
-        say(f"lost: {conflict.describe_past()}")
+        print_message(f"lost: {conflict.describe_past()}")
     for name in plan.recounted:
-        say(f"begins again: the number in the version of {CHARTS}/{name}, since {ledger_path(name)} was gone")
+        print_message(f"begins again: the number in the version of {CHARTS}/{name}, since {ledger_path(name)} was gone")
     for name, version in plan.kept_jobs.items():
-        say(f"kept: {name} as tfgen {version} rendered it; --upgrade renders it anew")
+        print_message(f"kept: {name} as tfgen {version} rendered it; --upgrade renders it anew")
     if done.resolved:
-        say(f"note: resolved {count(done.resolved, 'merge conflict')} in rendered files")
+        print_message(f"note: resolved {count(done.resolved, 'merge conflict')} in rendered files")
     if args.format == "json":
         written = {
             "created": plan.created,
@@ -76,17 +85,17 @@ def _print_written(args: Namespace, done: Written, plan: WritePlan) -> None:
     numbers = dict.fromkeys(actions, 0)
     for word, action in actions.items():
         for changes in plan.jobs.changes(action):
-            show("".join(f"{word:<8} {change.path}\n" for change in changes), end="")
+            print_result("".join(f"{word:<8} {change.path}\n" for change in changes), end="")
             numbers[word] += len(changes)
     numbers["unchanged"] = sum(1 for _ in plan.unchanged())
-    show(f"{count(done.jobs, 'job')}, ", end="")
-    show(", ".join(f"{number} {word}" for word, number in numbers.items()), flush=True)
+    print_result(f"{count(done.jobs, 'job')}, ", end="")
+    print_result(", ".join(f"{number} {word}" for word, number in numbers.items()), flush=True)
     if done.unmanaged:
         from tfgen.report.gitops_advice import gitops_advice
 
-        say(f"\n{gitops_advice(done.unmanaged)}", end="")
+        print_message(f"\n{gitops_advice(done.unmanaged)}", end="")
     if sys.stdout.isatty() and any(numbers[word] for word in actions):
-        say(_next_steps(args))
+        print_message(_next_steps(args))
 
 
 def _next_steps(args: Namespace) -> str:
@@ -112,7 +121,7 @@ def _print_objects(args: Namespace) -> int:
 
     sources = read_sources(args.jobs, may_be_none=True, takes_stdin=True)
     objects, problems = render_sources(sources, args.env)
-    say(problem_text(problems, sys.stderr), end="")  # standard output is the objects', in JSON too
+    print_message(problem_text(problems, sys.stderr), end="")  # standard output is the objects', in JSON too
     if has_errors(problems):
         return PROBLEMS
     if args.format == "json":

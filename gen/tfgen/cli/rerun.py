@@ -7,7 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.output import commit_data, job_name_argument, one_job, path, print_commit, print_json, report, say, show
+from tfgen.cli.output import (
+    commit_data,
+    job_name_argument,
+    one_job,
+    path,
+    print_commit,
+    print_json,
+    print_message,
+    print_result,
+    report,
+)
 from tfgen.errors import UsageError
 
 if TYPE_CHECKING:
@@ -61,11 +71,11 @@ def _run(args: Namespace) -> int:
     report(args, warnings)
     for run in done.raised:
         where = f" in {run.environment}" if run.environment else ""
-        show(f"{file}: run {run.before or '(none)'} -> {run.after}{where}")
+        print_result(f"{file}: run {run.before or '(none)'} -> {run.after}{where}")
     if commit:
         print_commit(commit)
     else:
-        show(f"\nNext:\n\n  tfgen render {file}")
+        print_result(f"\nNext:\n\n  tfgen render {file}")
     return OK
 
 
@@ -80,7 +90,7 @@ def _commit(args: Namespace, file: Path, before: str, after: str) -> Outcome | N
         return commit_run(file, before, after, out=out, is_beside=args.out is not None, pushes=args.push)
     except ProblemsError as error:
         report(args, error.problems)
-        say(str(error))
+        print_message(str(error))
         return None
 
 

@@ -15,9 +15,9 @@ from tfgen.cli.output import (
     path,
     print_ends,
     print_json,
+    print_message,
     print_remaining,
-    say,
-    show,
+    print_result,
 )
 
 
@@ -60,11 +60,11 @@ def _retire(args: Namespace) -> int:
     if args.format == "json":
         print_json({"retired": args.env, "changed": after != before, "ends": ends_data(ends)})
     elif after != before:
-        show(f"{file}: retired in {args.env}; its way back is tfgen rerun {file} --env {args.env} --enable")
+        print_result(f"{file}: retired in {args.env}; its way back is tfgen rerun {file} --env {args.env} --enable")
         print_ends(ends)
-        show(f"\nNext:\n\n  tfgen render {file}")
+        print_result(f"\nNext:\n\n  tfgen render {file}")
     else:
-        show(f"{file}: retired in {args.env} already")
+        print_result(f"{file}: retired in {args.env} already")
     return OK
 
 
@@ -73,7 +73,7 @@ def _remove(args: Namespace) -> int:
 
     removed = remove_job(args.job, args.out, force=args.force, name=args.job_name)
     for conflict in removed.lost:
-        say(f"lost: {conflict}")
+        print_message(f"lost: {conflict}")
     if args.format == "json":
         print_json(
             {
@@ -85,8 +85,8 @@ def _remove(args: Namespace) -> int:
         )
     else:
         if removed.has_file:
-            show(f"changed  {args.job}")
-        show("".join(f"removed  {file}\n" for file in removed.files), end="")
+            print_result(f"changed  {args.job}")
+        print_result("".join(f"removed  {file}\n" for file in removed.files), end="")
         print_remaining(removed.remaining)
         print_ends(removed.ends)
     return OK

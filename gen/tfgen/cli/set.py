@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from typing import Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.output import job_name_argument, path, report, say, show
+from tfgen.cli.output import job_name_argument, path, print_message, print_result, report
 from tfgen.errors import UsageError
 
 
@@ -39,13 +39,13 @@ def _run(args: Namespace) -> int:
         replace_text(file, text, new.text)
     report(args, new.problems, written={"changed": not is_wrong and new.text != text})
     if is_wrong:
-        say(f"{file}: nothing is written; the lines are those that it would have")
+        print_message(f"{file}: nothing is written; the lines are those that it would have")
         return PROBLEMS
     if args.format == "text":
         if new.text == text:
-            show(f"{file}: unchanged")
+            print_result(f"{file}: unchanged")
         else:
-            show(f"{file}: changed\n\nNext:\n\n  tfgen render {file}")
+            print_result(f"{file}: changed\n\nNext:\n\n  tfgen render {file}")
     return OK
 
 

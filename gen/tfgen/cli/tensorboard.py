@@ -9,7 +9,7 @@ from typing import Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
 from tfgen.cli.live import cluster_arguments, clusters_of, job_argument, one_run_of, release_argument
-from tfgen.cli.output import number, print_json, say
+from tfgen.cli.output import number, print_json, print_message
 from tfgen.errors import TfgenError
 
 _PORTS: Final = 1 << 16
@@ -46,7 +46,7 @@ def _run(args: Namespace) -> int:
     live = clusters.place(run)
     api = clusters.api(live.context)
     pod = functools.partial(tensorboard_pod, api, live.namespace, run)
-    with PortForward(api, live.namespace, pod, port, args.port, say) as forward:
+    with PortForward(api, live.namespace, pod, port, args.port, print_message) as forward:
         address = f"http://{LOOPBACK}:{forward.port}/"
         if args.format == "json":
             print_json({"address": address})
