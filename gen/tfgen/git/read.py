@@ -37,8 +37,7 @@ def committed_files(paths: Iterable[Path], revision: str = HEAD) -> dict[Path, b
     """Return the content of each file that a commit contains. Raises the errors of `committed`."""
     by_path: dict[Path, bytes] = {}
     for root, names in _by_repository(paths).items():
-        commit = _commit_or_none(root, revision, next(iter(names)))
-        contents = _files_of_commit(root, commit, [*dict.fromkeys(names.values())]) if commit else {}
+        contents = _files_of_commit(root, revision, next(iter(names)), [*dict.fromkeys(names.values())])
         by_path |= {path: contents[name] for path, name in names.items() if name in contents}
     return by_path
 
@@ -49,8 +48,7 @@ def committed_below(folder: Path, revision: str = HEAD) -> dict[str, bytes]:
     Raises the errors of `committed`.
     """
     ((root, names),) = _by_repository([folder]).items()
-    commit = _commit_or_none(root, revision, folder)
-    contents = _files_of_commit(root, commit, [names[folder]], "-r") if commit else {}
+    contents = _files_of_commit(root, revision, folder, [names[folder]], "-r")
     return {os.path.relpath(name, names[folder]): content for name, content in contents.items()}
 
 
@@ -62,10 +60,7 @@ def committed_names(folder: Path, revision: str = HEAD) -> set[str]:
         TfgenError: git fails.
     """
     ((root, names),) = _by_repository([folder]).items()
-    commit = _commit_or_none(root, revision, folder)
-    if commit is None:
-        return set()
-    listed = Git(root, ("ls-tree", "-z", "--name-only", commit, "--", f"{names[folder]}/")).output()
+    listed = _output_or_error(root, revision, folder, ("ls-tree", "-z", "--name-only"), [f"{names[folder]}/"])
     return {os.fsdecode(name).rpartition("/")[2] for name in listed.split(b"\0") if name}
 
 
@@ -103,11 +98,8 @@ def earlier_contents(path: Path, revision: str = HEAD, most: int = 200) -> list[
         TfgenError: git fails.
     """
     ((root, names),) = _by_repository([path]).items()
-    commit = _commit_or_none(root, revision, path)
-    if commit is None:
-        return []
     options = ("--format=", "--raw", "--no-abbrev", "--no-renames", f"--max-count={most}")
-    lines = Git(root, ("log", *options, commit, "--", names[path])).output().splitlines()
+    lines = _output_or_error(root, revision, path, ("log", *options), [names[path]]).splitlines()
     ids = (line.split()[3] for line in lines if line.startswith(b":"))  # :MODE MODE ID ID STATUS NAME
     return [*_blobs(root, (blob_id for blob_id in dict.fromkeys(ids) if blob_id.strip(b"0"))).values()]
 
@@ -129,11 +121,8 @@ def before_removals(path: Path, most: int = 50) -> list[str]:
     else:
         ((root, names),) = _by_repository([path]).items()
         name = names[path]
-    commit = _commit(root, HEAD) if is_installed() else None
-    if commit is None:
-        return []
     options = ("--format=%P", "--diff-filter=D", "--no-renames", f"--max-count={most}")
-    parents = Git(root, ("log", *options, commit, "--", name)).output().decode().splitlines()
+    parents = (_output_at(root, HEAD, ("log", *options), [name]) or b"").decode().splitlines()
     return [line.split()[0] for line in parents if line]
 
 
@@ -162,12 +151,12 @@ def changed(
     Raises:
         TfgenError: git fails.
     """
-    commit = _commit(folder, revision) if is_installed() and folder.is_dir() else None
-    if commit is None:
+    if not folder.is_dir():
         return set()
     only = ("--diff-filter=D",) if is_removed else ()
-    arguments = ("diff", "--name-only", *only, "--no-renames", "--relative", "-z", commit, "--", *places)
-    printed = Git(folder, arguments).output()
+    printed = _output_at(folder, revision, ("diff", "--name-only", *only, "--no-renames", "--relative", "-z"), places)
+    if printed is None:
+        return set()
     root = real_path(folder)
     new = [str(path.relative_to(root)) for path in map(real_path, with_untracked) if path.is_relative_to(root)]
     if new:
@@ -212,19 +201,34 @@ def _by_repository(paths: Iterable[Path]) -> dict[Path, dict[Path, str]]:
     return names
 
 
-def _commit_or_none(folder: Path, revision: str, path: Path) -> str | None:
-    """Return the id of the commit of a revision; None for HEAD without a commit."""
-    commit = _commit(folder, revision) if is_installed() else None
-    if commit is None and revision != HEAD:
+def _output_at(folder: Path, revision: str, command: tuple[str, ...], names: Sequence[str]) -> bytes | None:
+    """Return the output of a git command for a commit and some names; None if the commit or the repository is missing.
+
+    Git finds the commit of the revision itself, so that one process is enough. `_commit` runs only after a failure.
+    """
+    if not (is_installed() and _is_revision(revision)):
+        return None
+    try:
+        return Git(folder, (*command, f"{revision}^{{commit}}", "--")).output_of(names)
+    except TfgenError:
+        if _commit(folder, revision) is not None:
+            raise
+        return None
+
+
+def _output_or_error(root: Path, revision: str, path: Path, command: tuple[str, ...], names: Sequence[str]) -> bytes:
+    """Return the output of a git command for a commit and some names; empty for HEAD without a commit."""
+    printed = _output_at(root, revision, command, names)
+    if printed is None and revision != HEAD:
         reason = f"git has no revision {revision!r} in its repository" if is_installed() else "git is not on the PATH"
         raise UsageError(f"{path}: {reason}")
-    return commit
+    return printed or b""
 
 
-def _files_of_commit(root: Path, commit: str, names: Sequence[str], *options: str) -> dict[str, bytes]:
+def _files_of_commit(root: Path, revision: str, path: Path, names: Sequence[str], *options: str) -> dict[str, bytes]:
     """Return the files of a commit by their names below a folder, without symbolic links."""
     ids: dict[str, bytes] = {}
-    for entry in Git(root, ("ls-tree", "-z", *options, "--", commit)).output_of(names).split(b"\0"):
+    for entry in _output_or_error(root, revision, path, ("ls-tree", "-z", *options), names).split(b"\0"):
         head, _, name = entry.partition(b"\t")  # mode, type and id
         if head.startswith(b"100"):
             ids[os.fsdecode(name)] = head.split()[2]
@@ -248,8 +252,8 @@ def _blobs(root: Path, ids: Iterable[bytes]) -> dict[bytes, bytes]:
 
 def _commit(folder: Path, revision: str) -> str | None:
     """Return the id of the commit of a revision; None if the commit or the repository is missing."""
-    if revision.startswith(("-", "^")):
-        return None  # an option or an exclusion
+    if not _is_revision(revision):
+        return None
     verified = Git(folder, ("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")).done()
     if not verified.code:
         return verified.stdout.decode().strip()
@@ -258,3 +262,8 @@ def _commit(folder: Path, revision: str) -> str | None:
     if answer.code and "not a git repository" not in answer.stderr:
         raise repository.failure(answer)
     return None
+
+
+def _is_revision(text: str) -> bool:
+    """Return whether git reads a text as a revision, and not as an option or an exclusion."""
+    return not text.startswith(("-", "^"))
