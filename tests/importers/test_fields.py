@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from tfgen.importers.account import Account
 from tfgen.importers.fields import KEY, ROLE, FieldReader, Fields, carried, changed, dropped
-from tfgen.importers.part import Part, bare
-from tfgen.importers.shapes import EACH
+from tfgen.importers.import_report import ImportReport
+from tfgen.importers.part import Part, part_of
+from tfgen.importers.shapes import ANY_KEY
 
 AT = ("spec", "roles", ROLE)
 
 
 def read(data: dict[str, object], table: Fields) -> tuple[object, list[tuple[str, str, object, str]]]:
-    reader = FieldReader(Account(), "worker")
-    reader.fields(bare(data), table)
-    return reader.data, [(e.outcome, e.source, e.target, e.why) for e in reader.account.entries]
+    reader = FieldReader(ImportReport(), "worker")
+    reader.fields(part_of(data), table)
+    return reader.data, [(e.outcome, e.source, e.target, e.why) for e in reader.report.entries]
 
 
 def test_a_row_sets_its_target_and_reports_the_field() -> None:
@@ -23,7 +23,7 @@ def test_a_row_sets_its_target_and_reports_the_field() -> None:
 
 
 def test_a_target_has_the_role_and_the_key() -> None:
-    data, entries = read({"image": "a"}, {EACH: carried(*AT, KEY)})
+    data, entries = read({"image": "a"}, {ANY_KEY: carried(*AT, KEY)})
     assert data == {"spec": {"roles": {"worker": {"image": "a"}}}}
     assert entries == [("carried", "image", ("spec", "roles", "worker", "image"), "")]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tfgen.importers import shell
-from tfgen.importers.part import bare
+from tfgen.importers.part import part_of
 from tfgen.importers.task_command import read_command
 
 
@@ -44,12 +44,12 @@ CONFIG = 'TF_CONFIG="{\\"task\\": {\\"type\\": \\"worker\\", \\"index\\": $I}}"'
     ],
 )
 def test_tf_config_is_taken_off_a_script(script: str, left: list[str]) -> None:
-    command = read_command(bare({"command": ["sh", "-c", script]}))
+    command = read_command(part_of({"command": ["sh", "-c", script]}))
     assert (command.role, command.refused, command.program.command) == ("worker", "", left)
 
 
 @pytest.mark.parametrize("script", [f"if a; then export {CONFIG}; fi; python x.py", f"a || {CONFIG}; python x.py"])
 def test_a_script_that_may_set_tf_config_is_refused(script: str) -> None:
-    command = read_command(bare({"command": ["sh", "-c", script]}))
+    command = read_command(part_of({"command": ["sh", "-c", script]}))
     assert command.tells
     assert "sets TF_CONFIG in a way that tfgen cannot take off" in command.refused

@@ -10,16 +10,16 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from tfgen.importers import arena, elastic_dl, hand_written, job_set, tf_job, train_job, volcano_job
-from tfgen.importers.account import Account
 from tfgen.importers.foreign_job import ForeignJob
+from tfgen.importers.import_report import ImportReport
 from tfgen.importers.options import Options
 from tfgen.importers.part import Part
 from tfgen.schema.workload_kinds.facts import WorkloadKind
 
-Read: TypeAlias = Callable[[Part, Sequence[Part], Options, Account], ForeignJob | None]
+Read: TypeAlias = Callable[[Part, Sequence[Part], Options, ImportReport], ForeignJob | None]
 
 
-class Form(NamedTuple):
+class JobFormat(NamedTuple):
     """A form of foreign jobs.
 
     Attributes:
@@ -39,27 +39,27 @@ class Form(NamedTuple):
     read: Read
 
 
-FORMS: Final = (
-    Form("Arena job", "the command arena submit tfjob", "TFJob", arena.is_arena, arena.canonical, arena.read),
-    Form(
-        elastic_dl.FORM,
+FORMATS: Final = (
+    JobFormat("Arena job", "the command arena submit tfjob", "TFJob", arena.is_arena, arena.canonical, arena.read),
+    JobFormat(
+        elastic_dl.FORMAT,
         "the command elasticdl train",
         "ElasticDL",
         elastic_dl.is_elastic_dl,
         elastic_dl.canonical,
         elastic_dl.read,
     ),
-    Form("TFJob", "TFJob of kubeflow.org", "TFJob", tf_job.is_tf_job, tf_job.canonical, tf_job.read),
-    Form("JobSet", f"JobSet of {job_set.GROUP}", "JobSet", job_set.is_job_set, job_set.canonical, job_set.read),
-    Form(
-        train_job.FORM,
+    JobFormat("TFJob", "TFJob of kubeflow.org", "TFJob", tf_job.is_tf_job, tf_job.canonical, tf_job.read),
+    JobFormat("JobSet", f"JobSet of {job_set.GROUP}", "JobSet", job_set.is_job_set, job_set.canonical, job_set.read),
+    JobFormat(
+        train_job.FORMAT,
         f"TrainJob of {train_job.GROUP}",
         "JobSet",
         train_job.is_train_job,
         job_set.canonical,
         train_job.read,
     ),
-    Form(
+    JobFormat(
         "Volcano Job",
         f"Job of {volcano_job.GROUP}",
         "VolcanoJob",
@@ -73,5 +73,5 @@ FORMS: Final = (
 COMMANDS: Final = ((arena.is_command, arena.job), (elastic_dl.is_command, elastic_dl.job))
 """Forms of one command a job: whether a command is one, and the object that is made of it."""
 
-HAND_WRITTEN: Final = hand_written.FORM
+HAND_WRITTEN: Final = hand_written.FORMAT
 """The form of many objects a job, which is what is left when those of one object are read."""

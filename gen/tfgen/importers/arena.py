@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from tfgen.importers import shell, tf_job
-from tfgen.importers.account import Account
-from tfgen.importers.command_line import Word, unknown_value
+from tfgen.importers.command_line import Word, shell_value_message
 from tfgen.importers.fields import FieldReader, Fields, carried, dropped
 from tfgen.importers.foreign_job import ForeignJob
+from tfgen.importers.import_report import ImportReport
 from tfgen.importers.objects import api_version
 from tfgen.importers.options import Options
-from tfgen.importers.part import Part, leaf, mapping, sequence
+from tfgen.importers.part import Part, mapping, scalar_part, sequence
 from tfgen.record import Record
 from tfgen.text.document import MAX_PROBLEMS
 from tfgen.words import meant, nearest
@@ -98,7 +98,7 @@ class _Flags(Record):
     def pairs(self, name: str, by: str = "=") -> Iterator[tuple[str, Part]]:
         """The values of a flag that are a name and what it stands for."""
         for part in self.flags.get(name, ()):
-            key, _, value = part.written.partition(by)
+            key, _, value = part.as_text.partition(by)
             yield key, part.replaced(value=value, text=value)
 
     def is_on(self, name: str) -> bool:
@@ -121,16 +121,16 @@ def is_arena(item: Part) -> bool:
     return api_version(item) == VERSION
 
 
-def job(words: Sequence[Word], file: str, account: Account) -> Part | None:
+def job(words: Sequence[Word], file: str, report: ImportReport) -> Part | None:
     """The TFJob of a command; None where it cannot be read, which the account then says."""
-    before = len(account.problems)
-    flags = _flags(words, file, account)
+    before = len(report.problems)
+    flags = _flags(words, file, report)
     if flags.one("name") is None:
-        account.refuse(flags.start, "the command names no job; add --name")
+        report.refuse(flags.start, "the command names no job; add --name")
     for part in flags.flags.get("sync-mode", ()):
         if part.value != "git":
-            account.refuse(part, f"tfgen fetches code by git, and not by {part.written}; put it into the image")
-    return None if len(account.problems) > before else _tf_job(flags)
+            report.refuse(part, f"tfgen fetches code by git, and not by {part.as_text}; put it into the image")
+    return None if len(report.problems) > before else _tf_job(flags)
 
 
 def canonical(item: Part) -> Part:
@@ -140,17 +140,17 @@ def canonical(item: Part) -> Part:
     return tf_job.canonical(item.replaced(value={**fields, "apiVersion": version}))
 
 
-def read(item: Part, others: Sequence[Part], options: Options, account: Account) -> ForeignJob | None:
+def read(item: Part, companions: Sequence[Part], options: Options, report: ImportReport) -> ForeignJob | None:
     """Return the job of a command, or None for a job that the account refuses."""
-    job = tf_job.read(canonical(item), others, options, account)
-    return _ArenaJob(item, job, options, account).read() if job else None
+    job = tf_job.read(canonical(item), companions, options, report)
+    return _ArenaJob(item, job, options, report).read() if job else None
 
 
 class _ArenaJob(FieldReader):
     """The reading of the flags that no TFJob has: the code, the gang and TensorBoard."""
 
-    def __init__(self, item: Part, job: ForeignJob, options: Options, account: Account) -> None:
-        super().__init__(account)
+    def __init__(self, item: Part, job: ForeignJob, options: Options, report: ImportReport) -> None:
+        super().__init__(report)
         self.item, self.job, self.is_tf_job = item, job, options.kind == "TFJob"
         self.flags = dict(item.entries(VERSION))
         self.data = {"spec": dict(job.spec)}
@@ -172,78 +172,80 @@ class _ArenaJob(FieldReader):
         self.fields(self.item.get(VERSION), table)
         for key in ("logdir", "tensorboard-image"):
             if key in self.flags and "tensorboard" not in self.spec:
-                self.account.drop(self.flags[key], "the job has no TensorBoard")
+                self.report.drop(self.flags[key], "the job has no TensorBoard")
         # The report leaves out the defaults of Arena's chart, which nobody wrote.
         default = self.item.value["kind"].name
-        entries = self.account.entries
-        self.account.entries = [entry for entry in entries if (entry.outcome, entry.source) != ("carried", default)]
-        return self.job.replaced(form="Arena job", spec=self.spec, tensorboard_storage=self.storage)
+        entries = self.report.entries
+        self.report.entries = [entry for entry in entries if (entry.outcome, entry.source) != ("carried", default)]
+        return self.job.replaced(format="Arena job", spec=self.spec, tensorboard_storage=self.storage)
 
     def _code(self, _key: str, source: Part) -> None:
-        project = source.written.rstrip("/").rpartition("/")[2].removesuffix(".git")
-        folder = self.flags["working-dir"].written if "working-dir" in self.flags else _WORKING_DIR
-        self.put({"mountPath": f"{folder}/code/{project}", "git": {"repository": source.written}}, "spec", "code")
-        self.account.change(source, "spec", "code", "git", "repository", why="the code cannot be written to")
+        project = source.as_text.rstrip("/").rpartition("/")[2].removesuffix(".git")
+        folder = self.flags["working-dir"].as_text if "working-dir" in self.flags else _WORKING_DIR
+        self.set_value({"mountPath": f"{folder}/code/{project}", "git": {"repository": source.as_text}}, "spec", "code")
+        self.report.change(source, "spec", "code", "git", "repository", why="the code cannot be written to")
 
     def _git_secret(self, _key: str, secrets: Part) -> None:
         why = "Arena fetches the code with it; put it into a Secret, and name that in code.git.secretName"
         for secret in secrets.items():
-            self.account.drop(secret, why)
+            self.report.drop(secret, why)
 
     def _gang(self, _key: str, part: Part) -> None:
-        self.put({"scheduler": "coscheduling"}, "spec", "gang")
+        self.set_value({"scheduler": "coscheduling"}, "spec", "gang")
         if self.is_tf_job:
-            self.put("PodGroup", "spec", "workload", "tfJob", "gang")
+            self.set_value("PodGroup", "spec", "workload", "tfJob", "gang")
         why = "Arena binds the pods by labels; tfgen makes a PodGroup of Kubernetes' scheduler plugins"
-        self.account.change(part, "spec", "gang", "scheduler", why=why)
+        self.report.change(part, "spec", "gang", "scheduler", why=why)
 
     def _tensorboard(self, _key: str, board: Part) -> None:
         pod = next(iter(self.job.roles.values())).pod
         self.storage = {name: volume for name, volume in pod.storage.items() if "claim" in volume}
         if not self.storage:
             why = "the events lie in the pods; a TensorBoard needs a claim that it shares with them"
-            self.account.drop(board, why)
+            self.report.drop(board, why)
             return
-        self.put({"logDir": _LOG_DIR}, "spec", "tensorboard")
-        self.account.carry(board, "spec", "tensorboard")
+        self.set_value({"logDir": _LOG_DIR}, "spec", "tensorboard")
+        self.report.carry(board, "spec", "tensorboard")
         board_fields = {"logdir": "logDir", "tensorboard-image": "image"}
         self.fields(
             self.item.get(VERSION), {flag: carried("spec", "tensorboard", key) for flag, key in board_fields.items()}
         )
         image = self.job.roles.get("worker", next(iter(self.job.roles.values()))).pod.role.get("image")
         if image and "tensorboard-image" not in self.flags:
-            self.put(image, "spec", "tensorboard", "image")
-            self.account.note(board, "Arena has an image of its own for TensorBoard; here it is the workers'")
+            self.set_value(image, "spec", "tensorboard", "image")
+            self.report.note(board, "Arena has an image of its own for TensorBoard; here it is the workers'")
 
 
 # -- the flags ---------------------------------------------------------------------------------------------------
 
 
-def _flags(words: Sequence[Word], file: str, account: Account) -> _Flags:
+def _flags(words: Sequence[Word], file: str, report: ImportReport) -> _Flags:
     flags: dict[str, list[Part]] = {}
     program: list[Word] = []
     waiting = iter(words[3:])
     for word in waiting:
-        if len(account.problems) >= MAX_PROBLEMS:
+        if len(report.problems) >= MAX_PROBLEMS:
             break
         dashed = re.fullmatch(r"--?([A-Za-z][-A-Za-z]*)(?:=(.*))?", word.text, re.DOTALL)
         if program or dashed is None:
             program.append(word)
             if word.expands:
-                account.refuse(leaf(file, word.position, "program", word.text), unknown_value(word))
+                report.refuse(scalar_part(file, word.position, "program", word.text), shell_value_message(word))
             continue
         name, value, value_word = _today(dashed[1]), dashed[2], word
         if value is None and name not in _SWITCHES and name in _KNOWN:
             value_word = next(waiting, Word("", word.position))
             value = value_word.text
-        part = leaf(file, word.position, f"--{dashed[1]}" if len(dashed[1]) > 1 else f"-{dashed[1]}", value or "true")
+        part = scalar_part(
+            file, word.position, f"--{dashed[1]}" if len(dashed[1]) > 1 else f"-{dashed[1]}", value or "true"
+        )
         if name not in _KNOWN:
-            account.refuse(part, f"arena submit tfjob has no such flag{meant(nearest(name, _KNOWN))}")
+            report.refuse(part, f"arena submit tfjob has no such flag{meant(nearest(name, _KNOWN))}")
         elif word.expands or value_word.expands:
-            account.refuse(part, unknown_value(value_word))
+            report.refuse(part, shell_value_message(value_word))
         else:
             flags.setdefault(name, []).append(part)
-    return _Flags(leaf(file, words[0].position, "arena", "tfjob"), flags, program)
+    return _Flags(scalar_part(file, words[0].position, "arena", "tfjob"), flags, program)
 
 
 def _today(flag: str) -> str:
@@ -279,8 +281,8 @@ def _built(shape: Any, flags: _Flags, role: str = "") -> Part | None:
     if isinstance(shape, _Flag):
         return shape.part(flags, role)
     if callable(shape):
-        built: Part | None = shape(flags, role)
-        return built
+        build_part: Part | None = shape(flags, role)
+        return build_part
     if isinstance(shape, Mapping):
         return mapping(flags.start, {key: _built(value, flags, role) for key, value in shape.items()})
     if isinstance(shape, list):
@@ -293,14 +295,14 @@ def _list(parts: Sequence[Part]) -> Part | None:
 
 
 def _number(part: Part) -> Part:
-    return part.replaced(value=int(part.written)) if re.fullmatch(r"\d{1,9}", part.written) else part
+    return part.replaced(value=int(part.as_text)) if re.fullmatch(r"\d{1,9}", part.as_text) else part
 
 
 def _duration(part: Part) -> Part:
     """A time as Go writes it, `1h30m`, in seconds."""
-    if not re.fullmatch(r"(\d{1,9}[smh])+", part.written):
+    if not re.fullmatch(r"(\d{1,9}[smh])+", part.as_text):
         return _number(part)
-    return part.scalar(sum(int(number) * _SECONDS[unit] for number, unit in re.findall(r"(\d+)([smh])", part.written)))
+    return part.scalar(sum(int(number) * _SECONDS[unit] for number, unit in re.findall(r"(\d+)([smh])", part.as_text)))
 
 
 def _texts(*names: str) -> Callable[[_Flags, str], Part | None]:
@@ -321,7 +323,7 @@ def _items(name: str, convert: Callable[[Part], Part]) -> Callable[[_Flags, str]
 
 def _toleration(part: Part) -> Part:
     """`all`, a taint's key, or `KEY=VALUE:EFFECT,OPERATOR`."""
-    match = re.fullmatch(r"([^=:,]+)(?:=([^:,]*))?(?::(\w+))?(?:,(\w+))?", part.written)
+    match = re.fullmatch(r"([^=:,]+)(?:=([^:,]*))?(?::(\w+))?(?:,(\w+))?", part.as_text)
     if part.value == "all" or match is None:
         return mapping(part, {"operator": part.scalar("Exists")})
     key, value, effect, operator = match.groups()
@@ -335,9 +337,9 @@ def _command(flags: _Flags, _role: str) -> Part | None:
     # Arena takes off the quotes that its own documents have within those of the shell.
     program = re.sub(r"^'([^']*)'$", r"\1", " ".join(word.text for word in flags.program))
     shell_name = flags.one("shell")
-    words = shell.words(program) or [shell_name.written if shell_name else "sh", "-c", program]
+    words = shell.words(program) or [shell_name.as_text if shell_name else "sh", "-c", program]
     return _list(
-        [leaf(flags.start.file, flags.program[0].position, "program", word) for word in words if flags.program]
+        [scalar_part(flags.start.file, flags.program[0].position, "program", word) for word in words if flags.program]
     )
 
 
@@ -360,7 +362,7 @@ def _ports(flags: _Flags, role: str) -> Part | None:
 
 def _resources(flags: _Flags, role: str) -> Part | None:
     gpus = flags.one("ps-gpus" if role == "ps" else "gpus")
-    devices: dict[str, Part] = {"nvidia.com/gpu": gpus} if gpus and gpus.written != "0" else {}
+    devices: dict[str, Part] = {"nvidia.com/gpu": gpus} if gpus and gpus.as_text != "0" else {}
     devices |= dict(flags.pairs("device")) if role != "ps" else {}
     if rdma := flags.one("rdma"):
         devices["rdma/hca"] = rdma.scalar("1")

@@ -41,7 +41,7 @@ class Word(NamedTuple):
     expands: bool = False
 
 
-def unknown_value(word: Word) -> str:
+def shell_value_message(word: Word) -> str:
     """What is said of a word that the shell would make another one of."""
     return f"found {word.text}, whose value the shell knows that runs the command; write the value"
 

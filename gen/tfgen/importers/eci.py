@@ -48,7 +48,7 @@ def take(template: Part) -> tuple[Part, Instance]:
         path = tuple(_PATHS[name].split("."))
         data = with_value(data, path, _value(name, part))
         place = ("podTemplate", "metadata", "annotations", key)
-        raw = with_value(raw, place, part.written)
+        raw = with_value(raw, place, part.as_text)
         parts.append((part, path, place))
     if keys.ECI_PREFIX + eci.IMAGE_CACHE not in annotations:
         data = with_value(data, ("imageCache", "match"), False)
@@ -59,7 +59,7 @@ def take(template: Part) -> tuple[Part, Instance]:
         parts.append((label, ("way",), place))
     elif way:
         label_name, _ = eci.NODE_LABELS[way]
-        raw |= {key: [part.data] if key == "tolerations" else {label_name: part.written} for key, part in placed}
+        raw |= {key: [part.data] if key == "tolerations" else {label_name: part.as_text} for key, part in placed}
         parts += [(part, ("way",), (key,)) for key, part in placed]
     template = _without(template, ("metadata", "annotations"), *annotations)
     template = _without(template, ("metadata", "labels"), *([keys.ECI] if is_labelled else []))
@@ -68,8 +68,8 @@ def take(template: Part) -> tuple[Part, Instance]:
 
 def _value(name: str, part: Part) -> Any:
     if name == eci.IMAGE_CACHE:
-        return part.written == "true"
-    return part.written.split(",") if name in eci.LISTS else part.written
+        return part.as_text == "true"
+    return part.as_text.split(",") if name in eci.LISTS else part.as_text
 
 
 def _way(template: Part) -> tuple[str | None, list[tuple[str, Part]]]:
@@ -79,7 +79,7 @@ def _way(template: Part) -> tuple[str | None, list[tuple[str, Part]]]:
         key, value = eci.TAINTS[way]
         wanted = {**_TAINT, "key": key, "value": value}
         toleration = next((item for item in template.items("spec", "tolerations") if item.data == wanted), None)
-        if selector is not None and selector.written == text and toleration is not None:
+        if selector is not None and selector.as_text == text and toleration is not None:
             return way, [("nodeSelector", selector), ("tolerations", toleration)]
     return None, []
 

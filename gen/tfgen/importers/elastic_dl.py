@@ -12,18 +12,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from tfgen.data_path import Path
-from tfgen.importers.account import Account
-from tfgen.importers.command_line import Word, unknown_value
+from tfgen.importers.command_line import Word, shell_value_message
 from tfgen.importers.fields import FieldReader, Fields, carried, changed, dropped
 from tfgen.importers.foreign_job import ROLES, ForeignJob, ForeignRole
+from tfgen.importers.import_report import ImportReport
 from tfgen.importers.objects import api_version
 from tfgen.importers.options import Options
-from tfgen.importers.part import Part, leaf, mapping
+from tfgen.importers.part import Part, mapping, scalar_part
 from tfgen.importers.pod_template import PodData
-from tfgen.importers.shapes import EACH
+from tfgen.importers.shapes import ANY_KEY
 from tfgen.job.training_job import RoleName
 
-FORM: Final = "ElasticDL job"
+FORMAT: Final = "ElasticDL job"
 VERSION: Final = "elasticdl"
 """What stands for an API version: no cluster knows one."""
 
@@ -70,24 +70,24 @@ def is_elastic_dl(item: Part) -> bool:
     return api_version(item) == VERSION
 
 
-def job(words: Sequence[Word], file: str, account: Account) -> Part | None:
+def job(words: Sequence[Word], file: str, report: ImportReport) -> Part | None:
     """The flags of a command as an object; None where it cannot be read, which the account then says."""
-    before = len(account.problems)
-    start = leaf(file, words[0].position, "elasticdl", FORM)
-    flags = _flags(words[2:], file, account)
+    before = len(report.problems)
+    start = scalar_part(file, words[0].position, "elasticdl", FORMAT)
+    flags = _flags(words[2:], file, report)
     if "job_name" not in flags:
-        account.refuse(start, "the command names no job; add --job_name")
+        report.refuse(start, "the command names no job; add --job_name")
     strategy = flags.get("distribution_strategy")
     if strategy and strategy.value not in (_STRATEGY, ""):
-        account.refuse(strategy, f"found {strategy.written}; tfgen has ElasticDL's {_STRATEGY} alone")
+        report.refuse(strategy, f"found {strategy.as_text}; tfgen has ElasticDL's {_STRATEGY} alone")
     role_numbers = {role: _number(flags.get(flag), default) for role, (flag, default) in _NUMBERS.items()}
     for role, number in role_numbers.items():
         flag = _NUMBERS[role][0]
         if not isinstance(number, int):
-            account.refuse(flags[flag], f"found {number[:63]}, expected a number of tasks")
-        elif number < 1 and len(account.problems) == before:
-            account.refuse(flags.get(flag, start), f"a job of {_STRATEGY} has at least one {role}; set --{flag}")
-    if len(account.problems) > before:
+            report.refuse(flags[flag], f"found {number[:63]}, expected a number of tasks")
+        elif number < 1 and len(report.problems) == before:
+            report.refuse(flags.get(flag, start), f"a job of {_STRATEGY} has at least one {role}; set --{flag}")
+    if len(report.problems) > before:
         return None
     metadata = {key: flags[flag] for key, flag in (("name", "job_name"), ("namespace", "namespace")) if flag in flags}
     fields = {
@@ -115,7 +115,7 @@ def canonical(item: Part) -> Part:
         args["worker_image"] = args.get("worker_image") or flags.value.get("image_name") or flags
         args.pop("image_name", None)
     if volume := args.get("volume"):
-        volumes = ";".join(sorted(",".join(sorted(fields.split(","))) for fields in volume.written.split(";")))
+        volumes = ";".join(sorted(",".join(sorted(fields.split(","))) for fields in volume.as_text.split(";")))
         args["volume"] = volume.replaced(value=volumes, text=volumes)
     return mapping(item, {"metadata": item.value["metadata"], "spec": mapping(item, {"args": mapping(item, args)})})
 
@@ -123,7 +123,7 @@ def canonical(item: Part) -> Part:
 def _flags_of_master(item: Part) -> dict[str, Part]:
     """The client's flags by the pod of a master: its arguments, and what the client says of the pod itself."""
     (container,) = item.items("spec", "containers")
-    words = [part.written.removeprefix("--") for part in container.items("args")]
+    words = [part.as_text.removeprefix("--") for part in container.items("args")]
     args = {flag: item.replaced(value=value, text=value) for flag, _, value in (word.partition("=") for word in words)}
     for what in ("request", "limit"):
         amounts = ",".join(f"{key}={part.value}" for key, part in container.entries("resources", f"{what}s"))
@@ -133,50 +133,50 @@ def _flags_of_master(item: Part) -> dict[str, Part]:
     return args
 
 
-def read(item: Part, _others: Sequence[Part], options: Options, account: Account) -> ForeignJob | None:
+def read(item: Part, _others: Sequence[Part], options: Options, report: ImportReport) -> ForeignJob | None:
     """Return the job of a command."""
-    return _ElasticDLJob(item, options, account).read()
+    return _ElasticDLJob(item, options, report).read()
 
 
 class _ElasticDLJob(FieldReader):
     """The reading of the flags of one job."""
 
-    def __init__(self, item: Part, options: Options, account: Account) -> None:
-        super().__init__(account)
+    def __init__(self, item: Part, options: Options, report: ImportReport) -> None:
+        super().__init__(report)
         self.item, self.options = item, options
         self.flags = dict(item.entries("flags"))
         self.data = {"spec": {"workload": {"kind": "ElasticDL"}, "security": {"profile": "baseline"}}}
-        self.put(_PULL[1], "spec", "imagePullPolicy")
-        self.put(_number(self.flags.get(_RETRIES[0]), _RETRIES[1]), "spec", "retries")
+        self.set_value(_PULL[1], "spec", "imagePullPolicy")
+        self.set_value(_number(self.flags.get(_RETRIES[0]), _RETRIES[1]), "spec", "retries")
         self.args: list[str] = []
 
     def read(self) -> ForeignJob:
         """Return the job."""
         for key in ("apiVersion", "kind"):
-            self.account.name(self.item.value[key])
+            self.report.mark_read(self.item.value[key])
         if self.options.kind != "StatefulSet":
             why = "it stays a job of ElasticDL: its tasks ask their master for the data"
-            self.account.note(self.item, why, covers=True)
+            self.report.note(self.item, why, covers=True)
         for role in _NUMBERS:
             self._amounts(f"{role}_resource", (*ROLES, role, "resources"))
         if not self._amounts("master_resource", (*_ELASTIC_DL, "resources"), is_master=True):
             why = "the master asks for 1 CPU by default, where ElasticDL's client asks for 0.1"
-            self.account.note(self.item, why)
+            self.report.note(self.item, why)
         special: Fields = {
             "cluster_spec_json": self._cluster_spec,
             "master_pod_priority": _PRIORITY if "ps_pod_priority" in self.flags else _PRIORITY_OF_ALL,
             "worker_pod_priority": self._worker_priority,
-            EACH: self._argument,
+            ANY_KEY: self._argument,
         }
         self.fields(mapping(self.item, self.flags), {**_FLAGS, **special})
         if self.args:
-            self.put(self.args, "spec", "args")
+            self.set_value(self.args, "spec", "args")
         roles = self.spec.pop("roles", {})
         if roles.get("ps", {}).get("priorityClassName") == self.spec.get("priorityClassName"):
             roles.get("ps", {}).pop("priorityClassName", None)
         storage = _storage(self.flags.get("volume"))
         return ForeignJob(
-            form=FORM,
+            format=FORMAT,
             root=self.item,
             name=self.options.name or self.item.text_at("metadata", "name"),
             namespace=self.item.text_at("metadata", "namespace") or None,
@@ -184,7 +184,7 @@ class _ElasticDLJob(FieldReader):
             strategy="ParameterServer",
             spec=self.spec,
             comments={},
-            has_own_pods=False,
+            has_pod_templates=False,
         )
 
     def _role(self, role: RoleName, fields: Mapping[str, Any], storage: Mapping[str, Any]) -> ForeignRole:
@@ -198,38 +198,38 @@ class _ElasticDLJob(FieldReader):
         A limit that differs from the request stays an argument, which wins.
         """
         request, limit = self.flags.get(f"{prefix}_request"), self.flags.get(f"{prefix}_limit")
-        pairs = dict(pair.strip().partition("=")[::2] for pair in request.written.split(",")) if request else {}
+        pairs = dict(pair.strip().partition("=")[::2] for pair in request.as_text.split(",")) if request else {}
         if request is None or not pairs.keys() <= {*_AMOUNTS} or (is_master and "gpu" in pairs):
             return False
         for part in (request, limit):
-            if part and part.written in ("", request.written):
-                self.account.carry(part, *target)
+            if part and part.as_text in ("", request.as_text):
+                self.report.carry(part, *target)
                 del self.flags[part.name.removeprefix("--")]
         amounts: dict[str, Any] = {key: pairs[key] for key in ("cpu", "memory") if key in pairs}
         if "cpu" in amounts:
             amounts["cpu"] = _count(amounts["cpu"])
         if "gpu" in pairs:
             amounts["gpu"] = {"count": _count(pairs["gpu"])}
-        self.put(amounts, *target)
+        self.set_value(amounts, *target)
         return bool(amounts)
 
     def _worker_priority(self, _key: str, part: Part) -> None:
-        self.put(part.written.removeprefix("high="), *_ELASTIC_DL, "workerPriority")
-        self.account.carry(part, *_ELASTIC_DL, "workerPriority")
+        self.set_value(part.as_text.removeprefix("high="), *_ELASTIC_DL, "workerPriority")
+        self.report.carry(part, *_ELASTIC_DL, "workerPriority")
 
     def _cluster_spec(self, _key: str, part: Part) -> None:
         why = "tfgen gives the master its own, with the run's labels; join them, among spec.args"
-        self.account.refuse(part, why)
+        self.report.refuse(part, why)
 
     def _argument(self, flag: str, part: Part) -> None:
-        self.account.carry(part, "spec", "args")
-        self.args.append(f"--{flag}={part.written}")
+        self.report.carry(part, "spec", "args")
+        self.args.append(f"--{flag}={part.as_text}")
 
 
 # -- the flags ---------------------------------------------------------------------------------------------------
 
 
-def _flags(words: Sequence[Word], file: str, account: Account) -> dict[str, Part]:
+def _flags(words: Sequence[Word], file: str, report: ImportReport) -> dict[str, Part]:
     """The flags of a command by their names; of one that is said again, the last."""
     flags: dict[str, Part] = {}
     number = 0
@@ -238,17 +238,19 @@ def _flags(words: Sequence[Word], file: str, account: Account) -> dict[str, Part
         number += 1
         dashed = re.fullmatch(r"--(\w+)(?:=(.*))?", word.text, re.DOTALL)
         if dashed is None:
-            account.refuse(leaf(file, word.position, "elasticdl", word.text), f"found {word.text}, expected a flag")
+            report.refuse(
+                scalar_part(file, word.position, "elasticdl", word.text), f"found {word.text}, expected a flag"
+            )
             continue
         name, value = dashed[1], dashed[2]
         if value is None and number < len(words) and not words[number].text.startswith("--"):
             value_word = words[number]
             value, number = value_word.text, number + 1
-        part = leaf(file, word.position, f"--{name}", "true" if value is None else value)
+        part = scalar_part(file, word.position, f"--{name}", "true" if value is None else value)
         if word.expands or value_word.expands:
-            account.refuse(part, unknown_value(value_word))
+            report.refuse(part, shell_value_message(value_word))
         elif name in flags:
-            account.drop(flags[name], "it is said again")
+            report.drop(flags[name], "it is said again")
         flags[name] = part
     return flags
 
@@ -257,7 +259,7 @@ def _number(part: Part | None, default: int) -> Any:
     """The number that a flag says; its text, where that is none."""
     if part is None:
         return default
-    return int(part.written) if re.fullmatch(r"\d{1,9}", part.written) else part.written
+    return int(part.as_text) if re.fullmatch(r"\d{1,9}", part.as_text) else part.as_text
 
 
 def _count(text: str) -> int | str:
@@ -267,7 +269,7 @@ def _count(text: str) -> int | str:
 def _storage(part: Part | None) -> dict[str, Any]:
     """`claim_name=c,mount_path=/data;host_path=/h,mount_path=/x` as volumes by name."""
     storage: dict[str, Any] = {}
-    for volume in part.written.split(";") if part else ():
+    for volume in part.as_text.split(";") if part else ():
         fields = {key.strip(): value for key, _, value in (pair.partition("=") for pair in volume.split(","))}
         source = {"claim": {"name": fields.get("claim_name", "")}}
         if "host_path" in fields:

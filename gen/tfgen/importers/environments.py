@@ -18,15 +18,15 @@ from typing import Any, Final, TypeAlias
 
 from tfgen import data_path
 from tfgen.data_path import Path
-from tfgen.importers.account import Account
 from tfgen.importers.foreign_job import ForeignJob
-from tfgen.importers.job_data import document, full_spec, hoisted
+from tfgen.importers.import_report import ImportReport
+from tfgen.importers.job_data import document, full_spec, hoist_shared
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
 from tfgen.schema import tunables
 from tfgen.words import path_name, shown
 
-Name: TypeAlias = str | None
+EnvironmentName: TypeAlias = str | None
 """The name of an environment; None for the job itself."""
 
 ENVIRONMENTS: Final = ("spec", "environments")
@@ -48,56 +48,58 @@ class Variant(Record):
 
     Attributes:
         job: the foreign job.
-        account: what became of its lines.
+        report: what became of its lines.
     """
 
     job: ForeignJob
-    account: Account
+    report: ImportReport
 
 
-def base_name(names: Mapping[Name, str]) -> str | None:
+def base_name(names: Mapping[EnvironmentName, str]) -> str | None:
     """The name of a job that is called by other names in its environments; None where they have none in common.
 
     >>> base_name({"dev": "dev-mnist", "prod": "mnist-prod", None: "mnist"})
     'mnist'
     """
-    bare = {
+    part_of = {
         name.removeprefix(f"{environment}-").removesuffix(f"-{environment}") if environment else name
         for environment, name in names.items()
     }
-    return bare.pop() if len(bare) == 1 else None
+    return part_of.pop() if len(part_of) == 1 else None
 
 
-def job_with_environments(name: str, variants: Mapping[Name, Variant]) -> tuple[Name, dict[str, Any]]:
+def job_with_environments(
+    name: str, variants: Mapping[EnvironmentName, Variant]
+) -> tuple[EnvironmentName, dict[str, Any]]:
     """Which variant is the job itself, and the document; what cannot differ is refused in the accounts.
 
     Args:
         name: the job's name.
         variants: by environment; where one is the job itself, the others differ from that.
     """
-    specs = _with_sections({env: full_spec(variant.job, variant.account) for env, variant in variants.items()})
+    specs = _with_sections({env: full_spec(variant.job, variant.report) for env, variant in variants.items()})
     base = None if None in specs else min(specs, key=lambda env: _distance(specs, env))
     specs = _alike(specs, variants, base)
-    spec = hoisted(specs[base], variants[base].account)
+    spec = hoist_shared(specs[base], variants[base].report)
     places = _namespaces(variants)
     environments: dict[str, Any] = {}
     for env, variant in variants.items():
         if env is None:
             continue
-        own = spec if env == base else hoisted(specs[env], variant.account, like=spec)
+        own = spec if env == base else hoist_shared(specs[env], variant.report, like=spec)
         for path in _fixed_differences(spec, own):
-            variant.account.refuse_target(
+            variant.report.refuse_target(
                 ("spec", *path), variant.job.root, _cannot_differ(path, (env, own), (base, spec))
             )
         environments[env] = {**places.get(env, {}), **difference(_values(spec), _values(own))}
-        variant.account.retarget(functools.partial(_target, env, environments[env]))
+        variant.report.map_targets(functools.partial(_target, env, environments[env]))
     data = document(name, places.get(None, {}).get("namespace"), spec)
     return base, {**data, "spec": {**data["spec"], "environments": environments}}
 
 
 def _alike(
-    specs: Mapping[Name, dict[str, Any]], variants: Mapping[Name, Variant], base: Name
-) -> dict[Name, dict[str, Any]]:
+    specs: Mapping[EnvironmentName, dict[str, Any]], variants: Mapping[EnvironmentName, Variant], base: EnvironmentName
+) -> dict[EnvironmentName, dict[str, Any]]:
     """The specs, alike in what no environment can say; the accounts say what they had."""
     alike = dict(specs)
     for path in _OF_THE_JOB:
@@ -107,9 +109,9 @@ def _alike(
         wanted = _FREES if path == _RELEASE else values[base]
         why = f"{path_name(path)} is the same in every environment: {shown(wanted)}"
         for env, value in values.items():
-            account = variants[env].account
-            if value != wanted and not account.change_target(("spec", *path), why):
-                account.note(variants[env].job.root.value["spec"], why)
+            report = variants[env].report
+            if value != wanted and not report.change_target(("spec", *path), why):
+                report.note(variants[env].job.root.value["spec"], why)
             alike[env] = data_path.with_value(alike[env], path, wanted)
     return alike
 
@@ -142,7 +144,7 @@ def _values(spec: Mapping[str, Any]) -> dict[str, Any]:
     return tunables.values(spec, of_any_kind=True)
 
 
-def _distance(specs: Mapping[Name, Mapping[str, Any]], env: Name) -> int:
+def _distance(specs: Mapping[EnvironmentName, Mapping[str, Any]], env: EnvironmentName) -> int:
     """How many values of the other variants differ from one."""
     own = _values(specs[env])
     return sum(_size(difference(own, _values(other))) for other in specs.values())
@@ -152,7 +154,7 @@ def _size(data: Any) -> int:
     return sum(1 for _ in data_path.leaves(data))
 
 
-def _with_sections(specs: Mapping[Name, dict[str, Any]]) -> dict[Name, dict[str, Any]]:
+def _with_sections(specs: Mapping[EnvironmentName, dict[str, Any]]) -> dict[EnvironmentName, dict[str, Any]]:
     """The specs, with what one of them has switched off in those that lack it."""
     completed = dict(specs)
     for section, beside in _SWITCHED.items():
@@ -191,7 +193,7 @@ def _differing(one: Any, other: Any, path: Path = ()) -> Iterator[Path]:
         yield path
 
 
-def _cannot_differ(path: Path, one: tuple[Name, Any], other: tuple[Name, Any]) -> str:
+def _cannot_differ(path: Path, one: tuple[EnvironmentName, Any], other: tuple[EnvironmentName, Any]) -> str:
     values = [data_path.at(spec, path) for _, spec in (one, other)]
     places = [f"in {env}" if env else "in the job itself" for env, _ in (one, other)]
     if any(isinstance(value, (Mapping, list)) for value in values):
@@ -205,7 +207,7 @@ def _cannot_differ(path: Path, one: tuple[Name, Any], other: tuple[Name, Any]) -
     )
 
 
-def _namespaces(variants: Mapping[Name, Variant]) -> dict[Name, dict[str, str]]:
+def _namespaces(variants: Mapping[EnvironmentName, Variant]) -> dict[EnvironmentName, dict[str, str]]:
     """The namespace of the job, where all variants have it; else that of each environment."""
     namespaces = {env: variant.job.namespace for env, variant in variants.items()}
     is_one = len(set(namespaces.values())) == 1

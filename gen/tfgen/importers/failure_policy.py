@@ -13,7 +13,7 @@ from typing import Final
 from tfgen.data_path import Path
 from tfgen.importers import pod_template
 from tfgen.importers.fields import TFGEN_DEFAULT
-from tfgen.importers.form_reader import FormReader
+from tfgen.importers.job_reader import JobReader
 from tfgen.importers.part import Part
 from tfgen.schema import workload_kinds
 
@@ -24,34 +24,34 @@ _DISRUPTIONS: Final = ({"type": "DisruptionTarget"}, {"type": "DisruptionTarget"
 """The condition of a rule that each of tfgen's Jobs has."""
 
 
-def read_failure_policies(jobs: Sequence[Part], reader: FormReader) -> None:
+def read_failure_policies(jobs: Sequence[Part], reader: JobReader) -> None:
     """Read the podFailurePolicies in the specs of the Jobs of a foreign job."""
     sets = [_read_policy(job, reader) for job in jobs]
     codes = frozenset[int]().union(*sets)
     if any(codes_of_job != codes for codes_of_job in sets):
-        reader.account.change_target(_TARGET, "the exit codes cost no retry in any task of the job")
+        reader.report.change_target(_TARGET, "the exit codes cost no retry in any task of the job")
     if codes:
-        reader.put(sorted(codes), *_TARGET)
+        reader.set_value(sorted(codes), *_TARGET)
 
 
-def _read_policy(job: Part, reader: FormReader) -> frozenset[int]:
-    policy, account = job.get(POLICY), reader.account
+def _read_policy(job: Part, reader: JobReader) -> frozenset[int]:
+    policy, report = job.get(POLICY), reader.report
     if policy is None:
         return frozenset()
     rules = list(policy.items("rules"))
     if not rules:
-        account.drop(policy, "it has no rules")
+        report.drop(policy, "it has no rules")
     ignored = frozenset[int]()
     for rule in rules:
         codes = _codes(rule, job)
         if rule.data in ({"action": "Ignore", "onPodConditions": [condition]} for condition in _DISRUPTIONS):
-            reader.settle(rule, TFGEN_DEFAULT)
+            reader.apply_row(rule, TFGEN_DEFAULT)
         elif not codes:
-            account.drop(rule, "a job has no rules of failures but restart.ignoreExitCodes")
+            report.drop(rule, "a job has no rules of failures but restart.ignoreExitCodes")
         elif why := workload_kinds.lacking({"workload": {"kind": reader.options.kind}}, _TARGET[1:]):
-            account.drop(rule, why)
+            report.drop(rule, why)
         else:
-            account.carry(rule, *_TARGET)
+            report.carry(rule, *_TARGET)
             ignored |= codes
     return ignored
 

@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from tfgen.data_path import Path, with_value
-from tfgen.importers.account import Account, Outcome
+from tfgen.importers.import_report import ImportReport, Outcome
 from tfgen.importers.part import Part
-from tfgen.importers.shapes import EACH
+from tfgen.importers.shapes import ANY_KEY
 
 KEY: Final = "{key}"
 """The place of the field's name in a target or in a reason."""
@@ -68,8 +68,8 @@ TFGEN_DEFAULT: Final = carried(why="tfgen's default")
 class FieldReader:
     """The data of a job that the fields of a foreign object set."""
 
-    def __init__(self, account: Account, role: str = "") -> None:
-        self.account, self.role_name = account, role
+    def __init__(self, report: ImportReport, role: str = "") -> None:
+        self.report, self.role_name = report, role
         self.data: Any = {"spec": {}}
 
     @property
@@ -78,25 +78,25 @@ class FieldReader:
         spec: dict[str, Any] = self.data["spec"]
         return spec
 
-    def put(self, value: Any, *path: str | int) -> None:
+    def set_value(self, value: Any, *path: str | int) -> None:
         """Set a value of the job."""
         self.data = with_value(self.data, path, value)
 
     def fields(self, part: Part | None, table: Fields) -> None:
         """Read the fields of a mapping by a table."""
         for key, field in part.entries() if part else ():
-            row = table.get(key, table.get(EACH))
+            row = table.get(key, table.get(ANY_KEY))
             if isinstance(row, Row):
-                self.settle(field, row, key)
+                self.apply_row(field, row, key)
             elif row:
                 row(key, field)
 
-    def settle(self, part: Part, row: Row, key: str = "") -> None:
+    def apply_row(self, part: Part, row: Row, key: str = "") -> None:
         """Set the target of a row, and report the part."""
         if row.default is not None and part.data == row.default:
             row = carried(why=row.why_default)
         steps = {KEY: key, ROLE: self.role_name}
         target = tuple(steps.get(step, step) if isinstance(step, str) else step for step in row.target)
         if target[:1] == ("spec",) and row.sets:
-            self.put(part.data, *target)
-        self.account.enter(part, row.outcome, target, row.why.replace(KEY, key))
+            self.set_value(part.data, *target)
+        self.report.add_entry(part, row.outcome, target, row.why.replace(KEY, key))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from tfgen.data_path import Path
-from tfgen.importers.account import Account
+from tfgen.importers.import_report import ImportReport
 from tfgen.importers.part import Part
 from tfgen.importers.pod_template import PodData, join_pull_secrets
 from tfgen.job.training_job import RoleName, Strategy
@@ -50,7 +50,7 @@ class ForeignJob(Record):
         has_own_pods: whether its pods are made of templates, which say whom they run as.
     """
 
-    form: str
+    format: str
     root: Part
     name: str
     namespace: str | None
@@ -59,10 +59,10 @@ class ForeignJob(Record):
     spec: Mapping[str, Any]
     comments: Mapping[Path, str]
     tensorboard_storage: Mapping[str, Any] = EMPTY
-    has_own_pods: bool = True
+    has_pod_templates: bool = True
 
 
-def number_of_tasks(part: Part, role: RoleName, account: Account) -> int | None:
+def number_of_tasks(part: Part, role: RoleName, report: ImportReport) -> int | None:
     """How many tasks the ``replicas`` of a role's part say; none for no task, or for what is no number of them."""
     replicas = part.get("replicas")
     if replicas is None:
@@ -70,19 +70,19 @@ def number_of_tasks(part: Part, role: RoleName, account: Account) -> int | None:
     number = replicas.value
     if not isinstance(number, int) or isinstance(number, bool) or number < 0:
         words = found_words(number, replicas.text or "")
-        account.refuse(replicas, f"found {words}, expected a number of tasks")
+        report.refuse(replicas, f"found {words}, expected a number of tasks")
         return None
     if number == 0:
-        account.drop(part, "it has no tasks")
+        report.drop(part, "it has no tasks")
         return None
     if number > 1 and role in ("chief", "evaluator"):
-        account.refuse(replicas, f"a job has one {role}, not {number}")
+        report.refuse(replicas, f"a job has one {role}, not {number}")
         return None
-    account.carry(replicas, *ROLES, role, *(["replicas"] if role in ("ps", "worker") else []))
+    report.carry(replicas, *ROLES, role, *(["replicas"] if role in ("ps", "worker") else []))
     return number
 
 
-class Settled(Record):
+class TrainingPlan(Record):
     """The strategy of a job, its roles as that strategy has them, and whose end ends it."""
 
     strategy: Strategy
@@ -91,57 +91,57 @@ class Settled(Record):
     comment: str = ""
 
 
-def settle(
-    roles: Mapping[RoleName, ForeignRole], ends: CompletionBy, account: Account, alone: Strategy = "Single"
-) -> Settled:
+def training_plan(
+    roles: Mapping[RoleName, ForeignRole], ends: CompletionBy, report: ImportReport, alone: Strategy = "Single"
+) -> TrainingPlan:
     """What a job trains by, which no operator asks and which its roles tell.
 
     Args:
         roles: those that have tasks; at least one.
         ends: whose end ends a job without a chief.
-        account: what is changed.
+        report: what is changed.
         alone: the strategy of one task.
     """
     if "ps" in roles:
-        return Settled("ParameterServer", roles, "Chief" if "chief" in roles else ends)
+        return TrainingPlan("ParameterServer", roles, "Chief" if "chief" in roles else ends)
     tasks = sum(role.replicas for role in roles.values())
     if tasks == 1 and alone == "Single":
         (name, role), *_ = roles.items()
         if name != "chief":
-            account.move({(*ROLES, name): (*ROLES, "chief")})
-            account.note(role.part, "one task is a chief, which is told of no cluster")
-        return Settled("Single", {"chief": role}, "Chief", "One task alone: it is told of no cluster.")
+            report.move_targets({(*ROLES, name): (*ROLES, "chief")})
+            report.note(role.part, "one task is a chief, which is told of no cluster")
+        return TrainingPlan("Single", {"chief": role}, "Chief", "One task alone: it is told of no cluster.")
     if "chief" not in roles:
-        return Settled("MultiWorkerMirrored", roles, ends, "No ps: all workers hold all variables.")
-    return _mirrored_with_chief(roles, account)
+        return TrainingPlan("MultiWorkerMirrored", roles, ends, "No ps: all workers hold all variables.")
+    return _mirrored_with_chief(roles, report)
 
 
-def _mirrored_with_chief(roles: Mapping[RoleName, ForeignRole], account: Account) -> Settled:
+def _mirrored_with_chief(roles: Mapping[RoleName, ForeignRole], report: ImportReport) -> TrainingPlan:
     """MultiWorkerMirroredStrategy takes worker 0 for the chief, where there is none.
 
     https://www.tensorflow.org/tutorials/distribute/multi_worker_with_keras#set_up_the_cluster.
     """
     chief, worker = roles["chief"], roles.get("worker")
     if worker is None:
-        account.move({(*ROLES, "chief"): (*ROLES, "worker")})
+        report.move_targets({(*ROLES, "chief"): (*ROLES, "worker")})
     else:
         different = _differences(chief, worker)
         if different:
-            account.refuse(
+            report.refuse(
                 chief.part,
                 "without ps, the chief is worker 0 of MultiWorkerMirrored, whose tasks are all alike; it and the "
                 f"workers differ in {either(different, 'and')}: make them alike, or add ps",
             )
-        account.move({(*ROLES, "chief"): (*ROLES, "worker")})
-    account.note(chief.part, "without ps, the chief is worker 0")
+        report.move_targets({(*ROLES, "chief"): (*ROLES, "worker")})
+    report.note(chief.part, "without ps, the chief is worker 0")
     tasks = worker or chief
-    pod = tasks.pod.replaced(pull_secrets=join_pull_secrets([chief.pod, tasks.pod], account))
+    pod = tasks.pod.replaced(pull_secrets=join_pull_secrets([chief.pod, tasks.pod], report))
     both = tasks.replaced(pod=pod, replicas=chief.replicas + (worker.replicas if worker else 0))
     now: dict[RoleName, ForeignRole] = {"worker": both}
     if "evaluator" in roles:
         now["evaluator"] = roles["evaluator"]
     comment = "No ps: all workers hold all variables, and worker 0 is what was the chief."
-    return Settled("MultiWorkerMirrored", now, "Worker0", comment)
+    return TrainingPlan("MultiWorkerMirrored", now, "Worker0", comment)
 
 
 def _differences(one: ForeignRole, other: ForeignRole) -> list[str]:

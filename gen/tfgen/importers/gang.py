@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from tfgen.importers.account import Account
+from tfgen.importers.import_report import ImportReport
 from tfgen.importers.objects import api_group, kind, name
 from tfgen.importers.part import Part
 from tfgen.job.training_job import Scheduler
@@ -105,49 +105,49 @@ class Sources(Record):
     bindings: Sequence[Part]
     schedulers: Sequence[Part]
     policy: Part | None
-    others: Iterable[Part]
+    companions: Iterable[Part]
     tasks: Sequence[int]
 
 
-def read(sources: Sources, account: Account) -> Gang:
+def read(sources: Sources, report: ImportReport) -> Gang:
     """Return the gang of a job."""
     bindings, schedulers, policy, tasks = sources.bindings, sources.schedulers, sources.policy, sources.tasks
-    names = {sources.job, *(part.written for part in bindings)} - {""}
-    groups = (item for item in sources.others if kind(item) == "PodGroup" and api_group(item) in _BY_GROUP)
+    names = {sources.job, *(part.as_text for part in bindings)} - {""}
+    groups = (item for item in sources.companions if kind(item) == "PodGroup" and api_group(item) in _BY_GROUP)
     group = next((item for item in groups if name(item) in names), None)
     named = schedulers[0] if schedulers else None
-    usual = _USUAL.get(named.written) if named else None
+    usual = _USUAL.get(named.as_text) if named else None
     if group is None and policy is None and usual is None:
         for part in bindings:
-            account.drop(part, "the pods' scheduler is no gang scheduler, and no PodGroup stands here; see spec.gang")
+            report.drop(part, "the pods' scheduler is no gang scheduler, and no PodGroup stands here; see spec.gang")
         for part in schedulers:
-            account.carry(part, "spec", "podTemplate", "spec", "schedulerName")
-        return Gang(None, named.written if named else None)
+            report.carry(part, "spec", "podTemplate", "spec", "schedulerName")
+        return Gang(None, named.as_text if named else None)
     scheduler: Scheduler = _BY_GROUP[api_group(group)] if group else usual or "volcano"
     data: dict[str, Any] = {"scheduler": scheduler}
     for part in bindings:
-        account.carry(part, "spec", "gang", why="tfgen binds the pods to their group")
+        report.carry(part, "spec", "gang", why="tfgen binds the pods to their group")
     for part in schedulers:
-        account.carry(part, "spec", "gang", "scheduler")
+        report.carry(part, "spec", "gang", "scheduler")
     if named and usual is None:
-        data["schedulerName"] = named.written
+        data["schedulerName"] = named.as_text
     if group:
-        account.carry(group.value["metadata"], "spec", "gang", why="the PodGroup has the run's name")
+        report.carry(group.value["metadata"], "spec", "gang", why="the PodGroup has the run's name")
         for key in ("apiVersion", "kind"):
-            account.name(group.value[key])
-        _fields(group.get("spec"), data, tasks, account)
-    _fields(policy, data, tasks, account)
+            report.mark_read(group.value[key])
+        _fields(group.get("spec"), data, tasks, report)
+    _fields(policy, data, tasks, report)
     return Gang(data, has_group=group is not None)
 
 
-def _fields(part: Part | None, data: dict[str, Any], tasks: Sequence[int], account: Account) -> None:
+def _fields(part: Part | None, data: dict[str, Any], tasks: Sequence[int], report: ImportReport) -> None:
     for key, field in part.entries() if part else ():
         if _FIELDS.get(key) not in _KNOWS[data["scheduler"]]:
-            account.drop(field, f"a gang of {data['scheduler']} has no {key}; see spec.gang")
+            report.drop(field, f"a gang of {data['scheduler']} has no {key}; see spec.gang")
         elif key in ("minAvailable", "minMember") and field.value in tasks:
-            account.carry(field, "spec", "gang", why="all tasks, as is the default")
+            report.carry(field, "spec", "gang", why="all tasks, as is the default")
         elif _FIELDS[key] == "queue" and field.value == "default":
-            account.carry(field, "spec", "gang", why="the scheduler's default")
+            report.carry(field, "spec", "gang", why="the scheduler's default")
         else:
             data.setdefault(_FIELDS[key], field.data)
-            account.carry(field, "spec", "gang", _FIELDS[key])
+            report.carry(field, "spec", "gang", _FIELDS[key])

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from tfgen import data_path
 from tfgen.data_path import Path
-from tfgen.importers.account import Account
 from tfgen.importers.foreign_job import ROLES, ForeignJob
+from tfgen.importers.import_report import ImportReport
 from tfgen.importers.pod_template import PORT, join_pull_secrets
 from tfgen.importers.rights import add_rights
 from tfgen.job.training_job import ROLE_NAMES, RoleName
@@ -23,12 +23,12 @@ _BY_KEY: Final = ("env", "nodeSelector", "labels", "annotations")
 _POD_TEMPLATE: Final = "podTemplate"
 
 
-def job_data(job: ForeignJob, account: Account) -> dict[str, Any]:
+def job_data(job: ForeignJob, report: ImportReport) -> dict[str, Any]:
     """The document of a foreign job."""
-    return document(job.name, job.namespace, hoisted(full_spec(job, account), account))
+    return document(job.name, job.namespace, hoist_shared(full_spec(job, report), report))
 
 
-def full_spec(job: ForeignJob, account: Account) -> dict[str, Any]:
+def full_spec(job: ForeignJob, report: ImportReport) -> dict[str, Any]:
     """The spec of a foreign job, in which each role says all of its own."""
     names = [name for name in ROLE_NAMES if name in job.roles]
     roles: dict[str, dict[str, Any]] = {}
@@ -37,8 +37,8 @@ def full_spec(job: ForeignJob, account: Account) -> dict[str, Any]:
         replicas = {"replicas": role.replicas} if name in ("ps", "worker") else {}
         roles[name] = {**replicas, **role.own, **json.loads(json.dumps(role.pod.role))}
     spec: dict[str, Any] = {"strategy": job.strategy, **json.loads(json.dumps(job.spec)), "roles": roles}
-    spec["storage"] = {**spec.get("storage", {}), **_storage(job, names, roles, account)}
-    _add_pods(spec, job, account)
+    spec["storage"] = {**spec.get("storage", {}), **_storage(job, names, roles, report)}
+    _add_pods(spec, job, report)
     return spec
 
 
@@ -56,7 +56,7 @@ def document(name: str, namespace: str | None, spec: Mapping[str, Any]) -> dict[
 
 
 def _storage(
-    job: ForeignJob, names: Sequence[RoleName], roles: Mapping[str, dict[str, Any]], account: Account
+    job: ForeignJob, names: Sequence[RoleName], roles: Mapping[str, dict[str, Any]], report: ImportReport
 ) -> dict[str, Any]:
     """All volumes by name, each with the roles that mount it; of two that differ, the second has its role's name."""
     storage: dict[str, Any] = {}
@@ -73,7 +73,7 @@ def _storage(
             moved[(*ROLES, role, "storage", name)] = ("spec", "storage", final)
             if final != name and role in roles:
                 _rename(roles[role], name, final)
-    account.move(moved)
+    report.move_targets(moved)
     return {
         name: {
             "mountPath": volume["mountPath"],
@@ -97,12 +97,14 @@ def _rename(data: Any, old: str, new: str) -> None:
             _rename(item, old, new)
 
 
-def hoisted(spec: Mapping[str, Any], account: Account, like: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def hoist_shared(
+    spec: Mapping[str, Any], report: ImportReport, like: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """The spec with what all roles say alike said once.
 
     Args:
         spec: one in which each role says all of its own.
-        account: where the targets are that move.
+        report: where the targets are that move.
         like: the spec of the same job elsewhere: what it says once is said once here, and nothing else that it says.
     """
     new: dict[str, Any] = json.loads(json.dumps(spec))
@@ -118,7 +120,7 @@ def hoisted(spec: Mapping[str, Any], account: Account, like: Mapping[str, Any] |
         moved: dict[Path, Path] = {}
         for below in [path] if names is None else [(*path, name) for name in names]:
             moved |= _hoist(below, new, like)
-        account.move(moved)
+        report.move_targets(moved)
         for role in roles.values():
             if names is not None and role.get(key) == {}:
                 del role[key]
@@ -166,9 +168,9 @@ def _says_in_roles(spec: Mapping[str, Any] | None, path: Path) -> bool:
     return any(data_path.has(role, path) for role in spec["roles"].values())
 
 
-def _add_pods(spec: dict[str, Any], job: ForeignJob, account: Account) -> None:
+def _add_pods(spec: dict[str, Any], job: ForeignJob, report: ImportReport) -> None:
     """What pods say, and a job says once for all of them."""
-    secrets = join_pull_secrets([role.pod for role in job.roles.values()], account)
+    secrets = join_pull_secrets([role.pod for role in job.roles.values()], report)
     if secrets:
         spec["imagePullSecrets"] = [{"name": name} for name in secrets]
     ports = {role.pod.port.value: role.pod.port for role in job.roles.values() if role.pod.port}
@@ -177,17 +179,17 @@ def _add_pods(spec: dict[str, Any], job: ForeignJob, account: Account) -> None:
         for number, part in ports.items():
             if number != spec["port"]:
                 why = f"all tasks listen on one port, {spec['port']}, of which TF_CONFIG tells them"
-                account.note(part, why, covers=True)
-    if job.has_own_pods:
-        add_rights(spec, job, account)
-    _add_instances(spec, job, account)
+                report.note(part, why, covers=True)
+    if job.has_pod_templates:
+        add_rights(spec, job, report)
+    _add_instances(spec, job, report)
 
 
-def _add_instances(spec: dict[str, Any], job: ForeignJob, account: Account) -> None:
+def _add_instances(spec: dict[str, Any], job: ForeignJob, report: ImportReport) -> None:
     """The cloud's instances: said once where all pods want the same, else of each role in Kubernetes' words."""
     instances = {name: role.pod.instance for name, role in job.roles.items()}
-    first, *others = (dict(instance.data) for instance in instances.values())
-    is_one = bool(first) and all(other == first for other in others)
+    first, *companions = (dict(instance.data) for instance in instances.values())
+    is_one = bool(first) and all(other == first for other in companions)
     if is_one:
         spec["cloud"] = {"eci": json.loads(json.dumps(first))}
     for name, instance in instances.items():
@@ -195,7 +197,7 @@ def _add_instances(spec: dict[str, Any], job: ForeignJob, account: Account) -> N
             spec["roles"][name] = _joined(spec["roles"][name], json.loads(json.dumps(dict(instance.raw))))
         for _, path, place in instance.parts:
             target = ("spec", "cloud", "eci", *path) if is_one else (*ROLES, name, *place)
-            account.move({(*ROLES, name, "cloud", *path): target})
+            report.move_targets({(*ROLES, name, "cloud", *path): target})
 
 
 def _joined(one: Any, other: Any) -> Any:

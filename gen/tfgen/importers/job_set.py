@@ -10,17 +10,17 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from tfgen.importers import pod_template
-from tfgen.importers.account import Account
 from tfgen.importers.failure_policy import POLICY, read_failure_policies
 from tfgen.importers.fields import Fields, carried, changed, dropped
-from tfgen.importers.foreign_job import ROLES, ForeignJob, ForeignRole, settle
-from tfgen.importers.form_reader import (
+from tfgen.importers.foreign_job import ROLES, ForeignJob, ForeignRole, training_plan
+from tfgen.importers.import_report import ImportReport
+from tfgen.importers.job_reader import (
     AS_PODS,
     AS_WORKLOAD,
     NO_ROLE,
     RESTARTS,
     ROLE_WORDS,
-    FormReader,
+    JobReader,
     by_role,
     command_of,
     read_pod,
@@ -28,8 +28,8 @@ from tfgen.importers.form_reader import (
 from tfgen.importers.objects import api_group, kind
 from tfgen.importers.options import Options
 from tfgen.importers.part import Part, mapping
-from tfgen.importers.shapes import EACH, METADATA, SCALAR, refuse_misshapen
-from tfgen.importers.task_command import TaskCommand, why_told_nothing
+from tfgen.importers.shapes import ANY_KEY, METADATA, SCALAR, refuse_misshapen
+from tfgen.importers.task_command import TaskCommand, no_cluster_message
 from tfgen.job.training_job import RoleName
 from tfgen.schema.workload_kinds.facts import CompletionBy
 from tfgen.words import either
@@ -49,15 +49,15 @@ _SPEC: Final[Fields] = {
     "successPolicy": None,
     "suspend": dropped("the job starts when it is applied; import it with --workload JobSet to keep it"),
     "volumeClaimPolicies": dropped("it asks for no claims"),
-    EACH: dropped("tfgen knows no field {key} of a JobSet"),
+    ANY_KEY: dropped("tfgen knows no field {key} of a JobSet"),
 }
 _FAILURES: Final[Fields] = {
     "maxRestarts": changed("spec", "retries", why="a task that is lost is started again by itself", sets=False),
-    EACH: dropped("tfgen has its own rules of restarts"),
+    ANY_KEY: dropped("tfgen has its own rules of restarts"),
 }
 _JOB: Final[Fields] = {
     **dict.fromkeys(("template", "parallelism", "completions", POLICY)),
-    EACH: dropped("tfgen has its own rules for the Jobs of a role; see spec.retries"),
+    ANY_KEY: dropped("tfgen has its own rules for the Jobs of a role; see spec.retries"),
 }
 
 
@@ -94,8 +94,8 @@ def canonical(item: Part) -> Part:
 
 def _task(job: Part) -> Part:
     template = job.get("template", "spec", "template")
-    bare = template.without_path(pod_template.RESTART_POLICY) if template else None
-    return mapping(job, {"replicas": job.scalar(_replicas(job)), "template": bare})
+    part_of = template.without_path(pod_template.RESTART_POLICY) if template else None
+    return mapping(job, {"replicas": job.scalar(_replicas(job)), "template": part_of})
 
 
 def _command(job: Part) -> TaskCommand:
@@ -117,111 +117,111 @@ def _number(part: Part | None) -> int:
     return part.value if part and isinstance(part.value, int) and not isinstance(part.value, bool) else 1
 
 
-def read(item: Part, _others: Sequence[Part], options: Options, account: Account) -> ForeignJob | None:
+def read(item: Part, _others: Sequence[Part], options: Options, report: ImportReport) -> ForeignJob | None:
     """A JobSet; None where it cannot be imported, which the account then says."""
-    if refuse_misshapen(item, _SHAPE, account):
+    if refuse_misshapen(item, _SHAPE, report):
         return None
-    return _JobSet(item, item, options, account).read()
+    return _JobSet(item, item, options, report).read()
 
 
-class _JobSet(FormReader):
+class _JobSet(JobReader):
     """The reading of one JobSet."""
 
-    form = "JobSet"
+    format = "JobSet"
     kind = "JobSet"
     queue_kinds = "JobSet"
 
     def read(self) -> ForeignJob | None:
-        item, account = self.item, self.account
+        item, report = self.item, self.report
         jobs = list(item.items("spec", "replicatedJobs"))
         commands = [_command(job) for job in jobs]
         if not any(command.tells for command in commands):
-            why = why_told_nothing(commands, "TF_CONFIG, nor --ps_hosts and --worker_hosts")
-            account.refuse(item, f"this JobSet {why}")
+            why = no_cluster_message(commands, "TF_CONFIG, nor --ps_hosts and --worker_hosts")
+            report.refuse(item, f"this JobSet {why}")
             return None
         if (policies := item.get("spec", "volumeClaimPolicies")) and policies.value != []:
             why = "tfgen makes no claims of templates; make them yourself, and name them in the pods' volumes"
-            account.refuse(policies, why)
+            report.refuse(policies, why)
             return None
         roles: dict[RoleName, ForeignRole] = {}
         for job, command in zip(jobs, commands, strict=True):
             role = _role(job)
             if role is None or role in roles:
                 name = job.text_at("name")
-                account.refuse(job, f"nothing says which role of its own the Job {name} has: {NO_ROLE}")
+                report.refuse(job, f"nothing says which role of its own the Job {name} has: {NO_ROLE}")
             elif read_role := self._read_role(role, job, command):
                 roles[role] = read_role
-        if account.problems or not roles:
+        if report.problems or not roles:
             return None
         self.metadata()
-        settled = settle(roles, _ends(item, roles, account), account, self.options.alone)
-        if settled.ends != ("Worker0" if settled.strategy == "MultiWorkerMirrored" else "Chief"):
-            self.put(settled.ends, "spec", "completion", "by")
+        plan = training_plan(roles, _ends(item, roles, report), report, self.options.single_task_strategy)
+        if plan.ends != ("Worker0" if plan.strategy == "MultiWorkerMirrored" else "Chief"):
+            self.set_value(plan.ends, "spec", "completion", "by")
         self._whole()
         read_failure_policies([part for job in jobs if (part := job.get("template", "spec"))], self)
         self.commands = {str(number): command for number, command in enumerate(commands)}
-        return self.foreign_job(settled)
+        return self.foreign_job(plan)
 
     def _read_role(self, role: RoleName, job: Part, command: TaskCommand) -> ForeignRole | None:
-        account, template = self.account, job.get("template", "spec", "template")
+        report, template = self.report, job.get("template", "spec", "template")
         replicas = _replicas(job)
         if template is None:
-            account.refuse(job, "the Job has no pod template")
+            report.refuse(job, "the Job has no pod template")
             return None
         if replicas < 1 or (replicas > 1 and role in ("chief", "evaluator")):
-            account.refuse(job, f"a job has one {role}, not {replicas}" if replicas else "it has no tasks")
+            report.refuse(job, f"a job has one {role}, not {replicas}" if replicas else "it has no tasks")
             return None
         if command.refused:
-            account.refuse(job, command.refused)
+            report.refuse(job, command.refused)
         for path in (("replicas",), ("template", "spec", "parallelism"), ("template", "spec", "completions")):
             if part := job.get(*path):
-                account.carry(part, *ROLES, role, *(["replicas"] if role in ("ps", "worker") else []))
+                report.carry(part, *ROLES, role, *(["replicas"] if role in ("ps", "worker") else []))
         if part := job.get("name"):
-            account.carry(part, *ROLES, role)
+            report.carry(part, *ROLES, role)
         if part := template.get("spec", "restartPolicy"):
-            account.change(part, "spec", "retries", why=RESTARTS)
+            report.change(part, "spec", "retries", why=RESTARTS)
         self.fields(job.get("template", "spec"), _JOB)
         if part := job.get("template", "metadata"):
-            account.drop(part, "the Jobs have tfgen's labels")
-        pod = read_pod(template, role, command, account)
+            report.drop(part, "the Jobs have tfgen's labels")
+        pod = read_pod(template, role, command, report)
         if pod is None:
             return None
         if pod.scheduler:
-            account.drop(pod.scheduler, "see spec.gang")
+            report.drop(pod.scheduler, "see spec.gang")
         return ForeignRole(job, replicas, pod)
 
     def _whole(self) -> None:
         if self.options.kind != "StatefulSet":
-            self.put(self.options.kind, "spec", "workload", "kind")
+            self.set_value(self.options.kind, "spec", "workload", "kind")
         self.fields(self.item.get("spec"), {**_SPEC, **(AS_WORKLOAD if self.keeps_kind else {})})
         restarts = {"maxRestarts": carried(*_JOB_SET, "maxRestarts")} if self.keeps_kind else {}
         self.fields(self.item.get("spec", "failurePolicy"), {**_FAILURES, **restarts})
 
 
-def _ends(item: Part, roles: Mapping[RoleName, ForeignRole], account: Account) -> CompletionBy:
+def _ends(item: Part, roles: Mapping[RoleName, ForeignRole], report: ImportReport) -> CompletionBy:
     """Whose end ends the job: a JobSet's success policy, or all of its Jobs."""
     ends: CompletionBy = "Chief" if "chief" in roles else "AllWorkers"
     policy = item.get("spec", "successPolicy")
     if policy is None:
         if "ps" in roles:
             why = "it ends with all of its Jobs, and a ps never ends; here the end of the "
-            account.note(item.value["spec"], why + ("chief does" if "chief" in roles else "workers does"))
+            report.note(item.value["spec"], why + ("chief does" if "chief" in roles else "workers does"))
         return ends
     by_name = {job.text_at("name"): job for job in item.items("spec", "replicatedJobs")}
     named = policy.texts_at("targetReplicatedJobs") or [*by_name]
     targets = {_role(by_name[target]) or target if target in by_name else target for target in named}
     role = "chief" if "chief" in roles else "worker"
     if role not in targets:
-        account.refuse(policy, f"the end of {either(sorted(targets))} ends it; in tfgen's that of its {role}")
+        report.refuse(policy, f"the end of {either(sorted(targets))} ends it; in tfgen's that of its {role}")
         return ends
     jobs = sum(_number(job.get("replicas")) for key, job in by_name.items() if key in named)
     operator = policy.get("operator")
     here = f"here the end of {'all workers' if role == 'worker' else 'the chief'} does"
     if operator and operator.value == "Any" and jobs > 1:
-        account.change(policy, "spec", "completion", "by", why=f"the first of {jobs} Jobs to end ended it; {here}")
+        report.change(policy, "spec", "completion", "by", why=f"the first of {jobs} Jobs to end ended it; {here}")
     elif targets != {role}:
         why = f"the ends of its {either(sorted(targets), 'and')} together ended it; {here}"
-        account.change(policy, "spec", "completion", "by", why=why)
+        report.change(policy, "spec", "completion", "by", why=why)
     else:
-        account.carry(policy, "spec", "completion", "by")
+        report.carry(policy, "spec", "completion", "by")
     return ends

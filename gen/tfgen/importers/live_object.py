@@ -1,6 +1,6 @@
 """A live object as its user wrote it: without what the API server, its defaults and its controllers added.
 
-    written({"kind": "StatefulSet", "metadata": {"uid": ..., "name": "a"}, "spec": ..., "status": ...})
+    user_object({"kind": "StatefulSet", "metadata": {"uid": ..., "name": "a"}, "spec": ..., "status": ...})
         ->  {"kind": "StatefulSet", "metadata": {"name": "a"}, "spec": ...}
 
 Defaults are those of Kubernetes' own kinds: pkg/apis/{core,apps,batch}/v1/defaults.go of Kubernetes. A custom kind has
@@ -65,30 +65,30 @@ _ACCOUNT_VOLUME: Final = "kube-api-access-"
 """How the name of the volume begins in which a pod has its account's token."""
 
 
-def is_of_another(item: Object) -> bool:
+def is_controlled(item: Object) -> bool:
     """Whether a controller made an object, or tfgen did."""
     metadata = item["metadata"]
     is_owned = any(owner.get("controller") for owner in metadata.get("ownerReferences", ()))
     return is_owned or keys.JOB in metadata.get("labels", {})
 
 
-def written(item: Object) -> dict[str, Any]:
+def user_object(item: Object) -> dict[str, Any]:
     """An object as its user wrote it."""
     group = item["apiVersion"].rpartition("/")[0]
-    bare = {key: value for key, value in item.items() if key not in ("metadata", "status")}
+    part_of = {key: value for key, value in item.items() if key not in ("metadata", "status")}
     metadata = _metadata(item["metadata"])
     if group not in _OF_KUBERNETES:
-        return {**bare, "metadata": metadata}
+        return {**part_of, "metadata": metadata}
     spec = dict(item.get("spec", {}))
     if item["kind"] == "Pod":
-        return {**bare, "metadata": metadata, "spec": _pod(spec)}
+        return {**part_of, "metadata": metadata, "spec": _pod(spec)}
     spec = _without(spec, _OF_THE_SPEC)
     if "template" in spec:
         template = spec["template"]
         spec["template"] = {"metadata": _metadata(template.get("metadata", {})), "spec": _pod(template["spec"])}
         if item["kind"] == "Job":
             spec.pop("selector", None)
-    return {**bare, "metadata": metadata, "spec": spec}
+    return {**part_of, "metadata": metadata, "spec": spec}
 
 
 def _without(data: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:

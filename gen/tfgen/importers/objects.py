@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from tfgen.importers.account import Account
-from tfgen.importers.part import Part, whole
+from tfgen.importers.import_report import ImportReport
+from tfgen.importers.part import Part, document_part
 from tfgen.text.document import Document
 
 _OF_SERVER: Final = (
@@ -38,7 +38,7 @@ _KEPT: Final[Mapping[str, str]] = {
 def objects(documents: Iterable[Document]) -> Iterator[Part]:
     """All objects of some documents, those in a List, or in a List of it, one by one."""
     for document in documents:
-        yield from _items(whole(document))
+        yield from _items(document_part(document))
 
 
 def _items(part: Part) -> Iterator[Part]:
@@ -69,19 +69,19 @@ def name(item: Part) -> str:
     return item.text_at("metadata", "name")
 
 
-def drop_server_fields(item: Part, account: Account) -> None:
+def drop_server_fields(item: Part, report: ImportReport) -> None:
     """Name what the API server adds to an object that lives: it is no loss."""
     for key, part in item.entries("metadata"):
         if key in _OF_SERVER:
-            account.name(part)
+            report.mark_read(part)
     last = item.get("metadata", "annotations")
     if last:
-        account.name(last.replaced(value={k: v for k, v in last.value.items() if k == LAST_APPLIED}))
+        report.mark_read(last.replaced(value={k: v for k, v in last.value.items() if k == LAST_APPLIED}))
     for key in ("apiVersion", "kind", "status"):
         if field := item.get(key):
-            account.name(field)
+            report.mark_read(field)
 
 
-def keep(item: Part, account: Account) -> None:
+def keep(item: Part, report: ImportReport) -> None:
     """Say what becomes of an object beside the job."""
-    account.keep(item, _KEPT.get(kind(item), _STAYS))
+    report.keep(item, _KEPT.get(kind(item), _STAYS))

@@ -14,10 +14,10 @@ class Options(Record):
         kind: the workload kind of the job that is written.
         name: the job's name, in place of its own.
         operator: the version of the operator that ran it, as major and minor; none where that is not known.
-        alone: the strategy of a job of one task.
+        single_task_strategy: the strategy of a job of one task.
     """
 
     kind: WorkloadKind = "StatefulSet"
     name: str | None = None
     operator: tuple[int, int] | None = None
-    alone: Strategy = "Single"
+    single_task_strategy: Strategy = "Single"

@@ -46,7 +46,7 @@ class Part(Record):
         kind, name = (self.get("kind"), self.get("metadata", "name")) if not self.path else (None, None)
         if kind is None:
             return path_name(self.path)
-        return " ".join(part.written[:_LONGEST_NAME] for part in (kind, name) if part and part.written) or path_name(())
+        return " ".join(part.as_text[:_LONGEST_NAME] for part in (kind, name) if part and part.as_text) or path_name(())
 
     @property
     def data(self) -> Any:
@@ -58,7 +58,7 @@ class Part(Record):
         return self.value
 
     @property
-    def written(self) -> str:
+    def as_text(self) -> str:
         """A scalar as text: `1.10` stays `1.10`. Empty for null."""
         if isinstance(self.value, str):
             return self.value
@@ -77,11 +77,11 @@ class Part(Record):
     def text_at(self, *keys: str) -> str:
         """Return the text of the scalar at some keys. Missing keys give an empty text."""
         part = self.get(*keys)
-        return part.written if part else ""
+        return part.as_text if part else ""
 
     def texts_at(self, *keys: str) -> list[str]:
         """Return the texts of the items of the list at some keys."""
-        return [part.written for part in self.items(*keys)]
+        return [part.as_text for part in self.items(*keys)]
 
     def entries(self, *keys: str) -> Iterator[tuple[str, Part]]:
         """The keys of the mapping below, and what they say; none where there is no mapping."""
@@ -139,33 +139,33 @@ class Part(Record):
         return Problem(self.file, self.key, message, rule)
 
 
-def whole(document: Document) -> Part:
+def document_part(document: Document) -> Part:
     """All that a document says."""
     return _part(document.file, (), document.root.position, document.root, document.data)
 
 
-def bare(data: Any, path: Path = ()) -> Part:
+def part_of(data: Any, path: Path = ()) -> Part:
     """Plain data as a part that stands nowhere."""
     nowhere = Position(1, 1)
     value = data
     if isinstance(data, Mapping):
-        value = {key: bare(inner, (*path, key)) for key, inner in data.items()}
+        value = {key: part_of(inner, (*path, key)) for key, inner in data.items()}
     elif isinstance(data, list):
-        value = [bare(inner, (*path, index)) for index, inner in enumerate(data)]
+        value = [part_of(inner, (*path, index)) for index, inner in enumerate(data)]
     return Part("", path, nowhere, nowhere, None, value)
 
 
-def leaf(file: str, position: Position, name: str, value: str) -> Part:
+def scalar_part(file: str, position: Position, name: str, value: str) -> Part:
     """A scalar that stands in no YAML: a flag of a command, by whose name messages call it."""
     return Part(file, (name,), position, position, value, value)
 
 
-def built(at: Part, shape: Any) -> Part:
+def build_part(at: Part, shape: Any) -> Part:
     """Return a part of a shape at the position of another part: a part, a mapping or a list of shapes, or a scalar."""
     if isinstance(shape, Mapping):
-        return mapping(at, {key: built(at, value) for key, value in shape.items() if value is not None})
+        return mapping(at, {key: build_part(at, value) for key, value in shape.items() if value is not None})
     if isinstance(shape, list):
-        return sequence(at, [built(at, item) for item in shape])
+        return sequence(at, [build_part(at, item) for item in shape])
     return shape if isinstance(shape, Part) else at.scalar(shape)
 
 

@@ -13,11 +13,11 @@ from typing import Any, Final
 from tfgen import data_path
 from tfgen.data_path import Path
 from tfgen.importers import eci, resources, volumes
-from tfgen.importers.account import Account
 from tfgen.importers.eci import Instance
 from tfgen.importers.fields import KEY, ROLE, FieldReader, Fields, Row, carried, changed, dropped
+from tfgen.importers.import_report import ImportReport
 from tfgen.importers.part import Part
-from tfgen.importers.shapes import EACH
+from tfgen.importers.shapes import ANY_KEY
 from tfgen.record import EMPTY, Record
 from tfgen.schema import file as schema_file
 from tfgen.schema import kubernetes_fields
@@ -71,7 +71,7 @@ _CONTAINER_FIELDS: Final[Fields] = {
     **dict.fromkeys(("name", "volumeMounts")),
     **dict.fromkeys(("image", "imagePullPolicy", "workingDir", "envFrom"), _OF_ROLE),
     **_by_default(*_MAIN, terminationMessagePath="/dev/termination-log", terminationMessagePolicy="File"),
-    EACH: carried(*_MAIN, KEY),
+    ANY_KEY: carried(*_MAIN, KEY),
 }
 """The fields of the main container."""
 _SECURITY: Final = carried(*_AT, "security", KEY)
@@ -79,14 +79,14 @@ _PROFILE: Final = {"type": "RuntimeDefault"}
 _POD_SECURITY: Final[Fields] = {
     **dict.fromkeys(("runAsUser", "runAsGroup", "fsGroup"), _SECURITY),
     **_as_tfgen(*_POD, "securityContext", fsGroupChangePolicy="OnRootMismatch", seccompProfile=_PROFILE),
-    EACH: carried(*_POD, "securityContext", KEY),
+    ANY_KEY: carried(*_POD, "securityContext", KEY),
 }
 _CONTEXT: Final = (*_MAIN, "securityContext")
 _MAIN_SECURITY: Final[Fields] = {
     "readOnlyRootFilesystem": _SECURITY,
     **_as_tfgen(*_CONTEXT, allowPrivilegeEscalation=False, privileged=False, seccompProfile=_PROFILE),
     **_as_tfgen(*_CONTEXT, capabilities={"drop": ["ALL"]}),
-    EACH: carried(*_CONTEXT, KEY),
+    ANY_KEY: carried(*_CONTEXT, KEY),
 }
 _SCHEDULER: Final = "default-scheduler"
 _TOKEN: Final = changed(
@@ -151,11 +151,11 @@ class PodData(Record):
     instance: Instance = Instance()
 
 
-def join_pull_secrets(pods: Sequence[PodData], account: Account) -> list[str]:
+def join_pull_secrets(pods: Sequence[PodData], report: ImportReport) -> list[str]:
     """Return the Secrets of all pods of a job, and report them as changed where a pod has fewer."""
     names = list(dict.fromkeys(name for pod in pods for name in pod.pull_secrets))
     if any({*pod.pull_secrets} < {*names} for pod in pods):
-        account.change_target(PULL_SECRETS, _WHY_PULL_SECRETS)
+        report.change_target(PULL_SECRETS, _WHY_PULL_SECRETS)
     return names
 
 
@@ -167,32 +167,32 @@ def main_container(template: Part) -> Part | None:
 
 
 def translate(
-    template: Part, role: str, account: Account, ports: Sequence[str | int], program: Program
+    template: Part, role: str, report: ImportReport, ports: Sequence[str | int], program: Program
 ) -> PodData | None:
     """The pod template in a role's words; None where it has no container, or a field is of another type.
 
     Args:
         template: a PodTemplateSpec.
         role: the role that it becomes.
-        account: what becomes of each of its lines.
+        report: what becomes of each of its lines.
         ports: the names and the number of TensorFlow's port, in order of preference.
         program: what runs, where it is not what the template says.
     """
-    shaped_template = shaped(template, account)
+    shaped_template = shaped(template, report)
     if shaped_template is None:
         return None
     template, instance = eci.take(shaped_template)
     main = main_container(template)
     if main is None:
-        account.refuse(template, "the pod template has no container")
+        report.refuse(template, "the pod template has no container")
         return None
-    pod = _Translation(template, main, role, account).pod_data(ports, program)
+    pod = _Translation(template, main, role, report).pod_data(ports, program)
     for part, path, _ in instance.parts:
-        account.carry(part, "spec", "roles", role, "cloud", *path)
+        report.carry(part, "spec", "roles", role, "cloud", *path)
     return pod.replaced(instance=instance)
 
 
-def shaped(template: Part, account: Account) -> Part | None:
+def shaped(template: Part, report: ImportReport) -> Part | None:
     """The template without what Kubernetes does not know; None where a field is of another type than Kubernetes'."""
     fits = True
     known = template
@@ -212,10 +212,10 @@ def shaped(template: Part, account: Account) -> Part | None:
         if part is None:
             continue
         if misfit.mistake == "shape":
-            account.refuse(part, misfit.message.partition(": ")[2] or misfit.message)
+            report.refuse(part, misfit.message.partition(": ")[2] or misfit.message)
             fits = False
         else:
-            account.drop(part, f"{misfit.message}; Kubernetes drops it, too")
+            report.drop(part, f"{misfit.message}; Kubernetes drops it, too")
             known = known.without_path(misfit.path)
     return known if fits else None
 
@@ -226,14 +226,14 @@ def _lenient(part: Part) -> Any:
         return {key: _lenient(inner) for key, inner in part.value.items()}
     if isinstance(part.value, list):
         return [_lenient(inner) for inner in part.value]
-    return volumes.octal(part)
+    return volumes.octal_value(part)
 
 
 class _Translation(FieldReader):
     """The translation of one pod template."""
 
-    def __init__(self, template: Part, main: Part, role: str, account: Account) -> None:
-        super().__init__(account, role)
+    def __init__(self, template: Part, main: Part, role: str, report: ImportReport) -> None:
+        super().__init__(report, role)
         self.template, self.main = template, main
         self.name = main.text_at("name")
         self.at: Path = ("spec", "roles", role)
@@ -243,29 +243,29 @@ class _Translation(FieldReader):
         self.port: Part | None = None
         self.scheduler: Part | None = None
 
-    def put(self, value: Any, *path: str | int) -> None:
+    def set_value(self, value: Any, *path: str | int) -> None:
         """Set a value of the role or of its podTemplate. The role gets no empty values."""
         if path[:-1] != self.at or value not in ("", [], {}):
-            super().put(value, *path)
+            super().set_value(value, *path)
 
     def pod_data(self, ports: Sequence[str | int], program: Program) -> PodData:
         """Return the data of the pod."""
         for key, part in self.template.entries("metadata"):
             if key in ("labels", "annotations"):
-                self.put(own_keys(part, (*self.at, key), self.account), *self.at, key)
+                self.set_value(user_keys(part, (*self.at, key), self.report), *self.at, key)
             else:
-                self.account.drop(part, "each pod has a name and a namespace of its own")
+                self.report.drop(part, "each pod has a name and a namespace of its own")
         self._main(ports, program)
         for key in ("command", "args"):
             # A script may stand in args alone, and leave a command.
-            self.put(list(getattr(program, key) or ()), *self.at, key)
-        volume_data = volumes.translate(self.template, self.main, self.at, self.account)
+            self.set_value(list(getattr(program, key) or ()), *self.at, key)
+        volume_data = volumes.translate(self.template, self.main, self.at, self.report)
         for key, value in volume_data.role.items():
-            self.put(value, *self.at, key)
+            self.set_value(value, *self.at, key)
         if volume_data.mounts:
-            self.put(list(volume_data.mounts), *self.container, "volumeMounts")
+            self.set_value(list(volume_data.mounts), *self.container, "volumeMounts")
         if volume_data.volumes:
-            self.put(with_container(volume_data.volumes, self.name), *self.pod, "volumes")
+            self.set_value(with_container(volume_data.volumes, self.name), *self.pod, "volumes")
         self._spec()
         self._beside(volume_data.names)
         role = data_path.at(self.data, self.at) or {}
@@ -292,67 +292,74 @@ class _Translation(FieldReader):
 
     def _scheduler(self, _key: str, part: Part) -> None:
         if part.value == _SCHEDULER:
-            self.account.carry(part, why="Kubernetes' default")
+            self.report.carry(part, why="Kubernetes' default")
         else:
             self.scheduler = part
 
     def _pull_secrets(self, _key: str, part: Part) -> None:
-        self.pull_secrets += [name.written for item in part.items() if (name := item.get("name"))]
-        self.account.carry(part, *PULL_SECRETS)
+        self.pull_secrets += [name.as_text for item in part.items() if (name := item.get("name"))]
+        self.report.carry(part, *PULL_SECRETS)
 
     def _node_selector(self, key: str, part: Part) -> None:
-        super().put({name: value.written for name, value in part.entries()}, *self.at, key)
-        self.account.carry(part, *self.at, key)
+        super().set_value({name: value.as_text for name, value in part.entries()}, *self.at, key)
+        self.report.carry(part, *self.at, key)
 
     def _service_account(self, _key: str, part: Part) -> None:
         if data_path.has(self.data, (*self.at, "serviceAccountName")):
-            self.account.drop(part, "serviceAccountName says it")
+            self.report.drop(part, "serviceAccountName says it")
         else:
-            super().put(part.written, *self.at, "serviceAccountName")
-            self.settle(part, _TOKEN._replace(sets=False))
+            super().set_value(part.as_text, *self.at, "serviceAccountName")
+            self.apply_row(part, _TOKEN._replace(sets=False))
 
     def _grace_period(self, key: str, part: Part) -> None:
         if part.value == 0:
-            self.account.drop(part, "0 kills at once; tfgen lets a task stop, in 5 seconds or 30")
+            self.report.drop(part, "0 kills at once; tfgen lets a task stop, in 5 seconds or 30")
         else:
-            self.settle(part, _OF_ROLE, key)
+            self.apply_row(part, _OF_ROLE, key)
 
     def _affinity(self, key: str, part: Part) -> None:
-        self.settle(part, _OF_ROLE, key)
+        self.apply_row(part, _OF_ROLE, key)
         self._watch_selectors(part)
 
     def _watch_selectors(self, part: Part) -> None:
         """Say which labels a rule of placement looks for that the operator's pods had, and tfgen's have not."""
-        for leaf in part.leaves():
-            names = [step for step in leaf.path if isinstance(step, str)]
-            keys = [leaf.written] if names[-1:] == ["key"] else names[-1:] if names[-2:-1] == ["matchLabels"] else []
+        for scalar_part in part.leaves():
+            names = [step for step in scalar_part.path if isinstance(step, str)]
+            keys = (
+                [scalar_part.as_text]
+                if names[-1:] == ["key"]
+                else names[-1:]
+                if names[-2:-1] == ["matchLabels"]
+                else []
+            )
             for key in keys:
                 if _OF_OPERATORS.match(key):
-                    self.account.note(
-                        leaf, f"it looks for the operator's label {key}, which tfgen's pods do not have; see tfgen/role"
+                    self.report.note(
+                        scalar_part,
+                        f"it looks for the operator's label {key}, which tfgen's pods do not have; see tfgen/role",
                     )
 
     def _main(self, ports: Sequence[str | int], program: Program) -> None:
         if name := self.main.get("name"):
-            self.account.name(name)
+            self.report.mark_read(name)
             if name.value != CONTAINER:
-                self.account.note(name, f"the container is named {CONTAINER}")
+                self.report.note(name, f"the container is named {CONTAINER}")
         # The reader of the form reports a command that it changes.
         arguments = self._arguments if program.command is None else None
         special: Fields = {
             **dict.fromkeys(("command", "args"), arguments),
             "env": lambda _, part: self._env(part, program),
             "ports": lambda _, part: self._ports(part, ports),
-            "resources": lambda key, part: self.put(
-                resources.translate(part, (*self.at, key), self.account), *self.at, key
+            "resources": lambda key, part: self.set_value(
+                resources.translate(part, (*self.at, key), self.report), *self.at, key
             ),
             "securityContext": self._container_security,
         }
         self.fields(self.main, {**_CONTAINER_FIELDS, **special})
 
     def _arguments(self, key: str, part: Part) -> None:
-        self.put(part.texts_at(), *self.at, key)
-        self.account.carry(part, *self.at, key)
+        self.set_value(part.texts_at(), *self.at, key)
+        self.report.carry(part, *self.at, key)
 
     def _env(self, part: Part, program: Program) -> None:
         variables: dict[str, Any] = {}
@@ -362,41 +369,41 @@ class _Translation(FieldReader):
             name = item.get("name")
             if name is None:
                 continue
-            if name.written in _OF_RUNS:
-                self.account.drop(item, "tfgen sets it itself")
+            if name.as_text in _OF_RUNS:
+                self.report.drop(item, "tfgen sets it itself")
                 continue
-            if name.written in program.omitted:
-                self.account.drop(item, program.omitted[name.written])
+            if name.as_text in program.omitted:
+                self.report.drop(item, program.omitted[name.as_text])
                 continue
-            if name.written in parts:
-                self.account.drop(parts[name.written], f"a later entry of {name.written} wins")
-            parts[name.written] = item
+            if name.as_text in parts:
+                self.report.drop(parts[name.as_text], f"a later entry of {name.as_text} wins")
+            parts[name.as_text] = item
             value = _variable(item, self.name)
             if value is None:
                 odd.append(item.data)
-                self.account.carry(item, *self.container, "env")
+                self.report.carry(item, *self.container, "env")
                 continue
-            variables[name.written] = value
-            self.account.carry(item, *self.at, "env", name.written)
-        self.put(variables, *self.at, "env")
+            variables[name.as_text] = value
+            self.report.carry(item, *self.at, "env", name.as_text)
+        self.set_value(variables, *self.at, "env")
         if odd:
-            self.put(odd, *self.container, "env")
+            self.set_value(odd, *self.container, "env")
 
     def _ports(self, part: Part, preferred: Sequence[str | int]) -> None:
         ports = list(part.items())
         fields = [(port, field) for key in ("name", "containerPort") for port in ports if (field := port.get(key))]
         main = next((port for port, field in fields if field.value in preferred), None)
-        others = []
+        companions = []
         for port in ports:
             if port is main:
                 self.port = port.get("containerPort")
-                self.account.carry(port, "spec", "port")
+                self.report.carry(port, "spec", "port")
             else:
-                others.append(port.without(*_OF_THE_HOST).data)
-                self.account.carry(port, *self.at, "ports")
-        self.put(others, *self.at, "ports")
+                companions.append(port.without(*_OF_THE_HOST).data)
+                self.report.carry(port, *self.at, "ports")
+        self.set_value(companions, *self.at, "ports")
         if host_ports := [data for port in ports if (data := self._host_port(port))]:
-            self.put(host_ports, *self.container, "ports")
+            self.set_value(host_ports, *self.container, "ports")
 
     def _host_port(self, port: Part) -> dict[str, Any] | None:
         """Return the port of podTemplate for a port of the node, and report the fields of the node."""
@@ -405,10 +412,10 @@ class _Translation(FieldReader):
         network = self.template.get("spec", "hostNetwork")
         if network and network.value is True:
             for part in of_the_host.values():
-                self.account.drop(part, "a pod of the host's network has all its ports there")
+                self.report.drop(part, "a pod of the host's network has all its ports there")
             return None
         for part in of_the_host.values():
-            self.account.carry(part, *self.container, "ports")
+            self.report.carry(part, *self.container, "ports")
         if not of_the_host:
             return None
         data = {"containerPort": port.value["containerPort"].value, "protocol": port.text_at("protocol") or "TCP"}
@@ -432,14 +439,14 @@ class _Translation(FieldReader):
             policy = container.get("restartPolicy")
             key = "sidecars" if policy and policy.value == "Always" else "initContainers"
             (sidecars if key == "sidecars" else first).append(self._beside_main(container, names))
-            self.account.carry(container, *self.at, key)
+            self.report.carry(container, *self.at, key)
         for container in self.template.items("spec", "containers"):
             if container is not self.main:
                 sidecars.append(self._beside_main(container, names))
                 why = "it ends with the program, and is ready before it starts"
-                self.account.change(container, *self.at, "sidecars", why=why)
-        self.put(first, *self.at, "initContainers")
-        self.put(sidecars, *self.at, "sidecars")
+                self.report.change(container, *self.at, "sidecars", why=why)
+        self.set_value(first, *self.at, "initContainers")
+        self.set_value(sidecars, *self.at, "sidecars")
 
     def _beside_main(self, container: Part, names: Mapping[str, str]) -> dict[str, Any]:
         data: dict[str, Any] = with_container(_beside(container.data, names), self.name)
@@ -477,7 +484,7 @@ def _variable(item: Part, container: str) -> Any:
     source = item.get("valueFrom")
     if source is None:
         value = item.get("value")
-        return value.written if value else ""
+        return value.as_text if value else ""
     data = source.data
     match data:
         case {"fieldRef": {"fieldPath": path, **rest}} if rest.keys() <= {"apiVersion"}:
@@ -489,19 +496,17 @@ def _variable(item: Part, container: str) -> Any:
     return None
 
 
-def own_keys(part: Part, target: Path, account: Account) -> dict[str, str]:
+def user_keys(part: Part, target: Path, report: ImportReport) -> dict[str, str]:
     """The labels or annotations that are the user's; those that tfgen or a controller writes itself are dropped."""
     reserved = schema_file.target(schema_file.load(), "#/definitions/ownLabelKey")["not"]["pattern"]
     own: dict[str, str] = {}
     of_chart = _OF_CHARTS if part.get("heritage") else ()
     for key, value in part.entries():
         if key in of_chart:
-            account.drop(
-                value, "it tells of the chart that the manifest came from; tfgen's chart has labels of its own"
-            )
+            report.drop(value, "it tells of the chart that the manifest came from; tfgen's chart has labels of its own")
         elif re.search(reserved, key):
-            account.drop(value, "tfgen, or the controller of the pods, writes its own")
+            report.drop(value, "tfgen, or the controller of the pods, writes its own")
         else:
-            own[key] = value.written
-            account.carry(value, *target, key)
+            own[key] = value.as_text
+            report.carry(value, *target, key)
     return own

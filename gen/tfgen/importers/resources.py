@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tfgen.data_path import Path
-from tfgen.importers.account import Account
+from tfgen.importers.import_report import ImportReport
 from tfgen.importers.part import Part
 from tfgen.kubernetes import quantity
 
@@ -22,68 +22,68 @@ _LARGEST: Final = 999_999
 """The largest amount that job.yaml has as a number; a larger one is text."""
 
 
-def translate(part: Part, target: Path, account: Account) -> dict[str, Any]:
+def translate(part: Part, target: Path, report: ImportReport) -> dict[str, Any]:
     """The ``resources`` of a role."""
     requests, limits = dict(part.entries("requests")), dict(part.entries("limits"))
     data: dict[str, Any] = {"requests": {}, "limits": {}}
     for name in dict.fromkeys((*limits, *requests)):
         request, limit = requests.get(name), limits.get(name)
         if name in (*_GPUS, ALPHA) and _is_count(limit or request) and "gpu" not in data:
-            _gpu(name, request, limit, data, target, account)
+            _gpu(name, request, limit, data, target, report)
         elif name in ("cpu", "memory") and limit and (request is None or _same(request, limit)):
             data[name] = _amount(limit)
-            _carry(account, (request, limit), (*target, name))
+            _carry(report, (request, limit), (*target, name))
         else:
             if limit:
                 data["limits"][name] = _amount(limit)
-                account.carry(limit, *target, "limits", name)
+                report.carry(limit, *target, "limits", name)
             if request and not (limit and "/" in name and _same(request, limit)):
                 data["requests"][name] = _amount(request)
-                account.carry(request, *target, "requests", name)
+                report.carry(request, *target, "requests", name)
             elif request:
-                account.carry(request, *target, "limits", name)
+                report.carry(request, *target, "limits", name)
     for key, other in part.entries():
         if key not in ("requests", "limits"):
-            account.drop(other, "tfgen knows requests and limits; claims of devices stand in podTemplate")
+            report.drop(other, "tfgen knows requests and limits; claims of devices stand in podTemplate")
     order = ("cpu", "memory", "requests", "limits", "gpu")
     return {key: data[key] for key in order if data.get(key)}
 
 
 def _gpu(
-    name: str, request: Part | None, limit: Part | None, data: dict[str, Any], target: Path, account: Account
+    name: str, request: Part | None, limit: Part | None, data: dict[str, Any], target: Path, report: ImportReport
 ) -> None:
     count = limit or request
     assert count is not None  # noqa: S101 - one of the two has the name
     if count.value in (0, "0"):
-        _carry(account, (request, limit), (*target, "gpu"), why="no GPU, as is the default")
+        _carry(report, (request, limit), (*target, "gpu"), why="no GPU, as is the default")
         return
-    data["gpu"] = {"count": int(count.written)}
+    data["gpu"] = {"count": int(count.as_text)}
     if name == ALPHA:
         for part in (request, limit):
             if part:
-                account.change(part, *target, "gpu", "count", why=f"Kubernetes calls it {NVIDIA} since 1.10")
+                report.change(part, *target, "gpu", "count", why=f"Kubernetes calls it {NVIDIA} since 1.10")
         return
     if name != NVIDIA:
         data["gpu"]["resource"] = name
-    _carry(account, (request, limit), (*target, "gpu", "count"))
+    _carry(report, (request, limit), (*target, "gpu", "count"))
 
 
-def _carry(account: Account, parts: tuple[Part | None, ...], target: Path, why: str = "") -> None:
+def _carry(report: ImportReport, parts: tuple[Part | None, ...], target: Path, why: str = "") -> None:
     for part in parts:
         if part:
-            account.carry(part, *target, why=why)
+            report.carry(part, *target, why=why)
 
 
 def _is_count(part: Part | None) -> bool:
-    return part is not None and part.written.isdecimal() and len(part.written) < 8
+    return part is not None and part.as_text.isdecimal() and len(part.as_text) < 8
 
 
 def _amount(part: Part) -> int | str:
-    return int(part.written) if _is_count(part) and int(part.written) <= _LARGEST else part.written
+    return int(part.as_text) if _is_count(part) and int(part.as_text) <= _LARGEST else part.as_text
 
 
 def _same(one: Part, other: Part) -> bool:
     try:
-        return quantity.parse(one.written) == quantity.parse(other.written)
+        return quantity.parse(one.as_text) == quantity.parse(other.as_text)
     except ValueError:
-        return one.written == other.written
+        return one.as_text == other.as_text

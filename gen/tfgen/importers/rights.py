@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from tfgen.data_path import Path, at, with_value
-from tfgen.importers.account import Account
 from tfgen.importers.foreign_job import ROLES, ForeignJob
+from tfgen.importers.import_report import ImportReport
 from tfgen.importers.pod_template import CONTAINER
 
 _IDENTITY: Final = ("runAsUser", "runAsGroup", "fsGroup")
@@ -20,13 +20,13 @@ _CONTEXT: Final = ("podTemplate", "spec", "securityContext")
 _COMMENT: Final = "As before the import: the pods run as their image's user, who may write to the image's files."
 
 
-def add_rights(spec: dict[str, Any], job: ForeignJob, account: Account) -> None:
+def add_rights(spec: dict[str, Any], job: ForeignJob, report: ImportReport) -> None:
     """Say in a spec, whose roles say all of their own, what a job's pods say of their rights.
 
     Args:
         spec: changed in place.
         job: the foreign job.
-        account: where the targets are that move.
+        report: where the targets are that move.
     """
     security = {name: role.pod.security for name, role in job.roles.items()}
     rights: dict[str, Any] = {}
@@ -37,14 +37,14 @@ def add_rights(spec: dict[str, Any], job: ForeignJob, account: Account) -> None:
             if not is_one:
                 spec["roles"][name] = with_value(spec["roles"][name], (*_CONTEXT, key), own.get(key))
             target = ("spec", "security") if is_one else (*ROLES, name, *_CONTEXT)
-            account.move({(*ROLES, name, "security", key): (*target, key)})
+            report.move_targets({(*ROLES, name, "security", key): (*target, key)})
         rights |= {key: values[0]} if is_one else {}
     read_only = {name: own.get(_READ_ONLY, False) for name, own in security.items()}
     rights[_READ_ONLY] = all(read_only.values()) and not any(map(_has_writable_beside, spec["roles"].values()))
     for name, is_read_only in read_only.items():
         if is_read_only and not rights[_READ_ONLY]:
             spec["roles"][name] = _with_read_only_files(spec["roles"][name])
-        account.move({(*ROLES, name, "security", _READ_ONLY): ("spec", "security", _READ_ONLY)})
+        report.move_targets({(*ROLES, name, "security", _READ_ONLY): ("spec", "security", _READ_ONLY)})
     if any("runAsUser" not in own and name not in _non_root(spec) for name, own in security.items()):
         rights = {"profile": "baseline", **rights}
     spec["security"] = {**rights, **spec.get("security", {})}

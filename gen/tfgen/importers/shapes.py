@@ -11,17 +11,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from tfgen.importers.account import Account
+from tfgen.importers.import_report import ImportReport
 from tfgen.importers.part import Part
 from tfgen.schema.messages import found_words
 
 SCALAR: Final = "a text or a number"
 """What is neither a mapping nor a list."""
 
-EACH: Final = "*"
+ANY_KEY: Final = "*"
 """The key that stands for all keys of a mapping."""
 
-TEXTS: Final = {EACH: SCALAR}
+TEXTS: Final = {ANY_KEY: SCALAR}
 """Any keys, such as those of labels."""
 
 METADATA: Final = {
@@ -30,11 +30,11 @@ METADATA: Final = {
 }
 
 
-def refuse_misshapen(part: Part, shape: Any, account: Account) -> bool:
+def refuse_misshapen(part: Part, shape: Any, report: ImportReport) -> bool:
     """Refuse all in a part that has another shape; whether anything has."""
     misshapen = list(_misshapen(part, shape))
     for below, expected in misshapen:
-        account.refuse(below, f"found {found_words(below.value, below.text or '')}, expected {expected}")
+        report.refuse(below, f"found {found_words(below.value, below.text or '')}, expected {expected}")
     return bool(misshapen)
 
 
@@ -42,7 +42,7 @@ def _misshapen(part: Part, shape: Any) -> Iterator[tuple[Part, str]]:
     """What has another shape, and what is expected in its place."""
     if isinstance(shape, Mapping) and isinstance(part.value, Mapping):
         for key, below in part.entries():
-            if (own := shape.get(key, shape.get(EACH))) is not None:
+            if (own := shape.get(key, shape.get(ANY_KEY))) is not None:
                 yield from _misshapen(below, own)
     elif isinstance(shape, list) and isinstance(part.value, list):
         for item in part.value:

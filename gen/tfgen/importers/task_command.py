@@ -92,15 +92,15 @@ class TaskCommand(Record):
 
 def read_command(container: Part) -> TaskCommand:
     """What a container's command and variables say."""
-    command = [item.written for item in container.items("command")]
-    args = [item.written for item in container.items("args")]
+    command = [item.as_text for item in container.items("command")]
+    args = [item.as_text for item in container.items("args")]
     env = _env(container)
     variable = _tf_config_text(env)
     read = (_script if shell.is_shell([*command, *args]) else _flags)(command, args, env)
     if variable is None:
         return _with_variables(read, container)
     read = _with_variables(read.replaced(references=(*read.references, *_names(variable))), container)
-    variable = expand(variable, {name: value.written for name, item in env.items() if (value := item.get("value"))})
+    variable = expand(variable, {name: value.as_text for name, item in env.items() if (value := item.get("value"))})
     config = _tf_config(variable)
     return read.replaced(
         tells=True,
@@ -130,7 +130,7 @@ def legacy_keys(commands: Iterable[TaskCommand]) -> dict[str, bool]:
     return {key: True for key, is_told in keys.items() if is_told}
 
 
-def why_changed(command: TaskCommand) -> str:
+def change_reason(command: TaskCommand) -> str:
     """Why a command is not carried as it is written."""
     if not command.legacy:
         return "tfgen writes TF_CONFIG itself"
@@ -139,7 +139,7 @@ def why_changed(command: TaskCommand) -> str:
     return "tfgen tells the task its place and the hosts by flags; a host that the program names has another name here"
 
 
-def why_told_nothing(commands: Iterable[TaskCommand], neither: str) -> str:
+def no_cluster_message(commands: Iterable[TaskCommand], neither: str) -> str:
     """Why commands tell tasks of no cluster.
 
     Args:
@@ -155,12 +155,12 @@ def _tf_config_text(env: Mapping[str, Part]) -> str | None:
     """The text of a variable TF_CONFIG, empty where it comes from elsewhere; None where there is no such variable."""
     item = env.get(TF_CONFIG)
     value = item.get("value") if item else None
-    return (value.written if value else "") if item else None
+    return (value.as_text if value else "") if item else None
 
 
 def _env(container: Part) -> dict[str, Part]:
     """The entries of a container's variables by name; a later one wins."""
-    return {name.written: item for item in container.items("env") if (name := item.get("name"))}
+    return {name.as_text: item for item in container.items("env") if (name := item.get("name"))}
 
 
 # -- variables of the flags' names -------------------------------------------------------------------------------
@@ -206,7 +206,7 @@ def _tell_hosts(env: Mapping[str, Part]) -> bool:
 
 
 def _words(container: Part) -> list[str]:
-    return [part.written for key in ("command", "args") for part in container.items(key)]
+    return [part.as_text for key in ("command", "args") for part in container.items(key)]
 
 
 def _omitted(
@@ -228,7 +228,7 @@ def _only_for(
         replaced: those that tfgen sets itself.
         left: the words of the command that is left.
     """
-    values = {name: value.written if (value := item.get("value")) else "" for name, item in env.items()}
+    values = {name: value.as_text if (value := item.get("value")) else "" for name, item in env.items()}
     only: set[str] = set()
     waiting = [name for name in named if name in env]
     while waiting:
@@ -255,7 +255,7 @@ def _resolved(text: str | None, env: Mapping[str, Part]) -> str | None:
         if value is None or name in seen:
             break
         seen.add(name)
-        text = value.written
+        text = value.as_text
     return text
 
 
@@ -264,12 +264,12 @@ def _unknown_index(variable: Part | None) -> str:
     if variable is None:
         return ""
     value, field = variable.get("value"), variable.get("valueFrom", "fieldRef", "fieldPath")
-    if value and (value.written.isdecimal() or value.written == "$(JOB_COMPLETION_INDEX)"):
+    if value and (value.as_text.isdecimal() or value.as_text == "$(JOB_COMPLETION_INDEX)"):
         return ""
-    if field and _INDEX_FIELD.fullmatch(field.written):
+    if field and _INDEX_FIELD.fullmatch(field.as_text):
         return ""
     return (
-        f"TASK_INDEX is {field.written if field else 'not a number'}, and tfgen's is the task's index; let the "
+        f"TASK_INDEX is {field.as_text if field else 'not a number'}, and tfgen's is the task's index; let the "
         "program read it so"
     )
 

@@ -18,15 +18,15 @@ from itertools import islice
 from typing import Any, Final
 
 from tfgen.importers import gang, pod_template, volumes
-from tfgen.importers.account import Account
 from tfgen.importers.fields import Fields, carried, changed, dropped
-from tfgen.importers.foreign_job import ROLES, ForeignJob, ForeignRole, Settled, number_of_tasks, settle
-from tfgen.importers.form_reader import AS_PODS, AS_WORKLOAD, RESTARTS, ROLE_WORDS, FormReader, command_of, read_pod
+from tfgen.importers.foreign_job import ROLES, ForeignJob, ForeignRole, TrainingPlan, number_of_tasks, training_plan
+from tfgen.importers.import_report import ImportReport
+from tfgen.importers.job_reader import AS_PODS, AS_WORKLOAD, RESTARTS, ROLE_WORDS, JobReader, command_of, read_pod
 from tfgen.importers.objects import api_group, api_version, kind
 from tfgen.importers.options import Options
 from tfgen.importers.part import Part, mapping, sequence
 from tfgen.importers.pod_template import Program
-from tfgen.importers.shapes import EACH, METADATA, SCALAR, refuse_misshapen
+from tfgen.importers.shapes import ANY_KEY, METADATA, SCALAR, refuse_misshapen
 from tfgen.importers.task_command import TF_CONFIG, TaskCommand, legacy_keys, variables_of_tf_config
 from tfgen.job.training_job import RoleName
 from tfgen.schema import file as schema_file
@@ -106,7 +106,7 @@ _SHAPE: Final = {
         "runPolicy": _RUN_POLICY,
         "successPolicy": SCALAR,
         "terminationPolicy": {"chief": {"replicaIndex": SCALAR, "replicaName": SCALAR}},
-        "tfReplicaSpecs": {EACH: _REPLICA},
+        "tfReplicaSpecs": {ANY_KEY: _REPLICA},
     },
 }
 _COMPLETION: Final = ("spec", "completion")
@@ -167,7 +167,7 @@ def _type(text: str) -> str:
     return _TYPES.get(text.lower(), text)
 
 
-def _refuse_second_replicas(item: Part, account: Account) -> None:
+def _refuse_second_replicas(item: Part, report: ImportReport) -> None:
     """Refuse replicas of a role that earlier replicas have."""
     replicas = [(_written_type(replica), replica) for replica in item.items("spec", "replicaSpecs")]
     replicas += [*item.entries("spec", "tfReplicaSpecs")]
@@ -175,38 +175,38 @@ def _refuse_second_replicas(item: Part, account: Account) -> None:
     for text, part in replicas:
         role = _role(text)
         if role == "chief" and role in roles:
-            account.refuse(part, "a job has one chief: Chief, or Master")
+            report.refuse(part, "a job has one chief: Chief, or Master")
         elif role and role in roles:
-            account.refuse(part, f"{_type(text)} stands here twice; a TFJob has it once")
+            report.refuse(part, f"{_type(text)} stands here twice; a TFJob has it once")
         roles.add(role)
 
 
-def read(item: Part, others: Sequence[Part], options: Options, account: Account) -> ForeignJob | None:
+def read(item: Part, companions: Sequence[Part], options: Options, report: ImportReport) -> ForeignJob | None:
     """A TFJob and what belongs to it beside it; None where it cannot be imported, which the account then says."""
     if api_version(item) not in VERSIONS:
-        account.refuse(item.value["apiVersion"], f"no TFJob has this version; known are {either(VERSIONS, 'and')}")
+        report.refuse(item.value["apiVersion"], f"no TFJob has this version; known are {either(VERSIONS, 'and')}")
         return None
     boards = [part for key, part in item.entries("spec") if key.lower() == _TENSORBOARD]
     if any(
-        [refuse_misshapen(item, _SHAPE, account), *(refuse_misshapen(b, _TENSORBOARD_SHAPE, account) for b in boards)]
+        [refuse_misshapen(item, _SHAPE, report), *(refuse_misshapen(b, _TENSORBOARD_SHAPE, report) for b in boards)]
     ):
         return None
     if len(boards) > 1:
-        account.refuse(boards[1], f"it stands here twice, first as {boards[0].path[-1]}; a TFJob has it once")
-    _refuse_second_replicas(item, account)
-    return _TFJob(item, others, options, account).read()
+        report.refuse(boards[1], f"it stands here twice, first as {boards[0].path[-1]}; a TFJob has it once")
+    _refuse_second_replicas(item, report)
+    return _TFJob(item, companions, options, report).read()
 
 
-class _TFJob(FormReader):
+class _TFJob(JobReader):
     """The reading of one TFJob."""
 
-    form = "TFJob"
+    format = "TFJob"
     kind = "TFJob"
     queue_kinds = "TFJob, or JobSet"
 
-    def __init__(self, item: Part, others: Sequence[Part], options: Options, account: Account) -> None:
-        super().__init__(item, canonical(item), options, account)
-        self.others, self.version = others, api_version(item)
+    def __init__(self, item: Part, companions: Sequence[Part], options: Options, report: ImportReport) -> None:
+        super().__init__(item, canonical(item), options, report)
+        self.companions, self.version = companions, api_version(item)
         self.bindings: list[Part] = []
         self.policies: dict[RoleName, Part | None] = {}
 
@@ -215,34 +215,34 @@ class _TFJob(FormReader):
         """Whether the job is one task, which is told of no cluster."""
         numbers = {role: part.get("replicas") for role, part in self.job.entries("spec", "tfReplicaSpecs")}
         tasks = {role: number.value if number else 1 for role, number in numbers.items() if not number or number.value}
-        return self.options.alone == "Single" and list(tasks.values()) == [1] and "PS" not in tasks
+        return self.options.single_task_strategy == "Single" and list(tasks.values()) == [1] and "PS" not in tasks
 
     def read(self) -> ForeignJob | None:
         replicas = self.job.get("spec", "tfReplicaSpecs")
         if replicas is None or not isinstance(replicas.value, Mapping) or not replicas.value:
-            self.account.refuse(self.item, "the TFJob has no tfReplicaSpecs")
+            self.report.refuse(self.item, "the TFJob has no tfReplicaSpecs")
             return None
         roles = self._roles(replicas)
         if not roles:
-            if not self.account.problems:
-                self.account.refuse(replicas, "no replica has any tasks")
+            if not self.report.problems:
+                self.report.refuse(replicas, "no replica has any tasks")
             return None
         for replica in self.item.items("spec", "replicaSpecs"):
             if task_type := replica.get("tfReplicaType"):
-                self.account.carry(task_type, *ROLES, ROLE_WORDS[task_type.written.lower()])
+                self.report.carry(task_type, *ROLES, ROLE_WORDS[task_type.as_text.lower()])
         self.metadata()
         roles = self._with_policies(roles)
-        settled = settle(roles, self._ends(roles), self.account, self.options.alone)
-        self._completion(settled)
+        plan = training_plan(roles, self._ends(roles), self.report, self.options.single_task_strategy)
+        self._completion(plan)
         policy = {**self._unknown("runPolicy"), **_POLICY, **(_POLICY_OF_TF_JOB if self.keeps_kind else {})}
         self.fields(self.job.get("spec", "runPolicy"), policy)
-        self._workload(settled, replicas)
-        self._gang(settled)
+        self._workload(plan, replicas)
+        self._gang(plan)
         board = self._tensorboard()
         for _, replica in replicas.entries():
             self.fields(replica, self._unknown("a TFJob", "replicas", "restartPolicy", "template", "tfPort"))
         self.fields(self.job, self._unknown("a TFJob", "apiVersion", "kind", "metadata", "status", "spec"))
-        return self.foreign_job(settled, tensorboard_storage=board)
+        return self.foreign_job(plan, tensorboard_storage=board)
 
     # -- roles ----------------------------------------------------------------------------------------------------
 
@@ -253,29 +253,29 @@ class _TFJob(FormReader):
                 parts.setdefault(role, part)
             else:
                 near = meant(nearest(key, list(_TYPES.values())))
-                self.account.refuse(part, f"a TFJob has no replica type {key}{near}")
+                self.report.refuse(part, f"a TFJob has no replica type {key}{near}")
         roles = {role: read for role, part in parts.items() if (read := self._read_role(role, part, parts))}
-        return {} if self.account.problems else roles
+        return {} if self.report.problems else roles
 
     def _read_role(self, role: RoleName, part: Part, parts: Mapping[RoleName, Part]) -> ForeignRole | None:
-        replicas = number_of_tasks(part, role, self.account)
+        replicas = number_of_tasks(part, role, self.report)
         if replicas is None:
             return None
         template = part.get("template") or self._borrowed_template(part, parts)
         if template is None or not isinstance(template.value, Mapping):
-            self.account.refuse(part, "the replica has no template")
+            self.report.refuse(part, "the replica has no template")
             return None
         if pod_policy := template.get("spec", "restartPolicy"):
-            self.account.drop(pod_policy, "the replica's restartPolicy wins")
+            self.report.drop(pod_policy, "the replica's restartPolicy wins")
         binding = gang.unbind(template)
         self.bindings += binding.parts
         self.commands[role] = command = self._command(binding.template)
-        pod = read_pod(binding.template, role, command, self.account, (PORT_NAME,))
+        pod = read_pod(binding.template, role, command, self.report, (PORT_NAME,))
         if pod is None:
             return None
         if old_port := part.get("tfPort"):
             pod = pod.replaced(port=pod.port or old_port)
-            self.account.carry(old_port, "spec", "port")
+            self.report.carry(old_port, "spec", "port")
         self.policies[role] = part.get("restartPolicy")
         return ForeignRole(part, replicas, pod)
 
@@ -293,7 +293,7 @@ class _TFJob(FormReader):
                 omitted = {**omitted, TF_CONFIG: _OF_ONE_TASK}
             return TaskCommand(Program(omitted=omitted))
         if command.refused:
-            self.account.refuse(pod_template.main_container(template) or template, command.refused)
+            self.report.refuse(pod_template.main_container(template) or template, command.refused)
         return command
 
     def _borrowed_template(self, part: Part, parts: Mapping[RoleName, Part]) -> Part | None:
@@ -302,7 +302,7 @@ class _TFJob(FormReader):
         template = lender.get("template") if lender and self.version == "v1alpha1" else None
         if template is None or lender is part:
             return None
-        self.account.note(
+        self.report.note(
             part,
             "the operator ran a server of its own for it; here it runs the program, which must serve as a ps",
             covers=True,
@@ -312,9 +312,9 @@ class _TFJob(FormReader):
         main = pod_template.main_container(template)
         if main is None:
             return template
-        bare = [c.without("resources") if c is main else c for c in containers]
+        part_of = [c.without("resources") if c is main else c for c in containers]
         template = template.without_path(pod_template.RESTART_POLICY)
-        return template.with_part(("spec", "containers"), sequence(template.value["spec"].value["containers"], bare))
+        return template.with_part(("spec", "containers"), sequence(template.value["spec"].value["containers"], part_of))
 
     # -- what the job says as a whole ------------------------------------------------------------------------------
 
@@ -324,17 +324,17 @@ class _TFJob(FormReader):
         policy = self.job.get("spec", "successPolicy")
         if policy and policy.value == "AllWorkers":
             if "chief" in roles:
-                self.account.drop(policy, "the chief's end ends the job")
+                self.report.drop(policy, "the chief's end ends the job")
             elif sum(role.replicas for role in roles.values()) == 1:
-                self.account.drop(policy, "the end of the one task ends the job")
+                self.report.drop(policy, "the end of the one task ends the job")
             else:
                 ends = "AllWorkers"
-                self.account.carry(policy, "spec", "completion", "by")
+                self.report.carry(policy, "spec", "completion", "by")
         elif policy:
             if policy.value == "":
-                self.account.carry(policy, why="the operator's default")
+                self.report.carry(policy, why="the operator's default")
             else:
-                self.account.refuse(policy, f"found {policy.written}, expected AllWorkers, or nothing")
+                self.report.refuse(policy, f"found {policy.as_text}, expected AllWorkers, or nothing")
         if chief := self.job.get("spec", "terminationPolicy", "chief"):
             self._old_chief(chief, roles)
         return ends
@@ -342,33 +342,33 @@ class _TFJob(FormReader):
     def _old_chief(self, chief: Part, roles: Mapping[RoleName, ForeignRole]) -> None:
         """v1alpha1 names the task that ends the job."""
         named, index = chief.get("replicaName"), chief.get("replicaIndex")
-        role = _role(named.written if named else "master") or "chief"
+        role = _role(named.as_text if named else "master") or "chief"
         ends = "chief" if "chief" in roles else "worker"
         if role != ends or (index and index.value != 0):
-            self.account.refuse(chief, f"the task that ends a job with these replicas is {ends} 0; see spec.completion")
+            self.report.refuse(chief, f"the task that ends a job with these replicas is {ends} 0; see spec.completion")
         else:
-            self.account.carry(chief, "spec", "completion", "by")
+            self.report.carry(chief, "spec", "completion", "by")
 
     def _with_policies(self, roles: Mapping[RoleName, ForeignRole]) -> dict[RoleName, ForeignRole]:
         """The roles with their restart policies, as a TFJob has them; what Kubernetes' kinds do otherwise is said."""
         by_role: dict[RoleName, str] = {
-            role: policy.written if (policy := self.policies[role]) else _NEVER for role in roles
+            role: policy.as_text if (policy := self.policies[role]) else _NEVER for role in roles
         }
         values = list(by_role.values())
         common = max(values, key=values.count)
         if self.keeps_kind:
-            self.put(common, *_TF_JOB, "restartPolicy")
+            self.set_value(common, *_TF_JOB, "restartPolicy")
         for role, part in self.policies.items():
             if role not in roles:
                 continue
             if part is None:
                 if not self.keeps_kind:
-                    self.account.note(roles[role].part, f"it says no restartPolicy; here {self._restarts(role, '')}")
+                    self.report.note(roles[role].part, f"it says no restartPolicy; here {self._restarts(role, '')}")
             elif self.keeps_kind:
                 path = ("spec", "workload", "tfJob") if by_role[role] == common else (*ROLES, role)
-                self.account.carry(part, *path, "restartPolicy")
+                self.report.carry(part, *path, "restartPolicy")
             else:
-                self.account.change(part, "spec", "retries", why=self._restarts(role, part.written))
+                self.report.change(part, "spec", "retries", why=self._restarts(role, part.as_text))
         if not self.keeps_kind:
             return dict(roles)
         return {
@@ -386,25 +386,25 @@ class _TFJob(FormReader):
             codes += " (up to operator 1.4 all codes but 130, 137, 138 and 143 did)"
         return f"{here}, whatever its exit code; {codes}"
 
-    def _completion(self, settled: Settled) -> None:
-        ends_alone = "Chief" if settled.strategy != "MultiWorkerMirrored" else "Worker0"
-        if settled.ends != ends_alone:
-            self.put(settled.ends, *_COMPLETION, "by")
-            if settled.ends == "Worker0":
+    def _completion(self, plan: TrainingPlan) -> None:
+        ends_alone = "Chief" if plan.strategy != "MultiWorkerMirrored" else "Worker0"
+        if plan.ends != ends_alone:
+            self.set_value(plan.ends, *_COMPLETION, "by")
+            if plan.ends == "Worker0":
                 self.comments[(*_COMPLETION, "by")] = "Without a chief, worker 0 ends the job."
         spec, policy = self.item.value["spec"], self.job.get("spec", "runPolicy", "cleanPodPolicy")
         if policy:
             self._clean(policy)
         elif self._cleans_none():
-            self.put("Keep", *_COMPLETION, "release")
+            self.set_value("Keep", *_COMPLETION, "release")
             version = ".".join(map(str, self.options.operator or _CLEANS_NONE))
-            self.account.note(spec, f"operator {version} leaves the pods of a TFJob without cleanPodPolicy")
+            self.report.note(spec, f"operator {version} leaves the pods of a TFJob without cleanPodPolicy")
         elif self.version == "v1" and self.options.operator is None:
             why = (
                 "it says no cleanPodPolicy, for which operators up to 1.5 delete what still runs, and those from 1.6 "
                 "nothing; tfgen frees what still runs. See --operator-version"
             )
-            self.account.note(spec, why)
+            self.report.note(spec, why)
 
     def _cleans_none(self) -> bool:
         return self.version == "v1" and self.options.operator is not None and self.options.operator >= _CLEANS_NONE
@@ -413,60 +413,60 @@ class _TFJob(FormReader):
         release = (*_COMPLETION, "release")
         match part.value:
             case "None":
-                self.put("Keep", *release)
-                self.account.carry(part, *release)
+                self.set_value("Keep", *release)
+                self.report.carry(part, *release)
                 self.comments[release] = (
                     "As cleanPodPolicy None: what still runs stays, with its GPUs. Without this it is freed."
                 )
             case "Running" | "":
-                self.account.carry(part, *release)
+                self.report.carry(part, *release)
             case "All" if self.keeps_kind:
-                self.settle(part, carried(*_TF_JOB, "cleanPodPolicy"))
+                self.apply_row(part, carried(*_TF_JOB, "cleanPodPolicy"))
             case "All":
                 why = "what still runs is freed; pods that have ended stay, with their logs"
-                self.account.change(part, *release, why=why)
+                self.report.change(part, *release, why=why)
             case _:
-                self.account.refuse(part, f"found {part.written}, expected None, Running or All")
+                self.report.refuse(part, f"found {part.as_text}, expected None, Running or All")
 
-    def _workload(self, settled: Settled, replicas: Part) -> None:
-        is_master = "Master" in replicas.value and "chief" in settled.roles
+    def _workload(self, plan: TrainingPlan, replicas: Part) -> None:
+        is_master = "Master" in replicas.value and "chief" in plan.roles
         if self.keeps_kind:
-            self.put("TFJob", "spec", "workload", "kind")
+            self.set_value("TFJob", "spec", "workload", "kind")
             if self.version == "v1beta1":
-                self.put("v1beta1", *_TF_JOB, "apiVersion")
+                self.set_value("v1beta1", *_TF_JOB, "apiVersion")
             if is_master:
-                self.put("Master", *_TF_JOB, "leader")
-        elif is_master and settled.strategy == "Single":
-            self.account.note(replicas.value["Master"], "one task alone is told of no cluster")
+                self.set_value("Master", *_TF_JOB, "leader")
+        elif is_master and plan.strategy == "Single":
+            self.report.note(replicas.value["Master"], "one task alone is told of no cluster")
         elif is_master:
-            self.account.note(replicas.value["Master"], "TF_CONFIG calls it chief, which TensorFlow takes for the same")
+            self.report.note(replicas.value["Master"], "TF_CONFIG calls it chief, which TensorFlow takes for the same")
         dynamic = _DYNAMIC_TF_JOB if self.keeps_kind else _DYNAMIC
         read = ("runPolicy", "successPolicy", _TENSORBOARD, "tfReplicaSpecs", "terminationPolicy")
         self.fields(self.job.get("spec"), {**self._unknown("a TFJob", *read), "enableDynamicWorker": dynamic})
         tells_evaluator = self.options.operator is None or self.options.operator >= _TELLS_EVALUATOR
-        if "evaluator" in settled.roles and not self.keeps_kind and tells_evaluator:
+        if "evaluator" in plan.roles and not self.keeps_kind and tells_evaluator:
             why = "the evaluator stands in its own TF_CONFIG alone; operators from 1.1 put it into all"
-            self.account.note(settled.roles["evaluator"].part, why)
+            self.report.note(plan.roles["evaluator"].part, why)
 
-    def _gang(self, settled: Settled) -> None:
-        roles = settled.roles
+    def _gang(self, plan: TrainingPlan) -> None:
+        roles = plan.roles
         schedulers = [role.pod.scheduler for role in roles.values() if role.pod.scheduler]
         tasks = sum(role.replicas for name, role in roles.items() if name != "evaluator")
         every = sum(role.replicas for role in roles.values())
         policy = self.job.get("spec", "runPolicy", "schedulingPolicy")
-        sources = gang.Sources(self.name, self.bindings, schedulers, policy, self.others, (tasks, every))
-        foreign_gang = gang.read(sources, self.account)
+        sources = gang.Sources(self.name, self.bindings, schedulers, policy, self.companions, (tasks, every))
+        foreign_gang = gang.read(sources, self.report)
         if foreign_gang.scheduler_name:
             self.spec["podTemplate"] = {"spec": {"schedulerName": foreign_gang.scheduler_name}}
-        if foreign_gang.data is None or settled.strategy == "Single":
+        if foreign_gang.data is None or plan.strategy == "Single":
             return
         self.spec["gang"] = dict(foreign_gang.data)
         by_operator = self.keeps_kind and self.version == "v1" and not foreign_gang.has_group
         if by_operator and foreign_gang.data["scheduler"] == "volcano":
-            self.put("Operator", *_TF_JOB, "gang")
+            self.set_value("Operator", *_TF_JOB, "gang")
             for key in ("schedulerName", "scheduleTimeoutSeconds"):
                 if self.spec["gang"].pop(key, None) is not None:
-                    self.account.note(policy or self.item, f"the operator that makes the PodGroup has its own {key}")
+                    self.report.note(policy or self.item, f"the operator that makes the PodGroup has its own {key}")
 
     def _tensorboard(self) -> Mapping[str, Any]:
         """The TensorBoard of v1alpha1, and its volumes."""
@@ -475,32 +475,32 @@ class _TFJob(FormReader):
             return {}
         for key, part in board.entries():
             if key == "logDir":
-                self.spec["tensorboard"] = {"logDir": part.written}
-                self.account.carry(part, "spec", "tensorboard", "logDir")
+                self.spec["tensorboard"] = {"logDir": part.as_text}
+                self.report.carry(part, "spec", "tensorboard", "logDir")
             elif key not in ("volumes", "volumeMounts"):
-                self.account.drop(part, "its Service is for the cluster alone; see spec.tensorboard")
+                self.report.drop(part, "its Service is for the cluster alone; see spec.tensorboard")
         container = {"name": board.scalar("tensorboard")}
         container |= {key: part for key, part in board.entries() if key == "volumeMounts"}
         spec = {key: part for key, part in board.entries() if key == "volumes"}
         spec["containers"] = sequence(board, [mapping(board, container)])
-        template = pod_template.shaped(mapping(board, {"spec": mapping(board, spec)}), self.account)
+        template = pod_template.shaped(mapping(board, {"spec": mapping(board, spec)}), self.report)
         main = pod_template.main_container(template) if template else None
         if template is None or main is None:
             return {}
-        translated = volumes.translate(template, main, (*ROLES, "tensorboard"), self.account)
+        translated = volumes.translate(template, main, (*ROLES, "tensorboard"), self.report)
         if translated.volumes or translated.mounts:
-            self.account.refuse(board, "its volumes are none that spec.storage has a word for")
+            self.report.refuse(board, "its volumes are none that spec.storage has a word for")
         return translated.storage
 
     # -- what is left ----------------------------------------------------------------------------------------------
 
     def _unknown(self, owner: str, *read: str) -> Fields:
         """The outcomes of the fields that the operator ignores as well: all but those that another step reads."""
-        return {**_OLD, **dict.fromkeys(read), EACH: lambda key, part: self._ignored(key, part, owner)}
+        return {**_OLD, **dict.fromkeys(read), ANY_KEY: lambda key, part: self._ignored(key, part, owner)}
 
     def _ignored(self, key: str, part: Part, owner: str) -> None:
         near = meant(nearest(key, _field_names(schema_file.load("tfjob.kubeflow.org.v1.json"))))
-        self.account.drop(part, f"{owner} has no field {key}, and the operator ignores it{near}")
+        self.report.drop(part, f"{owner} has no field {key}, and the operator ignores it{near}")
 
 
 def _field_names(schema: Mapping[str, Any]) -> set[str]:

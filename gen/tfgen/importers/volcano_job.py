@@ -12,16 +12,16 @@ from typing import Any, Final
 
 from tfgen.data_path import Path
 from tfgen.importers import pod_template
-from tfgen.importers.account import Account
 from tfgen.importers.fields import TFGEN_DEFAULT, Fields, carried, dropped
-from tfgen.importers.foreign_job import ROLES, ForeignJob, ForeignRole, Settled, number_of_tasks, settle
-from tfgen.importers.form_reader import (
+from tfgen.importers.foreign_job import ROLES, ForeignJob, ForeignRole, TrainingPlan, number_of_tasks, training_plan
+from tfgen.importers.import_report import ImportReport
+from tfgen.importers.job_reader import (
     AS_PODS,
     AS_WORKLOAD,
     NO_ROLE,
     RESTARTS,
     ROLE_WORDS,
-    FormReader,
+    JobReader,
     by_role,
     command_of,
     read_pod,
@@ -29,8 +29,8 @@ from tfgen.importers.form_reader import (
 from tfgen.importers.objects import api_group, kind
 from tfgen.importers.options import Options
 from tfgen.importers.part import Part, mapping
-from tfgen.importers.shapes import EACH, METADATA, SCALAR, TEXTS, refuse_misshapen
-from tfgen.importers.task_command import why_told_nothing
+from tfgen.importers.shapes import ANY_KEY, METADATA, SCALAR, TEXTS, refuse_misshapen
+from tfgen.importers.task_command import no_cluster_message
 from tfgen.job.training_job import RoleName
 from tfgen.schema.workload_kinds.facts import CompletionBy
 from tfgen.words import either
@@ -50,7 +50,7 @@ _PLUGINS: Final[Fields] = {
     "env": carried(why="tfgen tells each task its index"),
     "svc": carried(why="tfgen gives each task a name"),
     "ssh": dropped("TensorFlow's tasks need no ssh"),
-    EACH: dropped("tfgen knows no plugin {key}"),
+    ANY_KEY: dropped("tfgen knows no plugin {key}"),
 }
 _VOLCANO_JOB: Final = ("spec", "workload", "volcanoJob")
 _SPEC: Final[Fields] = {
@@ -59,7 +59,7 @@ _SPEC: Final[Fields] = {
     "minSuccess": dropped("the end of one role ends the job"),
     "networkTopology": dropped("a PodGroup of tfgen has none; import with --workload VolcanoJob"),
     "runningEstimate": dropped("only Volcano's simulator reads it"),
-    EACH: dropped("tfgen knows no field {key} of a Volcano Job"),
+    ANY_KEY: dropped("tfgen knows no field {key} of a Volcano Job"),
 }
 _SPEC_OF_VOLCANO_JOB: Final[Fields] = {
     "networkTopology": carried(*_VOLCANO_JOB, "networkTopology"),
@@ -78,7 +78,7 @@ _SHAPE: Final = {
     "spec": {
         "maxRetry": SCALAR,
         "minAvailable": SCALAR,
-        "plugins": {EACH: [SCALAR]},
+        "plugins": {ANY_KEY: [SCALAR]},
         "policies": [_POLICY],
         "priorityClassName": SCALAR,
         "queue": SCALAR,
@@ -124,42 +124,42 @@ def _role(task: Part, plugin: Mapping[str, RoleName]) -> RoleName | None:
     return plugin.get(task.text_at("name")) or next(named, None)
 
 
-def read(item: Part, _others: Sequence[Part], options: Options, account: Account) -> ForeignJob | None:
+def read(item: Part, _others: Sequence[Part], options: Options, report: ImportReport) -> ForeignJob | None:
     """A Volcano Job; None where it cannot be imported, which the account then says."""
-    if refuse_misshapen(item, _SHAPE, account):
+    if refuse_misshapen(item, _SHAPE, report):
         return None
-    return _VolcanoJob(item, canonical(item), options, account).read()
+    return _VolcanoJob(item, canonical(item), options, report).read()
 
 
-class _VolcanoJob(FormReader):
+class _VolcanoJob(JobReader):
     """The reading of one Volcano Job."""
 
-    form = "Volcano Job"
+    format = "Volcano Job"
     kind = "VolcanoJob"
 
     def read(self) -> ForeignJob | None:
         tasks = dict(self.job.entries("spec", "tasks"))
         if not tasks:
-            self.account.refuse(self.item, "the Volcano Job has no tasks")
+            self.report.refuse(self.item, "the Volcano Job has no tasks")
             return None
         self.commands = {key: command_of(task, "template") for key, task in tasks.items()}
         if not self._is_tensorflow(tasks):
             neither = "the plugin tensorflow, nor TF_CONFIG, nor --ps_hosts and --worker_hosts"
-            why = why_told_nothing(self.commands.values(), neither)
-            self.account.refuse(self.job.value["spec"], f"this Volcano Job {why}")
+            why = no_cluster_message(self.commands.values(), neither)
+            self.report.refuse(self.job.value["spec"], f"this Volcano Job {why}")
             return None
         roles = self._roles(tasks)
         if not roles:
-            if not self.account.problems:
-                self.account.refuse(self.job.value["spec"], "no task has any replicas")
+            if not self.report.problems:
+                self.report.refuse(self.job.value["spec"], "no task has any replicas")
             return None
         self.metadata()
-        settled = settle(roles, self._ends(tasks, roles), self.account, self.options.alone)
-        if settled.ends not in (None, "Chief") or "chief" not in settled.roles:
-            self.put(settled.ends, "spec", "completion", "by")
+        plan = training_plan(roles, self._ends(tasks, roles), self.report, self.options.single_task_strategy)
+        if plan.ends not in (None, "Chief") or "chief" not in plan.roles:
+            self.set_value(plan.ends, "spec", "completion", "by")
         self._workload()
-        self._whole(settled)
-        return self.foreign_job(settled)
+        self._whole(plan)
+        return self.foreign_job(plan)
 
     def _is_tensorflow(self, tasks: Mapping[str, Part]) -> bool:
         plugins = dict(self.job.entries("spec", "plugins"))
@@ -167,10 +167,10 @@ class _VolcanoJob(FormReader):
             return False
         if "tensorflow" in plugins or any(command.tells for command in self.commands.values()):
             return True
-        (task, *others) = tasks.values()
+        (task, *companions) = tasks.values()
         replicas = task.get("replicas")
-        is_alone = not others and (replicas is None or replicas.value == 1)
-        return is_alone and any("tensorflow" in leaf.written.lower() for leaf in task.leaves())
+        is_alone = not companions and (replicas is None or replicas.value == 1)
+        return is_alone and any("tensorflow" in scalar_part.as_text.lower() for scalar_part in task.leaves())
 
     # -- tasks ----------------------------------------------------------------------------------------------------
 
@@ -185,7 +185,7 @@ class _VolcanoJob(FormReader):
             read = self._task(role, key, task)
             if read:
                 roles[role] = read
-        return {} if self.account.problems else roles
+        return {} if self.report.problems else roles
 
     def _refuse_role(self, task: Part) -> None:
         role = _role(task, _plugin_roles(self.item))
@@ -193,39 +193,39 @@ class _VolcanoJob(FormReader):
             why = f"it is {role}, and so is another task; a job has each role once. See its TF_CONFIG or --job_name"
         else:
             why = f"nothing says which role the task {task.text_at('name')} has: {NO_ROLE}"
-        self.account.refuse(task, why)
+        self.report.refuse(task, why)
 
     def _task(self, role: RoleName, key: str, task: Part) -> ForeignRole | None:
         template, command = task.get("template"), self.commands[key]
         if template is None or not isinstance(template.value, Mapping):
-            self.account.refuse(task, "the task has no template")
+            self.report.refuse(task, "the task has no template")
             return None
         task_name = task.get("name")
-        if task_name and task_name.written != role:
-            self.account.change(task_name, *ROLES, role, why="a role has TensorFlow's name")
+        if task_name and task_name.as_text != role:
+            self.report.change(task_name, *ROLES, role, why="a role has TensorFlow's name")
         elif task_name:
-            self.account.carry(task_name, *ROLES, role)
-        replicas = number_of_tasks(task, role, self.account)
+            self.report.carry(task_name, *ROLES, role)
+        replicas = number_of_tasks(task, role, self.report)
         if not replicas:
             return None
         if policy := template.get("spec", "restartPolicy"):
             default = "OnFailure" if self.keeps_kind else None
             why = "a program that fails is started again in its pod" if self.keeps_kind else RESTARTS
             if policy.value == default:
-                self.settle(policy, TFGEN_DEFAULT)
+                self.apply_row(policy, TFGEN_DEFAULT)
             else:
-                self.account.change(policy, "spec", "retries", why=why)
+                self.report.change(policy, "spec", "retries", why=why)
         if main := pod_template.main_container(template):
             if command.refused:
-                self.account.refuse(main.get("command") or main, command.refused)
+                self.report.refuse(main.get("command") or main, command.refused)
             for note in command.notes:
-                self.account.note(main.get("command") or main, note)
-        pod = read_pod(template, role, command, self.account, _PORT_NAMES)
+                self.report.note(main.get("command") or main, note)
+        pod = read_pod(template, role, command, self.report, _PORT_NAMES)
         self.fields(task, _TASK)
         if pod is None:
             return None
         if scheduler := pod.scheduler:
-            self.account.carry(scheduler, "spec", "gang", "scheduler")
+            self.report.carry(scheduler, "spec", "gang", "scheduler")
         return ForeignRole(task, replicas, pod)
 
     # -- the whole ------------------------------------------------------------------------------------------------
@@ -237,59 +237,59 @@ class _VolcanoJob(FormReader):
             for policy in task.items("policies"):
                 if self._event(policy) == ("TaskCompleted", "CompleteJob"):
                     by.add(ROLE_WORDS.get(key, "worker"))
-                    self.account.carry(policy, "spec", "completion", "by")
+                    self.report.carry(policy, "spec", "completion", "by")
                 else:
                     self._other_policy(policy)
         for policy in self.job.items("spec", "policies"):
             if self._event(policy) == ("TaskCompleted", "CompleteJob"):
-                self.account.change(policy, "spec", "completion", "by", why="one role's end ends the job")
+                self.report.change(policy, "spec", "completion", "by", why="one role's end ends the job")
                 by.add("chief" if "chief" in roles else "worker")
             else:
                 self._other_policy(policy)
         ends: CompletionBy = "Chief" if "chief" in roles else "AllWorkers"
         role = "chief" if "chief" in roles else "worker"
         if by and role not in by:
-            self.account.refuse(
+            self.report.refuse(
                 self.job.value["spec"], f"the end of {either(sorted(by))} ends this job; in tfgen's that of its {role}"
             )
         if not by:
             why = f"no policy completes it, and a ps never ends; here the end of its {role} does"
             if "ps" in roles:
-                self.account.note(self.job.value["spec"], why)
+                self.report.note(self.job.value["spec"], why)
         return ends
 
     def _event(self, policy: Part) -> tuple[str, str]:
-        events = [part.written for part in (policy.get("event"), *policy.items("events")) if part]
+        events = [part.as_text for part in (policy.get("event"), *policy.items("events")) if part]
         action = policy.get("action")
-        return (events[0] if len(events) == 1 else "", action.written if action else "")
+        return (events[0] if len(events) == 1 else "", action.as_text if action else "")
 
     def _other_policy(self, policy: Part) -> None:
         event, action = self._event(policy)
         if (event, action) in _LOST and self.keeps_kind:
-            self.settle(policy, TFGEN_DEFAULT)
+            self.apply_row(policy, TFGEN_DEFAULT)
         elif (event, action) in _LOST:
-            self.account.change(policy, "spec", "retries", why="each task that is lost is started again by itself")
+            self.report.change(policy, "spec", "retries", why="each task that is lost is started again by itself")
         else:
             code = policy.get("exitCode")
-            what = f"{f'exit code {code.written}' if code else event or 'a list of events'} to {action or 'nothing'}"
-            self.account.drop(policy, f"tfgen has no word for {what}; lost tasks are started again")
+            what = f"{f'exit code {code.as_text}' if code else event or 'a list of events'} to {action or 'nothing'}"
+            self.report.drop(policy, f"tfgen has no word for {what}; lost tasks are started again")
 
     def _workload(self) -> None:
         if self.keeps_kind:
-            self.put("VolcanoJob", "spec", "workload", "kind")
+            self.set_value("VolcanoJob", "spec", "workload", "kind")
         self.fields(self.job.get("spec", "plugins"), {**_PLUGINS, "tensorflow": self._plugin})
 
     def _plugin(self, _key: str, part: Part) -> None:
-        self.account.carry(part, why="" if self.keeps_kind else "tfgen writes TF_CONFIG itself")
+        self.report.carry(part, why="" if self.keeps_kind else "tfgen writes TF_CONFIG itself")
         for argument in part.texts_at():
             if match := re.fullmatch(r"--?port=(\d{1,5})", argument):
-                self.put(int(match[1]), "spec", "port")
+                self.set_value(int(match[1]), "spec", "port")
         if self.keeps_kind:
-            self.put("Plugin", *_VOLCANO_JOB, "tfConfig")
+            self.set_value("Plugin", *_VOLCANO_JOB, "tfConfig")
 
-    def _whole(self, settled: Settled) -> None:
-        members = sum(role.replicas for key, role in settled.roles.items() if key != "evaluator")
-        every = sum(role.replicas for role in settled.roles.values())
+    def _whole(self, plan: TrainingPlan) -> None:
+        members = sum(role.replicas for key, role in plan.roles.items() if key != "evaluator")
+        every = sum(role.replicas for role in plan.roles.values())
         spec = self.job.value["spec"]
         tasks = spec.get("minAvailable")
         defaults = {
@@ -301,27 +301,27 @@ class _VolcanoJob(FormReader):
         for key, default in defaults.items():
             part = spec.get(key)
             if part and default is not None and part.value == default:
-                self.account.carry(part, "spec", "gang", why="as is the default")
+                self.report.carry(part, "spec", "gang", why="as is the default")
             elif part:
-                self.settle(part, carried("spec", "gang", key))
+                self.apply_row(part, carried("spec", "gang", key))
         by_kind = _SPEC_OF_VOLCANO_JOB if self.keeps_kind else {}
         special: Fields = {**dict.fromkeys(defaults), "maxRetry": self._retries, "volumes": self._volumes}
         self.fields(spec, {**_SPEC, **by_kind, **special})
         gang = self.spec.pop("gang", {})
-        if settled.strategy != "Single" or self.keeps_kind:
+        if plan.strategy != "Single" or self.keeps_kind:
             self.spec["gang"] = {"scheduler": "volcano", **gang}
         elif gang:
-            self.account.note(spec, "one task needs no gang")
+            self.report.note(spec, "one task needs no gang")
 
     def _retries(self, _key: str, part: Part) -> None:
         if not isinstance(part.value, int) or part.value < 1:
-            self.account.drop(part, f"Volcano takes it for its own default, {_MAX_RETRY}")
+            self.report.drop(part, f"Volcano takes it for its own default, {_MAX_RETRY}")
             return
-        self.put(part.value - 1, "spec", "retries")
+        self.set_value(part.value - 1, "spec", "retries")
         if self.keeps_kind:
-            self.account.carry(part, "spec", "retries", why="Volcano counts the first start")
+            self.report.carry(part, "spec", "retries", why="Volcano counts the first start")
         else:
-            self.account.change(part, "spec", "retries", why="each task's own failures are counted, not the job's")
+            self.report.change(part, "spec", "retries", why="each task's own failures are counted, not the job's")
 
     def _volumes(self, _key: str, volumes: Part) -> None:
         """The volumes of all tasks: claims by name, and claims that are made for the job."""
@@ -329,18 +329,18 @@ class _VolcanoJob(FormReader):
         for volume in volumes.items():
             path, claim = volume.get("mountPath"), volume.get("volumeClaimName")
             if path is None:
-                self.account.refuse(volume, "it has no mountPath")
+                self.report.refuse(volume, "it has no mountPath")
                 continue
-            key = volume_name(path.written)
+            key = volume_name(path.as_text)
             target: Path = ("spec", "storage", key)
             own_claim = volume.get("volumeClaim")
-            source: dict[str, Any] | None = {"name": claim.written} if claim else _claim(own_claim)
+            source: dict[str, Any] | None = {"name": claim.as_text} if claim else _claim(own_claim)
             if source is None:
-                self.account.drop(volume, "it has neither a claim nor a size; Volcano gives the tasks an empty folder")
-                storage[key] = {"mountPath": path.written, "emptyDir": {}}
+                self.report.drop(volume, "it has neither a claim nor a size; Volcano gives the tasks an empty folder")
+                storage[key] = {"mountPath": path.as_text, "emptyDir": {}}
                 continue
-            storage[key] = {"mountPath": path.written, "claim": source}
-            self.account.carry(volume, *target)
+            storage[key] = {"mountPath": path.as_text, "claim": source}
+            self.report.carry(volume, *target)
 
 
 def volume_name(path: str) -> str:
@@ -354,7 +354,7 @@ def _claim(part: Part | None) -> dict[str, Any] | None:
         return None
     modes, storage_class = list(part.items("accessModes")), part.get("storageClassName")
     return {
-        "size": size.written,
-        **({"storageClass": storage_class.written} if storage_class else {}),
-        **({"accessMode": modes[0].written} if modes else {}),
+        "size": size.as_text,
+        **({"storageClass": storage_class.as_text} if storage_class else {}),
+        **({"accessMode": modes[0].as_text} if modes else {}),
     }

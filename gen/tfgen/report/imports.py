@@ -1,4 +1,4 @@
-"""Prints the account of an import, and how its jobs differ from their originals."""
+"""Print an import report, and the differences between the imported jobs and their originals."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 from tfgen.commands.importing.import_jobs import ImportedJob
 from tfgen.commands.importing.verify_import import Difference, Verified
-from tfgen.importers.account import Entry, Outcome
+from tfgen.importers.import_report import Entry, Outcome
 from tfgen.words import either, path_name, printable
 
 
@@ -18,7 +18,7 @@ def entry_rows(entries: Iterable[Entry]) -> list[dict[str, Any]]:
             "file": entry.file,
             "line": entry.position.line,
             "column": entry.position.column,
-            "fate": entry.outcome,
+            "outcome": entry.outcome,
             "source": entry.source,
             "target": path_name(entry.target) if entry.target else None,
             "why": entry.why,
@@ -61,7 +61,7 @@ def verified_rows(verified: Iterable[Verified]) -> list[dict[str, Any]]:
     """The differences for JSON."""
     return [
         {
-            "form": one.job.form,
+            "form": one.job.format,
             "job": one.job.data["metadata"]["name"],
             "environment": one.environment,
             "differences": [{"field": d.field, "change": d.change, "why": d.why} for d in one.differences],
@@ -79,7 +79,7 @@ def _lines(one: Verified) -> Iterator[str]:
     unexplained = [difference for difference in one.differences if not difference.why]
     verdict = "differs:" if unexplained else "equal, but for:" if one.differences else "equal"
     place = f" in {one.environment}" if one.environment else ""
-    yield f"{one.job.form} {one.job.data['metadata']['name']}{place}: {verdict}"
+    yield f"{one.job.format} {one.job.data['metadata']['name']}{place}: {verdict}"
     yield from (f"  {_unexplained(difference)}" for difference in unexplained)
     reasons = dict.fromkeys(difference.why for difference in one.differences if difference.why)
     yield from (f"  {why}" for why in reasons)

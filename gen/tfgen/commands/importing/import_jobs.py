@@ -9,16 +9,16 @@ from typing import Any, Final, TypeAlias
 from tfgen.check.jobs import check
 from tfgen.data_path import Path, at, has, texts
 from tfgen.errors import UsageError
-from tfgen.importers import COMMANDS, FORMS, hand_written, rights
-from tfgen.importers.account import REFUSED, Account, Entry
+from tfgen.importers import COMMANDS, FORMATS, hand_written, rights
 from tfgen.importers.command_line import Word, commands
-from tfgen.importers.environments import Name, Variant, base_name, job_with_environments
+from tfgen.importers.environments import EnvironmentName, Variant, base_name, job_with_environments
 from tfgen.importers.foreign_job import ForeignJob
+from tfgen.importers.import_report import REFUSED, Entry, ImportReport
 from tfgen.importers.job_data import job_data
 from tfgen.importers.job_text import job_text
 from tfgen.importers.objects import drop_server_fields, keep, kind, name, objects
 from tfgen.importers.options import Options
-from tfgen.importers.part import Part, leaf
+from tfgen.importers.part import Part, scalar_part
 from tfgen.job.training_job import PROFILES
 from tfgen.problems import Position, Problem, has_errors, in_order
 from tfgen.record import EMPTY, Record
@@ -80,8 +80,8 @@ class ImportedJob(Record):
         text: and its text.
     """
 
-    form: str
-    origins: Mapping[Name, Origin]
+    format: str
+    origins: Mapping[EnvironmentName, Origin]
     data: Mapping[str, Any]
     text: str
 
@@ -109,16 +109,16 @@ class _Reading(Record):
 
     Attributes:
         parts: all objects in them.
-        account: what becomes of those that are no job.
+        report: what becomes of those that are no job.
         variants: the jobs, each with its own account.
     """
 
     parts: tuple[Part, ...]
-    account: Account
+    report: ImportReport
     variants: tuple[Variant, ...]
 
 
-_Job: TypeAlias = tuple[str, Mapping[Name, Variant]]
+_Job: TypeAlias = tuple[str, Mapping[EnvironmentName, Variant]]
 """A job's name, and its variants."""
 
 
@@ -135,25 +135,25 @@ def import_jobs(
     Raises:
         UsageError: the files hold no object.
     """
-    files: dict[Name, Sequence[Source]] = {None: tuple(sources)}
+    files: dict[EnvironmentName, Sequence[Source]] = {None: tuple(sources)}
     files.update(environments)
     parsed = {env: _documents(own) for env, own in files.items() if own or env is not None}
     problems = [problem for own in parsed.values() for problem in own.problems]
     if has_errors(problems):
         return Imported((), (), in_order(problems))
     readings = _read_all(parsed, options)
-    account = Account()
+    report = ImportReport()
     for reading in readings.values():
-        account.problems += reading.account.problems
-    _refuse_second_names(readings, account)
-    jobs = [] if has_errors(account.problems) else _grouped(readings, options, account)
-    if has_errors(account.problems):
-        return Imported((), tuple(_entries(readings)), in_order(account.problems))
+        report.problems += reading.report.problems
+    _refuse_second_names(readings, report)
+    jobs = [] if has_errors(report.problems) else _grouped(readings, options, report)
+    if has_errors(report.problems):
+        return Imported((), tuple(_entries(readings)), in_order(report.problems))
     for reading in readings.values():
         for part in reading.parts:
-            _account_for(part, reading.parts, reading.account)
+            _account_for(part, reading.parts, reading.report)
     imported = [job for name, variants in jobs if (job := _write(name, variants))]
-    problems = [problem for reading in readings.values() for problem in reading.account.problems]
+    problems = [problem for reading in readings.values() for problem in reading.report.problems]
     if not has_errors(problems):
         problems += [problem for job in imported for problem in _mapped(job)]
     if has_errors(problems):
@@ -162,11 +162,11 @@ def import_jobs(
     return Imported(tuple(imported), tuple(entries), in_order(problems))
 
 
-def _entries(readings: Mapping[Name, _Reading]) -> Iterator[Entry]:
+def _entries(readings: Mapping[EnvironmentName, _Reading]) -> Iterator[Entry]:
     for reading in readings.values():
-        yield from reading.account.entries
+        yield from reading.report.entries
         for variant in reading.variants:
-            yield from variant.account.entries
+            yield from variant.report.entries
 
 
 class _Files(Record):
@@ -203,79 +203,83 @@ def _template(text: str, file: str) -> Problem:
     return Problem(file, Position(line, column), message, REFUSED)
 
 
-def _read_all(parsed: Mapping[Name, _Files], options: Options) -> dict[Name, _Reading]:
+def _read_all(parsed: Mapping[EnvironmentName, _Files], options: Options) -> dict[EnvironmentName, _Reading]:
     """The jobs of all environments: one task alone is worker 0 of a job that has more workers elsewhere."""
     readings = {env: _read(files, options) for env, files in parsed.items()}
     strategies = {variant.job.strategy for reading in readings.values() for variant in reading.variants}
     if len(parsed) > 1 and strategies == {"Single", "MultiWorkerMirrored"}:
-        mirrored = options.replaced(alone="MultiWorkerMirrored")
+        mirrored = options.replaced(single_task_strategy="MultiWorkerMirrored")
         readings = {env: _read(files, mirrored) for env, files in parsed.items()}
     return readings
 
 
 def _read(files: _Files, options: Options) -> _Reading:
-    account = Account()
+    report = ImportReport()
     parts = [part for part in objects(files.documents) if part.value is not None]
     for file, script in files.scripts:
-        parts += _submitted(script, file, account)
-    if account.problems:
-        return _Reading((), account, ())
-    variants = [Variant(job, own) for job, own in _jobs(parts, options, account) if job]
-    return _Reading(tuple(parts), account, tuple(variants))
+        parts += _submitted(script, file, report)
+    if report.problems:
+        return _Reading((), report, ())
+    variants = [Variant(job, own) for job, own in _jobs(parts, options, report) if job]
+    return _Reading(tuple(parts), report, tuple(variants))
 
 
-def _submitted(script: str, file: str, account: Account) -> Iterator[Part]:
+def _submitted(script: str, file: str, report: ImportReport) -> Iterator[Part]:
     """The jobs that the commands of a script submit."""
     number = 0
     for words in commands(script):
         number += len(words)
         if number > _MOST_WORDS:
-            start = leaf(file, words[0].position, words[0].text, words[0].text)
-            account.refuse(start, f"with this command the script has more than {_MOST_WORDS:,} words; split it")
+            start = scalar_part(file, words[0].position, words[0].text, words[0].text)
+            report.refuse(start, f"with this command the script has more than {_MOST_WORDS:,} words; split it")
             return
         read = next((read for matches, read in COMMANDS if matches(words)), None)
         if read:
-            job = None if _refuse_uncarried(words, file, account) else read(words, file, account)
+            job = None if _refuse_uncarried(words, file, report) else read(words, file, report)
             if job:
                 yield job
         else:
-            word = leaf(file, words[0].position, words[0].text, words[0].text)
-            account.drop(word, "it submits no job of TensorFlow's")
+            word = scalar_part(file, words[0].position, words[0].text, words[0].text)
+            report.drop(word, "it submits no job of TensorFlow's")
 
 
-def _refuse_uncarried(words: Sequence[Word], file: str, account: Account) -> bool:
+def _refuse_uncarried(words: Sequence[Word], file: str, report: ImportReport) -> bool:
     """Refuse each word with a character that no reader of YAML carries, and return whether a word has one."""
     refused = [(word, match[0]) for word in words if (match := uncarried(word.text))]
     for word, character in refused:
-        account.refuse(leaf(file, word.position, "command", word.text), uncarried_message(character))
+        report.refuse(scalar_part(file, word.position, "command", word.text), uncarried_message(character))
     return bool(refused)
 
 
-def _jobs(parts: Sequence[Part], options: Options, account: Account) -> Iterator[tuple[ForeignJob | None, Account]]:
+def _jobs(
+    parts: Sequence[Part], options: Options, report: ImportReport
+) -> Iterator[tuple[ForeignJob | None, ImportReport]]:
     """The jobs of one object each, and what the tasks are that stand beside them; each with its account."""
-    forms = [(part, form) for part in parts for form in FORMS if form.matches(part)]
+    forms = [(part, job_format) for part in parts for job_format in FORMATS if job_format.matches(part)]
     tasks = [part for part in parts if hand_written.is_task(part)]
     if not parts:
         raise UsageError("no job that tfgen can import: found nothing")
     if not forms and not tasks:
         kinds = ", ".join(sorted({_kind_in_words(part) for part in parts}))
-        known = either([*(form.source for form in FORMS), "tasks that are told of a cluster of TensorFlow's"])
-        account.refuse(parts[0], f"no job that tfgen can import: found {kinds}; it knows {known}")
-    for part, form in forms:
-        own = Account(account)
-        yield form.read(part, [other for other in parts if other is not part], options, own), own
+        known = either(
+            [*(job_format.source for job_format in FORMATS), "tasks that are told of a cluster of TensorFlow's"]
+        )
+        report.refuse(parts[0], f"no job that tfgen can import: found {kinds}; it knows {known}")
+    for part, job_format in forms:
+        own = ImportReport(report)
+        yield job_format.read(part, [other for other in parts if other is not part], options, own), own
     if tasks:
-        own = Account(account)
-        others = [other for other in parts if not any(other is task for task in tasks)]
-        yield hand_written.read(tasks, others, options, own), own
+        own = ImportReport(report)
+        companions = [other for other in parts if not any(other is task for task in tasks)]
+        yield hand_written.read(tasks, companions, options, own), own
 
 
 def _kind_in_words(item: Part) -> str:
     version = item.get("apiVersion")
-    return f"{kind(item)} of {(version and version.written) or 'no API version'}" if kind(item) else "no kind"
+    return f"{kind(item)} of {(version and version.as_text) or 'no API version'}" if kind(item) else "no kind"
 
 
-def _grouped(readings: Mapping[Name, _Reading], options: Options, account: Account) -> list[_Job]:
+def _grouped(readings: Mapping[EnvironmentName, _Reading], options: Options, report: ImportReport) -> list[_Job]:
     """The variants of each job. Jobs of several environments are one where all but an environment's name is alike."""
     if len(readings) == 1:
         ((env, reading),) = readings.items()
@@ -287,21 +291,21 @@ def _grouped(readings: Mapping[Name, _Reading], options: Options, account: Accou
             return [(name, variants)]
         names = [f"{variant.job.name} ({env or 'the job itself'})" for env, variant in variants.items()]
         message = f"the job has a name of its own in each environment: {either(names, 'and')}; name it, by --name"
-        account.refuse([*variants.values()][-1].job.root, message)
+        report.refuse([*variants.values()][-1].job.root, message)
         return []
-    jobs: dict[str, dict[Name, Variant]] = {}
+    jobs: dict[str, dict[EnvironmentName, Variant]] = {}
     for env, reading in readings.items():
         for variant in reading.variants:
             jobs.setdefault(_name(variant, env, readings), {})[env] = variant
     return [*jobs.items()]
 
 
-def _name(variant: Variant, env: Name, readings: Mapping[Name, _Reading]) -> str:
+def _name(variant: Variant, env: EnvironmentName, readings: Mapping[EnvironmentName, _Reading]) -> str:
     """A job's name, without that of its environment where there are several."""
     return (len(readings) > 1 and base_name({env: variant.job.name})) or variant.job.name
 
 
-def _refuse_second_names(readings: Mapping[Name, _Reading], account: Account) -> None:
+def _refuse_second_names(readings: Mapping[EnvironmentName, _Reading], report: ImportReport) -> None:
     """Refuse a job that has the name of another: their charts and overlays would be one."""
     for env, reading in readings.items():
         names: set[str] = set()
@@ -311,27 +315,27 @@ def _refuse_second_names(readings: Mapping[Name, _Reading], account: Account) ->
                 message = (
                     f"another job here would have the name {name}, too; import this one alone, and name it by --name"
                 )
-                account.refuse(variant.job.root, message)
+                report.refuse(variant.job.root, message)
             names.add(name)
 
 
-def _account_for(part: Part, parts: Sequence[Part], account: Account) -> None:
+def _account_for(part: Part, parts: Sequence[Part], report: ImportReport) -> None:
     """Say what becomes of an object that no job was made of, or of what its reader has no word for."""
-    unread = list(account.unread(part))
+    unread = list(report.unread(part))
     if len(unread) == sum(1 for _ in part.leaves()):
         if kind(part) == "ConfigMap" and not _is_named(name(part), part, parts):
-            account.keep(part, "nothing here uses it; go on applying it only if something else does")
+            report.keep(part, "nothing here uses it; go on applying it only if something else does")
         else:
-            keep(part, account)
+            keep(part, report)
         return
-    drop_server_fields(part, account)
-    for scalar in account.unread(part):
-        account.drop(scalar, "job.yaml has no word for it")
+    drop_server_fields(part, report)
+    for scalar in report.unread(part):
+        report.drop(scalar, "job.yaml has no word for it")
 
 
 def _is_named(text: str, item: Part, parts: Sequence[Part]) -> bool:
     """Return whether an object beside an item has a text."""
-    return any(scalar.written == text for other in parts if other is not item for scalar in other.leaves())
+    return any(scalar.as_text == text for other in parts if other is not item for scalar in other.leaves())
 
 
 def _refuse_long_texts(data: Any, variant: Variant) -> None:
@@ -340,18 +344,18 @@ def _refuse_long_texts(data: Any, variant: Variant) -> None:
         if len(text) > _LONGEST_TEXT:
             characters = f"{len(text):,} characters; Kubernetes takes at most {_LONGEST_TEXT:,}"
             message = f"{path_name(path)} would have {characters}"
-            variant.account.refuse_target(path, variant.job.root, message)
+            variant.report.refuse_target(path, variant.job.root, message)
 
 
-def _write(name: str, variants: Mapping[Name, Variant]) -> ImportedJob | None:
+def _write(name: str, variants: Mapping[EnvironmentName, Variant]) -> ImportedJob | None:
     """The job by the strictest Pod Security profile that its pods meet; None where it has what no cluster takes."""
     if [*variants] == [None]:
         (variant,) = variants.values()
-        base, data = None, job_data(variant.job, variant.account)
+        base, data = None, job_data(variant.job, variant.report)
     else:
         base, data = job_with_environments(name, variants)
     _refuse_long_texts(data, variants[base])
-    if variants[base].account.problems:
+    if variants[base].report.problems:
         return None
     job = variants[base].job
     comments = {path: text for path, text in {**job.comments, **rights.comments(data)}.items() if has(data, path)}
@@ -366,28 +370,28 @@ def _write(name: str, variants: Mapping[Name, Variant]) -> ImportedJob | None:
             data = {**data, "spec": spec}
             comments["spec", "security", "profile"] = "The strictest Pod Security profile that these pods meet."
         files = dict.fromkeys(variant.job.root.file for variant in variants.values())
-        head = [f"From the {job.form} {data['metadata']['name']} in {either(files, 'and')}, by tfgen import."]
+        head = [f"From the {job.format} {data['metadata']['name']} in {either(files, 'and')}, by tfgen import."]
         text = job_text(data, head, comments)
         if not any(problem.rule in _OF_PROFILE for problem in check(text, _FILE).problems):
             break
     _rename(variants, data["metadata"]["name"])
     for variant in variants.values():
         # What several roles say by one part of the source is one entry, now that the job says it once.
-        variant.account.entries = list(dict.fromkeys(variant.account.entries))
-    origins = {env: Origin(variant.job.root, tuple(variant.account.entries)) for env, variant in variants.items()}
-    return ImportedJob(job.form, {base: origins[base], **origins}, data, text)
+        variant.report.entries = list(dict.fromkeys(variant.report.entries))
+    origins = {env: Origin(variant.job.root, tuple(variant.report.entries)) for env, variant in variants.items()}
+    return ImportedJob(job.format, {base: origins[base], **origins}, data, text)
 
 
-def _rename(variants: Mapping[Name, Variant], name: str) -> None:
+def _rename(variants: Mapping[EnvironmentName, Variant], name: str) -> None:
     """Say where a job has another name than the foreign one."""
     for variant in variants.values():
         if variant.job.name != name:
             why = f"the job is named {name} in every environment"
-            variant.account.entries = [
+            variant.report.entries = [
                 entry.replaced(outcome="changed", why=why)
                 if entry.target == ("metadata", "name") and entry.outcome == "carried"
                 else entry
-                for entry in variant.account.entries
+                for entry in variant.report.entries
             ]
 
 

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from tfgen.commands.importing.import_jobs import Source
 from tfgen.errors import UsageError
-from tfgen.importers.live_object import is_of_another, written
-from tfgen.importers.part import bare
+from tfgen.importers.live_object import is_controlled, user_object
+from tfgen.importers.part import part_of
 from tfgen.importers.task_command import read_command
 from tfgen.kubernetes.object import Object
 from tfgen.live.api import Api, ApiError
@@ -60,7 +60,7 @@ def live_manifests(access: Access, names: Sequence[str], tell: Callable[[str], N
     api, namespace = Api(connection, ONCE, tell), access.namespace or connection.namespace
     kinds = [(version, kind) for kind, versions in _JOBS.items() for version in _first_served(api, kind, versions)]
     items = [item for version, kind in (*kinds, *_TASKS) for item in _objects(api, version, kind, namespace, tell)]
-    jobs = {_title(item): item for item in items if not is_of_another(item)}
+    jobs = {_title(item): item for item in items if not is_controlled(item)}
     beside = [item for version, kind in _BESIDE for item in _objects(api, version, kind, namespace, tell)]
     wanted = _wanted(jobs, beside, names, namespace, tell)
     if not wanted:
@@ -102,10 +102,10 @@ def _wanted(
         raise UsageError(f"{unknown[0]}: the namespace {namespace} has none{hint}")
     if names:
         return [jobs[name.lower()] for name in dict.fromkeys(names)]
-    others = [name for name, item in jobs.items() if not _runs_tensorflow(item, beside)]
-    if others:
-        tell(f"left out, since nothing tells them of a cluster of TensorFlow's: {either(others, 'and')}")
-    return [item for name, item in jobs.items() if name not in others]
+    unrelated = [name for name, item in jobs.items() if not _runs_tensorflow(item, beside)]
+    if unrelated:
+        tell(f"left out, since nothing tells them of a cluster of TensorFlow's: {either(unrelated, 'and')}")
+    return [item for name, item in jobs.items() if name not in unrelated]
 
 
 def _runs_tensorflow(item: Object, beside: Sequence[Object]) -> bool:
@@ -116,7 +116,7 @@ def _runs_tensorflow(item: Object, beside: Sequence[Object]) -> bool:
     reference = item.get("spec", {}).get("runtimeRef", {}) if item["kind"] == "TrainJob" else {}
     runtimes = [runtime for runtime in beside if reference and runtime["metadata"]["name"] == reference.get("name")]
     containers = [container for data in (item, *runtimes) for container in _containers(data)]
-    return any(read_command(bare(container)).tells for container in (trainer, *containers))
+    return any(read_command(part_of(container)).tells for container in (trainer, *containers))
 
 
 def _containers(data: Any) -> Iterator[Mapping[str, Any]]:
@@ -138,7 +138,7 @@ def _beside(beside: Sequence[Object], jobs: Sequence[Object]) -> Iterator[Object
 
 
 def _source(item: Object) -> Source:
-    return Source(_title(item), yaml_text.dump(written(item)).encode())
+    return Source(_title(item), yaml_text.dump(user_object(item)).encode())
 
 
 def _title(item: Object) -> str:

@@ -13,16 +13,16 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from tfgen.change.field_diff import NOTHING, FieldChange, Item, field_changes, in_words
 from tfgen.commands.importing.import_jobs import Imported, ImportedJob, Source, import_jobs
 from tfgen.graph.built import plain_objects
-from tfgen.importers import FORMS, hand_written
-from tfgen.importers.account import Entry
-from tfgen.importers.environments import Name
+from tfgen.importers import FORMATS, hand_written
+from tfgen.importers.environments import EnvironmentName
+from tfgen.importers.import_report import Entry
 from tfgen.importers.objects import LAST_APPLIED
 from tfgen.importers.options import Options
-from tfgen.importers.part import Part, bare
+from tfgen.importers.part import Part, part_of
 from tfgen.importers.pod_template import CONTAINER, PULL_SECRETS, with_container
 from tfgen.importers.resources import ALPHA, NVIDIA
 from tfgen.importers.volcano_job import volume_name
-from tfgen.importers.volumes import cleaned_path
+from tfgen.importers.volumes import clean_path
 from tfgen.kubernetes import keys, quantity
 from tfgen.record import EMPTY, Record
 
@@ -231,7 +231,7 @@ class Verified(Record):
     """An imported job, in one of its environments or by itself, and how it differs from what it was."""
 
     job: ImportedJob
-    environment: Name
+    environment: EnvironmentName
     differences: tuple[Difference, ...]
 
     @property
@@ -255,8 +255,8 @@ def verify(
         environments: the files of each environment.
     """
     for position, job in enumerate(imported.jobs):
-        form = next((form for form in FORMS if form.name == job.form), None)
-        kind = form.kind if form else "StatefulSet"
+        job_format = next((job_format for job_format in FORMATS if job_format.name == job.format), None)
+        kind = job_format.kind if job_format else "StatefulSet"
         again = import_jobs(sources, options.replaced(kind=kind), environments)
         if again.jobs:
             for environment in again.jobs[position].origins:
@@ -266,16 +266,16 @@ def verify(
             yield Verified(job, None, failed)
 
 
-def differences(job: ImportedJob, environment: Name = None) -> tuple[Difference, ...]:
+def differences(job: ImportedJob, environment: EnvironmentName = None) -> tuple[Difference, ...]:
     """What the object that an imported job renders to has otherwise than the one that it was imported from."""
-    form = next((form for form in FORMS if form.name == job.form), None)
+    job_format = next((job_format for job_format in FORMATS if job_format.name == job.format), None)
     origin = job.origins[environment]
     rendered: Mapping[str, Any]
-    if form:
-        root = form.canonical(origin.root)
+    if job_format:
+        root = job_format.canonical(origin.root)
         kind = origin.root.data["kind"].lower()
         item = next(item for item in plain_objects(job.data, environment) if item["kind"].lower() == kind)
-        rendered = form.canonical(bare(item)).data
+        rendered = job_format.canonical(part_of(item)).data
     else:
         root = origin.root
         rendered = hand_written.rendered(plain_objects(job.data, environment), root)
@@ -325,7 +325,12 @@ def _reported_pull_secrets(new: Any, root: Part, entries: Sequence[Entry]) -> st
     reasons = {
         entry.source: entry.why for entry in entries if (entry.target, entry.outcome) == (PULL_SECRETS, "changed")
     }
-    reported = {leaf.value: reasons[name] for leaf in root.leaves() for name in _names_around(leaf) if name in reasons}
+    reported = {
+        scalar_part.value: reasons[name]
+        for scalar_part in root.leaves()
+        for name in _names_around(scalar_part)
+        if name in reasons
+    }
     secrets = new if isinstance(new, list) else [new]
     whys = [reported.get(secret["name"], "") for secret in secrets]
     return whys[0] if all(whys) else ""
@@ -343,13 +348,15 @@ def _entry(change: FieldChange, root: Part, explained: Mapping[str, str], known:
     if why or part is None:
         return why
     # A list is one value: some of its items may be carried, where all others are explained.
-    names = [next((name for name in _names_around(leaf) if name in known), None) for leaf in part.leaves()]
+    names = [
+        next((name for name in _names_around(scalar_part) if name in known), None) for scalar_part in part.leaves()
+    ]
     return next((known[name] for name in names if name and known[name]), "") if None not in names else ""
 
 
-def _names_around(leaf: Part) -> Iterator[str]:
-    for length in range(len(leaf.path), 0, -1):
-        yield leaf.replaced(path=leaf.path[:length]).name
+def _names_around(scalar_part: Part) -> Iterator[str]:
+    for length in range(len(scalar_part.path), 0, -1):
+        yield scalar_part.replaced(path=scalar_part.path[:length]).name
 
 
 def _step(part: Part | None, step: Any) -> Part | None:
@@ -436,11 +443,11 @@ def _template(template: Any) -> dict[str, Any]:
     spec["initContainers"] = [_container(c) for c in (*spec.get("initContainers", ()), *beside)]
     if not spec["initContainers"]:
         _hoist_user(spec)
-    whole = {"metadata": {"labels": {}, "annotations": {}, **template.get("metadata", {})}, "spec": spec}
+    document_part = {"metadata": {"labels": {}, "annotations": {}, **template.get("metadata", {})}, "spec": spec}
     volumes: dict[str, str] = {}
     for mount in main.get("volumeMounts", ()):
         volumes.setdefault(mount.get("name", ""), f"at {mount.get('mountPath', '').rstrip('/')}")
-    renamed: dict[str, Any] = _renamed(whole, volumes)
+    renamed: dict[str, Any] = _renamed(document_part, volumes)
     return renamed
 
 
@@ -467,9 +474,9 @@ def _renamed(data: Any, names: Mapping[str, str]) -> Any:
         if isinstance(data.get(key), str) and re.fullmatch("0[0-7]+", data[key]):
             data[key] = int(data[key], 8)
     if "mountPath" in data:
-        data["mountPath"] = cleaned_path(data["mountPath"])
+        data["mountPath"] = clean_path(data["mountPath"])
     if isinstance(data.get("hostPath"), dict):
-        data["hostPath"] = {**data["hostPath"], "path": cleaned_path(data["hostPath"].get("path", ""))}
+        data["hostPath"] = {**data["hostPath"], "path": clean_path(data["hostPath"].get("path", ""))}
     if data.get("defaultMode") == _DEFAULT_MODE:
         del data["defaultMode"]
     if "fieldPath" in data:
@@ -485,11 +492,11 @@ def _container(container: Mapping[str, Any]) -> dict[str, Any]:
         for kind in ("limits", "requests")
     )
     limits = {**{key: value for key, value in requests.items() if "/" in key}, **limits}
-    whole = {**resources, "limits": limits, "requests": {**limits, **requests}}
+    document_part = {**resources, "limits": limits, "requests": {**limits, **requests}}
     ports = [{"protocol": "TCP", **port} for port in container.get("ports", ())]
     variables = [_variable(variable, container.get("name")) for variable in container.get("env", ())]
     empty: dict[str, Any] = {"env": [], "volumeMounts": [], "securityContext": {}}
-    return {**empty, **container, "env": variables, "ports": ports, "resources": whole}
+    return {**empty, **container, "env": variables, "ports": ports, "resources": document_part}
 
 
 def _variable(variable: Mapping[str, Any], container: Any) -> Mapping[str, Any]:

@@ -7,13 +7,13 @@ from typing import Any, ClassVar, Final
 
 from tfgen.data_path import Path
 from tfgen.importers import pod_template
-from tfgen.importers.account import Account
 from tfgen.importers.fields import FieldReader, Fields, carried, changed, dropped
-from tfgen.importers.foreign_job import ROLES, ForeignJob, Settled
+from tfgen.importers.foreign_job import ROLES, ForeignJob, TrainingPlan
+from tfgen.importers.import_report import ImportReport
 from tfgen.importers.objects import LAST_APPLIED, drop_server_fields
 from tfgen.importers.options import Options
 from tfgen.importers.part import Part
-from tfgen.importers.task_command import TaskCommand, legacy_keys, read_command, why_changed
+from tfgen.importers.task_command import TaskCommand, change_reason, legacy_keys, read_command
 from tfgen.job.training_job import ROLE_NAMES, RoleName
 from tfgen.kubernetes import keys
 from tfgen.schema.workload_kinds.facts import WorkloadKind
@@ -45,16 +45,16 @@ AS_WORKLOAD: Final[Fields] = {key: carried("spec", "workload", key) for key in (
 """Fields of all forms, for a job that keeps its workload kind."""
 
 
-class FormReader(FieldReader):
+class JobReader(FieldReader):
     """The reading of one foreign job."""
 
-    form: ClassVar[str]
+    format: ClassVar[str]
     kind: ClassVar[WorkloadKind]
     queue_kinds: ClassVar[str] = ""
     """The workload kinds for which Kueue's queue is carried, as text."""
 
-    def __init__(self, item: Part, job: Part, options: Options, account: Account) -> None:
-        super().__init__(account)
+    def __init__(self, item: Part, job: Part, options: Options, report: ImportReport) -> None:
+        super().__init__(report)
         self.item, self.job, self.options = item, job, options
         self.comments: dict[Path, str] = {}
         self.commands: dict[str, TaskCommand] = {}
@@ -71,34 +71,34 @@ class FormReader(FieldReader):
 
     def metadata(self) -> None:
         """Read the metadata of the foreign job."""
-        drop_server_fields(self.item, self.account)
+        drop_server_fields(self.item, self.report)
         self.fields(self.job.get("metadata"), {**_METADATA, "labels": self._keys, "annotations": self._keys})
 
     def _keys(self, key: str, part: Part) -> None:
         queue = part.get(keys.QUEUE)
         if queue and self.options.kind in ("TFJob", "JobSet") and self.queue_kinds:
-            self.put({"scheduler": "kueue", "queue": queue.written}, "spec", "gang")
-            self.account.carry(queue, "spec", "gang", "queue")
+            self.set_value({"scheduler": "kueue", "queue": queue.as_text}, "spec", "gang")
+            self.report.carry(queue, "spec", "gang", "queue")
         elif queue and self.queue_kinds:
-            self.account.drop(queue, f"Kueue admits one object at a time; import with --workload {self.queue_kinds}")
+            self.report.drop(queue, f"Kueue admits one object at a time; import with --workload {self.queue_kinds}")
         part = part.without(LAST_APPLIED, *([keys.QUEUE] if self.queue_kinds else []))
-        if entries := pod_template.own_keys(part, ("spec", key), self.account):
-            self.put(entries, "spec", key)
+        if entries := pod_template.user_keys(part, ("spec", key), self.report):
+            self.set_value(entries, "spec", key)
 
-    def foreign_job(self, settled: Settled, **fields: Any) -> ForeignJob:
+    def foreign_job(self, plan: TrainingPlan, **fields: Any) -> ForeignJob:
         """Return the result of the reading."""
         self.spec.update(legacy_keys(self.commands.values()))
         if port := next((command.port for command in self.commands.values() if command.port), None):
             self.spec.setdefault("port", port)
-        if settled.comment:
-            self.comments["spec", "strategy"] = settled.comment
+        if plan.comment:
+            self.comments["spec", "strategy"] = plan.comment
         return ForeignJob(
-            form=self.form,
+            format=self.format,
             root=self.item,
             name=self.options.name or self.name,
             namespace=self.job.text_at("metadata", "namespace") or None,
-            roles=settled.roles,
-            strategy=settled.strategy,
+            roles=plan.roles,
+            strategy=plan.strategy,
             spec=self.spec,
             comments=self.comments,
             **fields,
@@ -112,17 +112,17 @@ def command_of(owner: Part, *path: str) -> TaskCommand:
 
 
 def read_pod(
-    template: Part, role: RoleName, command: TaskCommand, account: Account, port_names: Sequence[str] = ()
+    template: Part, role: RoleName, command: TaskCommand, report: ImportReport, port_names: Sequence[str] = ()
 ) -> pod_template.PodData | None:
     """Return the data of a pod template, without its restart policy and without what tells the task its place."""
     main = pod_template.main_container(template)
     for key in ("command", "args"):
         if command.program.command is not None and main and (part := main.get(key)):
-            account.change(part, *ROLES, role, "command", why=why_changed(command))
+            report.change(part, *ROLES, role, "command", why=change_reason(command))
     return pod_template.translate(
         template.without_path(pod_template.RESTART_POLICY),
         role,
-        account,
+        report,
         ports=(*port_names, command.port or pod_template.PORT),
         program=command.program,
     )

@@ -1,4 +1,4 @@
-"""The account of an import: what became of each line of the source, and what cannot be imported at all.
+"""Import report: the outcome of each line of the source, and the problems that stop the import.
 
     tfjob.yaml:9:7: carried spec.tfReplicaSpecs.PS.replicas to spec.roles.ps.replicas
     tfjob.yaml:6:3: dropped spec.enableDynamicWorker: ...
@@ -53,39 +53,39 @@ class Entry(Record):
         return printable(f"{self.file}:{line}:{column}: {self.outcome} {self.source}{target}{why}")
 
 
-class Account:
+class ImportReport:
     """Collects the entries of a job and its problems, in the order in which readers name them.
 
     The accounts of all jobs of an import share their problems, and what is named: a part may belong to several jobs.
     """
 
-    def __init__(self, beside: Account | None = None) -> None:
+    def __init__(self, beside: ImportReport | None = None) -> None:
         self.entries: list[Entry] = []
         self.problems: list[Problem] = beside.problems if beside else []
         self._named: set[int] = beside._named if beside else set()
 
     def carry(self, part: Part, *target: str | int, why: str = "") -> None:
         """The job says the same at the target."""
-        self.enter(part, "carried", target, why)
+        self.add_entry(part, "carried", target, why)
 
     def change(self, part: Part, *target: str | int, why: str) -> None:
         """The job says at the target (or by a default) what is not quite the same."""
-        self.enter(part, "changed", target, why)
+        self.add_entry(part, "changed", target, why)
 
     def drop(self, part: Part, why: str) -> None:
         """The job does not say it."""
-        self.enter(part, "dropped", (), why)
+        self.add_entry(part, "dropped", (), why)
 
     def keep(self, part: Part, why: str) -> None:
         """An object that the job only refers to."""
-        self.enter(part, "kept", (), why)
+        self.add_entry(part, "kept", (), why)
 
     def refuse(self, part: Part, message: str) -> None:
         """The import fails, because of this part; past `MAX_PROBLEMS`, the part is only one more of them."""
         if len(self.problems) < MAX_PROBLEMS:
             cut = message if len(message) <= _LONGEST else f"{message[:_LONGEST]}..."
             self.problems.append(part.problem(f"{part.name}: {cut}", REFUSED))
-        self.name(part)
+        self.mark_read(part)
 
     def refuse_target(self, target: Path, root: Part, message: str) -> None:
         """The import fails because of what the job has at a path: at the place that it comes from, or at the root's."""
@@ -99,20 +99,20 @@ class Account:
         """A change that the part causes, without being carried or dropped itself."""
         self.entries.append(Entry(part.file, part.key, "changed", part.name, None, why, covers))
 
-    def name(self, part: Part) -> None:
+    def mark_read(self, part: Part) -> None:
         """The part needs no entry of its own: what says its kind, or what an entry beside it speaks of."""
-        self._named.update(id(leaf) for leaf in part.leaves())
+        self._named.update(id(scalar_part) for scalar_part in part.leaves())
 
     def unread(self, part: Part) -> Iterator[Part]:
         """The scalars in a part of which there is no entry."""
-        return (leaf for leaf in part.leaves() if id(leaf) not in self._named)
+        return (scalar_part for scalar_part in part.leaves() if id(scalar_part) not in self._named)
 
-    def move(self, moved: Mapping[Path, Path]) -> None:
+    def move_targets(self, moved: Mapping[Path, Path]) -> None:
         """Put the targets where the job's data has them in the end: what all roles say alike is said once."""
         if moved:
-            self.retarget(lambda target: _moved(target, moved))
+            self.map_targets(lambda target: _moved(target, moved))
 
-    def retarget(self, new: Callable[[Path], Path]) -> None:
+    def map_targets(self, new: Callable[[Path], Path]) -> None:
         """Give each target the path that a function has for it."""
         self.entries = [
             entry.replaced(target=new(entry.target)) if entry.target is not None else entry for entry in self.entries
@@ -130,10 +130,10 @@ class Account:
         """The entry to which a path of the job goes back: the first."""
         return {entry.target: entry for entry in reversed(self.entries) if entry.target}
 
-    def enter(self, part: Part, outcome: Outcome, target: Path, why: str) -> None:
+    def add_entry(self, part: Part, outcome: Outcome, target: Path, why: str) -> None:
         """Add the entry of a part."""
         self.entries.append(Entry(part.file, part.key, outcome, part.name, target or None, why))
-        self.name(part)
+        self.mark_read(part)
 
 
 def _moved(target: Path, moved: Mapping[Path, Path]) -> Path:
