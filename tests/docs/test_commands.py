@@ -18,6 +18,7 @@ import pytest
 from tests.support.sessions import run_session
 from tests.support.tools import ROOT, helm_template, kustomize_build
 from tfgen import cli
+from tfgen.cli.parser import read_arguments
 
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/*/README.md")])
 SESSION = re.compile(r"```console\n(.*?)```", re.DOTALL)
@@ -28,6 +29,9 @@ BLOCK = re.compile(r"^```(?:yaml|sh)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 CI = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+TESTS_IN_A_CLUSTER = (ROOT / "tests" / "e2e" / "server" / "test_live.py").read_text(encoding="utf-8")
+IN_A_CLUSTER = frozenset(re.findall(r"^def test_(\w+)_needs_the_role_of_its_page", TESTS_IN_A_CLUSTER, re.MULTILINE))
+"""The commands of tfgen that run in a cluster by the Roles of docs/live.md."""
 
 
 def sessions() -> list[object]:
@@ -54,9 +58,8 @@ def commands() -> list[object]:
 
 def test_a_command_that_looks_at_a_cluster_is_run_where_there_is_one() -> None:
     page = (ROOT / "docs" / "live.md").read_text(encoding="utf-8")
-    tests = (ROOT / "tests" / "e2e" / "server" / "test_live.py").read_text(encoding="utf-8")
     names = {command.split()[1] for command in INDENTED.findall(page)}
-    assert names == set(re.findall(r"^def test_(\w+)_needs_the_role_of_its_page", tests, re.MULTILINE))
+    assert names == IN_A_CLUSTER
 
 
 @pytest.mark.parametrize("session", sessions())
@@ -79,6 +82,8 @@ def test_a_command_of_a_document_is_run(  # noqa: C901 - a branch a command
             assert "kind:" in helm_template(rendered(chart), release, "--skip-tests", *known)
         case ["tfgen", "render", path]:
             assert cli.run(["render", str(ROOT / path), "--out", str(tmp_path)]) == cli.OK
+        case ["tfgen", name, *_] if name in IN_A_CLUSTER - {"plan", "import"}:
+            assert read_arguments(words[1:]).run
         case ["tfgen", "draw", path]:
             assert cli.run(["draw", str(ROOT / path)]) == cli.OK
         case ["tfgen", "local", path, "--env", "dev"]:
